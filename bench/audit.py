@@ -1,4 +1,5 @@
-"""What runs alone prove of every mechanism, every local protocol and thirty shapes of questions, for docs/audit.md.
+"""What runs alone prove of every mechanism, every local protocol and thirty shapes of questions,
+for docs/audit.md.
 
 python bench/audit.py [RUNS]   a million by default; where a run is slow it says how many there were
 """
@@ -109,7 +110,10 @@ def town() -> dict[str, pa.Table]:
 
 def row(name: str, claimed: float, delta: float, proved: float, runs: int, sound: bool) -> None:
     verdict = "holds" if sound else "BROKEN"
-    print(f"| {name} | {claimed:.4g} | {delta:.2g} | {proved:.4g} | {runs:,} | {verdict} |", flush=True)
+    print(
+        f"| {name} | {claimed:.4g} | {delta:.2g} | {proved:.4g} | {runs:,} | {verdict} |",
+        flush=True,
+    )
 
 
 def main(runs: int) -> None:
@@ -122,12 +126,20 @@ def main(runs: int) -> None:
         print(f"\nQuestions at ε = 1, {neighbors}, {accountant}\n\n{head}")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "policy.yaml"
-            path.write_text(POLICY.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant), encoding="utf-8")
+            path.write_text(
+                POLICY.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant),
+                encoding="utf-8",
+            )
             create_ledger(Policy.read(path))
             discreet.open(path, tables=town())
             for sql in SHAPES:
                 audit = audit_question(
-                    Policy.read(path), sql, epsilon=1, runs=runs, confidence=SURE, leavers=Leavers(most=4)
+                    Policy.read(path),
+                    sql,
+                    epsilon=1,
+                    runs=runs,
+                    confidence=SURE,
+                    leavers=Leavers(most=4),
                 )
                 last = audit.findings[-1]
                 row(f"`{sql}`", last.claimed, last.delta, last.proved, last.runs, audit.sound)

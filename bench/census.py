@@ -1,12 +1,15 @@
-"""Publications of a generated country: errors beside three other ways, the census's own measures, time and memory.
+"""Publications of a generated country: errors beside three other ways, the census's own measures,
+time and memory.
 
     python bench/census.py [--people 1000000] [--country NAME] [--only-time] [--jobs 2]
 
-The redistricting histogram (8 x 2 x 2 x 63), six levels, the shares that the 2020 census gave its levels, ρ = 2.56 and
-δ = 1e-10; the ten tables of a level get equal shares, as in its published configuration. Errors are from one run:
+The redistricting histogram (8 x 2 x 2 x 63), six levels, the shares that the 2020 census gave its
+levels, ρ = 2.56 and δ = 1e-10; the ten tables of a level get equal shares, as in its published
+configuration. Errors are from one run:
 
     independent    every table as it was measured
-    top-down       after the published description: level by level, each from its own measurements and what its parent
+    top-down       after the published description: level by level, each from its own measurements
+    and what its parent
                    got; totals first, then all cells by non-negative least squares; then rounded
     least squares  over all levels and tables, fractions and numbers below zero allowed
     ours           what a publication gives
@@ -51,7 +54,9 @@ def policy(folder: Path, people: int, name: str = "") -> Path:
     """The country with the publication of the 2020 redistricting data."""
     path = folder / "country.yaml"
     build = f"from discreet import country; country.build({str(folder)!r}, {people}, name={name!r})"
-    subprocess.run([sys.executable, "-c", build], check=True)  # apart: its memory is not the publication's
+    subprocess.run(
+        [sys.executable, "-c", build], check=True
+    )  # apart: its memory is not the publication's
     epsilon = float(epsilon_of(rho=RHO, delta=DELTA))
     text = path.read_text(encoding="utf-8")
     begin, end = text.index("    tables: [[]"), text.index("    zeros:")
@@ -61,7 +66,9 @@ def policy(folder: Path, people: int, name: str = "") -> Path:
         text[:begin]
         + f"    tables: {TABLES}\n    epsilon: {epsilon:.6f}\n"
         + f"    split: {{levels: {{{split}}}, tables: {{{tables}}}}}\n"
-        + text[end:].replace("budget: {epsilon: 8", "budget: {epsilon: 100").replace("memory: 4GB", "memory: 12GB")
+        + text[end:]
+        .replace("budget: {epsilon: 8", "budget: {epsilon: 100")
+        .replace("memory: 4GB", "memory: 12GB")
     )
     path.write_text(text, encoding="utf-8")
     return path
@@ -71,7 +78,7 @@ def _names() -> list[str]:
     return ["_".join(each.split(", ")) if each else "total" for each in TABLES[2:-2].split("], [")]
 
 
-# --- the published description, plainly -------------------------------------------------------------------------------
+# --- the published description, plainly -----------------------------------------------------------
 
 
 def described(levels: list[Level], plan: Plan) -> list[Counts]:
@@ -79,7 +86,9 @@ def described(levels: list[Level], plan: Plan) -> list[Counts]:
     grid = plan.grid
     own = from_below(levels, grid, alone=True)
     found = [at_the_top(by_table(levels, grid, alone=True)[0], grid, None, plan.zeros)]
-    for above, begins, estimate, level in zip(levels, plan.places.starts, own[1:], levels[1:], strict=False):
+    for above, begins, estimate, level in zip(
+        levels, plan.places.starts, own[1:], levels[1:], strict=False
+    ):
         parents = found[-1].table(grid, grid.every, above.places).astype(np.float64)
         solved = np.empty((level.places, *grid.sizes))
         ends = np.append(begins[1:], level.places)
@@ -89,25 +98,40 @@ def described(levels: list[Level], plan: Plan) -> list[Counts]:
             span = slice(int(begins[first]), int(ends[last - 1]))
             precisions = {part: float(each[0]) for part, each in estimate.precisions.items()}
             solved[span] = _solve(
-                estimate.of(grid.every)[span], parents[first:last], begins[first:last] - begins[first], precisions, grid
+                estimate.of(grid.every)[span],
+                parents[first:last],
+                begins[first:last] - begins[first],
+                precisions,
+                grid,
             )
             first = last
         flat = solved.reshape(level.places, -1)
         target = Alone(counts={grid.every: flat}, variances={grid.every: np.ones(level.places)})
-        split = Split(grid=Grid(sizes=grid.sizes, tables=(grid.every,)), plain=True, workers=Workers())
+        split = Split(
+            grid=Grid(sizes=grid.sizes, tables=(grid.every,)), plain=True, workers=Workers()
+        )
         found.append(split.next_level(found[-1], target, begins, None))
     return found
 
 
 def _solve(
-    wished: Floats, parents: Floats, begins: Integers, precisions: dict[tuple[int, ...], float], grid: Grid
+    wished: Floats,
+    parents: Floats,
+    begins: Integers,
+    precisions: dict[tuple[int, ...], float],
+    grid: Grid,
 ) -> Floats:
-    """Non-negative least squares of children within their parents: totals first and kept, then all cells (ADMM)."""
+    """Non-negative least squares of children within their parents: totals first and kept, then all
+    cells (ADMM).
+    """
     children = np.diff(np.append(begins, len(wished)))
     totals = wished.reshape(len(wished), -1).sum(axis=1)
     wanted = parents.reshape(len(parents), -1).sum(axis=1)
     totals = _nearest(totals, np.repeat(np.arange(len(parents)), children), wanted)
-    scaled = {part: precision * grid.cells(grid.every) / grid.cells(part) for part, precision in precisions.items()}
+    scaled = {
+        part: precision * grid.cells(grid.every) / grid.cells(part)
+        for part, precision in precisions.items()
+    }
     step = float(np.median(list(scaled.values())))
     open_ = np.repeat(parents > 0, children, axis=0)
     wished, parents = wished.astype(np.float32), parents.astype(np.float32)
@@ -147,7 +171,7 @@ def _nearest(wished: Floats, group: Integers, wanted: Floats) -> Floats:
     return np.maximum(wished - high[group], 0)
 
 
-# --- the comparison ---------------------------------------------------------------------------------------------------
+# --- the comparison -------------------------------------------------------------------------------
 
 
 def exact_counts(folder: Path, plan: Plan) -> list[Counts]:
@@ -208,7 +232,9 @@ def report(plan: Plan, noisy: dict[tuple[int, int], Integers], truth: list[Count
     ratios: list[list[float]] = [[] for _ in sizes]
     print(f"{'sum of errors a place':28}" + "".join(f"{level:>13}" for level in plan.places.levels))
     for at, table in enumerate(grid.tables):
-        errors: dict[str, list[float]] = {name: [] for name in ("independent", "top-down", "least squares", "ours")}
+        errors: dict[str, list[float]] = {
+            name: [] for name in ("independent", "top-down", "least squares", "ours")
+        }
         for level, places in enumerate(sizes):
             exact = truth[level].table(grid, table, places).reshape(places, -1)
             ways = {
@@ -235,8 +261,12 @@ def report(plan: Plan, noisy: dict[tuple[int, int], Integers], truth: list[Count
 
 
 def measures(name: str, plan: Plan, found: list[Counts], truth: list[Counts]) -> None:
-    """The census's own: the largest group's share within 5 points, and how far places of 2,500 people move."""
-    race = next(table for table, each in zip(plan.grid.tables, plan.names, strict=True) if each == "race")
+    """The census's own: the largest group's share within 5 points, and how far places of 2,500
+    people move.
+    """
+    race = next(
+        table for table, each in zip(plan.grid.tables, plan.names, strict=True) if each == "race"
+    )
     for level in range(3, len(plan.places.levels)):
         size = plan.places.sizes[level]
         exact, counted = (each[level].table(plan.grid, race, size) for each in (truth, found))
@@ -244,7 +274,9 @@ def measures(name: str, plan: Plan, found: list[Counts], truth: list[Counts]) ->
         large = total >= 500
         group = exact.argmax(axis=1)
         places = np.arange(size)
-        apart = exact[places, group] / np.maximum(total, 1) - counted[places, group] / np.maximum(now, 1)
+        apart = exact[places, group] / np.maximum(total, 1) - counted[places, group] / np.maximum(
+            now, 1
+        )
         moved = (now - total)[(total >= 2000) & (total <= 3000)]
         ends = np.quantile(moved, [0.05, 0.95]) if len(moved) else [np.nan, np.nan]
         near = 100 * (np.abs(apart[large]) <= 0.05).mean()
@@ -255,7 +287,9 @@ def measures(name: str, plan: Plan, found: list[Counts], truth: list[Counts]) ->
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--people", type=int, default=100_000)
     parser.add_argument("--country", default="", help="its name; another name is another country")
     parser.add_argument("--jobs", type=int, default=1)

@@ -1,4 +1,5 @@
-"""Streams: error against theory, ratios to naive releases and to a binary tree, speed and memory, a year of the town.
+"""Streams: error against theory, ratios to naive releases and to a binary tree, speed and memory, a
+year of the town.
 
 python bench/continual.py            minutes; 10^5 of the 10^6 steps, and one month of the town
 python bench/continual.py --full     all steps and the whole year
@@ -44,7 +45,9 @@ PUBLISH: tuple[Any, ...] = ("daily", "cumulative", 7, 30)
 
 
 def errors(strategy: Strategy, publish: Any, *, times: int = 1) -> tuple[float, float]:
-    """(max, rms) over periods, for l2 sensitivity 1 a period, in units of the noise for l2 sensitivity 1."""
+    """(max, rms) over periods, for l2 sensitivity 1 a period, in units of the noise for l2
+    sensitivity 1.
+    """
     scale = sqrt(strategy.l2_squared(times=times, apart=1, cells=1, signed=False))
     deviations = strategy.deviations(publish) * scale
     return float(deviations.max()), float(np.sqrt(np.square(deviations).mean()))
@@ -80,8 +83,13 @@ def theory() -> dict[str, Any]:
         strategy = Buffered.fitted(periods) if name == "buffered" else kinds[name](periods=periods)
         found[f"{name} {periods}"] = _beside(errors(strategy, "cumulative"), wanted)
     found["square root 365"] = _beside(errors(dense.square_root(365), "cumulative"), (2.944, 2.782))
-    found["column-normalised 365"] = _beside(errors(dense.column_normalised(365), "cumulative"), (2.756, 2.668))
-    found["column-normalised 10000"] = {"max, rms": _round(normalised_rms(10**4)), "lower bound on rms": 3.634}
+    found["column-normalised 365"] = _beside(
+        errors(dense.column_normalised(365), "cumulative"), (2.756, 2.668)
+    )
+    found["column-normalised 10000"] = {
+        "max, rms": _round(normalised_rms(10**4)),
+        "lower bound on rms": 3.634,
+    }
     for periods, wanted in ((365, 10.4), (10**4, 19.2), (10**6, 33.8)):
         tree: Any = (
             choose.pure(periods, ("cumulative",))
@@ -103,7 +111,9 @@ def _round(numbers: tuple[float, ...]) -> list[float]:
 
 
 def workloads() -> dict[str, Any]:
-    """A year of days: every strategy on every kind of sum, and the one that is chosen; then by days a person."""
+    """A year of days: every strategy on every kind of sum, and the one that is chosen; then by days
+    a person.
+    """
     table = {
         strategy.name: [round(choose.rms(strategy, each), 2) for each in PUBLISH]
         for strategy in (
@@ -121,7 +131,10 @@ def workloads() -> dict[str, Any]:
         ]
     persons = {}
     for times in (1, 2, 7, 10, 30):
-        root, best = dense.column_normalised(365), choose.gaussian(365, ("cumulative",), times, 1, signed=False)
+        root, best = (
+            dense.column_normalised(365),
+            choose.gaussian(365, ("cumulative",), times, 1, signed=False),
+        )
         persons[times] = {
             "root costs": round(
                 sqrt(
@@ -151,8 +164,12 @@ def ratios() -> dict[str, Any]:
     }
     tree: Any = choose.pure(365, ("cumulative",))
     found["event-level, pure"] = {
-        "release": round(sqrt(2 * np.square(tree.deviations("cumulative")).mean()) * tree.l1(times=1), 1),
-        "binary tree": round(sqrt(2) * 9 * sqrt(np.mean([bin(n).count("1") for n in range(1, 366)])), 1),
+        "release": round(
+            sqrt(2 * np.square(tree.deviations("cumulative")).mean()) * tree.l1(times=1), 1
+        ),
+        "binary tree": round(
+            sqrt(2) * 9 * sqrt(np.mean([bin(n).count("1") for n in range(1, 366)])), 1
+        ),
         "daily counts, summed": round(sqrt(2 * 183), 1),
         "totals asked anew every day": round(sqrt(2) * 365, 1),
     }
@@ -168,13 +185,18 @@ def speed(steps: int, keys: int = 100) -> dict[str, Any]:
     """A stream of 10^6 periods by buffers, through the door, estimates included; and its memory."""
     strategy, rho = Buffered.fitted(10**6), Fraction(1, 100)
     l2_squared = strategy.l2_squared(times=1, apart=1, cells=1, signed=False)
-    mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
+    mechanism = DiscreteGaussian(
+        sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared
+    )
     zcdp = accountant("zcdp", delta=Fraction(1, 10**9), keys=Fraction(1, 2))
     allowance = Allowance(key=bytes(32), accountant=zcdp, paid=Charge(amount=rho))
     moved = Moved(l1=None, l2_squared=l2_squared)
     stream = allowance.steps(mechanism, strategy.encoder(), moved=moved, sizes=[keys], forms=[(1,)])
     decoder, at_once = strategy.decoder(), 100
-    exact = [Exact(pa.table({"k0": list(range(keys)), "s0": [step % 7] * keys})) for step in range(at_once)]
+    exact = [
+        Exact(pa.table({"k0": list(range(keys)), "s0": [step % 7] * keys}))
+        for step in range(at_once)
+    ]
     began, cpu, memory, errors_found = time.perf_counter(), time.process_time(), 0, 0.0
     truth = np.cumsum([step % 7 for step in range(at_once)])
     for batch in range(steps // at_once):
@@ -185,24 +207,32 @@ def speed(steps: int, keys: int = 100) -> dict[str, Any]:
         if batch == 20:
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
-    deviations = strategy.deviations("cumulative")[at_once - 1 : steps : at_once] * float(mechanism.sigma)
+    deviations = strategy.deviations("cumulative")[at_once - 1 : steps : at_once] * float(
+        mechanism.sigma
+    )
     return {
         "steps x keys": f"{steps} x {keys}",
         "values a second": round(steps * keys / (time.perf_counter() - began)),
         "values a second of one core": round(steps * keys / (time.process_time() - cpu)),
         "memory that came after step 2,000 (KB)": more,
-        "error seen / error told": round(sqrt(errors_found / (steps // at_once) / np.square(deviations).mean()), 4),
+        "error seen / error told": round(
+            sqrt(errors_found / (steps // at_once) / np.square(deviations).mean()), 4
+        ),
     }
 
 
 def town_year(days: int) -> dict[str, Any]:
-    """The town's visits day by day: some rows a week late, a week missed, the process started anew at half-time."""
+    """The town's visits day by day: some rows a week late, a week missed, the process started anew
+    at half-time.
+    """
     tables = town.tables(10_000)
     visits = tables["visits"]
     first, began, cpu = date(2024, 1, 1), time.perf_counter(), time.process_time()
     late = pc.equal(pc.bit_wise_and(visits.column("visit_id").cast(pa.int64()), 31), 0)
     known = pc.if_else(late, 7, 0)  # one visit in 32 is entered a week later
-    arrived = pc.add(pc.days_between(pa.scalar(first), visits.column("day").cast(pa.date32())), known)
+    arrived = pc.add(
+        pc.days_between(pa.scalar(first), visits.column("day").cast(pa.date32())), known
+    )
     with tempfile.TemporaryDirectory() as folder:
         policy = town.build(folder, people=100)
         create_ledger(Policy.read(policy))

@@ -1,10 +1,11 @@
-"""What a question costs on a server beside the server's own query without noise, and a snapshot beside a plain copy.
+"""What a question costs on a server beside the server's own query without noise, and a snapshot
+beside a plain copy.
 
 python bench/engines.py [--rows 5000000] [--repeats 3]
 
-A Postgres of its own is started, with its default settings. Ours is a whole question: planned, charged, read from the
-prepared snapshot, noised and stored. The server's own query reads the live tables. Both run in turn, after one of each;
-the fastest of each is shown.
+A Postgres of its own is started, with its default settings. Ours is a whole question: planned,
+charged, read from the prepared snapshot, noised and stored. The server's own query reads the live
+tables. Both run in turn, after one of each; the fastest of each is shown.
 """
 
 from __future__ import annotations
@@ -98,16 +99,24 @@ def main() -> None:
         opened: list[Curator] = []
         prepared = timed(lambda: opened.append(Curator(policy)))
         raw.execute("DROP TABLE c1; DROP TABLE c2")
-        print(f"Postgres {raw.info.server_version // 10000}, {chosen.rows:,} rows, {people:,} people and as many keys")
-        print(f"| snapshot | plain copy {plain:.2f} s | ours {prepared:.2f} s | {prepared / plain:.1f} times |")
+        print(
+            f"Postgres {raw.info.server_version // 10000}, {chosen.rows:,} rows, {people:,} people and as many keys"
+        )
+        print(
+            f"| snapshot | plain copy {plain:.2f} s | ours {prepared:.2f} s | {prepared / plain:.1f} times |"
+        )
         for what, (ours, own) in QUESTIONS.items():
             asked, alone = [], []
             for turn in range(1 + chosen.repeats):
                 alone.append(timed(lambda own=own: raw.execute(own.encode()).fetchall()))  # type: ignore[misc]
-                epsilon = 1 + turn / 100  # another question each time: what was asked before is free
+                epsilon = (
+                    1 + turn / 100
+                )  # another question each time: what was asked before is free
                 asked.append(timed(lambda: opened[0].ask(ours, analyst="curator", epsilon=epsilon)))  # noqa: B023
             one, other = min(alone[1:]), min(asked[1:])
-            print(f"| {what} | own query {one:.2f} s | ours {other:.2f} s | {other / one:.2f} times |")
+            print(
+                f"| {what} | own query {one:.2f} s | ours {other:.2f} s | {other / one:.2f} times |"
+            )
         raw.close()
 
 

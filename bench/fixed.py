@@ -1,4 +1,5 @@
-"""What a scalar question costs whatever the number of rows, beside plain DuckDB and a bare durable append, in one run.
+"""What a scalar question costs whatever the number of rows, beside plain DuckDB and a bare durable
+append, in one run.
 
     python bench/fixed.py [--repeats 200] [--threads 64] [--asked 600] [--data FOLDER]
 
@@ -8,10 +9,12 @@ The table has 1,000 rows, so what is left is planning, proof, charge, noise, mar
     dearer      a text that was asked before, at a higher epsilon: charged and answered
     recalled    a text and an epsilon that were asked before: free
     duckdb      the same count by plain DuckDB, as an Arrow table
-    append      one row into a bare SQLite file that is durable when it returns; a charge and its answer are two
+    append      one row into a bare SQLite file that is durable when it returns; a charge and its
+    answer are two
 
-Wall time is what an analyst waits, CPU time what the machine works, and the least CPU time about what it works when it
-does nothing else. Exits with 1 where a fresh question needs at least TARGET of CPU time.
+Wall time is what an analyst waits, CPU time what the machine works, and the least CPU time about
+what it works when it does nothing else. Exits with 1 where a fresh question needs at least TARGET
+of CPU time.
 """
 
 from __future__ import annotations
@@ -45,7 +48,11 @@ def ways(curator: Any, folder: Path, bare: Path) -> dict[str, Way]:
     plain = duckdb.connect()
     plain.execute(f"ATTACH '{store_of(folder)}' AS prepared (READ_ONLY)")
     log = sqlite3.connect(bare, isolation_level=None)
-    for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "CREATE TABLE rows (body TEXT)"):
+    for statement in (
+        "PRAGMA journal_mode=WAL",
+        "PRAGMA synchronous=FULL",
+        "CREATE TABLE rows (body TEXT)",
+    ):
         log.execute(statement)
     row = "x" * 800  # about a charge's
 
@@ -56,7 +63,9 @@ def ways(curator: Any, folder: Path, bare: Path) -> dict[str, Way]:
         "fresh": lambda number: asked(fresh(number), "0.1"),
         "dearer": lambda number: asked("SELECT COUNT(*) FROM people", f"0.1{number:06}"),
         "recalled": lambda _: asked("SELECT COUNT(*) FROM visits", "0.1"),
-        "duckdb": lambda _: plain.cursor().sql("SELECT COUNT(*) FROM prepared.people").to_arrow_table(),
+        "duckdb": lambda _: (
+            plain.cursor().sql("SELECT COUNT(*) FROM prepared.people").to_arrow_table()
+        ),
         "append": lambda _: log.execute("INSERT INTO rows VALUES (?)", (row,)),
     }
 
@@ -66,7 +75,9 @@ def fresh(number: int) -> str:
     return f"SELECT COUNT(*) AS n FROM people WHERE salary <> {number}"
 
 
-def timed(each: dict[str, Way], numbers: itertools.count[int], repeats: int) -> dict[str, tuple[float, ...]]:
+def timed(
+    each: dict[str, Way], numbers: itertools.count[int], repeats: int
+) -> dict[str, tuple[float, ...]]:
     """Milliseconds: the medians of wall and of CPU time, and the least CPU time; asked in turn."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in each}
     for _ in range(repeats + WARM):
@@ -82,7 +93,9 @@ def timed(each: dict[str, Way], numbers: itertools.count[int], repeats: int) -> 
     return found
 
 
-def rate(way: Way, numbers: itertools.count[int], *, threads: int, asked: int) -> tuple[float, float]:
+def rate(
+    way: Way, numbers: itertools.count[int], *, threads: int, asked: int
+) -> tuple[float, float]:
     """Questions a second from so many threads, and milliseconds of CPU time for each."""
     turns = iter(range(asked))
 
@@ -113,19 +126,27 @@ def main() -> int:
         numbers = itertools.count(curator._ledger.head()["number"] + 1)
         found = timed(each, numbers, given.repeats)
         crowds = {
-            name: rate(each[name], numbers, threads=given.threads, asked=given.asked) for name in ("fresh", "recalled")
+            name: rate(each[name], numbers, threads=given.threads, asked=given.asked)
+            for name in ("fresh", "recalled")
         }
     rows: dict[str, Any] = {}
-    print(f"{'':10} {'wall ms':>9} {'CPU ms':>9} {'least':>7} {'CPU, times duckdb + 2 appends':>31}")
+    print(
+        f"{'':10} {'wall ms':>9} {'CPU ms':>9} {'least':>7} {'CPU, times duckdb + 2 appends':>31}"
+    )
     floor = found["duckdb"][1] + 2 * found["append"][1]
     for name, (wall, cpu, least) in found.items():
         rows[name] = {"wall": wall, "cpu": cpu, "least": least, "ratio": cpu / floor}
         print(f"{name:10} {wall:9.2f} {cpu:9.2f} {least:7.2f} {cpu / floor:31.1f}")
     for name, (speed, cpu) in crowds.items():
         rows[f"{given.threads} threads, {name}"] = {"rate": speed, "cpu": cpu}
-        print(f"{given.threads} threads, {name}: {speed:.0f} a second, {cpu:.2f} ms of CPU time each")
+        print(
+            f"{given.threads} threads, {name}: {speed:.0f} a second, {cpu:.2f} ms of CPU time each"
+        )
     missed = found["fresh"][2] > TARGET
-    print(f"target: {TARGET} ms of CPU time for a fresh question, {RATE:.0f} a second" + "  MISSED" * missed)
+    print(
+        f"target: {TARGET} ms of CPU time for a fresh question, {RATE:.0f} a second"
+        + "  MISSED" * missed
+    )
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "fixed.json").write_text(json.dumps(rows, indent=1))
     return int(missed)

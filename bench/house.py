@@ -1,10 +1,12 @@
-"""How the house is built: its functions, lines, names and folders beside those of peers, and a question's walk.
+"""How the house is built: its functions, lines, names and folders beside those of peers, and a
+question's walk.
 
     python bench/house.py [--peers] [--walk]
 
---peers also measures httpx and mbi (installed into a temporary folder), dp_accounting and sqlglot's optimizer (as they
-are installed here). --walk traces one question that joins and groups. Both print tables as CONTRIBUTING has them. Tests
-call `knots`, `Figures.of` and the rest for ourselves: tests/test_house.py.
+--peers also measures httpx and mbi (installed into a temporary folder), dp_accounting and sqlglot's
+optimizer (as they are installed here). --walk traces one question that joins and groups. Both print
+tables as CONTRIBUTING has them. Tests call `knots`, `Figures.of` and the rest for ourselves:
+tests/test_house.py.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src" / "discreet"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-# --- one module -------------------------------------------------------------------------------------------------------
+# --- one module -----------------------------------------------------------------------------------
 
 # Words in -ed that are no participles, and participles that do not end in -ed.
 _PLAIN = "bed bleed breed embed exceed feed hundred indeed kindred naked need proceed red seed shed speed"
@@ -50,9 +52,11 @@ def is_participle(name: str) -> bool:
 
 
 def complexity(function: Function) -> int:
-    """The ways through a function: 1, and 1 for each branch, loop, handler, case, condition, `and` and `or`.
+    """The ways through a function: 1, and 1 for each branch, loop, handler, case, condition, `and`
+    and `or`.
 
-    Ruff counts no conditions within an expression. Functions inside a function count for themselves.
+    Ruff counts no conditions within an expression. Functions inside a function count for
+    themselves.
     """
     found, pending = 1, list[ast.AST](function.body)
     while pending:
@@ -60,7 +64,14 @@ def complexity(function: Function) -> int:
         if isinstance(node, Function):
             continue
         if isinstance(
-            node, ast.If | ast.IfExp | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.match_case
+            node,
+            ast.If
+            | ast.IfExp
+            | ast.For
+            | ast.AsyncFor
+            | ast.While
+            | ast.ExceptHandler
+            | ast.match_case,
         ):
             found += 1
         elif isinstance(node, ast.comprehension):
@@ -104,7 +115,9 @@ class Module:
     def described(self) -> list[bool]:
         """Of each public function and class: does it have a docstring?"""
         nodes = [node for node in ast.walk(self.tree) if isinstance(node, Function | ast.ClassDef)]
-        return [ast.get_docstring(node) is not None for node in nodes if not node.name.startswith("_")]
+        return [
+            ast.get_docstring(node) is not None for node in nodes if not node.name.startswith("_")
+        ]
 
     @cached_property
     def definitions(self) -> list[str]:
@@ -114,7 +127,9 @@ class Module:
 
     @cached_property
     def names(self) -> set[str]:
-        """What it names: functions, classes, parameters, fields and variables; constants are left out."""
+        """What it names: functions, classes, parameters, fields and variables; constants are left
+        out.
+        """
         found: set[str] = set()
         for node in ast.walk(self.tree):
             if isinstance(node, Function | ast.ClassDef):
@@ -123,19 +138,34 @@ class Module:
                 found.add(node.arg)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
-        return {name for name in found if not name.startswith("__") and not name.isupper() and len(name) > 1}
+        return {
+            name
+            for name in found
+            if not name.startswith("__") and not name.isupper() and len(name) > 1
+        }
 
     @cached_property
     def code(self) -> dict[int, tuple[int, int]]:
-        """Of each line that holds code: how many tokens, and how wide it is. Docstrings and comments are no code."""
+        """Of each line that holds code: how many tokens, and how wide it is. Docstrings and
+        comments are no code.
+        """
         texts = {
             line
             for node in ast.walk(self.tree)
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+            if isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
         }
         counted: Counter[int] = Counter()
-        marks = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+        marks = (
+            tokenize.COMMENT,
+            tokenize.NL,
+            tokenize.NEWLINE,
+            tokenize.INDENT,
+            tokenize.DEDENT,
+            tokenize.ENDMARKER,
+        )
         for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
             if token.type not in marks and token.start[0] not in texts:
                 counted[token.start[0]] += 1
@@ -150,12 +180,14 @@ def modules_of(folder: Path) -> list[Module]:
     return [Module(path) for path in paths if not tests.search(str(path.relative_to(folder)))]
 
 
-# --- a package --------------------------------------------------------------------------------------------------------
+# --- a package ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What a package is like. Of two numbers the first is the middle or the mean, the second the largest."""
+    """What a package is like. Of two numbers the first is the middle or the mean, the second the
+    largest.
+    """
 
     modules: int
     module_lines: tuple[int, int]
@@ -180,7 +212,10 @@ class Figures:
         folders = Counter(module.path.parent for module in modules).values()
         return cls(
             modules=len(modules),
-            module_lines=(round(median(each.lines for each in modules)), max(each.lines for each in modules)),
+            module_lines=(
+                round(median(each.lines for each in modules)),
+                max(each.lines for each in modules),
+            ),
             files_a_folder=(mean(folders), max(folders)),
             function_lines=(mean(lengths), max(lengths)),
             complexity=(mean(ways), max(ways)),
@@ -223,16 +258,29 @@ def table(columns: dict[str, Figures]) -> str:
 
 def peers(scratch: Path) -> Iterator[tuple[str, Path]]:
     """Where the code of others is; two are fetched."""
-    command = [sys.executable, "-m", "uv", "pip", "install", "-q", "--no-deps", "--target", str(scratch)]
+    command = [
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--target",
+        str(scratch),
+    ]
     subprocess.run([*command, "httpx", "mbi"], check=True)
     yield from (("httpx", scratch / "httpx"), ("mbi", scratch / "mbi"))
-    for name, module in (("dp_accounting", "dp_accounting"), ("sqlglot optimizer", "sqlglot.optimizer")):
+    for name, module in (
+        ("dp_accounting", "dp_accounting"),
+        ("sqlglot optimizer", "sqlglot.optimizer"),
+    ):
         spec = find_spec(module)
         assert spec is not None  # a development dependency, and a dependency
         yield name, Path((spec.submodule_search_locations or [])[0])
 
 
-# --- imports ----------------------------------------------------------------------------------------------------------
+# --- imports --------------------------------------------------------------------------------------
 
 
 def module_names(root: Path = SOURCE) -> dict[str, Path]:
@@ -245,7 +293,9 @@ def module_names(root: Path = SOURCE) -> dict[str, Path]:
 
 
 def imports_of(path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules of ours that a module imports when it is loaded, or for its types; not those inside functions."""
+    """The modules of ours that a module imports when it is loaded, or for its types; not those
+    inside functions.
+    """
     found: set[str] = set()
     pending = list[ast.AST](ast.parse(path.read_text(encoding="utf-8")).body)
     while pending:
@@ -262,7 +312,9 @@ def imports_of(path: Path, known: dict[str, Path]) -> set[str]:
 
 
 def knots(root: Path = SOURCE) -> list[list[str]]:
-    """Modules that import one another in a circle, types included (Tarjan's components of more than one module)."""
+    """Modules that import one another in a circle, types included (Tarjan's components of more than
+    one module).
+    """
     known = module_names(root)
     graph = {name: imports_of(path, known) - {name} for name, path in known.items()}
     number: dict[str, int] = {}
@@ -289,7 +341,7 @@ def knots(root: Path = SOURCE) -> list[list[str]]:
     return [knot for knot in found if len(knot) > 1]
 
 
-# --- a question's walk ------------------------------------------------------------------------------------------------
+# --- a question's walk ----------------------------------------------------------------------------
 
 QUESTION = (
     "SELECT p.state, COUNT(*) AS n, AVG(v.income) AS m FROM visits AS v "
@@ -298,9 +350,11 @@ QUESTION = (
 
 
 def walks(folder: Path) -> tuple[dict[str, int], dict[str, int]]:
-    """Modules in which a function of ours runs while a question is answered, with how many calls; and then again.
+    """Modules in which a function of ours runs while a question is answered, with how many calls;
+    and then again.
 
-    What is loaded once has been loaded before. The second walk is of the same text at another epsilon.
+    What is loaded once has been loaded before. The second walk is of the same text at another
+    epsilon.
     """
     from ask import opened
 
@@ -332,7 +386,9 @@ def told(calls: dict[str, int]) -> str:
         room, _, name = path.rpartition("/")
         rooms.setdefault(room or "the root", []).append(name.removesuffix(".py"))
     lines = [f"| {room} | {len(names)} | {', '.join(names)} |" for room, names in rooms.items()]
-    return "\n".join(["| room | modules | which |", "|---|---|---|", *lines, f"| all | {len(calls)} | |"])
+    return "\n".join(
+        ["| room | modules | which |", "|---|---|---|", *lines, f"| all | {len(calls)} | |"]
+    )
 
 
 def main() -> None:
@@ -344,11 +400,20 @@ def main() -> None:
     columns = {"discreet": Figures.of(ours)}
     with tempfile.TemporaryDirectory() as scratch:
         if given.peers:
-            columns |= {name: Figures.of(modules_of(folder)) for name, folder in peers(Path(scratch) / "peers")}
+            columns |= {
+                name: Figures.of(modules_of(folder))
+                for name, folder in peers(Path(scratch) / "peers")
+            }
         print(table(columns))
-        dear = sorted(((complexity(f), m, f.name) for m in ours for f in m.functions), key=lambda each: -each[0])
+        dear = sorted(
+            ((complexity(f), m, f.name) for m in ours for f in m.functions),
+            key=lambda each: -each[0],
+        )
         print(
-            "\nmost complex:", "; ".join(f"{name} {ways} ({m.path.relative_to(SOURCE)})" for ways, m, name in dear[:10])
+            "\nmost complex:",
+            "; ".join(
+                f"{name} {ways} ({m.path.relative_to(SOURCE)})" for ways, m, name in dear[:10]
+            ),
         )
         print("knots of imports:", knots() or "none")
         if given.walk:

@@ -1,9 +1,10 @@
-"""How many durable spends a second, beside a bare append with fdatasync in the same run on the same disk; and on a
-ledger in PostgreSQL, beside a bare INSERT and COMMIT on the same server.
+"""How many durable spends a second, beside a bare append with fdatasync in the same run on the same
+disk; and on a ledger in PostgreSQL, beside a bare INSERT and COMMIT on the same server.
 
     python bench/ledger.py [FOLDER] [ROUNDS]
 
-The rounds of each are interleaved, because a shared disk's speed changes from one second to the next.
+The rounds of each are interleaved, because a shared disk's speed changes from one second to the
+next.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ import psycopg
 from discreet.budget import Charge
 from discreet.ledger import Bill, Ledger, Reservation, Terms
 
-TESTS = Path(__file__).resolve().parents[1] / "tests"  # how a server is started, and tables are made in it
+TESTS = (
+    Path(__file__).resolve().parents[1] / "tests"
+)  # how a server is started, and tables are made in it
 sys.path[:0] = [str(TESTS), str(TESTS / "ledger")]
 
 from places import in_postgres  # noqa: E402
@@ -88,7 +91,9 @@ def main(folder: Path, rounds: int) -> None:
     for name, taken in times.items():
         each = [BATCH / one for one in taken]
         mean = BATCH * rounds / sum(taken)
-        print(f"{name:15} {mean:7.0f} a second (median {statistics.median(each):.0f}, best {max(each):.0f})")
+        print(
+            f"{name:15} {mean:7.0f} a second (median {statistics.median(each):.0f}, best {max(each):.0f})"
+        )
     for name in ("spend", "spend and post"):
         print(f"{name} / bare append: {sum(times['bare append']) / sum(times[name]):.2f}")
     rows = ledger.head()["number"]
@@ -97,16 +102,27 @@ def main(folder: Path, rounds: int) -> None:
     ledger = Ledger.open(folder / "bench.ledger")
     opened = time.perf_counter() - start
     ledger.verify()
-    print(f"open, checking all {rows} rows: {opened:.2f} s; verify: {time.perf_counter() - start - opened:.2f} s")
+    print(
+        f"open, checking all {rows} rows: {opened:.2f} s; verify: {time.perf_counter() - start - opened:.2f} s"
+    )
 
 
 def shared(folder: Path, rounds: int) -> None:
-    """The same on a ledger that servers share: one who asks alone, and sixteen of one server at a time."""
-    with server("-c max_connections=30") as database, psycopg.connect(database.address, autocommit=True) as bare:
+    """The same on a ledger that servers share: one who asks alone, and sixteen of one server at a
+    time.
+    """
+    with (
+        server("-c max_connections=30") as database,
+        psycopg.connect(database.address, autocommit=True) as bare,
+    ):
         bare.execute("CREATE TABLE bare (name text, body bytea)")
         ledger = Ledger.create(in_postgres(folder / "shared.ledger", lambda: database), TERMS)
         pool = ThreadPoolExecutor(ANALYSTS)
-        times: dict[str, list[float]] = {"bare INSERT and COMMIT": [], "spend": [], "spend, sixteen at a time": []}
+        times: dict[str, list[float]] = {
+            "bare INSERT and COMMIT": [],
+            "spend": [],
+            "spend, sixteen at a time": [],
+        }
 
         def insert(name: str) -> None:
             bare.execute("INSERT INTO bare VALUES (%s, %s)", (name, bytes(800)))
@@ -119,7 +135,9 @@ def shared(folder: Path, rounds: int) -> None:
 
         for number in range(rounds):
             times["bare INSERT and COMMIT"].append(seconds(insert, f"bare {number}"))
-            times["spend"].append(seconds(lambda name: reserve(ledger, name) and None, f"alone {number}"))
+            times["spend"].append(
+                seconds(lambda name: reserve(ledger, name) and None, f"alone {number}")
+            )
             times["spend, sixteen at a time"].append(together(number))
         plain = sum(times["bare INSERT and COMMIT"])
         for name, taken in times.items():

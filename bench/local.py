@@ -1,14 +1,16 @@
-"""Local protocols beside pure-ldp and multi-freq-ldpy, in one run: a million respondents, 1,000 values, epsilon 1.
+"""Local protocols beside pure-ldp and multi-freq-ldpy, in one run: a million respondents, 1,000
+values, epsilon 1.
 
     python bench/local.py [--full] [--peers none] [--only WORD]
 
-Client and server together, each respondent drawing coins of their own, in seconds of processor time, so that what else
-the machine does is not counted. Peers run in environments of their own under .venvs, made at the first run and pinned
-so that they import. A peer that needs minutes is given fewer respondents, and its time is scaled up (marked ~); --full
-gives it all of them. Errors are n times the mean squared error; `formula` is what theory says, ours the mean of a few
-runs with as many respondents as the peer had. pure-ldp gives plain estimates, which are compared with ours;
-multi-freq-ldpy cuts negative ones and rescales, which is compared with our consistent ones. Exits with 1 if a target is
-missed; the rows go to bench/results/local.json too.
+Client and server together, each respondent drawing coins of their own, in seconds of processor
+time, so that what else the machine does is not counted. Peers run in environments of their own
+under .venvs, made at the first run and pinned so that they import. A peer that needs minutes is
+given fewer respondents, and its time is scaled up (marked ~); --full gives it all of them. Errors
+are n times the mean squared error; `formula` is what theory says, ours the mean of a few runs with
+as many respondents as the peer had. pure-ldp gives plain estimates, which are compared with ours;
+multi-freq-ldpy cuts negative ones and rescales, which is compared with our consistent ones. Exits
+with 1 if a target is missed; the rows go to bench/results/local.json too.
 """
 
 from __future__ import annotations
@@ -39,12 +41,25 @@ RESULTS = ROOT / "bench" / "results"
 N, D, EPSILON = 1_000_000, 1000, 1
 MOST_SECONDS, TIMES = 2.0, 10.0
 LEAST_RATE = 10_000  # reports a second that the collector takes
-SURVEY = "survey: bench\nepsilon: 2\nquestions:\n  q: {ask: Yes or no?, values: [no, yes], epsilon: 1}\n"
+SURVEY = (
+    "survey: bench\nepsilon: 2\nquestions:\n  q: {ask: Yes or no?, values: [no, yes], epsilon: 1}\n"
+)
 RUNS = 3  # of ours, for the error
-NOISE = 1.2  # a peer's error is one draw of it: 1,000 values, so within 20 % in all but 10^-9 of runs
+NOISE = (
+    1.2  # a peer's error is one draw of it: 1,000 values, so within 20 % in all but 10^-9 of runs
+)
 
 _DECLARED = ["numpy==1.26.4", "xxhash==3.8.2"]  # the last that both peers run with
-_UNDECLARED = ["bitarray", "bitstring", "matplotlib", "pandas", "scikit-learn", "scipy", "seaborn", "statsmodels"]
+_UNDECLARED = [
+    "bitarray",
+    "bitstring",
+    "matplotlib",
+    "pandas",
+    "scikit-learn",
+    "scipy",
+    "seaborn",
+    "statsmodels",
+]
 PINS = {
     "pure-ldp": ["pure-ldp==1.2.0", *_DECLARED, *_UNDECLARED],
     "multi-freq-ldpy": ["multi-freq-ldpy==0.2.5", *_DECLARED, "numba"],
@@ -61,13 +76,23 @@ PEERS = {
 
 
 def protocols() -> dict[str, Any]:
-    kinds = (local.KaryResponse, local.SymmetricUnary, local.OptimizedUnary, local.LocalHashing, local.SubsetSelection)
-    found = {kind.name: kind(domain=D, epsilon=EPSILON) for kind in (*kinds, local.HadamardResponse)}
+    kinds = (
+        local.KaryResponse,
+        local.SymmetricUnary,
+        local.OptimizedUnary,
+        local.LocalHashing,
+        local.SubsetSelection,
+    )
+    found = {
+        kind.name: kind(domain=D, epsilon=EPSILON) for kind in (*kinds, local.HadamardResponse)
+    }
     grid = Integers(lo=0, hi=D - 1)
     numbers = (local.Duchi, local.Piecewise, local.Hybrid, local.SquareWave)
     memoized = (local.MemoizedResponse, local.MemoizedUnary)
     found |= {kind.name: kind(domain=grid, epsilon=EPSILON) for kind in numbers}
-    return found | {kind.name: kind(domain=D, permanent=EPSILON, instant=2, changes=1) for kind in memoized}
+    return found | {
+        kind.name: kind(domain=D, permanent=EPSILON, instant=2, changes=1) for kind in memoized
+    }
 
 
 def ours(protocol: Any, values: np.ndarray) -> dict[str, Any]:
@@ -87,7 +112,9 @@ def ours(protocol: Any, values: np.ndarray) -> dict[str, Any]:
             consistent.append(((found.consistent - truth) ** 2).mean())
     total, client = min(seconds)
     row = {"seconds": total, "client": client, "n_mse": len(values) * float(np.mean(plain))}
-    return row | ({"n_mse_consistent": len(values) * float(np.mean(consistent))} if consistent else {})
+    return row | (
+        {"n_mse_consistent": len(values) * float(np.mean(consistent))} if consistent else {}
+    )
 
 
 def environment(peer: str) -> Path:
@@ -96,7 +123,10 @@ def environment(peer: str) -> Path:
     python = folder / "bin" / "python"
     if not (folder / ".installed").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PINS[peer]], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PINS[peer]],
+            check=True,
+        )
         (folder / ".installed").touch()
     return python
 
@@ -111,7 +141,9 @@ def theirs(peer: str, name: str, values: np.ndarray, folder: Path) -> dict[str, 
         package,
         ("fast_" if fast else "") + name,
     ]
-    done = subprocess.run([*map(str, command), str(source), str(target)], capture_output=True, text=True)
+    done = subprocess.run(
+        [*map(str, command), str(source), str(target)], capture_output=True, text=True
+    )
     if done.returncode:
         return {"peer": peer, "failed": done.stderr.strip().splitlines()[-1]}
     truth = np.bincount(values, minlength=D) / len(values)
@@ -128,20 +160,30 @@ def theirs(peer: str, name: str, values: np.ndarray, folder: Path) -> dict[str, 
 
 def compared(name: str, own: dict[str, Any], peers: list[dict[str, Any]]) -> list[str]:
     """What misses a target, in words."""
-    missed = [f"{name}: {own['seconds']:.2f} s is over {MOST_SECONDS} s"] if own["seconds"] > MOST_SECONDS else []
+    missed = (
+        [f"{name}: {own['seconds']:.2f} s is over {MOST_SECONDS} s"]
+        if own["seconds"] > MOST_SECONDS
+        else []
+    )
     times = [peer["seconds"] for peer in peers if "seconds" in peer]
     if times and 1 < min(times) < TIMES * own["seconds"]:
-        missed.append(f"{name}: the fastest peer is only {min(times) / own['seconds']:.1f} times slower")
+        missed.append(
+            f"{name}: the fastest peer is only {min(times) / own['seconds']:.1f} times slower"
+        )
     for peer in peers:
         if "failed" in peer:
             missed.append(f"{name}: {peer['peer']} did not run")
         elif peer["ours"] > NOISE * peer["n_mse"]:
-            missed.append(f"{name}: error {peer['ours']:.3g} is over that of {peer['peer']}, {peer['n_mse']:.3g}")
+            missed.append(
+                f"{name}: error {peer['ours']:.3g} is over that of {peer['peer']}, {peer['n_mse']:.3g}"
+            )
     return missed
 
 
 def heavy_hitters(n: int) -> dict[str, Any]:
-    """A million strings by Zipf's law over 50,000 words: which of those that should be found are."""
+    """A million strings by Zipf's law over 50,000 words: which of those that should be found
+    are.
+    """
     random = np.random.default_rng()
     letters = np.array(list(string.ascii_lowercase))
     words = ["".join(letters[random.integers(0, 26, random.integers(3, 9))]) for _ in range(50_000)]
@@ -151,7 +193,9 @@ def heavy_hitters(n: int) -> dict[str, Any]:
     strings = [words[i] for i in drawn]
     row: dict[str, Any] = {}
     for epsilon in (1, 2, 4):
-        protocol = local.HeavyHitters(length=8, alphabet=string.ascii_lowercase, epsilon=Fraction(epsilon))
+        protocol = local.HeavyHitters(
+            length=8, alphabet=string.ascii_lowercase, epsilon=Fraction(epsilon)
+        )
         started = time.process_time()
         found = protocol.estimate(protocol.encode(strings))
         seconds = time.process_time() - started
@@ -165,20 +209,25 @@ def heavy_hitters(n: int) -> dict[str, Any]:
 
 
 def collector() -> dict[str, float]:
-    """Reports a second over HTTP on loopback, each acknowledged after it is on the disk; by reports in a request."""
+    """Reports a second over HTTP on loopback, each acknowledged after it is on the disk; by reports
+    in a request.
+    """
     rates = {}
     survey = from_text(SURVEY, file="bench")
     for size, requests, connections in ((1, 10_000, 64), (10, 3_000, 32), (100, 600, 16)):
         bodies = [b"".join(_line(survey) for _ in range(size)) for _ in range(requests)]
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "bench.yaml").write_text(SURVEY)
-            command = (
-                "import sys; from discreet.cli import main; main(['collect', 'serve', 'bench.yaml', '--port', '0'])"
+            collect = "['collect', 'serve', 'bench.yaml', '--port', '0']"
+            command = f"import sys; from discreet.cli import main; main({collect})"
+            serving = subprocess.Popen(
+                [sys.executable, "-c", command], cwd=folder, stdout=subprocess.PIPE, text=True
             )
-            serving = subprocess.Popen([sys.executable, "-c", command], cwd=folder, stdout=subprocess.PIPE, text=True)
             try:
                 assert serving.stdout is not None
-                address = urlsplit(serving.stdout.readline().split(" is open at ")[1].split("/ ")[0])
+                address = urlsplit(
+                    serving.stdout.readline().split(" is open at ")[1].split("/ ")[0]
+                )
                 started = time.perf_counter()
                 accepted = asyncio.run(_sent(address, bodies, connections))
                 rates[f"{size} in a request"] = accepted / (time.perf_counter() - started)
@@ -198,7 +247,10 @@ async def _sent(address: Any, bodies: list[bytes], connections: int) -> int:
         reader, writer = await asyncio.open_connection(address.hostname, address.port)
         accepted = 0
         for body in mine:
-            writer.write(b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            writer.write(
+                b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+                + body
+            )
             head = await reader.readuntil(b"\r\n\r\n")
             length = int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0])
             accepted += json.loads(await reader.readexactly(length))["accepted"]
@@ -210,8 +262,14 @@ async def _sent(address: Any, bodies: list[bytes], connections: int) -> int:
 
 def shown(name: str, own: dict[str, Any], protocol: Any, peers: list[dict[str, Any]]) -> None:
     formula = f"{float(protocol.variance(n=1)):.4g}" if hasattr(protocol, "support") else ""
-    both = f"{own['n_mse']:.4g} / {own['n_mse_consistent']:.3g}" if "n_mse_consistent" in own else f"{own['n_mse']:.4g}"
-    print(f"{name:<17}{own['seconds']:7.3f} s (client {own['client']:.3f})   n MSE {both:<16} formula {formula}")
+    both = (
+        f"{own['n_mse']:.4g} / {own['n_mse_consistent']:.3g}"
+        if "n_mse_consistent" in own
+        else f"{own['n_mse']:.4g}"
+    )
+    print(
+        f"{name:<17}{own['seconds']:7.3f} s (client {own['client']:.3f})   n MSE {both:<16} formula {formula}"
+    )
     for peer in peers:
         if "failed" in peer:
             print(f"    {peer['peer']:<18} failed: {peer['failed']}")
@@ -225,9 +283,13 @@ def shown(name: str, own: dict[str, Any], protocol: Any, peers: list[dict[str, A
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--full", action="store_true", help="a million respondents for every peer: half an hour or more"
+        "--full",
+        action="store_true",
+        help="a million respondents for every peer: half an hour or more",
     )
     parser.add_argument("--peers", choices=["all", "none"], default="all")
     parser.add_argument("--only", default="", help="protocols with this in their name")

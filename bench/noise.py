@@ -2,8 +2,9 @@
 
     python bench/noise.py
 
-OpenDP is installed into a venv of its own under .venvs/ at the first run. Both are measured in turn in one run, so read
-the ratios; the seconds are this machine's of today. Exits with 1 if a target is missed.
+OpenDP is installed into a venv of its own under .venvs/ at the first run. Both are measured in turn
+in one run, so read the ratios; the seconds are this machine's of today. Exits with 1 if a target is
+missed.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def rate(sampler: Sampler, scale: int) -> float:
 def table_milliseconds(kind: str, scale: int) -> float:
     """The first draw at a scale makes its table."""
     start = time.process_time()
-    SAMPLERS[kind](Stream.fresh(), Items.positions(1), scale + Fraction(1, 1000 + time.time_ns() % 1000))
+    SAMPLERS[kind](
+        Stream.fresh(), Items.positions(1), scale + Fraction(1, 1000 + time.time_ns() % 1000)
+    )
     return (time.process_time() - start) * 1e3
 
 
@@ -113,7 +116,9 @@ def verdict(good: bool, missed: list[str], name: str) -> str:
 
 
 def compare_rates(python: Path, missed: list[str]) -> None:
-    print(f"{'':9}{'scale':>12}{'M draws/s':>12}{'OpenDP':>12}{'ratio':>8}{'wanted':>8}{'table ms':>10}")
+    print(
+        f"{'':9}{'scale':>12}{'M draws/s':>12}{'OpenDP':>12}{'ratio':>8}{'wanted':>8}{'table ms':>10}"
+    )
     for kind, sampler in SAMPLERS.items():
         for scale in SCALES:
             ours, other = rate(sampler, scale), theirs(python, kind, scale)["rate"]
@@ -126,7 +131,9 @@ def compare_rates(python: Path, missed: list[str]) -> None:
 
 
 def compare_times(python: Path, missed: list[str]) -> None:
-    print(f"\nRank correlation of one draw's time with |noise|, {SINGLE:,} draws (OpenDP: {THEIR_SINGLE:,})")
+    print(
+        f"\nRank correlation of one draw's time with |noise|, {SINGLE:,} draws (OpenDP: {THEIR_SINGLE:,})"
+    )
     for kind, sampler in SAMPLERS.items():
         for scale in (10, 1000):
             ours = correlation(sampler, scale)
@@ -142,7 +149,9 @@ def other_times() -> None:
     for kind in get_args(Kind):
         start = time.process_time()
         noisy_max(Stream.fresh(), scores, unit=Fraction(1, 10), kind=kind)
-        print(f"one of a million candidates, {kind} noise: {(time.process_time() - start) * 1e3:.0f} ms")
+        print(
+            f"one of a million candidates, {kind} noise: {(time.process_time() - start) * 1e3:.0f} ms"
+        )
     for scale in (Fraction(10), Fraction(10**9)):
         start = time.process_time()
         DiscreteLaplace(scale=scale, l1=Fraction(1)).margin(0.95)
@@ -150,7 +159,9 @@ def other_times() -> None:
         DiscreteGaussian(sigma=scale, l2_squared=Fraction(1)).margin(0.95)
         end = time.process_time()
         laplace, gaussian = (middle - start) * 1e3, (end - middle) * 1e3
-        print(f"margin at scale {int(scale):,}: Laplace {laplace:.1f} ms, Gaussian {gaussian:.1f} ms")
+        print(
+            f"margin at scale {int(scale):,}: Laplace {laplace:.1f} ms, Gaussian {gaussian:.1f} ms"
+        )
 
 
 def main() -> int:

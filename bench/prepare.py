@@ -71,14 +71,20 @@ def load(file: Path, target: Path) -> None:
 def measure(folder: Path, millions: float, rows_each: int, max_rows: int) -> None:
     (folder / "data").mkdir(parents=True)
     file, rows = folder / "data" / "people.parquet", int(millions * 10**6)
-    sql = GENERATE.replace("ROWS_EACH", str(rows_each)).replace("ROWS", str(rows)).replace("FILE", str(file))
+    sql = (
+        GENERATE.replace("ROWS_EACH", str(rows_each))
+        .replace("ROWS", str(rows))
+        .replace("FILE", str(file))
+    )
     duckdb.connect().execute(sql)
     text = POLICY.replace("MAX_ROWS", str(max_rows)).replace("STATES", ", ".join(STATES))
     policy = Policy.parse(text, path=folder / "policy.yaml")
     loads, prepares = [], []
     for number in (1, 2):
         loads.append(timed(lambda number=number: load(file, folder / f"load{number}.duckdb")))  # type: ignore[misc]
-        prepares.append(timed(lambda number=number: prepare(policy, policy.source, policy.store, number)))  # type: ignore[misc]
+        prepares.append(
+            timed(lambda number=number: prepare(policy, policy.source, policy.store, number))
+        )  # type: ignore[misc]
     ratio = min(prepares) / min(loads)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(

@@ -1,11 +1,13 @@
-"""What the doors (Postgres, HTTP) add to a question, how many it answers, and what a flood does to others.
+"""What the doors (Postgres, HTTP) add to a question, how many it answers, and what a flood does to
+others.
 
     python bench/serve.py [--questions 2000] [--connections 64] [--logins 0]
 
-Overhead: the same kinds of questions, each new, are asked of a curator in this process and through a server in this
-process, in turn; medians are told. Load and fairness: a server of its own, clients here. --logins tries so many logins
-of known and unknown users, and tells how well the time of the refusal tells them apart (0.5: not at all). Exits with 1
-if a target is missed; the figures go to bench/results/serve.json too.
+Overhead: the same kinds of questions, each new, are asked of a curator in this process and through
+a server in this process, in turn; medians are told. Load and fairness: a server of its own, clients
+here. --logins tries so many logins of known and unknown users, and tells how well the time of the
+refusal tells them apart (0.5: not at all). Exits with 1 if a target is missed; the figures go to
+bench/results/serve.json too.
 """
 
 from __future__ import annotations
@@ -51,9 +53,11 @@ def timed(work: Callable[[], object], clock: Clock = time.perf_counter) -> float
 
 
 def overhead(folder: Path, repeats: int) -> dict[str, float]:
-    """Medians in milliseconds: a bare ask, and the same through the simple and the extended protocol and by HTTP.
+    """Medians in milliseconds: a bare ask, and the same through the simple and the extended
+    protocol and by HTTP.
 
-    Also of processor time, the client's included: on a busy machine the other is mostly waiting for a turn.
+    Also of processor time, the client's included: on a busy machine the other is mostly waiting for
+    a turn.
     """
     curator = open_town(folder)
     took: dict[str, list[float]] = {}
@@ -70,19 +74,32 @@ def overhead(folder: Path, repeats: int) -> dict[str, float]:
             curator.ask(sql, analyst="alice", epsilon="0.01")
 
         connection = http.client.HTTPConnection("127.0.0.1", town.http, timeout=60)
-        headers = {"Authorization": f"Bearer {town.users.add_token('alice')}", "Content-Type": "application/json"}
+        headers = {
+            "Authorization": f"Bearer {town.users.add_token('alice')}",
+            "Content-Type": "application/json",
+        }
 
         def by_http(sql: str) -> None:
-            connection.request("POST", "/api/v1/ask", json.dumps({"sql": sql, "epsilon": "0.01"}), headers)
+            connection.request(
+                "POST", "/api/v1/ask", json.dumps({"sql": sql, "epsilon": "0.01"}), headers
+            )
             assert len(json.loads(connection.getresponse().read())["rows"]) == 1
 
-        ways: dict[str, Callable[[str], None]] = {"bare": bare, "simple": by_query, "extended": by_messages}
+        ways: dict[str, Callable[[str], None]] = {
+            "bare": bare,
+            "simple": by_query,
+            "extended": by_messages,
+        }
         ways["http"] = by_http
         for index in range(repeats):
             clocks: dict[str, Clock] = {"": time.perf_counter, "_cpu": time.process_time}
-            for place, (name, way) in enumerate((f"{name}{end}", way) for end in clocks for name, way in ways.items()):
+            for place, (name, way) in enumerate(
+                (f"{name}{end}", way) for end in clocks for name, way in ways.items()
+            ):
                 clock = time.process_time if name.endswith("_cpu") else time.perf_counter
-                took.setdefault(name, []).append(timed(partial(way, COUNT.format(place, index)), clock))
+                took.setdefault(name, []).append(
+                    timed(partial(way, COUNT.format(place, index)), clock)
+                )
     return {name: median(found) for name, found in took.items()}
 
 
@@ -106,7 +123,9 @@ def load(folder: Path, connections: int, questions: int) -> dict[str, Any]:
         with Client(server.port, options="-c discreet.epsilon=0.001") as client:
             for number in range(share):
                 began = time.perf_counter()
-                reply = client.query(f"SELECT COUNT(*) AS n FROM people WHERE age <> {index} AND income > {number}")
+                reply = client.query(
+                    f"SELECT COUNT(*) AS n FROM people WHERE age <> {index} AND income > {number}"
+                )
                 took.append(time.perf_counter() - began)
                 codes.append(reply.code or "answered")
 
@@ -129,7 +148,9 @@ def load(folder: Path, connections: int, questions: int) -> dict[str, Any]:
 
 
 def fairness(folder: Path, connections: int, repeats: int) -> dict[str, float]:
-    """The calm one's median in milliseconds, alone and while another floods from so many connections, in turns."""
+    """The calm one's median in milliseconds, alone and while another floods from so many
+    connections, in turns.
+    """
     open_town(folder, POLICY.replace("bob: {epsilon: 1,", "bob: {epsilon: 1000,"))
     server = Served(folder / "town.yaml")
     stop, flooding = threading.Event(), threading.Event()
@@ -151,7 +172,9 @@ def fairness(folder: Path, connections: int, repeats: int) -> dict[str, float]:
                 flooding.set() if found is beside else flooding.clear()
                 time.sleep(1.0)  # until what was begun before has ended
                 for index in range(repeats // TURNS):
-                    sql = f"SELECT COUNT(*) AS n FROM people WHERE age < {index} AND income > {turn}"
+                    sql = (
+                        f"SELECT COUNT(*) AS n FROM people WHERE age < {index} AND income > {turn}"
+                    )
                     sql += " AND smoker" if found is beside else ""
                     found.append(timed(partial(client.query, sql)))
     stop.set()
@@ -159,11 +182,17 @@ def fairness(folder: Path, connections: int, repeats: int) -> dict[str, float]:
     for thread in threads:
         thread.join()
     server.stop()
-    return {"alone": median(alone), "beside_a_flood": median(beside), "times": median(beside) / median(alone)}
+    return {
+        "alone": median(alone),
+        "beside_a_flood": median(beside),
+        "times": median(beside) / median(alone),
+    }
 
 
 class Verdict(Client):
-    """A client that notes how long the server took from the proof of a password to the first byte of its verdict."""
+    """A client that notes how long the server took from the proof of a password to the first byte
+    of its verdict.
+    """
 
     seconds = 0.0
 
@@ -182,15 +211,21 @@ TRIES = {  # who tries to log in, and with what
 
 
 def logins(folder: Path, tries: int) -> dict[str, float]:
-    """How well the time of the verdict tells right passwords from wrong ones, and known users from unknown ones."""
+    """How well the time of the verdict tells right passwords from wrong ones, and known users from
+    unknown ones.
+    """
     from discreet.server import auth
 
-    logging.getLogger("discreet").addHandler(logging.NullHandler())  # each refusal is a line otherwise
+    logging.getLogger("discreet").addHandler(
+        logging.NullHandler()
+    )  # each refusal is a line otherwise
     auth.FREE_TRIES = dict.fromkeys(auth.FREE_TRIES, 10**9)
     took: dict[str, list[float]] = {kind: [] for kind in TRIES}
     with running(open_town(folder)) as town:
         for _ in range(tries // len(TRIES)):
-            for kind in random.sample(list(TRIES), len(TRIES)):  # else one would always meet the end of the same other
+            for kind in random.sample(
+                list(TRIES), len(TRIES)
+            ):  # else one would always meet the end of the same other
                 name, password = TRIES[kind]
                 with Verdict(town.port, name, password=password) as client:
                     assert client.reply.code == ("" if kind == "right" else "28P01")
@@ -204,7 +239,9 @@ def logins(folder: Path, tries: int) -> dict[str, float]:
 
 
 def _area(some: list[float], others: list[float]) -> float:
-    """The area under the curve: how often one of some took longer than one of the others; 0.5 tells nothing."""
+    """The area under the curve: how often one of some took longer than one of the others; 0.5 tells
+    nothing.
+    """
     ranked = sorted([(each, 1) for each in some] + [(each, 0) for each in others])
     ranks = sum(place for place, (_, is_one) in enumerate(ranked, 1) if is_one)
     return (ranks - len(some) * (len(some) + 1) / 2) / (len(some) * len(others))

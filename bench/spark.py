@@ -1,9 +1,11 @@
-"""Questions on a snapshot that Spark prepared, beside Spark's own un-noised query on the same rows, in one run.
+"""Questions on a snapshot that Spark prepared, beside Spark's own un-noised query on the same rows,
+in one run.
 
 python bench/spark.py [millions of rows] [address]
 
-Printed: preparing beside a plain copy of the files by Spark, and each question beside Spark's own query on the source's
-files; seconds, the least of three. The default is a quarter of a million rows on local[2]: a cluster shows more at 20.
+Printed: preparing beside a plain copy of the files by Spark, and each question beside Spark's own
+query on the source's files; seconds, the least of three. The default is a quarter of a million rows
+on local[2]: a cluster shows more at 20.
 """
 
 from __future__ import annotations
@@ -84,21 +86,36 @@ def main(millions: float, address: str) -> None:
         (folder / "policy.yaml").write_text(text)
         session = connect(address)
         source = (folder / "data/people").as_uri()
-        session.read.parquet(source).selectExpr("count(*)").toArrow()  # the first one starts processes
-        copied = timed(lambda: session.read.parquet(source).write.parquet((folder / "copy").as_uri()))
+        session.read.parquet(source).selectExpr(
+            "count(*)"
+        ).toArrow()  # the first one starts processes
+        copied = timed(
+            lambda: session.read.parquet(source).write.parquet((folder / "copy").as_uri())
+        )
         policy = Policy.read(folder / "policy.yaml")
         create_ledger(policy)
         made = list[discreet.Curator]()
         prepared = timed(lambda: made.append(discreet.open(folder / "policy.yaml")))
-        print(f"{count:,} rows on {address}: prepared in {prepared:.1f} s, copied in {copied:.1f} s", flush=True)
+        print(
+            f"{count:,} rows on {address}: prepared in {prepared:.1f} s, copied in {copied:.1f} s",
+            flush=True,
+        )
         session.read.parquet(source).createOrReplaceTempView("people")
         for what, (question, raw) in QUESTIONS.items():
             made[0].quote(question, analyst="alice", epsilon=1)  # planned once, as a server does
             asked = partial(made[0].ask, question, analyst="alice")
-            ours = min(timed(partial(asked, epsilon=epsilon)) for epsilon in (1, 2, 3))  # each is measured anew
+            ours = min(
+                timed(partial(asked, epsilon=epsilon)) for epsilon in (1, 2, 3)
+            )  # each is measured anew
             theirs = min(timed(session.sql(raw).toArrow) for _ in range(3))
-            print(f"{what}: {ours:.2f} s, un-noised {theirs:.2f} s: {ours / theirs:.2f} times", flush=True)
+            print(
+                f"{what}: {ours:.2f} s, un-noised {theirs:.2f} s: {ours / theirs:.2f} times",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 0.25, sys.argv[2] if len(sys.argv) > 2 else "local[2]")
+    main(
+        float(sys.argv[1]) if len(sys.argv) > 1 else 0.25,
+        sys.argv[2] if len(sys.argv) > 2 else "local[2]",
+    )

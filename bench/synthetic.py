@@ -1,17 +1,20 @@
-"""Synthetic data, measured: errors of all pairs and of random triples, a classifier, CPU seconds and memory.
+"""Synthetic data, measured: errors of all pairs and of random triples, a classifier, CPU seconds
+and memory.
 
-    python bench/synthetic.py census                      a generated table; what is tuned is tuned on it
-    python bench/synthetic.py adult FOLDER [--peers]      train.csv, test.csv and domain.json, as private-pgm cuts Adult
-    python bench/synthetic.py adult [--peers]             a like table, from a package that carries Adult
-    python bench/synthetic.py scale [--rows 1000000] [--columns 40] [--generate 10000000]
+    python bench/synthetic.py census                      a generated table; what is tuned is tuned
+    on it python bench/synthetic.py adult FOLDER [--peers]      train.csv, test.csv and domain.json,
+    as private-pgm cuts Adult python bench/synthetic.py adult [--peers]             a like table,
+    from a package that carries Adult python bench/synthetic.py scale [--rows 1000000] [--columns
+    40] [--generate 10000000]
 
-with --epsilon, --synthesizer (each may be repeated), --runs and --auc. The worst of the runs is shown for each figure;
-peers that take over three CPU minutes are run once.
-Errors are mean total variation distances to the training table over all pairs, and over 64 random triples, of as many
-synthetic rows as the description expects. With --auc, gradient boosting is trained on synthetic rows and scored on
-held-out true ones. Every run is a process of its own: its CPU seconds and its memory include the interpreter. Peers,
-and the judge that has scikit-learn, get virtual environments of their own under .venvs/, made at the first run, and are
-run by bench/synthetic_peers/run.py at the same ε and δ = 1e-9. Rows go to bench/results/synthetic.json.
+with --epsilon, --synthesizer (each may be repeated), --runs and --auc. The worst of the runs is
+shown for each figure; peers that take over three CPU minutes are run once.
+Errors are mean total variation distances to the training table over all pairs, and over 64 random
+triples, of as many synthetic rows as the description expects. With --auc, gradient boosting is
+trained on synthetic rows and scored on held-out true ones. Every run is a process of its own: its
+CPU seconds and its memory include the interpreter. Peers, and the judge that has scikit-learn, get
+virtual environments of their own under .venvs/, made at the first run, and are run by
+bench/synthetic_peers/run.py at the same ε and δ = 1e-9. Rows go to bench/results/synthetic.json.
 """
 
 from __future__ import annotations
@@ -38,25 +41,34 @@ from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
 
 HERE = Path(__file__).parent
-VENVS, RESULTS, RUNNER = HERE.parent / ".venvs", HERE / "results", HERE / "synthetic_peers" / "run.py"
+VENVS, RESULTS, RUNNER = (
+    HERE.parent / ".venvs",
+    HERE / "results",
+    HERE / "synthetic_peers" / "run.py",
+)
 ORDERED = {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
 
 
 def adult(folder: Path) -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]:
     sizes = json.loads((folder / "domain.json").read_text())
     read = [pa.csv.read_csv(folder / name) for name in ("train.csv", "test.csv")]
-    train, test = (np.column_stack([table.column(name).to_numpy() for name in sizes]) for table in read)
+    train, test = (
+        np.column_stack([table.column(name).to_numpy() for name in sizes]) for table in read
+    )
     return sizes, train, test, ORDERED
 
 
-CUT = {  # how private-pgm cuts what is not a list: the first value, the width of a cell, how many there are
+# how private-pgm cuts what is not a list: the first value, the width of a cell, how many there are
+CUT = {
     "age": (0, 1, 85), "fnlwgt": (0, 15_000, 100), "education-num": (1, 1, 16), "capital-gain": (0, 1_000, 100),
     "capital-loss": (0, 45, 100), "hours-per-week": (1, 1, 99),
 }  # fmt: skip
 
 
 def packaged_adult() -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]:
-    """A like table from the package that carries Adult's 32,561 training rows; a fifth of them is held out."""
+    """A like table from the package that carries Adult's 32,561 training rows; a fifth of them is
+    held out.
+    """
     from anonymity import adult as raw
 
     read = pa.csv.read_csv(raw()).drop_columns(["education"])
@@ -76,26 +88,44 @@ def packaged_adult() -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]:
 
 
 def census(rows: int) -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]:
-    """A made-up population: skewed lists, spiked and smooth numbers, strong and weak and no dependence."""
+    """A made-up population: skewed lists, spiked and smooth numbers, strong and weak and no
+    dependence.
+    """
     rng = np.random.default_rng()
     n = rows + rows // 4
     age = np.clip(rng.gamma(5, 7, n), 0, 79).astype(int)
     sex = rng.integers(0, 2, n)
     household = np.where(
-        age < 20, 0, np.where(rng.random(n) < 0.25 + age / 200, 1 + (rng.random(n) < 0.15), 3 + (rng.random(n) < 0.3))
+        age < 20,
+        0,
+        np.where(
+            rng.random(n) < 0.25 + age / 200, 1 + (rng.random(n) < 0.15), 3 + (rng.random(n) < 0.3)
+        ),
     )
-    role = np.where(household == 1, np.where(sex == 1, 0, 1), np.where(household == 0, 2, 3 + (rng.random(n) < 0.3)))
+    role = np.where(
+        household == 1,
+        np.where(sex == 1, 0, 1),
+        np.where(household == 0, 2, 3 + (rng.random(n) < 0.3)),
+    )
     school = np.clip((rng.normal(8 + (age > 22) * 1.5, 2.5, n)), 0, 15).astype(int)
     job = (rng.zipf(1.6, n) + school // 3 + 3 * sex * (rng.random(n) < 0.4)) % 13
     sector = np.where(rng.random(n) < 0.7, 0, np.minimum(rng.geometric(0.4, n), 7))
-    region = np.minimum(rng.geometric(0.5, n) - 1 + (rng.random(n) < 0.05) * rng.integers(0, 40, n), 39)
-    origin = np.where(rng.random(n) < 0.85, 0, np.minimum(region // 10 + rng.integers(0, 2, n), 4))
-    hours = np.where(rng.random(n) < 0.5, 40, np.clip(rng.normal(38 + 4 * sex - 12 * (age < 20), 11, n), 0, 97)).astype(
-        int
+    region = np.minimum(
+        rng.geometric(0.5, n) - 1 + (rng.random(n) < 0.05) * rng.integers(0, 40, n), 39
     )
+    origin = np.where(rng.random(n) < 0.85, 0, np.minimum(region // 10 + rng.integers(0, 2, n), 4))
+    hours = np.where(
+        rng.random(n) < 0.5, 40, np.clip(rng.normal(38 + 4 * sex - 12 * (age < 20), 11, n), 0, 97)
+    ).astype(int)
     hours = np.where(rng.random(n) < 0.5, hours // 5 * 5, hours)  # people round
-    gain = np.where(rng.random(n) < 0.06 + 0.01 * school, rng.integers(1, 100, n) // (1 + (rng.random(n) < 0.6) * 6), 0)
-    loss = np.where((gain == 0) & (rng.random(n) < 0.05), np.clip(rng.normal(40, 8, n), 1, 99), 0).astype(int)
+    gain = np.where(
+        rng.random(n) < 0.06 + 0.01 * school,
+        rng.integers(1, 100, n) // (1 + (rng.random(n) < 0.6) * 6),
+        0,
+    )
+    loss = np.where(
+        (gain == 0) & (rng.random(n) < 0.05), np.clip(rng.normal(40, 8, n), 1, 99), 0
+    ).astype(int)
     weight = np.clip(rng.gamma(4, 8, n), 0, 99).astype(int)
     score = (
         0.35 * (school - 9)
@@ -119,7 +149,9 @@ def census(rows: int) -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]
     )  # fmt: skip
 
 
-def curator_of(folder: Path, sizes: dict[str, int], train: np.ndarray, ordered: set[str]) -> discreet.Curator:
+def curator_of(
+    folder: Path, sizes: dict[str, int], train: np.ndarray, ordered: set[str]
+) -> discreet.Curator:
     lines = [
         "unit: person",
         "tables:",
@@ -129,24 +161,38 @@ def curator_of(folder: Path, sizes: dict[str, int], train: np.ndarray, ordered: 
         "      person_id: {identifier: true}",
     ]
     for name, size in sizes.items():
-        domain = f"integer: [0, {size - 1}]" if name in ordered else f"values: [{', '.join(map(str, range(size)))}]"
+        domain = (
+            f"integer: [0, {size - 1}]"
+            if name in ordered
+            else f"values: [{', '.join(map(str, range(size)))}]"
+        )
         lines.append(f'      "{name}": {{{domain}}}')
     lines.append("budget: {epsilon: 50, delta: 1e-9, accountant: zcdp, keys: 0}")
     lines.append("limits: {epsilon: 20, seconds: 600}")
     path = folder / "policy.yaml"
     path.write_text("\n".join(lines) + "\n")
     create_ledger(Policy.read(path))
-    data = {"person_id": np.arange(len(train))} | {name: train[:, i] for i, name in enumerate(sizes)}
+    data = {"person_id": np.arange(len(train))} | {
+        name: train[:, i] for i, name in enumerate(sizes)
+    }
     return discreet.open(path, tables={"people": pa.table(data)})
 
 
-def errors(sizes: list[int], true: np.ndarray, made: np.ndarray, triples: int = 64) -> tuple[float, float, float]:
+def errors(
+    sizes: list[int], true: np.ndarray, made: np.ndarray, triples: int = 64
+) -> tuple[float, float, float]:
     rng = np.random.default_rng(0)
     width = len(sizes)
     threes = list(combinations(range(width), 3))
     picked = [threes[i] for i in rng.permutation(len(threes))[:triples]]
-    sets: list[list[Any]] = [[(i,) for i in range(width)], list(combinations(range(width), 2)), picked]
-    return tuple(float(np.mean([_apart(sizes, true, made, each) for each in some])) for some in sets)  # type: ignore[return-value]
+    sets: list[list[Any]] = [
+        [(i,) for i in range(width)],
+        list(combinations(range(width), 2)),
+        picked,
+    ]
+    return tuple(
+        float(np.mean([_apart(sizes, true, made, each) for each in some])) for some in sets
+    )  # type: ignore[return-value]
 
 
 def _apart(sizes: list[int], true: np.ndarray, made: np.ndarray, columns: tuple[int, ...]) -> float:
@@ -160,14 +206,18 @@ def _apart(sizes: list[int], true: np.ndarray, made: np.ndarray, columns: tuple[
     return float(np.abs(parts[0] - parts[1]).sum() / 2)
 
 
-# --- runs, each in a process of its own -------------------------------------------------------------------------------
+# --- runs, each in a process of its own -----------------------------------------------------------
 
 PEERS = {  # the environment, what is installed in it, and what it runs
     "mbi": (("mbi==2.0.0",), ("MST, mbi",)),
     "dpmm": (("dpmm==0.1.9",), ("MST, dpmm", "AIM, dpmm", "PrivBayes, dpmm")),
     "datasynthesizer": (
         ("DataSynthesizer==0.1.13",),
-        ("independent, DataSynthesizer", "correlated k = 1, DataSynthesizer", "correlated k = 2, DataSynthesizer"),
+        (
+            "independent, DataSynthesizer",
+            "correlated k = 1, DataSynthesizer",
+            "correlated k = 2, DataSynthesizer",
+        ),
     ),
     "judge": ((), ()),
 }
@@ -187,11 +237,15 @@ def python_of(name: str) -> Path:
 
 
 def told(command: list[Any]) -> dict[str, float]:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False
+    )
     try:
         found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, json.JSONDecodeError):
-        raise SystemExit(f"{' '.join(map(str, command[:3]))} failed:\n{done.stderr[-2000:]}") from None
+        raise SystemExit(
+            f"{' '.join(map(str, command[:3]))} failed:\n{done.stderr[-2000:]}"
+        ) from None
     return found
 
 
@@ -205,19 +259,32 @@ def once(source: Path, synthesizer: str, epsilon: str, out: Path) -> None:
         made = description.generate(rows=description.rows)
     np.save(out, np.column_stack([column.to_numpy() for column in made.columns]))
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"seconds": used.ru_utime + used.ru_stime, "megabytes": used.ru_maxrss / 1024}))
+    print(
+        json.dumps({"seconds": used.ru_utime + used.ru_stime, "megabytes": used.ru_maxrss / 1024})
+    )
 
 
-def given_table(arguments: argparse.Namespace) -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]:
+def given_table(
+    arguments: argparse.Namespace,
+) -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]:
     if arguments.what == "census":
         return census(arguments.rows)
     return packaged_adult() if arguments.folder is None else adult(arguments.folder)
 
 
 def turns(arguments: argparse.Namespace) -> list[tuple[str, str, str]]:
-    """Who is run, in which order: ε, whose, name. Ours one after another; peers in turn, so that all are soon seen."""
-    ours = [("ours", name) for name in arguments.synthesizer or ([] if arguments.peers else ["independent", "default"])]
-    every = [] if arguments.peers is None else [(home, name) for home, (_, names) in PEERS.items() for name in names]
+    """Who is run, in which order: ε, whose, name. Ours one after another; peers in turn, so that
+    all are soon seen.
+    """
+    ours = [
+        ("ours", name)
+        for name in arguments.synthesizer or ([] if arguments.peers else ["independent", "default"])
+    ]
+    every = (
+        []
+        if arguments.peers is None
+        else [(home, name) for home, (_, names) in PEERS.items() for name in names]
+    )
     peers = [(home, name) for home, name in every if name in (arguments.peers or [name])]
     order = [each for each in ours for _ in range(arguments.runs)] + peers * arguments.runs
     return [(epsilon, home, name) for epsilon in arguments.epsilon or ["1"] for home, name in order]
@@ -233,10 +300,18 @@ def run(arguments: argparse.Namespace) -> None:
         found.pop(each, None)
     with tempfile.TemporaryDirectory() as folder:
         source, out, held = (Path(folder) / name for name in ("train.npz", "made.npy", "test.npy"))
-        np.savez(source, names=list(sizes), sizes=list(sizes.values()), table=train, ordered=np.array(sorted(ordered)))
+        np.savez(
+            source,
+            names=list(sizes),
+            sizes=list(sizes.values()),
+            table=train,
+            ordered=np.array(sorted(ordered)),
+        )
         np.save(held, test)
         for epsilon, home, name in turns(arguments):
-            entry = found.setdefault((epsilon, name), {"synthesizer": name, "of": home, "epsilon": epsilon, "runs": []})
+            entry = found.setdefault(
+                (epsilon, name), {"synthesizer": name, "of": home, "epsilon": epsilon, "runs": []}
+            )
             if home != "ours" and any(each["seconds"] > LONG for each in entry["runs"]):
                 continue
             if home == "ours":
@@ -244,7 +319,11 @@ def run(arguments: argparse.Namespace) -> None:
             else:
                 figures = told([python_of(home), RUNNER, name, source, epsilon, DELTA, out])
             _, figures["two"], figures["three"] = errors(list(sizes.values()), train, np.load(out))
-            judged = told([python_of("judge"), RUNNER, "judge", out, held]) if arguments.auc else {"auc": float("nan")}
+            judged = (
+                told([python_of("judge"), RUNNER, "judge", out, held])
+                if arguments.auc
+                else {"auc": float("nan")}
+            )
             entry["runs"].append(figures | judged)
             entry["worst"] = {key: max(each[key] for each in entry["runs"]) for key in figures}
             entry["worst"]["auc"] = min(each["auc"] for each in entry["runs"])
@@ -253,9 +332,13 @@ def run(arguments: argparse.Namespace) -> None:
             (RESULTS / "synthetic.json").write_text(kept.replace("NaN", "null"))
             print(".", end="", flush=True)
     heads = ("2-way", "3-way", "AUC", "CPU s", "MB")
-    print(f"\n{'synthesizer, worst of runs':33} {'epsilon':>7} {'runs':>4} {' '.join(f'{each:>6}' for each in heads)}")
+    print(
+        f"\n{'synthesizer, worst of runs':33} {'epsilon':>7} {'runs':>4} {' '.join(f'{each:>6}' for each in heads)}"
+    )
     for each in found.values():
-        two, three, auc, cpu, memory = (each["worst"][key] for key in ("two", "three", "auc", "seconds", "megabytes"))
+        two, three, auc, cpu, memory = (
+            each["worst"][key] for key in ("two", "three", "auc", "seconds", "megabytes")
+        )
         print(
             f"{each['synthesizer']:33} {each['epsilon']:>7} {len(each['runs']):>4} {two:6.3f} {three:6.3f} "
             f"{auc or float('nan'):6.4f} {cpu:6.1f} {memory:6.0f}"
@@ -271,7 +354,9 @@ def scale(arguments: argparse.Namespace) -> None:
         mixed = hidden @ rng.normal(size=4) + rng.normal(size=arguments.rows)
         columns.append(np.clip((mixed / 8 + 0.5) * size, 0, size - 1).astype(np.int64))
     with tempfile.TemporaryDirectory() as folder:
-        curator = curator_of(Path(folder), sizes, np.column_stack(columns), {n for n in sizes if int(n[1:]) % 2})
+        curator = curator_of(
+            Path(folder), sizes, np.column_stack(columns), {n for n in sizes if int(n[1:]) % 2}
+        )
         began, cpu = time.monotonic(), time.process_time()
         description = curator.describe("people", epsilon=1)
         wall, used = time.monotonic() - began, time.process_time() - cpu
@@ -282,14 +367,18 @@ def scale(arguments: argparse.Namespace) -> None:
                 writer.write_batch(batch)
                 rows += batch.num_rows
         wall, used = time.monotonic() - began, time.process_time() - cpu
-        print(f"generated {rows} rows to Parquet: {rows / wall:.0f} a second, {rows / used:.0f} a CPU second")
+        print(
+            f"generated {rows} rows to Parquet: {rows / wall:.0f} a second, {rows / used:.0f} a CPU second"
+        )
 
 
 def main() -> None:
     if sys.argv[1:2] == ["once"]:
         once(Path(sys.argv[2]), sys.argv[3], sys.argv[4], Path(sys.argv[5]))
         return
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", nargs="?", choices=("adult", "census", "scale"), default="census")
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--epsilon", action="append")
@@ -300,7 +389,9 @@ def main() -> None:
     parser.add_argument("--generate", type=int, default=1_000_000)
     parser.add_argument("--auc", action="store_true")
     parser.add_argument("--add", action="store_true", help="keep the results of other runs")
-    parser.add_argument("--peers", nargs="*", metavar="NAME", help="all of them, or only those named")
+    parser.add_argument(
+        "--peers", nargs="*", metavar="NAME", help="all of them, or only those named"
+    )
     arguments = parser.parse_args()
     arguments.rows = arguments.rows or (1_000_000 if arguments.what == "scale" else 40_000)
     scale(arguments) if arguments.what == "scale" else run(arguments)

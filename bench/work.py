@@ -1,10 +1,12 @@
-"""What one person costs the engine in hostile questions, beside what `sql/work.py` says before they are asked.
+"""What one person costs the engine in hostile questions, beside what `sql/work.py` says before they
+are asked.
 
     python bench/work.py [--repeats 5]
 
-Each question is read on snapshots of few and of more people, who have all rows and the dearest texts: the difference is
-what a person costs, in CPU time, so that it does not matter what else the machine does. `share` is that as a share of
-limits.seconds, in thousandths. Exits with 1 where a person costs more than was said.
+Each question is read on snapshots of few and of more people, who have all rows and the dearest
+texts: the difference is what a person costs, in CPU time, so that it does not matter what else the
+machine does. `share` is that as a share of limits.seconds, in thousandths. Exits with 1 where a
+person costs more than was said.
 """
 
 from __future__ import annotations
@@ -99,7 +101,9 @@ def opened(folder: Path, people: int, text: str) -> tuple[Policy, DuckDB]:
     folder.mkdir()
     rows = pa.concat_tables(person(name, text) for name in range(people))
     path = folder / "policy.yaml"
-    path.write_text(POLICY.replace("LIMIT", str(SECONDS * 1000)))  # so that what would be refused is measured too
+    path.write_text(
+        POLICY.replace("LIMIT", str(SECONDS * 1000))
+    )  # so that what would be refused is measured too
     policy = Policy.read(path)
     prepare(policy, {"rows": rows}, policy.store, 1, None)
     return policy, DuckDB.open(policy, 1, threads=1)
@@ -117,7 +121,9 @@ def took(engine: DuckDB, queries: list[Numbers], repeats: int) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     with tempfile.TemporaryDirectory() as folder:
@@ -125,14 +131,19 @@ def main() -> int:
         few = [opened(root / f"few{place}", FEW, text) for place, text in enumerate(TEXTS)]
         more = [opened(root / f"more{place}", FEW + MORE, text) for place, text in enumerate(TEXTS)]
         checker, missed = Checker(policy=few[0][0]), 0
-        told = Work(rows=checker.rows, letters=lambda table, column: LETTERS * (column in ("word", "other")))
-        print(f"{'':26}{'said ms':>10}{'took ms':>10}{'ratio':>8}{'share':>8}   at limits.seconds: {SECONDS}")
+        told = Work(
+            rows=checker.rows, letters=lambda table, column: LETTERS * (column in ("word", "other"))
+        )
+        print(
+            f"{'':26}{'said ms':>10}{'took ms':>10}{'ratio':>8}{'share':>8}   at limits.seconds: {SECONDS}"
+        )
         for name, sql in QUESTIONS.items():
             blocks = plan(sql, few[0][0], {}, lambda sql: pa.table({"n": list(range(10))})).blocks
             queries = [query for block in blocks for query in block.queries]
             said = sum(map(told.seconds, queries))
             pairs = [
-                (took(b[1], queries, repeats), took(a[1], queries, repeats)) for a, b in zip(few, more, strict=True)
+                (took(b[1], queries, repeats), took(a[1], queries, repeats))
+                for a, b in zip(few, more, strict=True)
             ]
             most = max(max((later - before) / MORE, 1e-6) for later, before in pairs)
             refused = said > SECONDS / 1000

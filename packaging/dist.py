@@ -17,7 +17,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def components(requirements: str) -> list[dict[str, object]]:
-    """What is installed with the product: every pinned package, with the hashes of the files that may be taken."""
+    """What is installed with the product: every pinned package, with the hashes of the files that
+    may be taken.
+    """
     found: list[dict[str, object]] = []
     for entry in re.split(r"\n(?=[a-zA-Z])", requirements):
         match = re.match(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", entry)
@@ -74,7 +76,9 @@ def main(folder: Path, key: str | None) -> None:
     sums.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(sums.read_text(), end="")
     if key:
-        subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-n", "discreet", "-f", key, str(sums)], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-Y", "sign", "-n", "discreet", "-f", key, str(sums)], check=True
+        )
         print(f"Signed: {sums}.sig")
     else:
         print("Not signed: name a key, as in `make dist KEY=~/.ssh/id_ed25519`.")

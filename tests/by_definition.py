@@ -1,6 +1,7 @@
 """Privacy by its definitions, from exact distributions, and what runs alone can prove about it.
 
-A distribution is a dict from outcomes to log-probabilities; an outcome that is missing is impossible.
+A distribution is a dict from outcomes to log-probabilities; an outcome that is missing is
+impossible.
 """
 
 from __future__ import annotations
@@ -47,10 +48,15 @@ def epsilon(p: Distribution, q: Distribution) -> float:
 
 
 def delta(p: Distribution, q: Distribution, at: float) -> float:
-    """The least δ with which p and q are (at, δ)-indistinguishable: the larger of the two hockey-stick divergences."""
+    """The least δ with which p and q are (at, δ)-indistinguishable: the larger of the two
+    hockey-stick divergences.
+    """
     logs = _aligned(p, q)
     a, b = np.exp(logs[0]), np.exp(logs[1])
-    return max(math.fsum(np.maximum(0, a - math.exp(at) * b)), math.fsum(np.maximum(0, b - math.exp(at) * a)))
+    return max(
+        math.fsum(np.maximum(0, a - math.exp(at) * b)),
+        math.fsum(np.maximum(0, b - math.exp(at) * a)),
+    )
 
 
 def rho(p: Distribution, q: Distribution, orders: Sequence[float] = ORDERS) -> float:
@@ -72,13 +78,17 @@ def given(p: Distribution, event: Iterable[Hashable]) -> tuple[dict[Hashable, fl
     """p given an event, and the probability of the event."""
     inside = {outcome: p[outcome] for outcome in event if outcome in p}
     probability = total(inside)
-    return {outcome: log_mass - math.log(probability) for outcome, log_mass in inside.items()}, probability
+    return {
+        outcome: log_mass - math.log(probability) for outcome, log_mass in inside.items()
+    }, probability
 
 
 def implausible(counts: Mapping[Hashable, int], p: Distribution) -> bool:
-    """Whether these counts are refused as draws from p, wrongly with a probability under FALSE_ALARM.
+    """Whether these counts are refused as draws from p, wrongly with a probability under
+    FALSE_ALARM.
 
-    An exact binomial test of every outcome, and of all rare ones together, with Bonferroni's correction.
+    An exact binomial test of every outcome, and of all rare ones together, with Bonferroni's
+    correction.
     """
     runs = sum(counts.values())
     if any(outcome not in p for outcome in counts):
@@ -93,11 +103,15 @@ def implausible(counts: Mapping[Hashable, int], p: Distribution) -> bool:
     return bool(np.minimum(above, below).min() * 2 * len(seen) < FALSE_ALARM)
 
 
-def provable_epsilon(on_one: NDArray[np.int64], on_other: NDArray[np.int64], *, at_delta: float = 0.0) -> float:
-    """An ε that a mechanism exceeds, as runs on two neighbors prove; wrongly with a probability under FALSE_ALARM.
+def provable_epsilon(
+    on_one: NDArray[np.int64], on_other: NDArray[np.int64], *, at_delta: float = 0.0
+) -> float:
+    """An ε that a mechanism exceeds, as runs on two neighbors prove; wrongly with a probability
+    under FALSE_ALARM.
 
-    Outcomes are codes. One fifth of the runs picks the event, a set of outcomes whose ratio is high; the rest bounds
-    its two probabilities by Clopper and Pearson, and ε >= log((P(event) - δ) / P'(event)).
+    Outcomes are codes. One fifth of the runs picks the event, a set of outcomes whose ratio is
+    high; the rest bounds its two probabilities by Clopper and Pearson, and ε >= log((P(event) - δ)
+    / P'(event)).
     """
     if max(on_one.max(), on_other.max()) > 1 << 20:
         codes = np.unique(np.concatenate([on_one, on_other]), return_inverse=True)[1]
@@ -108,7 +122,9 @@ def provable_epsilon(on_one: NDArray[np.int64], on_other: NDArray[np.int64], *, 
         fifth = len(one) // 5
         learnt = [np.bincount(codes[:fifth], minlength=width) for codes in (one, other)]
         event = _event(*learnt, at_delta=at_delta * fifth)
-        inside = [np.bincount(codes[fifth:], minlength=width)[event].sum() for codes in (one, other)]
+        inside = [
+            np.bincount(codes[fifth:], minlength=width)[event].sum() for codes in (one, other)
+        ]
         left = len(one) - fifth
         low = stats.beta.ppf(FALSE_ALARM / 4, inside[0], left - inside[0] + 1) if inside[0] else 0.0
         high = stats.beta.ppf(1 - FALSE_ALARM / 4, inside[1] + 1, left - inside[1])
@@ -116,8 +132,12 @@ def provable_epsilon(on_one: NDArray[np.int64], on_other: NDArray[np.int64], *, 
     return best
 
 
-def _event(one: NDArray[np.int64], other: NDArray[np.int64], *, at_delta: float) -> NDArray[np.int64]:
-    """Of the sets made of the outcomes with the highest ratios, the one whose worst-case ratio is best."""
+def _event(
+    one: NDArray[np.int64], other: NDArray[np.int64], *, at_delta: float
+) -> NDArray[np.int64]:
+    """Of the sets made of the outcomes with the highest ratios, the one whose worst-case ratio is
+    best.
+    """
     order = np.argsort(-np.maximum(0, one - 2 * np.sqrt(one)) / (other + 2 * np.sqrt(other) + 2))
     ones, others = one[order].cumsum(), other[order].cumsum()
     cautious = (ones - 6 * np.sqrt(ones) - at_delta) / (others + 6 * np.sqrt(others) + 18)

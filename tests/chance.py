@@ -1,10 +1,12 @@
 """Chance that falls the same way each time, so that a test that passed here passes everywhere.
 
-Nine thousand tests draw noise. If one of them failed by chance once in ten thousand runs, nobody would notice it here
-and it would stop somebody else's work. So a test gets its random bits from its own name: every run of the same code
-draws the same numbers. `--real-chance` gives the operating system's bits instead; `make slow` uses it.
+Nine thousand tests draw noise. If one of them failed by chance once in ten thousand runs, nobody
+would notice it here and it would stop somebody else's work. So a test gets its random bits from its
+own name: every run of the same code draws the same numbers. `--real-chance` gives the operating
+system's bits instead; `make slow` uses it.
 
-A child process draws real bits: two children with the same bits would choose the same names and keys.
+A child process draws real bits: two children with the same bits would choose the same names and
+keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Shared by all tests. That it stands here puts this folder on the path, for modules such as `by_definition`."""
+"""Shared by all tests. That it stands here puts this folder on the path, for modules such as
+`by_definition`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ import chance
 
 
 def pytest_addoption(parser: Any) -> None:
-    parser.addoption("--real-chance", action="store_true", help="draw other random numbers in every run")
+    parser.addoption(
+        "--real-chance", action="store_true", help="draw other random numbers in every run"
+    )
 
 
 def pytest_configure(config: Any) -> None:
@@ -41,7 +45,9 @@ def pytest_runtest_protocol(item: Any) -> Iterator[Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[Any]:
-    """Takes the random bits of what several tests share from its own name, not from the first of them."""
+    """Takes the random bits of what several tests share from its own name, not from the first of
+    them.
+    """
     if request.config.getoption("real_chance") or fixturedef.scope == "function":
         return (yield)
     with chance.of(f"{fixturedef.baseid}::{fixturedef.argname} {getattr(request, 'param', '')}"):
@@ -50,10 +56,16 @@ def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium, for pages. It is no Python package: where it is missing a developer is told, and CI fails."""
+    """Chromium, for pages. It is no Python package: where it is missing a developer is told, and CI
+    fails.
+    """
     from playwright.sync_api import sync_playwright
 
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if path is None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
             "Chromium is missing, so NO BROWSER TEST RAN. Install it: apt-get install chromium."

@@ -1,6 +1,8 @@
-"""Questions of every kind that gets a margin, answered many times at once: 200 groups, each with noise of its own.
+"""Questions of every kind that gets a margin, answered many times at once: 200 groups, each with
+noise of its own.
 
-`python tests/coverage_kinds.py [answers]` prints the table of docs/audit.md: 20,000 answers of each kind, in minutes.
+`python tests/coverage_kinds.py [answers]` prints the table of docs/audit.md: 20,000 answers of each
+kind, in minutes.
 """
 
 from __future__ import annotations
@@ -119,7 +121,9 @@ KINDS = {
     "step from the row before": f"{_T} SELECT g, n - LAG(n) OVER (ORDER BY g) AS x FROM t",
     "change from the row before": f"{_T} SELECT g, n * 1.0 / LAG(n) OVER (ORDER BY g) - 1 AS x FROM t",
     "running total": f"{_T} SELECT g, SUM(n) OVER (PARTITION BY g // 4 ORDER BY g) AS x FROM t",
-    "moving average": (f"{_T} SELECT g, AVG(n) OVER (ORDER BY g ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS x FROM t"),
+    "moving average": (
+        f"{_T} SELECT g, AVG(n) OVER (ORDER BY g ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS x FROM t"
+    ),
     "less the mean": f"{_T} SELECT g, n - AVG(n) OVER () AS x FROM t",
     "sums of groups": f"{_T} SELECT g // 4 AS h, SUM(n) AS x FROM t GROUP BY h",
     "columns side by side": (
@@ -140,7 +144,9 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Of many answers: how many there were, how many had a margin, how many of these missed the truth."""
+    """Of many answers: how many there were, how many had a margin, how many of these missed the
+    truth.
+    """
 
     answers: int
     told: int
@@ -167,7 +173,9 @@ def people() -> pa.Table:
             "smoker": rng.random(size) < 0.4,
             "age": age,
             "balance": rng.integers(-50, 51, size),
-            "income": pa.array([Decimal(round(value * 100)).scaleb(-2) for value in income], pa.decimal128(18, 2)),
+            "income": pa.array(
+                [Decimal(round(value * 100)).scaleb(-2) for value in income], pa.decimal128(18, 2)
+            ),
         }
     )
 
@@ -216,7 +224,12 @@ def answered(kind: str, accountant: str, *, answers: int) -> Seen:
 def _rows(table: pa.Table, kind: str) -> list[tuple[Any, ...]]:
     """Keys and the number that is looked at, which is the last column."""
     keys = [name for name in table.column_names[:-1] if name != "m"]
-    return list(zip(*(table.column(name).to_pylist() for name in (*keys, table.column_names[-1])), strict=True))
+    return list(
+        zip(
+            *(table.column(name).to_pylist() for name in (*keys, table.column_names[-1])),
+            strict=True,
+        )
+    )
 
 
 def main(answers: int) -> None:
@@ -228,7 +241,11 @@ def main(answers: int) -> None:
 
 
 def _some(seen: Seen) -> str:
-    return "" if seen.told == seen.answers else f" ({100 * seen.told / seen.answers:.0f} % have a margin)"
+    return (
+        ""
+        if seen.told == seen.answers
+        else f" ({100 * seen.told / seen.answers:.0f} % have a margin)"
+    )
 
 
 if __name__ == "__main__":

@@ -12,4 +12,6 @@ from discreet.noise import Items, Stream
 
 def fresh(mechanism: Any, shape: tuple[int, ...]) -> Any:
     size = math.prod(shape)
-    return mechanism.add_to(np.zeros(size, dtype=np.int64), Stream.fresh(), Items.positions(size)).reshape(shape)
+    return mechanism.add_to(
+        np.zeros(size, dtype=np.int64), Stream.fresh(), Items.positions(size)
+    ).reshape(shape)

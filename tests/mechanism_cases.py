@@ -1,6 +1,8 @@
-"""Every mechanism in small: neighboring inputs, the exact distribution of what leaves, runs of the real code, mistakes.
+"""Every mechanism in small: neighboring inputs, the exact distribution of what leaves, runs of the
+real code, mistakes.
 
-Outcomes are coded as integers: `distribution` has log-probabilities by code, `runs` is an array of codes.
+Outcomes are coded as integers: `distribution` has log-probabilities by code, `runs` is an array of
+codes.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class Case:
     pairs: tuple[Pair, ...]
     """Neighbors. The first pair is the one that is run."""
     attained: float
-    """What of the claimed ε (given the event, if there is a δ) some pair attains: 1 where the claim is tight."""
+    """What of the claimed ε (given the event, if there is a δ) some pair attains: 1 where the claim
+    is tight.
+    """
     attained_rho: float
     """What of the claimed ρ some pair attains."""
     proved: float
@@ -45,7 +49,11 @@ class Case:
 
     @property
     def name(self) -> str:
-        values = [f"{key}={value}" for key, value in every.to_row(self.mechanism).items() if key != "mechanism"]
+        values = [
+            f"{key}={value}"
+            for key, value in every.to_row(self.mechanism).items()
+            if key != "mechanism"
+        ]
         return f"{type(self.mechanism).__name__}({', '.join(values)})"
 
     def distribution(self, x: Any) -> Distribution:
@@ -66,7 +74,10 @@ def _distribution(mechanism: Any, x: Any) -> Distribution:
 
 def wider(mechanism: Any, factor: Fraction) -> Any:
     if hasattr(mechanism, "query_scale"):
-        scales = {"threshold_scale": mechanism.threshold_scale * factor, "query_scale": mechanism.query_scale * factor}
+        scales = {
+            "threshold_scale": mechanism.threshold_scale * factor,
+            "query_scale": mechanism.query_scale * factor,
+        }
         return replace(mechanism, **scales)
     for name in ("scale", "sigma"):
         if name in mechanism.__slots__:
@@ -79,7 +90,8 @@ def by(mechanism: Any) -> Runs:
     return lambda x, runs, stream: RUNS[type(mechanism)](mechanism, x, runs, stream)
 
 
-# Noise added to integers: an outcome is each coordinate, from -REACH to REACH, beyond that as if there.
+# Noise added to integers: an outcome is each coordinate, from -REACH to REACH, beyond that as if
+# there.
 
 REACH = 60
 
@@ -102,8 +114,12 @@ def additive_distribution(mechanism: Any, x: Sequence[int]) -> Distribution:
     parts = []
     for value in x:
         part = {y + REACH: mechanism.log_mass(y - value) for y in range(-REACH, REACH + 1)}
-        part[0] = float(np.logaddexp.reduce([mechanism.log_mass(-REACH - value - i) for i in range(tail)]))
-        part[2 * REACH] = float(np.logaddexp.reduce([mechanism.log_mass(REACH - value + i) for i in range(tail)]))
+        part[0] = float(
+            np.logaddexp.reduce([mechanism.log_mass(-REACH - value - i) for i in range(tail)])
+        )
+        part[2 * REACH] = float(
+            np.logaddexp.reduce([mechanism.log_mass(REACH - value + i) for i in range(tail)])
+        )
         parts.append(part)
     return joined(parts, 2 * REACH + 1)
 
@@ -154,7 +170,8 @@ def without_noise(scores: Sequence[int], runs: int, stream: Stream) -> Codes:
     return np.full(runs, int(np.argmax(scores)))
 
 
-# Thresholds: an outcome is, for each key, that it stays (0) or its noisy value; a key that does not exist is None.
+# Thresholds: an outcome is, for each key, that it stays (0) or its noisy value; a key that does not
+# exist is None.
 
 SPAN = 80
 
@@ -167,7 +184,8 @@ def threshold_distribution(mechanism: Any, values: Sequence[int | None]) -> Dist
             part = {0: mechanism.log_mass(value, None)}
             last, beyond = mechanism.threshold + SPAN, 300
             part |= {
-                y - mechanism.threshold + 1: mechanism.log_mass(value, y) for y in range(mechanism.threshold, last)
+                y - mechanism.threshold + 1: mechanism.log_mass(value, y)
+                for y in range(mechanism.threshold, last)
             }
             lump = [mechanism.log_mass(value, y) for y in range(last, last + beyond)]
             part[SPAN + 1] = float(np.logaddexp.reduce(lump))
@@ -176,29 +194,41 @@ def threshold_distribution(mechanism: Any, values: Sequence[int | None]) -> Dist
 
 
 def with_coins(mechanism: Any, values: Sequence[int | None]) -> Distribution:
-    """Of truncated noise, with each key's coin shown: it chooses the event of a probability of 1 - δ (threshold.md)."""
+    """Of truncated noise, with each key's coin shown: it chooses the event of a probability of 1 -
+    δ (threshold.md).
+    """
     parts: list[dict[Any, float]] = []
     for value in values:
         part: dict[Any, float] = {}
         for reach, chance in mechanism._reaches():
             seen = [None] if value is None else [None, *range(reach + 1, value + reach + 1)]
             masses = {y: 1.0 if value is None else mechanism._mass(value, y, reach) for y in seen}
-            part |= {(y, reach): math.log(chance * mass) for y, mass in masses.items() if chance * mass}
+            part |= {
+                (y, reach): math.log(chance * mass) for y, mass in masses.items() if chance * mass
+            }
         parts.append(part)
     return product(*parts)
 
 
-def threshold_runs(mechanism: Any, values: Sequence[int | None], runs: int, stream: Stream) -> Codes:
+def threshold_runs(
+    mechanism: Any, values: Sequence[int | None], runs: int, stream: Stream
+) -> Codes:
     return _threshold_runs(mechanism, mechanism.threshold, values, runs, stream)
 
 
-def _threshold_runs(mechanism: Any, shown: int, values: Sequence[int | None], runs: int, stream: Stream) -> Codes:
+def _threshold_runs(
+    mechanism: Any, shown: int, values: Sequence[int | None], runs: int, stream: Stream
+) -> Codes:
     places = np.arange(runs * len(values)).reshape(runs, len(values))
     existing = [column for column, value in enumerate(values) if value is not None]
     codes = np.zeros((runs, len(values)), dtype=np.int64)
     items = Items.codes(places[:, existing].reshape(-1))
     exact = np.tile(np.array([values[column] for column in existing], dtype=np.int64), runs)
-    kept, noisy = mechanism.release(exact, stream, items) if existing else (np.zeros(0, dtype=int), np.zeros(0))
+    kept, noisy = (
+        mechanism.release(exact, stream, items)
+        if existing
+        else (np.zeros(0, dtype=int), np.zeros(0))
+    )
     here = np.zeros(len(exact), dtype=np.int64)
     here[kept] = np.clip(noisy - shown + 1, 1, SPAN + 1)
     codes[:, existing] = here.reshape(runs, len(existing))
@@ -212,11 +242,16 @@ def looser(mechanism: Any, delta: Fraction) -> Runs:
 
 
 def all_reach(mechanism: Any, least: int) -> Runs:
-    """Only whether the noisy values of all keys are at least this: for more keys than outcomes can be told apart."""
+    """Only whether the noisy values of all keys are at least this: for more keys than outcomes can
+    be told apart.
+    """
 
     def reached(x: Sequence[int | None], runs: int, stream: Stream) -> Codes:
         codes = threshold_runs(mechanism, x, runs, stream)
-        each = [codes // (SPAN + 2) ** i % (SPAN + 2) + mechanism.threshold - 1 >= least for i in range(len(x))]
+        each = [
+            codes // (SPAN + 2) ** i % (SPAN + 2) + mechanism.threshold - 1 >= least
+            for i in range(len(x))
+        ]
         return np.logical_and.reduce(each).astype(np.int64)
 
     return reached
@@ -229,22 +264,29 @@ def quantiles_distribution(mechanism: Any, counts: Sequence[int]) -> Distributio
     masses = mechanism.log_mass(np.array(counts, dtype=np.int64))
     if not isinstance(masses, dict):
         return dict(enumerate(masses.tolist()))
-    return {int(coded(np.array([cells]), 0, mechanism.cells - 1)[0]): p for cells, p in masses.items()}
+    return {
+        int(coded(np.array([cells]), 0, mechanism.cells - 1)[0]): p for cells, p in masses.items()
+    }
 
 
 def quantiles_runs(mechanism: Any, counts: Sequence[int], runs: int, stream: Stream) -> Codes:
     table = np.tile(np.array(counts, dtype=np.int64), (runs, 1))
-    return coded(mechanism.choose_each(table, stream, Items.positions(runs)), 0, mechanism.cells - 1)
+    return coded(
+        mechanism.choose_each(table, stream, Items.positions(runs)), 0, mechanism.cells - 1
+    )
 
 
-# Above-threshold: an outcome is the answers to the numbers, the threshold being 0: 0 no, 1 yes, 2 not asked.
+# Above-threshold: an outcome is the answers to the numbers, the threshold being 0: 0 no, 1 yes, 2
+# not asked.
 
 
 def above_distribution(mechanism: Any, numbers: Sequence[int]) -> Distribution:
     masses = {}
     for answers in itertools.product((False, True), repeat=len(numbers)):
         hits = list(itertools.accumulate(answers))
-        asked = 1 + next((i for i, n in enumerate(hits) if n == mechanism.max_hits), len(numbers) - 1)
+        asked = 1 + next(
+            (i for i, n in enumerate(hits) if n == mechanism.max_hits), len(numbers) - 1
+        )
         if not any(answers[asked:]):
             code = coded(np.array([[*answers[:asked], *[2] * (len(numbers) - asked)]]), 0, 2)[0]
             masses[int(code)] = mechanism.log_mass(numbers[:asked], answers[:asked], threshold=0)
@@ -258,7 +300,9 @@ def above_runs(mechanism: Any, numbers: Sequence[int], runs: int, stream: Stream
         for so_far in range(mechanism.max_hits):
             rows = np.flatnonzero(hits == so_far)
             items, here = Items.codes(rows), np.full(len(rows), number)
-            answers[rows, index] = mechanism.above(here, stream, items, threshold=0, index=index, hits=so_far)
+            answers[rows, index] = mechanism.above(
+                here, stream, items, threshold=0, index=index, hits=so_far
+            )
         hits = (answers == 1).sum(axis=1)
     return coded(answers, 0, 2)
 

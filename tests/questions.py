@@ -1,4 +1,5 @@
-"""Questions of a data officer (questions.sql) about three data sets that PyPI packages carry, and what becomes of them.
+"""Questions of a data officer (questions.sql) about three data sets that PyPI packages carry, and
+what becomes of them.
 
 `python -m questions` (in tests/) asks them all of the real data and writes docs/questions.md.
 """
@@ -133,10 +134,16 @@ def opened(name: str, tables: Mapping[str, Any] | None, folder: Path) -> Curator
 
 
 def _nobody(policy: discreet.Policy) -> dict[str, pa.Table]:
-    """Tables with all columns and no rows: what becomes of a question depends on the policy alone."""
-    airlines = pa.table({"carrier": ["AA", "UA"], "name": ["American Airlines Inc.", "United Air Lines Inc."]})
+    """Tables with all columns and no rows: what becomes of a question depends on the policy
+    alone.
+    """
+    airlines = pa.table(
+        {"carrier": ["AA", "UA"], "name": ["American Airlines Inc.", "United Air Lines Inc."]}
+    )
     return {
-        name: airlines if table.public else pa.table({each: pa.array([], pa.string()) for each in table.columns})
+        name: airlines
+        if table.public
+        else pa.table({each: pa.array([], pa.string()) for each in table.columns})
         for name, table in policy.tables.items()
     }
 
@@ -161,7 +168,9 @@ def real() -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What becomes of a question: its cost and the margins of its columns, or why it is refused and what to write."""
+    """What becomes of a question: its cost and the margins of its columns, or why it is refused and
+    what to write.
+    """
 
     cost: str
     margins: str
@@ -181,7 +190,11 @@ def outcome(curator: Curator, question: Question) -> Outcome:
     ):
         found = [each for each in margins.to_pylist() if each is not None]
         if found:
-            ends = f"{min(found):.3g}" if min(found) == max(found) else f"{min(found):.3g} to {max(found):.3g}"
+            ends = (
+                f"{min(found):.3g}"
+                if min(found) == max(found)
+                else f"{min(found):.3g} to {max(found):.3g}"
+            )
             told.append(f"{name} ± {ends}")
         elif name in ranks:
             told.append(f"{name}: within {ranks[name]} ranks")
@@ -191,7 +204,7 @@ def outcome(curator: Curator, question: Question) -> Outcome:
     return Outcome(cost=cost, margins="; ".join(told) or "exact")
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
+# --- the page -------------------------------------------------------------------------------------
 
 _HEAD = f"""\
 # Thirty-six questions
@@ -209,11 +222,15 @@ def page(outcomes: Mapping[Question, Outcome]) -> str:
     """The page: a table for each data set, and the questions below it."""
     parts = [_HEAD]
     for name in POLICIES:
-        parts.append(f"## {name}\n\n| question | cost | margins at 95 %, from the least to the most |\n|---|---|---|\n")
+        parts.append(
+            f"## {name}\n\n| question | cost | margins at 95 %, from the least to the most |\n|---|---|---|\n"
+        )
         here = {question: found for question, found in outcomes.items() if question.policy == name}
         for question, found in here.items():
             told = f"refused: {found.refusal}" if found.refusal else found.margins
-            parts.append(f"| {question.words} | {found.cost or '–'} | {told.replace('|', chr(92) + '|')} |\n")
+            parts.append(
+                f"| {question.words} | {found.cost or '–'} | {told.replace('|', chr(92) + '|')} |\n"
+            )
         parts.append("\n")
         parts += [f"```sql\n-- {question.words}\n{question.sql}\n```\n\n" for question in here]
     return "".join(parts).rstrip() + "\n"
@@ -223,7 +240,9 @@ def main() -> None:
     """Ask everything of the real data, and write the page."""
     with tempfile.TemporaryDirectory() as folder:
         curators = {name: opened(name, tables, Path(folder)) for name, tables in real().items()}
-        outcomes = {question: outcome(curators[question.policy], question) for question in questions()}
+        outcomes = {
+            question: outcome(curators[question.policy], question) for question in questions()
+        }
     PAGE.write_text(page(outcomes), encoding="utf-8")
 
 

@@ -1,4 +1,6 @@
-"""A real Postgres for a test: started on a socket in a folder of its own, as somebody who is not root."""
+"""A real Postgres for a test: started on a socket in a folder of its own, as somebody who is not
+root.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,14 @@ class Server:
         self.control("-m", "immediate", "stop")
 
     def start(self) -> None:
-        self.control("-o", f"-c listen_addresses='' -k {self.folder}", "-l", str(self.folder / "log"), "-w", "start")
+        self.control(
+            "-o",
+            f"-c listen_addresses='' -k {self.folder}",
+            "-l",
+            str(self.folder / "log"),
+            "-w",
+            "start",
+        )
 
     def database(self, *, reader: str = "discreet_reader") -> EngineChoice:
         """A new database of one curator, with the rights that docs/deploy.md grants."""
@@ -41,13 +50,19 @@ class Server:
 
         name = f"town_{next(_NUMBERS)}"
         with psycopg.connect(self.address, autocommit=True) as connection:
-            roles = {row[0] for row in connection.execute("SELECT rolname FROM pg_roles").fetchall()}
+            roles = {
+                row[0] for row in connection.execute("SELECT rolname FROM pg_roles").fetchall()
+            }
             for role in {"curator", reader} - roles:
                 connection.execute(f"CREATE ROLE {role} LOGIN")
             connection.execute(f"CREATE DATABASE {name} OWNER curator")
             connection.execute(f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC")
         place = f"@/{name}?host={self.folder}"
-        return EngineChoice(name="postgres", at=f"postgresql://curator{place}", reader=f"postgresql://{reader}{place}")
+        return EngineChoice(
+            name="postgres",
+            at=f"postgresql://curator{place}",
+            reader=f"postgresql://{reader}{place}",
+        )
 
 
 _NUMBERS = itertools.count(1)
@@ -75,11 +90,29 @@ def server(options: str = "-c fsync=off") -> Iterator[Server]:
 
     def run(*command: str) -> None:
         subprocess.run(
-            command, check=True, cwd=folder, user=user, timeout=120, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+            command,
+            check=True,
+            cwd=folder,
+            user=user,
+            timeout=120,
+            stdout=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
         )
 
     data = str(folder / "data")
-    run(str(where / "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "--locale=C.UTF-8", "-E", "UTF8", "-N")
+    run(
+        str(where / "initdb"),
+        "-D",
+        data,
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "--locale=C.UTF-8",
+        "-E",
+        "UTF8",
+        "-N",
+    )
 
     def control(*arguments: str) -> None:
         run(str(where / "pg_ctl"), "-D", data, "-t", "100", *arguments)

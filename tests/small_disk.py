@@ -14,9 +14,13 @@ import pytest
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
     """Mount one there, as root may; whoever may not skips the test."""
     folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True
+    )
     if made.returncode:
-        pytest.skip("a full disk needs a small one, which only root may mount; test_files_that_cannot_grow is like it")
+        pytest.skip(
+            "a full disk needs a small one, which only root may mount; test_files_that_cannot_grow is like it"
+        )
     try:
         yield folder
     finally:

@@ -1,4 +1,6 @@
-"""A small town with and without one person who is at the end of every range, for replays and audits."""
+"""A small town with and without one person who is at the end of every range, for replays and
+audits.
+"""
 
 from __future__ import annotations
 
@@ -42,5 +44,7 @@ def town(*, victim: bool) -> dict[str, pa.Table]:
                 "zip": ["9" if i == 7 else "1" for i in ids],
             }
         ),
-        "visits": pa.table({"person_id": visits, "cost": [1000.0 if i == 7 else 5.0 for i in visits]}),
+        "visits": pa.table(
+            {"person_id": visits, "cost": [1000.0 if i == 7 else 5.0 for i in visits]}
+        ),
     }

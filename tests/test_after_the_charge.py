@@ -1,4 +1,6 @@
-"""S22: whatever happens between the charge and the stored answer is one sentence, charged and counted."""
+"""S22: whatever happens between the charge and the stored answer is one sentence, charged and
+counted.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Panic(BaseException):
 
 
 ERRORS: tuple[Callable[[], BaseException], ...] = (
-    lambda: MemoryError(f"Unable to allocate 1 GiB for an array with shape ({SECRET},) and data type int64"),
+    lambda: MemoryError(
+        f"Unable to allocate 1 GiB for an array with shape ({SECRET},) and data type int64"
+    ),
     lambda: pa.ArrowInvalid(f"offset overflow while concatenating arrays: {SECRET}"),
     lambda: pa.ArrowMemoryError(f"malloc of size {SECRET} failed"),
     lambda: duckdb.OutOfMemoryException(SECRET),
@@ -82,7 +86,9 @@ PLACES: tuple[tuple[str, Any, str], ...] = (
 def opened(folder: Path, *, overruns: int = 1000) -> Curator:
     path = folder / "policy.yaml"
     text = POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
-    path.write_text(text.replace("{epsilon: 100}", f"{{epsilon: 100, overruns: {overruns}}}"), encoding="utf-8")
+    path.write_text(
+        text.replace("{epsilon: 100}", f"{{epsilon: 100, overruns: {overruns}}}"), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     return discreet.open(path, tables=town(victim=True))
 
@@ -109,7 +115,9 @@ def refused(ask: Callable[[], object]) -> None:
     assert found.value.__context__ is None
 
 
-@pytest.mark.parametrize(("kind", "owner", "method"), PLACES, ids=[f"{owner.__name__}.{m}" for _, owner, m in PLACES])
+@pytest.mark.parametrize(
+    ("kind", "owner", "method"), PLACES, ids=[f"{owner.__name__}.{m}" for _, owner, m in PLACES]
+)
 def test_any_error_anywhere_is_one_sentence(
     kind: str,
     owner: Any,
@@ -160,8 +168,12 @@ def test_there_is_a_limit_to_failures(tmp_path: Path, monkeypatch: pytest.Monkey
     assert curator._ledger.spent("alice").amount == 3
 
 
-def test_what_cannot_be_counted_does_not_leave_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger's disk is full: it is the same sentence, and the charge stays open with its noise."""
+def test_what_cannot_be_counted_does_not_leave_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger's disk is full: it is the same sentence, and the charge stays open with its
+    noise.
+    """
     curator = opened(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "post", raising(lambda: LedgerUnavailable("full")))
@@ -174,7 +186,9 @@ def test_what_cannot_be_counted_does_not_leave_either(tmp_path: Path, monkeypatc
 def test_whoever_runs_the_process_may_end_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: type[BaseException]
 ) -> None:
-    """Ctrl-C is as a crash: charged, not counted, and resumed with the same noise when asked again."""
+    """Ctrl-C is as a crash: charged, not counted, and resumed with the same noise when asked
+    again.
+    """
     curator = opened(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(Allowance, "measure", raising(stop))
@@ -191,7 +205,11 @@ def test_descriptions_are_held_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for place, error in enumerate(ERRORS, start=1):
         with monkeypatch.context() as patch:
             patch.setattr(Allowance, "marginal", raising(error))
-            refused(lambda: curator.describe("people", epsilon=1, analyst="alice", synthesizer="independent"))
+            refused(
+                lambda: curator.describe(
+                    "people", epsilon=1, analyst="alice", synthesizer="independent"
+                )
+            )
         assert counted(curator) == place
     assert curator._ledger.spent("alice").amount == len(ERRORS)
 
@@ -247,7 +265,8 @@ def test_a_process_that_is_short_of_memory(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     text = POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
     path.write_text(
-        f"source: data\n{text.replace('{epsilon: 100}', '{epsilon: 100, keys: 3000000}')}", encoding="utf-8"
+        f"source: data\n{text.replace('{epsilon: 100}', '{epsilon: 100, keys: 3000000}')}",
+        encoding="utf-8",
     )
     create_ledger(Policy.read(path))
     command = [sys.executable, "-c", SHORT_OF_MEMORY, str(path)]
@@ -263,7 +282,9 @@ def test_what_would_not_fit_is_refused_before_the_charge(tmp_path: Path) -> None
     """The memory that Python needs follows from the plan, and is a part of `limits.memory`."""
     path = tmp_path / "policy.yaml"
     text = POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
-    path.write_text(text.replace("{epsilon: 100}", "{epsilon: 100, memory: 400MB}"), encoding="utf-8")
+    path.write_text(
+        text.replace("{epsilon: 100}", "{epsilon: 100, memory: 400MB}"), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     curator = discreet.open(path, tables=town(victim=True))
     many = "SELECT age, income // 100 AS h, COUNT(*) AS n, AVG(income) AS m, SUM(age) AS s FROM people GROUP BY age, h"

@@ -56,7 +56,8 @@ ABOUT_ACCOUNTANTS = {
     "upkeep.py",
 }
 SHAPES = SOURCE / "mechanisms" / "shapes.py"
-# What shows an answer is loaded only when somebody looks at it; a skeleton's text knows the source's types.
+# What shows an answer is loaded only when somebody looks at it; a skeleton's text knows the
+# source's types.
 EXCEPTIONS = {("vault", "show"), ("vault", "chart"), ("local", "show")}
 
 
@@ -78,7 +79,9 @@ def imported(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = (
-                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "discreet" else [node.module]
+                [f"{node.module}.{alias.name}" for alias in node.names]
+                if node.module == "discreet"
+                else [node.module]
             )
         found |= {name.split(".")[1] for name in names if name.startswith("discreet.")}
     return found
@@ -109,7 +112,15 @@ SECRETS = {"server/fresh.py"}  # of logins; nothing there touches data
 
 
 def test_only_noise_draws() -> None:
-    banned = ("numpy.random", "np.random", "import random", "from random", "import secrets", "os.urandom", "RANDOM()")
+    banned = (
+        "numpy.random",
+        "np.random",
+        "import random",
+        "from random",
+        "import secrets",
+        "os.urandom",
+        "RANDOM()",
+    )
     for path in MODULES:
         if family(path) == "noise" or str(path.relative_to(SOURCE)) in SECRETS:
             continue
@@ -123,32 +134,60 @@ def test_only_the_vault_opens_exact_values() -> None:
         str(path.relative_to(SOURCE))
         for path in MODULES
         for node in ast.walk(syntax(path))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith("unwrap")
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr.startswith("unwrap")
     }
     assert callers == {"vault/allowance.py", "vault/steps.py"}
 
 
 def test_the_vault_names_the_shape_of_every_mechanism() -> None:
-    """It knows mechanisms by what they do: not as anything, and not by asking which one it was given."""
+    """It knows mechanisms by what they do: not as anything, and not by asking which one it was
+    given.
+    """
     tree = ast.parse((SOURCE / "vault/allowance.py").read_text())
-    shapes = {node.name for node in ast.parse(SHAPES.read_text()).body if isinstance(node, ast.ClassDef)}
+    shapes = {
+        node.name for node in ast.parse(SHAPES.read_text()).body if isinstance(node, ast.ClassDef)
+    }
     taken = [
-        each for node in ast.walk(tree) if isinstance(node, ast.arguments) for each in (*node.args, *node.kwonlyargs)
+        each
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arguments)
+        for each in (*node.args, *node.kwonlyargs)
     ]
-    named = {ast.unparse(each.annotation) for each in taken if each.arg == "mechanism" and each.annotation}
+    named = {
+        ast.unparse(each.annotation)
+        for each in taken
+        if each.arg == "mechanism" and each.annotation
+    }
     assert len(named) >= 5
     assert named <= shapes
     known = {kind.__name__ for kind in MECHANISMS}
-    for path in (SOURCE / "vault/allowance.py", SOURCE / "offer.py", SOURCE / "measure.py", SOURCE / "explain.py"):
+    for path in (
+        SOURCE / "vault/allowance.py",
+        SOURCE / "offer.py",
+        SOURCE / "measure.py",
+        SOURCE / "explain.py",
+    ):
         for node in ast.walk(syntax(path)):
-            asked = isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr", "isinstance")
+            asked = isinstance(node, ast.Call) and ast.unparse(node.func) in (
+                "getattr",
+                "hasattr",
+                "isinstance",
+            )
             about = ast.unparse(node.args[0]) if isinstance(node, ast.Call) and asked else ""
-            assert about not in ("mechanism", "noise", "choice", "each.threshold"), f"{path.name}: which {about}?"
-            assert not (isinstance(node, ast.Name) and node.id in known), f"{path.name} knows {node.id} by name"
+            assert about not in ("mechanism", "noise", "choice", "each.threshold"), (
+                f"{path.name}: which {about}?"
+            )
+            assert not (isinstance(node, ast.Name) and node.id in known), (
+                f"{path.name} knows {node.id} by name"
+            )
 
 
 def test_every_release_says_how_far_one_person_moves_it() -> None:
-    """What takes a mechanism takes `moved` beside it, and holds the two together before it spends."""
+    """What takes a mechanism takes `moved` beside it, and holds the two together before it
+    spends.
+    """
     [vault] = [
         node
         for node in ast.parse((SOURCE / "vault/allowance.py").read_text()).body
@@ -157,9 +196,18 @@ def test_every_release_says_how_far_one_person_moves_it() -> None:
     releases = [
         each
         for each in vault.body
-        if isinstance(each, ast.FunctionDef) and "self._spend(" in ast.unparse(each) and each.name != "_spend"
+        if isinstance(each, ast.FunctionDef)
+        and "self._spend(" in ast.unparse(each)
+        and each.name != "_spend"
     ]
-    assert {each.name for each in releases} >= {"measure", "steps", "threshold", "choose", "choose_near", "farthest"}
+    assert {each.name for each in releases} >= {
+        "measure",
+        "steps",
+        "threshold",
+        "choose",
+        "choose_near",
+        "farthest",
+    }
     for each in releases:
         text = ast.unparse(each)
         assert "moved" in {argument.arg for argument in each.args.kwonlyargs}, each.name
@@ -167,14 +215,18 @@ def test_every_release_says_how_far_one_person_moves_it() -> None:
 
 
 def test_currencies_are_told_apart_in_one_place() -> None:
-    """Which accountant a budget has decides which mechanism it buys: `mechanisms.currency` knows, and nobody asks."""
+    """Which accountant a budget has decides which mechanism it buys: `mechanisms.currency` knows,
+    and nobody asks.
+    """
     found = set()
     for path in MODULES:
         for node in ast.walk(syntax(path)):
             if not isinstance(node, ast.Compare):
                 continue
             sides = [ast.unparse(each) for each in (node.left, *node.comparators)]
-            budget = any("accountant" in side or "currency" in side or side == "name" for side in sides)
+            budget = any(
+                "accountant" in side or "currency" in side or side == "name" for side in sides
+            )
             if budget and {"'sum'", "'zcdp'"} & set(sides):
                 found.add(str(path.relative_to(SOURCE)))
     assert found <= ABOUT_ACCOUNTANTS
@@ -185,17 +237,27 @@ def test_only_the_door_spends() -> None:
         str(path.relative_to(SOURCE))
         for path in MODULES
         for node in ast.walk(syntax(path))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reserve"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "reserve"
     }
     assert callers == {"door.py"}
 
 
-# Who may make an Exact or an Allowance. The audit does so on data of its own, to measure what noise hides.
+# Who may make an Exact or an Allowance. The audit does so on data of its own, to measure what noise
+# hides.
 LATER = {"continual/running.py"}  # a stream adds up what was read before
 AUDIT = {"audit/runs.py", "audit/question.py"}
 SPARK = {"engines/spark/engine.py"}
 MAKERS = {
-    "Exact": {"vault/allowance.py", "engines/duckdb/engine.py", "engines/postgres/engine.py", *SPARK, *LATER, *AUDIT},
+    "Exact": {
+        "vault/allowance.py",
+        "engines/duckdb/engine.py",
+        "engines/postgres/engine.py",
+        *SPARK,
+        *LATER,
+        *AUDIT,
+    },
     "Allowance": {"door.py", *AUDIT},
 }
 
@@ -227,12 +289,15 @@ def test_one_module_opens_databases() -> None:
 
 
 def test_one_module_knows_how_a_snapshot_looks() -> None:
-    """Names of its schemas, files and hidden column are written in one place, and the algebra's for the owner."""
+    """Names of its schemas, files and hidden column are written in one place, and the algebra's for
+    the owner.
+    """
     written = {
         node.value: str(path.relative_to(SOURCE))
         for path in MODULES
         for node in ast.walk(syntax(path))
-        if isinstance(node, ast.Constant) and node.value in ("#owner", "public_tables", "order.key", ".building")
+        if isinstance(node, ast.Constant)
+        and node.value in ("#owner", "public_tables", "order.key", ".building")
     }
     assert written == {
         "#owner": "algebra/rows.py",
@@ -247,9 +312,15 @@ NAMES = {"algebra/totals.py", "sql/after/naming.py"}  # of exact tables, of nois
 
 
 def test_names_of_columns_are_written_and_read_in_one_place_each() -> None:
-    """Which key or number a column is: `algebra` says it of exact tables, `sql.after.naming` of noisy ones."""
+    """Which key or number a column is: `algebra` says it of exact tables, `sql.after.naming` of
+    noisy ones.
+    """
     rooms = ("algebra", "sql", "vault", "engines", "audit", "continual", "synthetic", "census")
-    own = [path for path in MODULES if path.parent == SOURCE or path.relative_to(SOURCE).parts[0] in rooms]
+    own = [
+        path
+        for path in MODULES
+        if path.parent == SOURCE or path.relative_to(SOURCE).parts[0] in rooms
+    ]
     found = {str(path.relative_to(SOURCE)) for path in own if LETTERS.search(path.read_text())}
     assert found == NAMES
 
@@ -259,7 +330,8 @@ def test_one_module_reads_files_of_data() -> None:
         str(path.relative_to(SOURCE))
         for path in MODULES
         for node in ast.walk(syntax(path))
-        if isinstance(node, ast.Constant) and str(node.value).startswith(("read_csv(", "read_parquet("))
+        if isinstance(node, ast.Constant)
+        and str(node.value).startswith(("read_csv(", "read_parquet("))
     }
     assert readers == {"engines/files.py"}
 

@@ -28,7 +28,11 @@ CASES: tuple[tuple[Any, pa.DataType | None, Any], ...] = (
     (["a", None, "ü", "", "𝛆"], None, None),
     (["a", None], pa.large_string(), None),
     ([True, None, False], None, None),
-    ([Decimal("1.25"), None, Decimal("-123456789012345678901234567890123456.78")], pa.decimal128(38, 2), None),
+    (
+        [Decimal("1.25"), None, Decimal("-123456789012345678901234567890123456.78")],
+        pa.decimal128(38, 2),
+        None,
+    ),
     ([date(2020, 2, 29), None, date(1, 1, 1), date(9999, 12, 31)], pa.date32(), None),
     ([datetime(2020, 1, 1, 3, 0, 0, 7), None, datetime(1, 1, 1)], pa.timestamp("us"), None),
     ([None, None], None, None),
@@ -90,5 +94,7 @@ def test_no_question_imports_pandas(tmp_path: Path) -> None:
     text = POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
     policy.write_text(f"source: data\n{text}", encoding="utf-8")
     create_ledger(Policy.read(policy))
-    found = subprocess.run([sys.executable, "-c", ASK, str(policy)], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", ASK, str(policy)], capture_output=True, text=True, check=True
+    )
     assert found.stdout.strip() == "[]"

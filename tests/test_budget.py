@@ -21,7 +21,10 @@ REFUSED = [
     (-math.inf, "epsilon must be a finite number, not -inf."),
     (Decimal("sNaN"), "epsilon must be a finite number, not sNaN."),
     ("1e400", "epsilon must be a finite number, not '1e400'."),
-    ("1e999999999", "epsilon must be a finite number, not '1e999999999'."),  # would be a gigabyte as an integer
+    (
+        "1e999999999",
+        "epsilon must be a finite number, not '1e999999999'.",
+    ),  # would be a gigabyte as an integer
     ("1/0", "epsilon must be a finite number, not '1/0'."),
     ("half", "epsilon must be a finite number, not 'half'."),
     ("", "epsilon must be a finite number, not ''."),
@@ -38,7 +41,10 @@ REFUSED = [
     (1e-310, "epsilon must be at least 2.226e-308, not 1e-310."),
     (5e-324, "epsilon must be at least 2.226e-308, not 5e-324."),
     ("1e-999999999", "epsilon must be at least 2.226e-308, not '1e-999999999'."),
-    (Fraction(1, 10**5000), "epsilon must be at least 2.226e-308, not a number of thousands of digits."),
+    (
+        Fraction(1, 10**5000),
+        "epsilon must be at least 2.226e-308, not a number of thousands of digits.",
+    ),
     (4.5, "epsilon must be at most 4, not 4.5."),
     (1e308, "epsilon must be at most 4, not 1e+308."),
     (True, "epsilon must be a number, not True."),
@@ -49,11 +55,16 @@ REFUSED = [
     (np.float32("inf"), "epsilon must be a finite number, not inf."),
     (np.int64(-1), "epsilon must be greater than zero, not -1."),
     (np.bool_(True), "epsilon must be a number, not np.True_."),
-    (np.timedelta64(1, "s"), "epsilon must be a finite number, not 1 seconds."),  # numpy calls it an integer
+    (
+        np.timedelta64(1, "s"),
+        "epsilon must be a finite number, not 1 seconds.",
+    ),  # numpy calls it an integer
 ]
 
 
-@pytest.mark.parametrize(("value", "sentence"), REFUSED, ids=[sentence[8:] for _, sentence in REFUSED])
+@pytest.mark.parametrize(
+    ("value", "sentence"), REFUSED, ids=[sentence[8:] for _, sentence in REFUSED]
+)
 def test_refuses_in_one_sentence_with_the_value(value: object, sentence: str) -> None:
     with pytest.raises(UsageError) as refusal:
         amount(value, name="epsilon", most=Fraction(4))
@@ -66,7 +77,9 @@ def test_a_long_text_is_refused_and_not_repeated_in_full() -> None:
     assert len(str(refusal.value)) < 100
 
 
-@pytest.mark.parametrize("value", [0.1, "0.1", "1e-1", " .1 ", "1/10", Decimal("0.1"), Fraction(1, 10)])
+@pytest.mark.parametrize(
+    "value", [0.1, "0.1", "1e-1", " .1 ", "1/10", Decimal("0.1"), Fraction(1, 10)]
+)
 def test_means_what_was_written(value: object) -> None:
     assert amount(value, name="epsilon") == Fraction(1, 10)
 
@@ -149,12 +162,16 @@ def test_only_zero_prints_as_zero(value: Fraction) -> None:
 
 @given(st.fractions(min_value=0))
 def test_costs_can_be_printed_rounded_up_and_what_is_left_rounded_down(value: Fraction) -> None:
-    low, high = (Fraction(number(value, rounding=rounding)) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+    low, high = (
+        Fraction(number(value, rounding=rounding)) for rounding in (ROUND_FLOOR, ROUND_CEILING)
+    )
     assert low <= value <= high <= low + value / 999
 
 
 @given(st.integers(1, 999_999), st.integers(-300, 290))
-def test_what_was_written_in_six_digits_prints_so_that_it_reads_back(mantissa: int, exponent: int) -> None:
+def test_what_was_written_in_six_digits_prints_so_that_it_reads_back(
+    mantissa: int, exponent: int
+) -> None:
     value = mantissa * Fraction(10) ** exponent
     assert amount(number(value), name="epsilon") == value
 
@@ -177,10 +194,16 @@ def test_a_budget_reads_in_one_line() -> None:
     assert (str(left), left.text(rounding=ROUND_FLOOR)) == ("ε = 0.5", "ε = 0.4999")
 
 
-@given(st.fractions(min_value=0, max_value=100), st.fractions(0, 1), st.none() | st.fractions(0, 100))
-def test_json_keeps_the_exact_rationals(epsilon: Fraction, delta: Fraction, rho: Fraction | None) -> None:
+@given(
+    st.fractions(min_value=0, max_value=100), st.fractions(0, 1), st.none() | st.fractions(0, 100)
+)
+def test_json_keeps_the_exact_rationals(
+    epsilon: Fraction, delta: Fraction, rho: Fraction | None
+) -> None:
     budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
     told = json.loads(json.dumps(budget.as_json()))
-    exact = {name: None if text is None else Fraction(text) for name, text in told.pop("exact").items()}
+    exact = {
+        name: None if text is None else Fraction(text) for name, text in told.pop("exact").items()
+    }
     assert Budget(**exact) == budget
     assert told == {name: None if value is None else float(value) for name, value in exact.items()}

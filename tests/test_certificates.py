@@ -1,4 +1,6 @@
-"""What a certificate, a quote and an explanation say of the noise is what was drawn, statistic by statistic."""
+"""What a certificate, a quote and an explanation say of the noise is what was drawn, statistic by
+statistic.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ from small_town import POLICY, town
 QUESTIONS = (
     "SELECT COUNT(*) FROM people",
     "SELECT sex, COUNT(*), SUM(income), SUM(age) FROM people GROUP BY sex",
-    "SELECT zip, COUNT(*), SUM(income), SUM(age) FROM people GROUP BY zip",  # one-shot: the count is what is tested
+    # one-shot: the count is what is tested
+    "SELECT zip, COUNT(*), SUM(income), SUM(age) FROM people GROUP BY zip",
     "SELECT zip, SUM(age), COUNT(DISTINCT person_id), SUM(income) FROM people GROUP BY zip",
-    "SELECT zip, SUM(income), SUM(age) FROM people GROUP BY zip",  # people per key are a statistic of their own
+    # people per key are a statistic of their own
+    "SELECT zip, SUM(income), SUM(age) FROM people GROUP BY zip",
     "SELECT zip, COUNT(*), SUM(age) FILTER (WHERE sex = 'F'), MEDIAN(age), MODE(sex) FROM people GROUP BY zip",
     "SELECT SUM(age), SUM(age * 2), SUM(income / 2) FROM people",
     "SELECT AVG(income), VARIANCE(age), CORR(age, income), QUANTILE_CONT(age, [0.25, 0.5]) FROM people",
@@ -38,7 +42,10 @@ QUESTIONS = (
 def opened(tmp_path: Path) -> Callable[[str, str], Curator]:
     def open_town(neighbors: str, accountant: str) -> Curator:
         path = tmp_path / "policy.yaml"
-        path.write_text(POLICY.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant), encoding="utf-8")
+        path.write_text(
+            POLICY.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant),
+            encoding="utf-8",
+        )
         create_ledger(Policy.read(path))
         return discreet.open(path, tables=town(victim=True))
 
@@ -48,12 +55,19 @@ def opened(tmp_path: Path) -> Callable[[str, str], Curator]:
 @pytest.mark.parametrize("neighbors", ["add_remove", "change_one"])
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
 def test_the_ledger_the_draws_and_the_certificate_agree(
-    opened: Callable[[str, str], Curator], monkeypatch: pytest.MonkeyPatch, neighbors: str, accountant: str
+    opened: Callable[[str, str], Curator],
+    monkeypatch: pytest.MonkeyPatch,
+    neighbors: str,
+    accountant: str,
 ) -> None:
-    """The noise is recomputed from the ledger's row, which is what was drawn with, and every one is told once."""
+    """The noise is recomputed from the ledger's row, which is what was drawn with, and every one is
+    told once.
+    """
     curator, drawn = opened(neighbors, accountant), list[dict[str, str]]()
     spend = Allowance._spend
-    monkeypatch.setattr(Allowance, "_spend", lambda self, each: drawn.append(to_row(each)) or spend(self, each))
+    monkeypatch.setattr(
+        Allowance, "_spend", lambda self, each: drawn.append(to_row(each)) or spend(self, each)
+    )
     for sql in QUESTIONS:
         curator.snapshot()  # else what was measured for an earlier question is recalled
         drawn.clear()
@@ -69,11 +83,15 @@ def test_the_ledger_the_draws_and_the_certificate_agree(
 
 
 def _kinds(statistics: list[dict[str, Any]]) -> list[tuple[str, float | None]]:
-    """Mechanisms and their scales in steps of the grid; a number that is told in several units is one."""
+    """Mechanisms and their scales in steps of the grid; a number that is told in several units is
+    one.
+    """
     found: list[tuple[str, float | None, float]] = []
     for each in statistics:
         steps = None if each["scale"] is None else float(f"{each['scale'] / each['step']:.9g}")
-        again = found and found[-1][:2] == (each["mechanism"], steps) and found[-1][2] != each["step"]
+        again = (
+            found and found[-1][:2] == (each["mechanism"], steps) and found[-1][2] != each["step"]
+        )
         if not again:
             found.append((each["mechanism"], steps, each["step"]))
     return [each[:2] for each in found]
@@ -89,12 +107,16 @@ def _kind(mechanism: Any) -> tuple[str, float | None]:
 def test_every_statistic_has_its_own_sensitivity_and_scale(
     opened: Callable[[str, str], Curator], neighbors: str
 ) -> None:
-    """By hand, in the columns' own units: incomes up to 200,000, ages up to 120, at ε 3 for three statistics."""
+    """By hand, in the columns' own units: incomes up to 200,000, ages up to 120, at ε 3 for three
+    statistics.
+    """
     curator, times = opened(neighbors, "sum"), 1 if neighbors == "add_remove" else 2
     wanted = {"SUM(income)": 200_000, "SUM(age)": 120, "COUNT(DISTINCT person_id)": 1}
     for order in permutations(wanted):
         sql = f"SELECT zip, {', '.join(order)} FROM people GROUP BY zip"
-        found = {each["name"]: each for each in curator.quote(sql, analyst="alice", epsilon=3).statistics}
+        found = {
+            each["name"]: each for each in curator.quote(sql, analyst="alice", epsilon=3).statistics
+        }
         assert set(found) == set(order)
         for name, each in found.items():
             assert each["l1"] == each["scale"] == times * wanted[name]
@@ -107,7 +129,10 @@ def test_every_statistic_has_its_own_sensitivity_and_scale(
     [
         ("SELECT SUM(income) FROM people", {"SUM(income)": (200_000, 0.01)}),
         ("SELECT SUM(age * 2) FROM people", {"SUM(age * 2)": (240, 2)}),
-        ("SELECT SUM(age), SUM(age * 2) FROM people", {"SUM(age)": (120, 1), "SUM(age * 2)": (240, 2)}),
+        (
+            "SELECT SUM(age), SUM(age * 2) FROM people",
+            {"SUM(age)": (120, 1), "SUM(age * 2)": (240, 2)},
+        ),
         ("SELECT AVG(income) FROM people", {"AVG(income)": (200_000, 0.01)}),
         ("SELECT AVG(income), COUNT(*) FROM people", {"AVG(income), COUNT(*)": (200_000, 0.01)}),
         ("SELECT SUM(income / 4) FROM people", {"SUM(income / 4)": (50_000, None)}),

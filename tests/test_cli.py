@@ -1,4 +1,6 @@
-"""The command line: exit codes, the exact shapes of JSON, csv and arrow, one sentence for every error, no traceback."""
+"""The command line: exit codes, the exact shapes of JSON, csv and arrow, one sentence for every
+error, no traceback.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +54,14 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     accountant = getattr(request, "param", "sum")
     data = tmp_path / "data"
     data.mkdir()
-    tables = bounded.tidy(policies.policy("school"), people=30, dice=random.Random()) | policies.public("school")
+    tables = bounded.tidy(
+        policies.policy("school"), people=30, dice=random.Random()
+    ) | policies.public("school")
     for name, table in tables.items():
         pyarrow.parquet.write_table(table, data / f"{name}.parquet")
-    (tmp_path / "school.yaml").write_text(policies.SCHOOL + _REST.format(accountant=accountant), encoding="utf-8")
+    (tmp_path / "school.yaml").write_text(
+        policies.SCHOOL + _REST.format(accountant=accountant), encoding="utf-8"
+    )
     assert run(["ledger", str(tmp_path / "school.yaml"), "--create"]) == 0
     return tmp_path
 
@@ -81,7 +87,7 @@ def one_sentence(printed: Printed) -> bool:
 ALICE = ("--analyst", "alice", "--epsilon", "0.5")
 
 
-# --- shapes -----------------------------------------------------------------------------------------------------------
+# --- shapes ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("folder", ["sum", "zcdp"], indirect=True)
@@ -115,14 +121,26 @@ def test_json_holds_every_kind_of_value_without_loss(command: Command) -> None:
 
 
 def test_json_of_a_quote(command: Command) -> None:
-    quote = command("quote", "SELECT COUNT(*) AS n, AVG(height) AS h FROM pupils", *ALICE, "--format", "json").json
+    quote = command(
+        "quote", "SELECT COUNT(*) AS n, AVG(height) AS h FROM pupils", *ALICE, "--format", "json"
+    ).json
     assert set(quote) == {"statistics", "columns", "margins", "max_rows", "cost", "left"}
-    assert {"name", "l0", "l1", "l2", "linf", "step", "mechanism", "scale"} == set(quote["statistics"][0])
+    assert {"name", "l0", "l1", "l2", "linf", "step", "mechanism", "scale"} == set(
+        quote["statistics"][0]
+    )
     assert quote["columns"] == ["n", "h"]
     assert isinstance(quote["margins"]["n"], float | int)
     assert quote["margins"]["h"]["at_rows"] == [100, 1000, 10000]
     assert len(quote["margins"]["h"]["margin"]) == 3
-    assumed = command("quote", "SELECT AVG(height) AS h FROM pupils", *ALICE, "--assuming", "500", "--format", "json")
+    assumed = command(
+        "quote",
+        "SELECT AVG(height) AS h FROM pupils",
+        *ALICE,
+        "--assuming",
+        "500",
+        "--format",
+        "json",
+    )
     assert isinstance(assumed.json["margins"]["h"], float)
 
 
@@ -148,7 +166,8 @@ def test_arrow(folder: Path) -> None:
 
 
 QUARTILES = (
-    "SELECT QUANTILE_CONT(points, [0.25, 0.5]) AS q, INTERVAL '14 months 1 second' AS i, COUNT(*) AS n FROM marks"
+    "SELECT QUANTILE_CONT(points, [0.25, 0.5]) AS q,"
+    " INTERVAL '14 months 1 second' AS i, COUNT(*) AS n FROM marks"
 )
 
 
@@ -173,9 +192,20 @@ def test_a_terminal_without_unicode_gets_its_answer(folder: Path, form: str) -> 
     """It was charged, and told that the engine had failed."""
     sql = """SELECT 'ε😀' AS "größe", COUNT(*) AS n FROM pupils"""
     done = subprocess.run(
-        [sys.executable, "-m", "discreet", "ask", str(folder / "school.yaml"), sql, *ALICE, "--format", form],
+        [
+            sys.executable,
+            "-m",
+            "discreet",
+            "ask",
+            str(folder / "school.yaml"),
+            sql,
+            *ALICE,
+            "--format",
+            form,
+        ],
         capture_output=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(sys.path), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
@@ -202,25 +232,56 @@ def test_tables_for_people(command: Command) -> None:
 
 def test_margin_instead_of_epsilon(command: Command) -> None:
     answer = command(
-        "ask", "SELECT COUNT(*) AS n FROM pupils", "--analyst", "alice", "--margin", "20", "--format", "json"
+        "ask",
+        "SELECT COUNT(*) AS n FROM pupils",
+        "--analyst",
+        "alice",
+        "--margin",
+        "20",
+        "--format",
+        "json",
     )
     assert answer.json["margins"][0][0] <= 20
     assert answer.json["cost"]["epsilon"] < 0.5
 
 
-# --- exit codes -------------------------------------------------------------------------------------------------------
+# --- exit codes -----------------------------------------------------------------------------------
 
 ERRORS: dict[str, tuple[tuple[str, ...], int, str]] = {
     "rejected": (("SELECT * FROM pupils", *ALICE), 4, "rejected"),
     "not SQL": (("How many?", *ALICE), 4, "rejected"),
-    "over budget": (("SELECT COUNT(*) FROM marks", "--analyst", "bob", "--epsilon", "0.9"), 3, "budget"),
-    "unknown analyst": (("SELECT COUNT(*) FROM marks", "--analyst", "eve", "--epsilon", "0.1"), 2, "usage"),
+    "over budget": (
+        ("SELECT COUNT(*) FROM marks", "--analyst", "bob", "--epsilon", "0.9"),
+        3,
+        "budget",
+    ),
+    "unknown analyst": (
+        ("SELECT COUNT(*) FROM marks", "--analyst", "eve", "--epsilon", "0.1"),
+        2,
+        "usage",
+    ),
     "no epsilon": (("SELECT COUNT(*) FROM marks", "--analyst", "alice"), 2, "usage"),
     "no analyst": (("SELECT COUNT(*) FROM marks", "--epsilon", "1"), 2, "usage"),
-    "epsilon nan": (("SELECT COUNT(*) FROM marks", "--analyst", "alice", "--epsilon", "nan"), 2, "usage"),
-    "epsilon -1": (("SELECT COUNT(*) FROM marks", "--analyst", "alice", "--epsilon=-1"), 2, "usage"),
-    "epsilon inf": (("SELECT COUNT(*) FROM marks", "--analyst", "alice", "--epsilon", "inf"), 2, "usage"),
-    "epsilon 1e308": (("SELECT COUNT(*) FROM marks", "--analyst", "alice", "--epsilon", "1e308"), 2, "usage"),
+    "epsilon nan": (
+        ("SELECT COUNT(*) FROM marks", "--analyst", "alice", "--epsilon", "nan"),
+        2,
+        "usage",
+    ),
+    "epsilon -1": (
+        ("SELECT COUNT(*) FROM marks", "--analyst", "alice", "--epsilon=-1"),
+        2,
+        "usage",
+    ),
+    "epsilon inf": (
+        ("SELECT COUNT(*) FROM marks", "--analyst", "alice", "--epsilon", "inf"),
+        2,
+        "usage",
+    ),
+    "epsilon 1e308": (
+        ("SELECT COUNT(*) FROM marks", "--analyst", "alice", "--epsilon", "1e308"),
+        2,
+        "usage",
+    ),
     "both": (("SELECT COUNT(*) FROM marks", *ALICE, "--margin", "3"), 2, "usage"),
     "unknown option": (("SELECT COUNT(*) FROM marks", *ALICE, "--seed", "1"), 2, "usage"),
     "assuming many": (("SELECT COUNT(*) FROM marks", *ALICE, "--assuming", "many"), 2, "usage"),
@@ -244,14 +305,19 @@ def test_errors_are_one_sentence_and_a_code(command: Command, name: str) -> None
 
 
 def test_a_refusal_has_its_place(command: Command) -> None:
-    error = command("ask", "SELECT COUNT(*)\nFROM pupils\nWHERE nonsense > 3", *ALICE, "--format", "json").json["error"]
+    error = command(
+        "ask", "SELECT COUNT(*)\nFROM pupils\nWHERE nonsense > 3", *ALICE, "--format", "json"
+    ).json["error"]
     assert (error["line"], error["column"]) == (3, 7)
     assert "height" in error["hint"]
 
 
 def test_a_policy_with_mistakes(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = folder / "broken.yaml"
-    file.write_text("unit: pupil\ntables: {pupils: {owner: id, colums: {}}}\nbudget: {epsilon: -1}\n", encoding="utf-8")
+    file.write_text(
+        "unit: pupil\ntables: {pupils: {owner: id, colums: {}}}\nbudget: {epsilon: -1}\n",
+        encoding="utf-8",
+    )
     capfd.readouterr()
     assert run(["ask", str(file), COUNT, *ALICE]) == 2
     told = capfd.readouterr().err
@@ -292,7 +358,7 @@ def test_the_source_is_gone(folder: Path, command: Command) -> None:
     assert told.out == ""
 
 
-# --- other verbs ------------------------------------------------------------------------------------------------------
+# --- other verbs ----------------------------------------------------------------------------------
 
 
 def test_check_snapshot_and_verify(command: Command) -> None:
@@ -327,7 +393,9 @@ def test_damaged_notes_need_a_new_snapshot_and_no_more(folder: Path, command: Co
 
 
 @pytest.mark.parametrize(
-    "content", [None, b"no JSON", b"\xff\xfe", b"[" * 100_000, b"{}", b"3"], ids=lambda each: repr(each)[:12]
+    "content",
+    [None, b"no JSON", b"\xff\xfe", b"[" * 100_000, b"{}", b"3"],
+    ids=lambda each: repr(each)[:12],
 )
 def test_a_head_that_is_none(folder: Path, command: Command, content: bytes | None) -> None:
     file = folder / "head.json"
@@ -339,7 +407,9 @@ def test_a_head_that_is_none(folder: Path, command: Command, content: bytes | No
         assert one_sentence(told), told
 
 
-SURVEY = "survey: weekend\nquestions:\n  drank: {ask: Did you drink?, values: [no, yes], epsilon: 1}\n"
+SURVEY = (
+    "survey: weekend\nquestions:\n  drank: {ask: Did you drink?, values: [no, yes], epsilon: 1}\n"
+)
 WRITERS: dict[str, tuple[str, ...]] = {
     "init": ("init", "data", "--out"),
     "describe": ("describe", "school.yaml", "pupils", "--epsilon", "1", "--out"),
@@ -366,7 +436,10 @@ def test_what_cannot_be_written_is_told_before_the_work(
     Path("survey.yaml").write_text(SURVEY, encoding="utf-8")
     Path("folder.csv").mkdir()
     before = set(folder.rglob("*"))
-    for place, sentence in (("nowhere/x.csv", "nowhere is not a folder."), ("folder.csv", "folder.csv is")):
+    for place, sentence in (
+        ("nowhere/x.csv", "nowhere is not a folder."),
+        ("folder.csv", "folder.csv is"),
+    ):
         capfd.readouterr()
         assert run([*WRITERS[name], place]) == 2
         told = Printed(2, *capfd.readouterr())
@@ -378,7 +451,10 @@ def test_what_cannot_be_written_is_told_before_the_work(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("page", "survey.yaml", "--url", "javascript:alert(1)", "--out", "page.html"), "begins with http"),
+        (
+            ("page", "survey.yaml", "--url", "javascript:alert(1)", "--out", "page.html"),
+            "begins with http",
+        ),
         (("serve", "survey.yaml", "--url", "javascript:alert(1)"), "begins with http"),
         (("serve", "survey.yaml", "--port", "99999999"), "65535"),
         (("serve", "survey.yaml", "--port=-1"), "--port"),
@@ -414,7 +490,11 @@ def test_an_address_that_is_none_is_told_before_anything_is_drawn(
 
 
 def test_help_for_every_verb(capfd: pytest.CaptureFixture[str]) -> None:
-    for arguments in ([], ["--help"], *([verb, "--help"] for verb in ("ask", "quote", "explain", "ledger", "check"))):
+    for arguments in (
+        [],
+        ["--help"],
+        *([verb, "--help"] for verb in ("ask", "quote", "explain", "ledger", "check")),
+    ):
         run(arguments)
         out, err = capfd.readouterr()
         assert "Usage" in out + err

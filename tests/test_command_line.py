@@ -1,4 +1,6 @@
-"""The command line as people expect it: versions, help, completion, SQL from files, tables that are never cut."""
+"""The command line as people expect it: versions, help, completion, SQL from files, tables that are
+never cut.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,12 @@ def test_a_statement_from_a_file_and_from_standard_input(
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(file.read_bytes())))
         assert run(["quote", policy, *words, "--epsilon", "0.1"]) == 0
         assert "n: ± 30" in capfd.readouterr().out
-    for words in ([], [COUNT, "--file", str(file)], ["-f", str(tmp_path / "none.sql")], ["-f", str(tmp_path)]):
+    for words in (
+        [],
+        [COUNT, "--file", str(file)],
+        ["-f", str(tmp_path / "none.sql")],
+        ["-f", str(tmp_path)],
+    ):
         assert run(["quote", policy, *words, "--epsilon", "0.1"]) == 2
         assert "statement" in capfd.readouterr().err
     file.write_bytes(b"SELECT '\xff'")
@@ -80,7 +87,8 @@ def test_nothing_is_folded_or_cut_in_a_pipe(policy: str) -> None:
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "40", "PYTHONIOENCODING": "utf-8"},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "40", "PYTHONIOENCODING": "utf-8"},
         timeout=120,
     )
     head, _, *rows = done.stdout.splitlines()
@@ -92,7 +100,13 @@ def test_nothing_is_folded_or_cut_in_a_pipe(policy: str) -> None:
 
 
 def test_quiet_and_free(policy: str, capfd: pytest.CaptureFixture[str]) -> None:
-    words = ["ask", policy, "SELECT smoker, COUNT(*) AS n FROM people GROUP BY smoker", "--analyst", "bob"]
+    words = [
+        "ask",
+        policy,
+        "SELECT smoker, COUNT(*) AS n FROM people GROUP BY smoker",
+        "--analyst",
+        "bob",
+    ]
     assert run([*words, "--epsilon", "0.3"]) == 0
     assert "(2 more like this)" in capfd.readouterr().out  # of 1
     assert run([*words, "--epsilon", "0.3"]) == 0
@@ -102,7 +116,20 @@ def test_quiet_and_free(policy: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert "more like this" not in out
     assert run([*words, "--epsilon", "0.3", "--quiet"]) == 0
     assert len(capfd.readouterr().out.splitlines()) == 4
-    assert run(["ask", policy, "SELECT COUNT(*) AS n FROM states", "--analyst", "bob", "--epsilon", "0.3"]) == 0
+    assert (
+        run(
+            [
+                "ask",
+                policy,
+                "SELECT COUNT(*) AS n FROM states",
+                "--analyst",
+                "bob",
+                "--epsilon",
+                "0.3",
+            ]
+        )
+        == 0
+    )
     assert "free: public" in capfd.readouterr().out
 
 
@@ -132,7 +159,9 @@ def test_numbers_are_rounded_by_their_margin_and_aligned() -> None:
     assert cells(["a ± b", None], [None, None]) == ["a ± b", "–"]
 
 
-@pytest.mark.parametrize(("spent", "color"), [(0.0, None), (0.01, "green"), (0.7, "yellow"), (0.95, "red")])
+@pytest.mark.parametrize(
+    ("spent", "color"), [(0.0, None), (0.01, "green"), (0.7, "yellow"), (0.95, "red")]
+)
 def test_a_bar_tells_by_its_colour_how_much_is_gone(spent: float, color: str | None) -> None:
     bar = budget_bar(spent, 1.0)
     assert len(bar.plain) == 30
@@ -182,7 +211,13 @@ def test_completion_in_bash(capfd: pytest.CaptureFixture[str], tmp_path: Path) -
     assert completed("discreet", "release", "st") == {"start"}
     assert "--epsilon" in completed("discreet", "ask", "p.yaml", "--")
     assert "--epsilon" not in completed("discreet", "snapshot", "p.yaml", "--")
-    assert completed("discreet", "ask", "p.yaml", "--format", "") >= {"table", "json", "csv", "arrow", "parquet"}
+    assert completed("discreet", "ask", "p.yaml", "--format", "") >= {
+        "table",
+        "json",
+        "csv",
+        "arrow",
+        "parquet",
+    }
     assert "completion.bash" in completed("discreet", "ask", "comp")
 
 
@@ -190,7 +225,9 @@ def test_completion_in_bash(capfd: pytest.CaptureFixture[str], tmp_path: Path) -
 def test_other_shells_read_their_script(capfd: pytest.CaptureFixture[str], shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    done = subprocess.run([shell, "-n"], input=scripts(capfd)[shell], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [shell, "-n"], input=scripts(capfd)[shell], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -221,10 +258,14 @@ def test_a_verb_alone_is_the_verb_among_all(verb: str) -> None:
     """What is imported for one verb knows it as the whole command does, and knows no other."""
     alone, whole = (typer.main.get_command(each) for each in (app(verb), app()))
     assert list(getattr(alone, "commands", ())) == [verb]
-    assert [each.opts for each in alone.commands[verb].params] == [each.opts for each in whole.commands[verb].params]  # type: ignore[attr-defined]
+    assert [each.opts for each in alone.commands[verb].params] == [
+        each.opts for each in whole.commands[verb].params
+    ]  # type: ignore[attr-defined]
 
 
-def test_what_an_extra_brings(policy: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_an_extra_brings(
+    policy: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Without it the sentence names it, before anything is charged."""
     spent = discreet.open(policy).left(analyst="curator")
     for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:

@@ -1,7 +1,9 @@
-"""Every margin that is printed covers 95 % at least: kinds of questions by `coverage_kinds`, other doors by own tests.
+"""Every margin that is printed covers 95 % at least: kinds of questions by `coverage_kinds`, other
+doors by own tests.
 
-False alarms: 1e-9 in all, no seeds. Of 1,000 answers of a kind, 8 in a hundred may be missed; of 20,000, 5.9 in a
-hundred, so that a coverage of 93.5 % is found out in all but one of ten million runs.
+False alarms: 1e-9 in all, no seeds. Of 1,000 answers of a kind, 8 in a hundred may be missed; of
+20,000, 5.9 in a hundred, so that a coverage of 93.5 % is found out in all but one of ten million
+runs.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ DOORS = {  # where ± is printed, and the test of what stands behind it
     "budget.py": "test_coverage.test_what_is_printed_holds",
     "formats.py": "test_coverage.test_margins_cover",
     "cli/demo.py": "test_coverage.test_margins_cover",
-    "engines/dialogue.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",  # of an example
+    # of an example
+    "engines/dialogue.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
     "continual/quote.py": "continual.test_release_quote.test_what_is_quoted_is_what_is_published",
     "continual/chart.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",
     "continual/page.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",
@@ -44,17 +47,24 @@ DOORS = {  # where ± is printed, and the test of what stands behind it
     "anonymity/report/page.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
     "anonymity/report/words.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
     "local/collector/chart.py": "test_every_protocol.test_intervals_of_frequencies_cover",
-    "attacks/lessons/reconstruct.py": "test_coverage.test_margins_cover",  # the size of made-up noise, of no answer
+    # the size of made-up noise, of no answer
+    "attacks/lessons/reconstruct.py": "test_coverage.test_margins_cover",
 }
 
 
 def _prints(path: Path) -> bool:
-    """Whether a string that is no docstring has a ± in it, or a function is called that writes one."""
+    """Whether a string that is no docstring has a ± in it, or a function is called that writes
+    one.
+    """
     tree = ast.parse(path.read_text())
     if any(isinstance(node, ast.Name) and node.id == "with_margin" for node in ast.walk(tree)):
         return True
     told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
     return any("±" in node.value and id(node) not in told for node in texts)
 
 
@@ -97,9 +107,13 @@ def test_margins_are_not_wider_than_they_need_be(kind: str) -> None:
     assert seen.missed_by_fewer > stats.binom.ppf(1 - ALARM, seen.told, 0.05)
 
 
-@pytest.mark.parametrize("kind", ["share", "ratio of sums", "variance", "logarithm", "rolled up mean"])
+@pytest.mark.parametrize(
+    "kind", ["share", "ratio of sums", "variance", "logarithm", "rolled up mean"]
+)
 def test_whoever_simulates_a_margin_finds_the_same(kind: str) -> None:
-    """The same noisy numbers, finished twice; one of the two in a process that has simulated others before."""
+    """The same noisy numbers, finished twice; one of the two in a process that has simulated others
+    before.
+    """
     from discreet.measure import measure
     from discreet.vault.allowance import Allowance
 
@@ -123,7 +137,10 @@ def test_where_no_margin_is_known_the_answer_says_so() -> None:
             analyst="alice",
             epsilon=Fraction(100 + ask, 10_000),
         )
-        [divisor], [within] = answer.table.column(1).to_pylist(), answer.margins.column(1).to_pylist()
+        [divisor], [within] = (
+            answer.table.column(1).to_pylist(),
+            answer.margins.column(1).to_pylist(),
+        )
         assert within is not None
         notes = [line for line in str(answer).splitlines() if "no margin is known" in line]
         assert all(line.startswith("x:") for line in notes)
@@ -136,7 +153,8 @@ def test_where_no_margin_is_known_the_answer_says_so() -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    "expression", ["POWER(SUM(age), 1000)", "POWER(SUM(age), 70)", "EXP(COUNT(*) / 10)", "0 * AVG(age) / 7"]
+    "expression",
+    ["POWER(SUM(age), 1000)", "POWER(SUM(age), 70)", "EXP(COUNT(*) / 10)", "0 * AVG(age) / 7"],
 )
 def test_numbers_beyond_all_bounds_are_no_failure(expression: str) -> None:
     made, _ = curator("zcdp")
@@ -144,7 +162,7 @@ def test_numbers_beyond_all_bounds_are_no_failure(expression: str) -> None:
     assert answer.table.num_rows == 1
 
 
-# --- what simulated margins rest on -----------------------------------------------------------------------------------
+# --- what simulated margins rest on ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
@@ -156,11 +174,22 @@ def test_straight_half_widths_are_those_of_the_masses(kind: str) -> None:
         if kind == "laplace"
         else DiscreteGaussian(sigma=spread, l2_squared=Fraction(1))
     )
-    whole = [(1, 0, 0), (1, 1, 0), (3, 1, 0), (5, 2, 1), (1, 1, 1), (20, 1, 1), (7, 6, 0), (4, 3, 3)]
+    whole = [
+        (1, 0, 0),
+        (1, 1, 0),
+        (3, 1, 0),
+        (5, 2, 1),
+        (1, 1, 1),
+        (20, 1, 1),
+        (7, 6, 0),
+        (4, 3, 3),
+    ]
     slopes = np.array(whole, dtype=np.float64).T
     found = straight_half_widths(slopes, [noise] * 3)
     for each, factors in zip(found, whole, strict=True):
-        exact = float(combined.half_width(combined.Part(noise=noise, factor=Fraction(f)) for f in factors))
+        exact = float(
+            combined.half_width(combined.Part(noise=noise, factor=Fraction(f)) for f in factors)
+        )
         assert exact - 0.01 * sum(factors) <= each <= 1.03 * exact + sum(factors)
 
 
@@ -178,10 +207,12 @@ def test_redrawn_noise_is_the_declared_noise() -> None:
     assert abs(np.corrcoef(a, b)[0, 1]) < 0.03
 
 
-# --- what is read -----------------------------------------------------------------------------------------------------
+# --- what is read ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("margin", [1e-7, 0.00123456, 0.0999999, 0.5, 1.0, 9.9999, 12.3456, 99.96, 100.4, 12345.678])
+@pytest.mark.parametrize(
+    "margin", [1e-7, 0.00123456, 0.0999999, 0.5, 1.0, 9.9999, 12.3456, 99.96, 100.4, 12345.678]
+)
 @pytest.mark.parametrize("value", [0.0, 0.123456789, 40.0717171, -3.14159, 1234567.891])
 def test_what_is_printed_holds(value: float, margin: float) -> None:
     """The printed interval holds the one that was meant, and is at most 8 % wider."""

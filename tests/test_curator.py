@@ -1,4 +1,6 @@
-"""The flow: what is charged and what is free, what a crash leaves behind, and that no private row reaches Python."""
+"""The flow: what is charged and what is free, what a crash leaves behind, and that no private row
+reaches Python.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ COUNT = "SELECT COUNT(*) AS n FROM pupils"
 def written(folder: Path, *, neighbors: str = "add_remove", accountant: str = "sum") -> Path:
     """The school's policy, with a budget that runs out."""
     file = folder / "school.yaml"
-    file.write_text(policies.SCHOOL + _REST.format(neighbors=neighbors, accountant=accountant), encoding="utf-8")
+    file.write_text(
+        policies.SCHOOL + _REST.format(neighbors=neighbors, accountant=accountant), encoding="utf-8"
+    )
     return file
 
 
@@ -91,11 +95,13 @@ def spent(curator: Curator) -> Fraction:
     return sum((entry.cost.amount for entry in curator.ledger()), Fraction(0))
 
 
-# --- repeats and paraphrases ------------------------------------------------------------------------------------------
+# --- repeats and paraphrases ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
-def test_the_same_question_again_is_free_and_the_same(opened: Callable[..., Curator], accountant: str) -> None:
+def test_the_same_question_again_is_free_and_the_same(
+    opened: Callable[..., Curator], accountant: str
+) -> None:
     curator = opened(accountant=accountant)
     first = curator.ask(COUNT, analyst="alice", epsilon="0.5")
     before = spent(curator)
@@ -112,12 +118,24 @@ def test_the_same_question_again_is_free_and_the_same(opened: Callable[..., Cura
     ("one", "other"),
     [
         ("SELECT COUNT(*) AS n FROM pupils", "select   count(*) as n\nfrom pupils -- the same\n;"),
-        ("SELECT COUNT(*) AS n FROM pupils WHERE grade = 6", "SELECT COUNT(*) AS n FROM pupils AS p WHERE p.grade = 6"),
-        ("SELECT sex, COUNT(*) AS n FROM pupils GROUP BY sex", "SELECT p.sex, COUNT(*) AS n FROM pupils p GROUP BY 1"),
+        (
+            "SELECT COUNT(*) AS n FROM pupils WHERE grade = 6",
+            "SELECT COUNT(*) AS n FROM pupils AS p WHERE p.grade = 6",
+        ),
+        (
+            "SELECT sex, COUNT(*) AS n FROM pupils GROUP BY sex",
+            "SELECT p.sex, COUNT(*) AS n FROM pupils p GROUP BY 1",
+        ),
         ("SELECT AVG(height) AS h FROM pupils", "SELECT AVG(PUPILS.Height) AS h FROM Pupils"),
         ("SELECT SUM(lessons) AS n FROM absences", "(SELECT SUM(lessons) AS n FROM absences)"),
-        ("SELECT COUNT(*) AS n FROM pupils WHERE bus", "SELECT COUNT(*) AS n FROM pupils WHERE (bus)"),
-        ("SELECT COUNT(*) AS n FROM marks WHERE mark > 4", "SELECT COUNT(*) AS n FROM marks WHERE mark > 4.0"),
+        (
+            "SELECT COUNT(*) AS n FROM pupils WHERE bus",
+            "SELECT COUNT(*) AS n FROM pupils WHERE (bus)",
+        ),
+        (
+            "SELECT COUNT(*) AS n FROM marks WHERE mark > 4",
+            "SELECT COUNT(*) AS n FROM marks WHERE mark > 4.0",
+        ),
     ],
 )
 def test_paraphrases_are_one_question(curator: Curator, one: str, other: str) -> None:
@@ -139,7 +157,9 @@ def test_paraphrases_are_one_question(curator: Curator, one: str, other: str) ->
         ),
     ],
 )
-def test_what_reads_alike_and_means_something_else_is_another_question(curator: Curator, one: str, other: str) -> None:
+def test_what_reads_alike_and_means_something_else_is_another_question(
+    curator: Curator, one: str, other: str
+) -> None:
     for sql in (one, other):
         curator.ask(sql, analyst="alice", epsilon="0.5")
     assert len(curator.ledger()) == 2
@@ -151,7 +171,9 @@ def test_blocks_that_differ_in_a_text_alone_are_measured_apart(curator: Curator)
     assert len(curator.quote(sql, analyst="alice", epsilon="1").statistics) == 3
 
 
-def test_a_smaller_epsilon_is_served_from_the_store_and_a_larger_one_charged(curator: Curator) -> None:
+def test_a_smaller_epsilon_is_served_from_the_store_and_a_larger_one_charged(
+    curator: Curator,
+) -> None:
     first = curator.ask(COUNT, analyst="alice", epsilon="0.5")
     smaller = curator.ask(COUNT, analyst="alice", epsilon="0.1")
     assert released(smaller) == released(first)
@@ -183,10 +205,15 @@ def test_damaged_notes_are_left_behind_by_a_new_snapshot(opened: Callable[..., C
             opened()
         assert str(store.path) not in str(told.value)
         made = curator.snapshot()
-        assert opened().ask(COUNT, analyst="alice", epsilon="0.1").certificate["snapshot"] == made.number
+        assert (
+            opened().ask(COUNT, analyst="alice", epsilon="0.1").certificate["snapshot"]
+            == made.number
+        )
 
 
-def test_after_a_snapshot_of_somebody_else_the_policy_is_opened_again(opened: Callable[..., Curator]) -> None:
+def test_after_a_snapshot_of_somebody_else_the_policy_is_opened_again(
+    opened: Callable[..., Curator],
+) -> None:
     curator, other = opened(), opened()
     other.snapshot()
     works: list[Callable[[], Any]] = [
@@ -195,7 +222,9 @@ def test_after_a_snapshot_of_somebody_else_the_policy_is_opened_again(opened: Ca
         lambda: curator.describe("pupils", epsilon="0.1"),
     ]
     for work in works:
-        with pytest.raises(LedgerUnavailable, match="Snapshot 1 is not the current one, 2: open the policy again"):
+        with pytest.raises(
+            LedgerUnavailable, match="Snapshot 1 is not the current one, 2: open the policy again"
+        ):
             work()
     assert spent(other) == 0
     assert opened().ask(COUNT, analyst="alice", epsilon="0.1").certificate["snapshot"] == 2
@@ -219,21 +248,25 @@ def test_a_forked_child_is_told_to_open_the_policy_again_and_pays_nothing(curato
     os.close(writing)
     os.waitpid(child, 0)
     with os.fdopen(reading) as told:
-        sentence = "UsageError: The policy was opened before a fork. Open it again in the new process."
+        sentence = (
+            "UsageError: The policy was opened before a fork. Open it again in the new process."
+        )
         assert told.read().splitlines() == [sentence] * len(works)
     assert spent(curator) == 0
     curator.ask(COUNT, analyst="alice", epsilon="0.1")
 
 
 def test_public_tables_are_exact_and_free(curator: Curator) -> None:
-    answer = curator.ask("SELECT subject, hours FROM subjects ORDER BY hours", analyst="alice", epsilon="1")
+    answer = curator.ask(
+        "SELECT subject, hours FROM subjects ORDER BY hours", analyst="alice", epsilon="1"
+    )
     assert answer.table.to_pylist()[0] == {"subject": "art", "hours": 1}
     assert answer.cost.epsilon == 0
     assert not any(answer.selected)
     assert curator.ledger() == ()
 
 
-# --- what a question may cost -----------------------------------------------------------------------------------------
+# --- what a question may cost ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -257,7 +290,11 @@ def test_either_epsilon_or_margin(curator: Curator) -> None:
 
 @pytest.mark.parametrize("epsilon", ["1e-12", "1e-30", "1e-100", "1e-300"])
 def test_a_tiny_epsilon_is_answered_with_nothing_but_noise(curator: Curator, epsilon: str) -> None:
-    for sql in (COUNT, "SELECT AVG(height) AS h FROM pupils", "SELECT sex, SUM(height) AS n FROM pupils GROUP BY sex"):
+    for sql in (
+        COUNT,
+        "SELECT AVG(height) AS h FROM pupils",
+        "SELECT sex, SUM(height) AS n FROM pupils GROUP BY sex",
+    ):
         try:
             answer = curator.ask(sql, analyst="alice", epsilon=epsilon)
         except UsageError:
@@ -287,7 +324,11 @@ def test_over_budget_nothing_is_read_or_charged(
 
 def test_a_share_that_is_spent_is_spent(curator: Curator) -> None:
     for place, analyst in enumerate(["alice", "alice", "bob"]):
-        curator.ask(f"SELECT COUNT(*) AS n FROM pupils WHERE height > {60 + place}", analyst=analyst, epsilon="1")
+        curator.ask(
+            f"SELECT COUNT(*) AS n FROM pupils WHERE height > {60 + place}",
+            analyst=analyst,
+            epsilon="1",
+        )
     with pytest.raises(BudgetExceeded):
         curator.ask(COUNT, analyst="alice", epsilon="0.5")
     with pytest.raises(BudgetExceeded):
@@ -315,11 +356,13 @@ def test_a_margin_that_cannot_be_had(curator: Curator) -> None:
     with pytest.raises(UsageError, match="cannot be had"):
         curator.ask(COUNT, analyst="alice", margin="0.001")
     with pytest.raises(UsageError):
-        curator.ask("SELECT sex, MEDIAN(height) AS h FROM pupils GROUP BY sex", analyst="alice", margin=5)
+        curator.ask(
+            "SELECT sex, MEDIAN(height) AS h FROM pupils GROUP BY sex", analyst="alice", margin=5
+        )
     assert curator.ledger() == ()
 
 
-# --- the lectures' own numbers ----------------------------------------------------------------------------------------
+# --- the lectures' own numbers --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -335,14 +378,18 @@ def test_a_margin_that_cannot_be_had(curator: Curator) -> None:
         ("SELECT AVG(height) FROM pupils", "add_remove", 48),
     ],
 )
-def test_the_numbers_of_the_lectures(opened: Callable[..., Curator], sql: str, neighbors: str, l1: int) -> None:
-    """A count has 1, with a filter too; group-by counts 1 and 2; m rows m; heights in [48, 96] have a width of 48."""
+def test_the_numbers_of_the_lectures(
+    opened: Callable[..., Curator], sql: str, neighbors: str, l1: int
+) -> None:
+    """A count has 1, with a filter too; group-by counts 1 and 2; m rows m; heights in [48, 96] have
+    a width of 48.
+    """
     (statistic,) = opened(neighbors=neighbors).quote(sql, analyst="alice", epsilon="1").statistics
     assert statistic["l1"] == l1
     assert statistic["scale"] == l1
 
 
-# --- what a crash leaves ----------------------------------------------------------------------------------------------
+# --- what a crash leaves --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("anew", [False, True])
@@ -355,7 +402,8 @@ def test_a_crash_before_posting_is_resumed_with_the_same_noise(
 
     def crash(ledger: Ledger, reservation: Any, answer: bytes, **_: Any) -> None:
         lost.append(answer)
-        raise SystemExit  # the process ends; any other error closes the charge (tests/test_after_the_charge.py)
+        # the process ends; any other error closes the charge (tests/test_after_the_charge.py)
+        raise SystemExit
 
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "post", crash)
@@ -365,7 +413,9 @@ def test_a_crash_before_posting_is_resumed_with_the_same_noise(
     paid = spent(curator)
     assert [entry.state for entry in curator.ledger()] == ["open"]
     post = Ledger.post
-    monkeypatch.setattr(Ledger, "post", lambda *given, **more: lost.append(given[2]) or post(*given, **more))
+    monkeypatch.setattr(
+        Ledger, "post", lambda *given, **more: lost.append(given[2]) or post(*given, **more)
+    )
     (opened(accountant=accountant) if anew else curator).ask(sql, analyst="alice", epsilon="0.5")
     assert lost == [lost[0]] * 3
     assert spent(curator) == paid
@@ -390,18 +440,24 @@ def test_a_failure_of_the_engine_stays_charged_and_says_nothing(
 def test_charged_before_read(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     reserve, fetch, post = Ledger.reserve, DuckDB.fetch, Ledger.post
-    monkeypatch.setattr(Ledger, "reserve", lambda *a, **k: order.append("charge") or reserve(*a, **k))
+    monkeypatch.setattr(
+        Ledger, "reserve", lambda *a, **k: order.append("charge") or reserve(*a, **k)
+    )
     monkeypatch.setattr(DuckDB, "fetch", lambda *a, **k: order.append("read") or fetch(*a, **k))
     monkeypatch.setattr(Ledger, "post", lambda *a, **k: order.append("post") or post(*a, **k))
     curator.ask("SELECT AVG(mark) AS m, MEDIAN(mark) AS d FROM marks", analyst="alice", epsilon="1")
     assert order == ["charge", "read", "read", "post"]
 
 
-# --- no private row reaches Python ------------------------------------------------------------------------------------
+# --- no private row reaches Python ----------------------------------------------------------------
 
 
-def test_at_most_one_row_per_group_or_cell_leaves_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every question of plans.sql about a school of 3,000: what leaves the engine is bounded by groups, not people."""
+def test_at_most_one_row_per_group_or_cell_leaves_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every question of plans.sql about a school of 3,000: what leaves the engine is bounded by
+    groups, not people.
+    """
     curator = bounded.opened(tmp_path, "school", source(3_000))
     fetch, fetch_parts, returned = DuckDB.fetch, DuckDB.fetch_parts, list[tuple[Any, int]]()
 
@@ -422,15 +478,20 @@ def test_at_most_one_row_per_group_or_cell_leaves_the_engine(tmp_path: Path, mon
         returned.clear()
         curator.ask(case.sql, analyst="ann", epsilon="1")
         if any(block.unknown for block in plan.blocks):
-            assert all(rows <= 3 * max(1, block.cells) for block in plan.blocks for _, rows in returned)
+            assert all(
+                rows <= 3 * max(1, block.cells) for block in plan.blocks for _, rows in returned
+            )
             continue
         cells = [min(pick.domain.size, pick.fan) for block in plan.blocks for pick in block.picks]
         most = max((block.cells for block in plan.blocks), default=1) * max([1, *cells])
         assert all(rows <= most for _, rows in returned), case.id
-        assert all(re.search(r" (count|sum|sum_no_overflow)\(", curator._view.engine.sql(each)) for each, _ in returned)
+        assert all(
+            re.search(r" (count|sum|sum_no_overflow)\(", curator._view.engine.sql(each))
+            for each, _ in returned
+        )
 
 
-# --- order of rows, threads, other people -----------------------------------------------------------------------------
+# --- order of rows, threads, other people ---------------------------------------------------------
 
 ORDER_MATTERS = (
     "SELECT subject, COUNT(*) AS n FROM (SELECT subject, ROW_NUMBER() OVER (PARTITION BY pupil_id ORDER BY mark) AS i"
@@ -444,7 +505,9 @@ ORDER_MATTERS = (
 )
 
 
-def test_neither_order_nor_threads_nor_other_people_change_which_rows_are_kept(tmp_path: Path) -> None:
+def test_neither_order_nor_threads_nor_other_people_change_which_rows_are_kept(
+    tmp_path: Path,
+) -> None:
     """People have up to five marks where three are allowed, many of them tied."""
     dice = random.Random()
     tables = bounded.dirty(policies.policy("school"), people=60, dice=dice)
@@ -455,11 +518,18 @@ def test_neither_order_nor_threads_nor_other_people_change_which_rows_are_kept(t
         shuffled = {**tables, "marks": tables["marks"].take(pa.array(order))}
         folder = tmp_path / str(attempt)
         curator = (
-            bounded.opened(folder, "school", shuffled) if not kept else _with_key(folder, shuffled, tmp_path / "0")
+            bounded.opened(folder, "school", shuffled)
+            if not kept
+            else _with_key(folder, shuffled, tmp_path / "0")
         )
-        copy = shutil.copy(SnapshotFolder(Path(curator.policy.store)).file(1), folder / "copy.duckdb")
+        copy = shutil.copy(
+            SnapshotFolder(Path(curator.policy.store)).file(1), folder / "copy.duckdb"
+        )
         engine = DuckDB(copy, memory=10**9, threads=1 + attempt)
-        answers = [curator.ask(sql, analyst="ann", epsilon="1e45").table.to_pylist() for sql in ORDER_MATTERS]
+        answers = [
+            curator.ask(sql, analyst="ann", epsilon="1e45").table.to_pylist()
+            for sql in ORDER_MATTERS
+        ]
         rows = engine.read('SELECT * FROM "marks" ORDER BY ALL', 60).to_pylist()
         kept.append([answers, rows])
     assert kept[0] == kept[1] == kept[2]
@@ -473,11 +543,16 @@ def _with_key(folder: Path, tables: dict[str, pa.Table], other: Path) -> Curator
     return bounded.opened(folder, "school", tables)
 
 
-def test_a_snapshot_that_another_thread_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A charge is carried out on the snapshot that it was made for: the same noise is never on two."""
+def test_a_snapshot_that_another_thread_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A charge is carried out on the snapshot that it was made for: the same noise is never on
+    two.
+    """
     tables = town(victim=True)
     policy = Policy.parse(
-        SMALL.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), path=tmp_path / "town.yaml"
+        SMALL.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"),
+        path=tmp_path / "town.yaml",
     )
     create_ledger(policy)
     curator = Curator(policy, tables=tables)
@@ -503,7 +578,10 @@ def test_one_more_person_changes_no_row_of_others(tmp_path: Path) -> None:
     dice = random.Random()
     tables = bounded.dirty(policies.policy("school"), people=30, dice=dice)
     newcomer = {name: _renamed(table, 999) for name, table in tables.items()}
-    more = {name: pa.concat_tables([table, newcomer[name].slice(0, 6)]) for name, table in tables.items()}
+    more = {
+        name: pa.concat_tables([table, newcomer[name].slice(0, 6)])
+        for name, table in tables.items()
+    }
     curator = bounded.opened(tmp_path / "0", "school", tables)
     other = _with_key(tmp_path / "1", more, tmp_path / "0")
     for name in ("marks", "absences", "pupils"):
@@ -517,13 +595,17 @@ def _renamed(table: pa.Table, owner: int) -> pa.Table:
     return table.set_column(place, "pupil_id", pa.array([owner] * table.num_rows, pa.int64()))
 
 
-# --- what an answer carries -------------------------------------------------------------------------------------------
+# --- what an answer carries -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
-def test_the_certificate_is_enough_to_audit(opened: Callable[..., Curator], accountant: str) -> None:
+def test_the_certificate_is_enough_to_audit(
+    opened: Callable[..., Curator], accountant: str
+) -> None:
     curator = opened(accountant=accountant)
-    answer = curator.ask("SELECT sex, AVG(height) AS h FROM pupils GROUP BY sex", analyst="alice", epsilon="0.5")
+    answer = curator.ask(
+        "SELECT sex, AVG(height) AS h FROM pupils GROUP BY sex", analyst="alice", epsilon="0.5"
+    )
     certificate = answer.certificate
     wanted = {"question", "unit", "neighbors", "statistics", "mechanisms", "cost", "ledger"}
     assert wanted <= set(certificate)
@@ -545,11 +627,15 @@ def test_explain_and_quote_read_nothing(curator: Curator, monkeypatch: pytest.Mo
 def test_quantiles_are_quoted_in_ranks(curator: Curator) -> None:
     picks = "MEDIAN(height) AS m, MIN(height) AS least, QUANTILE_CONT(height, [0.2, 0.5]) AS two"
     sql = f"SELECT {picks}, COUNT(*) AS n FROM pupils"
-    few, many = (curator.quote(sql, analyst="alice", epsilon=epsilon).margins for epsilon in ("1", "0.1"))
+    few, many = (
+        curator.quote(sql, analyst="alice", epsilon=epsilon).margins for epsilon in ("1", "0.1")
+    )
     assert set(few) == {"m", "least", "two", "n"}
     for name in ("m", "least", "two"):
         assert 5 <= many[name]["ranks"] / few[name]["ranks"] <= 20  # type: ignore[index]
-    assert f"m: within {few['m']['ranks']} ranks" in str(curator.quote(sql, analyst="alice", epsilon="1"))  # type: ignore[index]
+    assert f"m: within {few['m']['ranks']} ranks" in str(
+        curator.quote(sql, analyst="alice", epsilon="1")
+    )  # type: ignore[index]
     handed_on = "SELECT MAX(m) AS m FROM (SELECT grade, MEDIAN(height) AS m FROM pupils GROUP BY grade) AS t"
     assert curator.quote(handed_on, analyst="alice", epsilon="1").margins == {}
 
@@ -557,7 +643,8 @@ def test_quantiles_are_quoted_in_ranks(curator: Curator) -> None:
 def test_answers_do_not_print_exact_values(tmp_path: Path) -> None:
     """At a tiny epsilon nothing of the exact answer is in any part of what is released.
 
-    Of 120 pupils it has four digits; of 40 it may have three, and then be among those of 123,456,789 by chance.
+    Of 120 pupils it has four digits; of 40 it may have three, and then be among those of
+    123,456,789 by chance.
     """
     policy = Policy.read(written(tmp_path))
     create_ledger(policy)
@@ -568,7 +655,9 @@ def test_answers_do_not_print_exact_values(tmp_path: Path) -> None:
     assert not re.search(rf"\b{truth}\b", f"{answer} {answer.certificate} {answer.as_json()}")
 
 
-@pytest.mark.parametrize(("seed", "times"), [("some", 300), pytest.param(None, 100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("seed", "times"), [("some", 300), pytest.param(None, 100_000, marks=pytest.mark.slow)]
+)
 def test_every_refusal_is_one_of_ours(curator: Curator, seed: str | None, times: int) -> None:
     """Whatever is asked, what comes back is an answer or a sentence. `make slow` draws others."""
     dice, words = random.Random(seed), _words()
@@ -579,11 +668,26 @@ def test_every_refusal_is_one_of_ours(curator: Curator, seed: str | None, times:
 
 
 def _words() -> list[str]:
-    found = {word for case in harness.cases() if case.policy == "school" for word in case.sql.split()}
-    return [*sorted(found), "SELECT", "FROM", "pupils", "GROUP BY", "(", ")", ",", "COUNT(*)", "WHERE", "NULL", "*"]
+    found = {
+        word for case in harness.cases() if case.policy == "school" for word in case.sql.split()
+    }
+    return [
+        *sorted(found),
+        "SELECT",
+        "FROM",
+        "pupils",
+        "GROUP BY",
+        "(",
+        ")",
+        ",",
+        "COUNT(*)",
+        "WHERE",
+        "NULL",
+        "*",
+    ]
 
 
-# --- how often the ledger is locked ---------------------------------------------------------------------------------
+# --- how often the ledger is locked ---------------------------------------------------------------
 
 
 def test_an_ask_takes_three_transactions_and_a_free_one_takes_one(
@@ -602,15 +706,23 @@ def test_an_ask_takes_three_transactions_and_a_free_one_takes_one(
 
     monkeypatch.setattr(File, "transaction", counted)
     sql = "SELECT sex, COUNT(*) FROM pupils GROUP BY sex"
-    assert transactions(lambda: curator.ask(sql, analyst="alice", epsilon="0.1")) == [False, True, True]
+    assert transactions(lambda: curator.ask(sql, analyst="alice", epsilon="0.1")) == [
+        False,
+        True,
+        True,
+    ]
     assert transactions(lambda: curator.ask(sql, analyst="alice", epsilon="0.1")) == [False]
     assert transactions(lambda: curator.quote(sql, analyst="alice", epsilon="0.1")) == [False]
     assert transactions(lambda: curator.explain(sql, analyst="alice", epsilon="0.1")) == [False]
-    assert transactions(lambda: curator.ask("SELECT 1 AS one", analyst="alice", epsilon="0.1")) == [False]
+    assert transactions(lambda: curator.ask("SELECT 1 AS one", analyst="alice", epsilon="0.1")) == [
+        False
+    ]
     assert transactions(lambda: curator.describe("pupils", epsilon="0.1")) == [False, True, True]
 
 
-def test_what_an_answer_says_of_the_ledger_is_what_the_ledger_says(opened: Callable[..., Curator]) -> None:
+def test_what_an_answer_says_of_the_ledger_is_what_the_ledger_says(
+    opened: Callable[..., Curator],
+) -> None:
     curator = opened()
     answer = curator.ask("SELECT COUNT(*) FROM pupils", analyst="alice", epsilon="0.1")
     assert answer.certificate["ledger"] == curator._ledger.head()

@@ -1,4 +1,6 @@
-"""What everybody may know of the tables: the same from the shell, the language and the Postgres door, and free."""
+"""What everybody may know of the tables: the same from the shell, the language and the Postgres
+door, and free.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ analysts:
   bob: {epsilon: 1}
 """
 TABLES = {
-    "people": pa.table({"person_id": [1], "age": [40], "income": [1.0], "state": ["AK"], "wards": [1]}),
+    "people": pa.table(
+        {"person_id": [1], "age": [40], "income": [1.0], "state": ["AK"], "wards": [1]}
+    ),
     "visits": pa.table({"patient": [1], "visit_id": [7], "day": ["2024-01-01"]}),
     "labs": pa.table({"visit_id": [7], "value": [3]}),
     "states": pa.table({"state": ["AK"], "region": ["west"], "people": pa.array([7], pa.int32())}),
@@ -117,27 +121,48 @@ def test_says_what_a_column_may_contain(curator: discreet.Curator) -> None:
         "wards": ("bigint", "one of 1, 2, 3", "public"),
         "smoker": ("boolean", "true or false", "public"),
         "born": ("date", "from 1900-01-01 to 2024-12-31", "public"),
-        "seen": ("timestamp without time zone", "from 2024-01-01 00:00:00 to 2025-01-01 00:00:00", "public"),
-        "zip": ("text", "text; as a group it is shown only where enough people share it", "unknown"),
+        "seen": (
+            "timestamp without time zone",
+            "from 2024-01-01 00:00:00 to 2025-01-01 00:00:00",
+            "public",
+        ),
+        "zip": (
+            "text",
+            "text; as a group it is shown only where enough people share it",
+            "unknown",
+        ),
     }
     assert people.primary_key == "person_id"
     assert visits.primary_key is None
     assert [column.name for column in visits.columns if column.owner] == ["patient"]
-    assert labs.comment == "private: at most 50 rows of each person, through visit_id of visits, answered with noise"
+    assert (
+        labs.comment
+        == "private: at most 50 rows of each person, through visit_id of visits, answered with noise"
+    )
     assert [column.type for column in states.columns] == ["text", "text", "integer"]
 
 
-def test_every_way_to_ask_tells_the_same(curator: discreet.Curator, policy: str, capsys: Any) -> None:
-    told = [(table.name, column.name, column.type) for table in curator.tables() for column in table.columns]
+def test_every_way_to_ask_tells_the_same(
+    curator: discreet.Curator, policy: str, capsys: Any
+) -> None:
+    told = [
+        (table.name, column.name, column.type)
+        for table in curator.tables()
+        for column in table.columns
+    ]
     sql = "SELECT table_name, column_name, data_type FROM information_schema.columns"
     assert rows(curator, sql) == told
     assert rows(curator, sql.replace("info", "town.info"), dialect="postgres") == told
     described = contents.describe(curator.policy, curator.public_columns())
-    assert [(table.name, name) for table in described for name in table.columns] == [row[:2] for row in told]
+    assert [(table.name, name) for table in described for name in table.columns] == [
+        row[:2] for row in told
+    ]
     assert run(["tables", policy, "--format", "json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [
-        (each["name"], column["name"], column["type"]) for each in printed["tables"] for column in each["columns"]
+        (each["name"], column["name"], column["type"])
+        for each in printed["tables"]
+        for column in each["columns"]
     ] == told
     assert printed["tables"][0]["columns"][1]["range"] == ["0", "120"]
     assert run(["tables", policy]) == 0
@@ -166,7 +191,10 @@ def test_is_a_table_like_any_public_one(curator: discreet.Curator) -> None:
         " ON t.table_name = c.table_name WHERE t.table_schema = 'public' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 2"
     )
     answer = curator.ask(sql, analyst="bob")
-    assert answer.table.to_pylist() == [{"table_name": "people", "n": 9}, {"table_name": "states", "n": 3}]
+    assert answer.table.to_pylist() == [
+        {"table_name": "people", "n": 9},
+        {"table_name": "states", "n": 3},
+    ]
     assert "without_margin" not in answer.certificate
 
 
@@ -209,7 +237,9 @@ def test_owners_that_no_column_names(tmp_path: Path) -> None:
 def test_depends_on_the_policy_alone(tmp_path: Path) -> None:
     (tmp_path / "town.yaml").write_text(POLICY)
     declared = Policy.read(tmp_path / "town.yaml")  # whose source has no file
-    assert [each.name for each in dictionary(declared, {"states": pa.schema([("state", pa.string())])})][-1] == "states"
+    assert [
+        each.name for each in dictionary(declared, {"states": pa.schema([("state", pa.string())])})
+    ][-1] == "states"
 
 
 @pytest.mark.parametrize(("kind", "words"), KINDS)

@@ -1,4 +1,6 @@
-"""Documentation that cannot rot: its commands run, its links lead somewhere, every verb and error is written up."""
+"""Documentation that cannot rot: its commands run, its links lead somewhere, every verb and error
+is written up.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def in_a_town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_readme_shell_commands_run(in_a_town: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    commands = [line.split("  #")[0] for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
+    commands = [
+        line.split("  #")[0]
+        for block in blocks(ROOT / "README.md", "sh")
+        for line in block.splitlines()
+    ]
     ours = [shlex.split(line) for line in commands if line.startswith("discreet ")]
     assert len(ours) >= 4
     for words in ours:
@@ -53,17 +59,25 @@ def test_python_blocks_run(in_a_town: Path, page: str) -> None:
 def test_every_verb_is_written_up() -> None:
     text = "\n".join(page.read_text() for page in PAGES)
     app = cli.app()
-    verbs = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+    verbs = [
+        command.name or command.callback.__name__
+        for command in app.registered_commands
+        if command.callback
+    ]
     verbs += [group.name for group in app.registered_groups if group.name]
     assert len(verbs) >= 9
     for verb in verbs:
-        assert re.search(rf"discreet {verb}\b|`{verb}`", text), f"`discreet {verb}` is written up nowhere"
+        assert re.search(rf"discreet {verb}\b|`{verb}`", text), (
+            f"`discreet {verb}` is written up nowhere"
+        )
 
 
 def test_every_error_is_written_up() -> None:
     text = (ROOT / "docs" / "python.md").read_text()
     for name in discreet.__all__:
-        if isinstance(getattr(discreet, name), type) and issubclass(getattr(discreet, name), Exception):
+        if isinstance(getattr(discreet, name), type) and issubclass(
+            getattr(discreet, name), Exception
+        ):
             assert f"`{name}`" in text or f"`discreet.{name}`" in text
 
 
@@ -85,9 +99,15 @@ def test_every_layer_is_in_the_picture() -> None:
 
 
 def test_the_odds_of_every_epsilon_are_upper_bounds_rounded_up() -> None:
-    """docs/epsilon.md: "at most" is at least what ε allows, and no more than the next figure of its last digit."""
+    """docs/epsilon.md: "at most" is at least what ε allows, and no more than the next figure of its
+    last digit.
+    """
     lines = (ROOT / "docs" / "epsilon.md").read_text().splitlines()
-    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in lines if re.match(r"\| [0-9.]+ \|", line)]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:4]]
+        for line in lines
+        if re.match(r"\| [0-9.]+ \|", line)
+    ]
     assert len(rows) == 6
     for written, odds, right in rows:
         allowed = math.exp(float(written))
@@ -106,7 +126,13 @@ def test_the_format_of_a_ledger_names_every_table_and_kind_of_row() -> None:
     from discreet.ledger.sqlite import _SCHEMA
 
     text = (ROOT / "docs" / "ledger.md").read_text()
-    listed = set(re.findall(r"^\| `([a-z]+)`", text.split("## Format")[1].split("## What is noticed")[0], re.MULTILINE))
+    listed = set(
+        re.findall(
+            r"^\| `([a-z]+)`",
+            text.split("## Format")[1].split("## What is noticed")[0],
+            re.MULTILINE,
+        )
+    )
     assert listed == set(_KINDS) | {name for kind, name, _ in _SCHEMA if kind == "table"}
 
 
@@ -136,13 +162,17 @@ def test_every_step_of_the_four_walks_is_in_the_code() -> None:
     for step in steps:
         last = re.escape(step.split(".")[-1]) if not step.endswith(".json") else None
         found = (
-            step in source if last is None else re.search(rf"\b(?:class|def) {last}\b|^{last}\b", source, re.MULTILINE)
+            step in source
+            if last is None
+            else re.search(rf"\b(?:class|def) {last}\b|^{last}\b", source, re.MULTILINE)
         )
         assert found, f"{step} is not in the code"
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.name != "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT))
+    "page",
+    [page for page in PAGES if page.name != "CONTRIBUTING.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_lines_are_short(page: Path) -> None:
     """A table's row is one line, and so is a message that is quoted as it is said."""

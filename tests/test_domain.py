@@ -66,7 +66,11 @@ def test_ends_in_steps(first: int, more: int, step: Fraction) -> None:
         (Integers, {"lo": 1, "hi": 0}, "ends"),
         (Integers, {"lo": 0, "hi": MOST_STEPS + 1}, "2\\^62"),
         (Integers, {"lo": -MOST_STEPS - 1, "hi": 0}, "2\\^62"),
-        (Decimals, {"lo": F(0), "hi": F(1), "step": F(3, 10)}, "1 is not a multiple of the step 0.3"),
+        (
+            Decimals,
+            {"lo": F(0), "hi": F(1), "step": F(3, 10)},
+            "1 is not a multiple of the step 0.3",
+        ),
         (Decimals, {"lo": F(1, 3), "hi": F(1), "step": F(1, 2)}, "1/3 is not a multiple"),
         (Decimals, {"lo": F(0), "hi": F(1), "step": F(0)}, "step"),
         (Decimals, {"lo": F(0), "hi": F(1), "step": F(-1)}, "step"),
@@ -76,7 +80,11 @@ def test_ends_in_steps(first: int, more: int, step: Fraction) -> None:
         (Categories, {"values": ("a", 1)}, "mixes"),
         (Dates, {"lo": date(2024, 1, 2), "hi": date(2024, 1, 1)}, "ends"),
         (Timestamps, {"lo": DAY, "hi": DAY, "step": F(1, 10**7)}, "microseconds"),
-        (Timestamps, {"lo": DAY, "hi": datetime(2024, 1, 1, 0, 0, 1), "step": F(2)}, "whole number of steps"),
+        (
+            Timestamps,
+            {"lo": DAY, "hi": datetime(2024, 1, 1, 0, 0, 1), "step": F(2)},
+            "whole number of steps",
+        ),
     ],
 )
 def test_what_cannot_be_written(kind: type, fields: dict[str, object], reason: str) -> None:

@@ -1,7 +1,9 @@
-"""Every attack: it succeeds on the exact release, it fails against noise at a stated ε, and it says so in one shape.
+"""Every attack: it succeeds on the exact release, it fails against noise at a stated ε, and it says
+so in one shape.
 
-ε = 1/10 throughout. Where one person's bit is at stake no attack may beat the ceiling of S20 at any ε of its lesson.
-Rates are compared with Hoeffding's bound, so that a true claim fails once in 1e9 runs.
+ε = 1/10 throughout. Where one person's bit is at stake no attack may beat the ceiling of S20 at any
+ε of its lesson. Rates are compared with Hoeffding's bound, so that a true claim fails once in 1e9
+runs.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ QUICK = {
     "membership": {"attributes": 600, "repeats": 5},
     "single-out": {"people": 1000, "trials": 150},
     "linkability": {"people": 1000, "trials": 200},
-    "inference": {"people": 1000, "trials": 1000},  # all: who guesses "not ill" is right about 56 of a hundred
+    "inference": {
+        "people": 1000,
+        "trials": 1000,
+    },  # all: who guesses "not ill" is right about 56 of a hundred
 }
 
 
@@ -79,7 +84,9 @@ def test_it_reports_in_one_shape(lesson) -> None:
     assert 0 <= low <= found["success"] <= high <= 1
     assert 0 <= found["chance"] <= 1
     assert found["n"] > 0
-    assert [point["epsilon"] for point in found["with_noise"]] == sorted(p["epsilon"] for p in found["with_noise"])
+    assert [point["epsilon"] for point in found["with_noise"]] == sorted(
+        p["epsilon"] for p in found["with_noise"]
+    )
 
 
 def test_the_story_is_told_on_a_terminal_and_on_a_page(lesson) -> None:

@@ -1,4 +1,5 @@
-"""One battery for all mechanisms: what each claims, by definition, by its draws, and by a million runs of its code.
+"""One battery for all mechanisms: what each claims, by definition, by its draws, and by a million
+runs of its code.
 
 A newcomer is listed in CASES (tests/mechanism_cases.py says how it is run) and gets all of it.
 """
@@ -37,7 +38,16 @@ from discreet.mechanisms import (
     to_row,
 )
 from discreet.noise import Stream, recording
-from mechanism_cases import Case, all_reach, by, looser, wider, with_coins, with_one_noise, without_noise
+from mechanism_cases import (
+    Case,
+    all_reach,
+    by,
+    looser,
+    wider,
+    with_coins,
+    with_one_noise,
+    without_noise,
+)
 
 F = Fraction
 RUNS = 1_000_000
@@ -51,12 +61,29 @@ exponential_monotone = ExponentialMechanism(epsilon=F(1), linf=F(2), monotone=Tr
 flip = PermuteAndFlip(epsilon=F(1), linf=F(1))
 flip_monotone = PermuteAndFlip(epsilon=F(1), linf=F(2), monotone=True)
 top = TopK(epsilon=F(2), linf=F(1), k=2)
-laplace_keys = LaplaceThreshold(scale=F(2), linf=1, max_groups=2, neighbors="add_remove", delta=F(1, 50))
-gaussian_keys = GaussianThreshold(sigma=F(2), linf=1, max_groups=2, neighbors="add_remove", delta=F(1, 50))
-truncated_keys = TruncatedLaplaceThreshold(scale=F(2), linf=1, max_groups=2, neighbors="add_remove", delta=F(1, 50))
-changed_keys = TruncatedLaplaceThreshold(scale=F(4), linf=2, max_groups=1, neighbors="change_one", delta=F(1, 50))
-median = Quantile(epsilon=F(1), q=F(1, 2), cells=12, max_rows=1, neighbors="add_remove", choice="exponential")
-high = Quantile(epsilon=F(1), q=F(9, 10), cells=12, max_rows=2, neighbors="change_one", choice="permute_and_flip")
+laplace_keys = LaplaceThreshold(
+    scale=F(2), linf=1, max_groups=2, neighbors="add_remove", delta=F(1, 50)
+)
+gaussian_keys = GaussianThreshold(
+    sigma=F(2), linf=1, max_groups=2, neighbors="add_remove", delta=F(1, 50)
+)
+truncated_keys = TruncatedLaplaceThreshold(
+    scale=F(2), linf=1, max_groups=2, neighbors="add_remove", delta=F(1, 50)
+)
+changed_keys = TruncatedLaplaceThreshold(
+    scale=F(4), linf=2, max_groups=1, neighbors="change_one", delta=F(1, 50)
+)
+median = Quantile(
+    epsilon=F(1), q=F(1, 2), cells=12, max_rows=1, neighbors="add_remove", choice="exponential"
+)
+high = Quantile(
+    epsilon=F(1),
+    q=F(9, 10),
+    cells=12,
+    max_rows=2,
+    neighbors="change_one",
+    choice="permute_and_flip",
+)
 fine = FineQuantile(epsilon=F(1), q=F(1, 2), cells=12, max_rows=1, neighbors="add_remove", reach=15)
 octiles = Quantiles(
     epsilon=F(2), quantiles=tuple(F(i, 8) for i in range(1, 8)), cells=4, slices=1, max_rows=2, neighbors="add_remove",
@@ -72,8 +99,21 @@ above_monotone = AboveThreshold.costing(epsilon=F(1), linf=1, max_hits=1, monoto
 yes_or_no = RandomizedResponse(epsilon=F(1), categories=2)
 one_of_five = RandomizedResponse(epsilon=F(2), categories=5)
 
-FAR = (0, 39, 1, *[0] * 8, 40)  # the median lies in a wide gap; one row more at the bottom moves all of it
-HIGH = (0, 0, 178, 2, *[0] * 7, 20)  # so does the ninth decile, and two rows from the top to the bottom move it
+FAR = (
+    0,
+    39,
+    1,
+    *[0] * 8,
+    40,
+)  # the median lies in a wide gap; one row more at the bottom moves all of it
+HIGH = (
+    0,
+    0,
+    178,
+    2,
+    *[0] * 7,
+    20,
+)  # so does the ninth decile, and two rows from the top to the bottom move it
 
 CASES = (
     Case(
@@ -308,12 +348,16 @@ def test_a_whole_number_is_a_rational_one(case: Case) -> None:
     whole = {
         field.name: int(value)
         for field in dataclasses.fields(case.mechanism)
-        if isinstance(value := getattr(case.mechanism, field.name), Fraction) and value.denominator == 1
+        if isinstance(value := getattr(case.mechanism, field.name), Fraction)
+        and value.denominator == 1
     }
     alike = dataclasses.replace(case, mechanism=dataclasses.replace(case.mechanism, **whole))
     assert alike.mechanism == case.mechanism
     assert alike.mechanism.loss() == case.mechanism.loss()
-    assert all(value is None or isinstance(value, Fraction) for value in dataclasses.astuple(alike.mechanism.loss()))
+    assert all(
+        value is None or isinstance(value, Fraction)
+        for value in dataclasses.astuple(alike.mechanism.loss())
+    )
     with recording() as tape:
         here = case.runs(case.pairs[0][0], 5, Stream.fresh())
     with recording(replay=tape):
@@ -322,12 +366,18 @@ def test_a_whole_number_is_a_rational_one(case: Case) -> None:
 
 @by_name
 def test_bad_fields_are_refused_in_one_sentence(case: Case) -> None:
-    """Each rational and whole number in turn is zero, negative, a float, a truth value, not a number at all."""
+    """Each rational and whole number in turn is zero, negative, a float, a truth value, not a
+    number at all.
+    """
     tried = 0
     for field in dataclasses.fields(case.mechanism):
         if isinstance(getattr(case.mechanism, field.name), tuple) or field.name == "shift":
             continue
-        for wrong in (0, -1, 0.5, math.nan, math.inf, None, "many") if field.name != "q" else (-1, 2, 0.5, None):
+        for wrong in (
+            (0, -1, 0.5, math.nan, math.inf, None, "many")
+            if field.name != "q"
+            else (-1, 2, 0.5, None)
+        ):
             with pytest.raises(UsageError, match=r"^[^.]*(\.\d[^.]*)*\.$"):
                 dataclasses.replace(case.mechanism, **{field.name: wrong})
             tried += 1
@@ -370,7 +420,9 @@ def test_the_claimed_rho_bounds_the_renyi_divergences(case: Case) -> None:
             (p, on_p), (q, on_q) = given(p, common), given(q, common)
             assert min(on_p, on_q) >= 1 - loss.delta
         attained = max(attained, rho(p, q))
-    assert case.attained_rho * float(loss.rho) * (1 - 1e-9) <= attained <= float(loss.rho) * (1 + 1e-9)
+    assert (
+        case.attained_rho * float(loss.rho) * (1 - 1e-9) <= attained <= float(loss.rho) * (1 + 1e-9)
+    )
 
 
 @by_name
@@ -393,7 +445,9 @@ def test_a_million_runs_prove_no_more_than_is_claimed(case: Case) -> None:
 MISTAKES = [(case, name) for case in CASES for name in case.mistakes]
 
 
-@pytest.mark.parametrize(("case", "name"), MISTAKES, ids=lambda value: getattr(value, "name", value))
+@pytest.mark.parametrize(
+    ("case", "name"), MISTAKES, ids=lambda value: getattr(value, "name", value)
+)
 def test_runs_catch_a_planted_mistake(case: Case, name: str) -> None:
     at, spent = claimed_epsilon(case)
     runs, (x, y) = case.mistakes[name]
@@ -403,7 +457,9 @@ def test_runs_catch_a_planted_mistake(case: Case, name: str) -> None:
 
 @by_name
 def test_the_same_draws_on_a_neighbor(case: Case) -> None:
-    """S14: as long as what left agrees, the next draw has the same scale and index; and replayed, the same outcome."""
+    """S14: as long as what left agrees, the next draw has the same scale and index; and replayed,
+    the same outcome.
+    """
     for x, y in case.pairs:
         if any(a is None for z in (x, y) if isinstance(z, tuple) for a in z):
             continue  # keys that exist on one side only: see tests/mechanisms/test_threshold.py
@@ -412,7 +468,9 @@ def test_the_same_draws_on_a_neighbor(case: Case) -> None:
         with recording(replay=tape) as again:
             assert (case.runs(x, 3, Stream.fresh()) == here).all()
         assert again.draws == tape.draws
-        with recording(replay=tape, choices=True) as beside:  # also those inside, which the outcome does not show
+        with recording(
+            replay=tape, choices=True
+        ) as beside:  # also those inside, which the outcome does not show
             there = case.runs(y, 3, Stream.fresh())
         assert tape.draws[0] == beside.draws[0]
         if (here == there).all():
@@ -437,7 +495,10 @@ def test_no_two_draws_share_their_words(case: Case) -> None:
 ADDED = tuple(
     kind
     for size in (F(1, 3), F(1), F(7, 2), F(40))
-    for kind in (DiscreteLaplace(scale=size, l1=F(1)), DiscreteGaussian(sigma=size, l2_squared=F(1)))
+    for kind in (
+        DiscreteLaplace(scale=size, l1=F(1)),
+        DiscreteGaussian(sigma=size, l2_squared=F(1)),
+    )
 )
 
 
@@ -445,7 +506,9 @@ ADDED = tuple(
 @pytest.mark.parametrize("confidence", [F(1, 2), F(19, 20), F(9999, 10000)])
 def test_margins_of_added_noise_cover_exactly(mechanism: Any, confidence: Fraction) -> None:
     def coverage(half_width: int) -> float:
-        return math.fsum(math.exp(mechanism.log_mass(z)) for z in range(-half_width, half_width + 1))
+        return math.fsum(
+            math.exp(mechanism.log_mass(z)) for z in range(-half_width, half_width + 1)
+        )
 
     margin = mechanism.margin(confidence)
     assert coverage(margin) >= confidence > coverage(margin - 1)
@@ -455,19 +518,28 @@ def test_discrete_noise_covers_more_than_was_asked() -> None:
     """S11: at ε = 1 the 95 % margin of a count is 3, and covers 97.3 %."""
     unit = DiscreteLaplace(scale=F(1), l1=F(1))
     assert unit.margin(0.95) == 3
-    assert math.fsum(math.exp(unit.log_mass(z)) for z in range(-3, 4)) == pytest.approx(0.9732, abs=1e-4)
+    assert math.fsum(math.exp(unit.log_mass(z)) for z in range(-3, 4)) == pytest.approx(
+        0.9732, abs=1e-4
+    )
 
 
 def test_every_margin_is_tested() -> None:
-    """Of added noise here; of choices, thresholds, quantiles and above-threshold in tests/mechanisms, by their mass."""
-    added, chosen = {DiscreteLaplace, DiscreteGaussian}, {ExponentialMechanism, PermuteAndFlip, Quantile, Quantiles}
+    """Of added noise here; of choices, thresholds, quantiles and above-threshold in
+    tests/mechanisms, by their mass.
+    """
+    added, chosen = (
+        {DiscreteLaplace, DiscreteGaussian},
+        {ExponentialMechanism, PermuteAndFlip, Quantile, Quantiles},
+    )
     chosen |= {FineQuantile}
     thresholds = {LaplaceThreshold, GaussianThreshold, TruncatedLaplaceThreshold, AboveThreshold}
     assert {kind for kind in MECHANISMS if hasattr(kind, "margin")} == added | chosen | thresholds
 
 
 def test_two_groups_of_one_statistic_and_two_statistics_have_different_noise() -> None:
-    """Of 2,000 choices between two of which one is taken 991 times in 1,000, all fall alike with a chance of 1e-15."""
+    """Of 2,000 choices between two of which one is taken 991 times in 1,000, all fall alike with a
+    chance of 1e-15.
+    """
     stream: Any = Stream.fresh()
     for case in CASES:
         x = case.pairs[0][0]

@@ -1,8 +1,10 @@
-"""Every local protocol: the exact ratio, unbiased estimates, the variance that is claimed, intervals that cover.
+"""Every local protocol: the exact ratio, unbiased estimates, the variance that is claimed,
+intervals that cover.
 
-Nothing here trusts a protocol's own account of its coins: an encoder is run on every outcome of every draw it makes,
-and what comes out, with its exact probability, is what is tested. Chance enters only where the vectorised encoders are
-sampled; these tests have a false-alarm rate of 1e-9 each.
+Nothing here trusts a protocol's own account of its coins: an encoder is run on every outcome of
+every draw it makes, and what comes out, with its exact probability, is what is tested. Chance
+enters only where the vectorised encoders are sampled; these tests have a false-alarm rate of 1e-9
+each.
 """
 
 from __future__ import annotations
@@ -78,7 +80,14 @@ def cases() -> Iterator[Case]:
     for epsilon in EPSILONS:
         yield Case(protocol=Warner(domain=YES_NO, epsilon=epsilon), answers=YES_NO)
         for d in (2, 3, 4, 5, 6):
-            for kind in (KaryResponse, SymmetricUnary, OptimizedUnary, HadamardResponse, LocalHashing, SubsetSelection):
+            for kind in (
+                KaryResponse,
+                SymmetricUnary,
+                OptimizedUnary,
+                HadamardResponse,
+                LocalHashing,
+                SubsetSelection,
+            ):
                 yield Case(protocol=kind(domain=d, epsilon=epsilon), answers=range(d))
         for grid in (HALVES, Integers(lo=-1, hi=1)):
             values = [grid.step * (grid.first + i) for i in range(grid.size)]
@@ -91,15 +100,24 @@ def cases() -> Iterator[Case]:
     yield Case(protocol=sets, answers=[(), ("a",), ("a", "b"), ("cc",)])
     for d in (2, 4):
         for memoized in (MemoizedResponse, MemoizedUnary):
-            made = memoized(domain=d, permanent=Fraction(2), instant=Fraction(3), changes=2, rounds=10)
+            made = memoized(
+                domain=d, permanent=Fraction(2), instant=Fraction(3), changes=2, rounds=10
+            )
             yield Case(protocol=made, answers=range(d))
     for d, rounds in ((2, 1), (3, 4), (5, 3000)):
-        yield Case(protocol=FewChanges(domain=d, epsilon=Fraction(2), rounds=rounds, changes=2), answers=range(d))
+        yield Case(
+            protocol=FewChanges(domain=d, epsilon=Fraction(2), rounds=rounds, changes=2),
+            answers=range(d),
+        )
 
 
 CASES = list(cases())
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
-PURE = [case for case in CASES if hasattr(case.protocol, "support") and not isinstance(case.protocol, HeavyHitters)]
+PURE = [
+    case
+    for case in CASES
+    if hasattr(case.protocol, "support") and not isinstance(case.protocol, HeavyHitters)
+]
 NUMBERS = [case for case in CASES if hasattr(case.protocol, "reading")]
 
 
@@ -108,11 +126,14 @@ def test_every_protocol_has_a_case() -> None:
     assert len({protocol.name for protocol in PROTOCOLS}) == len(PROTOCOLS)
 
 
-# The exact output distribution, from the encoder itself -------------------------------------------------------------
+# The exact output distribution, from the encoder itself
+# -------------------------------------------------------------
 
 
 class Choices:
-    """Stands in for the draws of `noise.bits`, and takes every branch of each in turn, with its probability."""
+    """Stands in for the draws of `noise.bits`, and takes every branch of each in turn, with its
+    probability.
+    """
 
     def __init__(self) -> None:
         self.script: list[list[int]] = []  # [branch taken, how many there are]
@@ -168,12 +189,16 @@ def small(case: Case) -> bool:
 
 
 @every_case
-def test_the_encoder_has_exactly_the_mass_that_is_claimed(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_encoder_has_exactly_the_mass_that_is_claimed(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for answer in case.answers if small(case) else ():
         found = distribution(case, answer, monkeypatch)
         assert sum(found.values()) == 1
         assert all(0 <= report < case.protocol.size for report in found)
-        claimed = {report: case.protocol.mass(report, answer) for report in range(case.protocol.size)}
+        claimed = {
+            report: case.protocol.mass(report, answer) for report in range(case.protocol.size)
+        }
         assert found == {report: mass for report, mass in claimed.items() if mass}
 
 
@@ -190,7 +215,9 @@ def largest_ratio(case: Case) -> Fraction:
 
 @every_case
 def test_the_largest_ratio_is_e_to_the_epsilon(case: Case) -> None:
-    """At most e^ε, by integer arithmetic; and under it by no more than the rounding of a 64-bit threshold."""
+    """At most e^ε, by integer arithmetic; and under it by no more than the rounding of a 64-bit
+    threshold.
+    """
     low, high = exact.log(largest_ratio(case), 128)
     assert Fraction(high, 1 << 128) <= case.claim
     assert case.claim - Fraction(low, 1 << 128) < Fraction(1, 1 << 50)
@@ -202,11 +229,16 @@ def test_thresholds_are_tight_and_safe(d: int, epsilon: str) -> None:
     """`threshold` is the largest: one more would exceed e^ε."""
     for ratio in (Fraction(1), Fraction(1, d - 1) if d > 2 else Fraction(1, 7), Fraction(d)):
         t = odds.threshold(Fraction(epsilon), odds=ratio)
-        assert exact.log(Fraction(t, (1 << 64) - t) / ratio, 256)[1] <= Fraction(epsilon) * (1 << 256)
-        assert exact.log(Fraction(t + 1, (1 << 64) - t - 1) / ratio, 256)[0] > Fraction(epsilon) * (1 << 256)
+        assert exact.log(Fraction(t, (1 << 64) - t) / ratio, 256)[1] <= Fraction(epsilon) * (
+            1 << 256
+        )
+        assert exact.log(Fraction(t + 1, (1 << 64) - t - 1) / ratio, 256)[0] > Fraction(epsilon) * (
+            1 << 256
+        )
 
 
-# The vectorised encoders: the same reports from the same words ------------------------------------------------------
+# The vectorised encoders: the same reports from the same words
+# ------------------------------------------------------
 
 
 class Replayed:
@@ -228,7 +260,10 @@ def as_integers(case: Case, reports: Any) -> list[int]:
         return [int(report) for report in reports]
     if isinstance(case.protocol, HeavyHitters):
         return [
-            (int.from_bytes(row[:-1].tobytes(), "little") * case.protocol.g + int(row[-1]) // case.protocol.levels)
+            (
+                int.from_bytes(row[:-1].tobytes(), "little") * case.protocol.g
+                + int(row[-1]) // case.protocol.levels
+            )
             * case.protocol.levels
             + int(row[-1]) % case.protocol.levels
             for row in reports
@@ -255,7 +290,8 @@ def test_one_respondent_and_many_send_the_same_from_the_same_words(case: Case) -
 
 @every_case
 def test_samples_fit_the_mass_and_no_other(case: Case) -> None:
-    """How many reports are of the likeliest kind: within chance of what is claimed, and not of 0.8 or 1.2 of it.
+    """How many reports are of the likeliest kind: within chance of what is claimed, and not of 0.8
+    or 1.2 of it.
 
     Where all but a few are of that kind, it is the few whose claim is moved, by a factor of 3.
     """
@@ -277,7 +313,8 @@ def chance_of(hits: int, n: int, p: float) -> float:
     return float(stats.binomtest(hits, n, p).pvalue)
 
 
-# Estimates ---------------------------------------------------------------------------------------------------------
+# Estimates
+# ---------------------------------------------------------------------------------------------------------
 
 
 def supports(case: Case, report: int) -> list[int]:
@@ -291,7 +328,9 @@ def test_frequencies_are_unbiased_with_the_variance_of_the_formula(case: Case) -
     per_report = {report: supports(case, report) for report in range(protocol.size)}
     for answer, value in itertools.product(case.answers, range(len(case.answers))):
         true = int(list(case.answers).index(answer) == value)
-        readings = [((per_report[y][value] - q) / (p - q), protocol.mass(y, answer)) for y in per_report]
+        readings = [
+            ((per_report[y][value] - q) / (p - q), protocol.mass(y, answer)) for y in per_report
+        ]
         assert sum(reading * mass for reading, mass in readings) == true
         variance = sum(reading**2 * mass for reading, mass in readings) - true
         assert variance == protocol.variance(n=1, frequency=true)
@@ -322,9 +361,13 @@ def test_distributions_are_unbiased_with_the_variance_of_the_formula(case: Case)
         np.testing.assert_allclose(protocol.variance(n=7, answer=answer), spread / 7, rtol=1e-9)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if isinstance(c.protocol, HeavyHitters)], ids=str)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if isinstance(c.protocol, HeavyHitters)], ids=str
+)
 def test_prefixes_are_supported_by_exactly_p_and_q(case: Case) -> None:
-    """The walk's transform, on each possible report: the true prefix with probability p, every other with q."""
+    """The walk's transform, on each possible report: the true prefix with probability p, every
+    other with q.
+    """
     protocol = case.protocol
     assert protocol.levels == 1
     for answer in case.answers if protocol.items == 1 else ():
@@ -340,20 +383,28 @@ def test_prefixes_are_supported_by_exactly_p_and_q(case: Case) -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "2", "4"])
-def test_subset_selection_has_the_variance_of_all_sets_whatever_the_number_of_values(epsilon: str) -> None:
-    """From the definition [Ye, Barg 2018]: w of d values, e^ε times likelier if they hold the truth; the best w."""
+def test_subset_selection_has_the_variance_of_all_sets_whatever_the_number_of_values(
+    epsilon: str,
+) -> None:
+    """From the definition [Ye, Barg 2018]: w of d values, e^ε times likelier if they hold the
+    truth; the best w.
+    """
     e = np.exp(float(epsilon))
     for d in range(2, 65):
         w = np.arange(1, d)
         p = w * e / (w * e + d - w)
         q = (w - 1) / (d - 1) * p + w / (d - 1) * (1 - p)
         least = (q * (1 - q) / (p - q) ** 2).min()
-        assert float(SubsetSelection(domain=d, epsilon=epsilon).variance(n=1)) == pytest.approx(least, rel=1e-9)
+        assert float(SubsetSelection(domain=d, epsilon=epsilon).variance(n=1)) == pytest.approx(
+            least, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("d", [129, 140, 200, 1000, 1328])
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "2", "4", "5", "6"])
-def test_subset_selection_of_more_values_costs_at_most_four_percent_more(d: int, epsilon: str) -> None:
+def test_subset_selection_of_more_values_costs_at_most_four_percent_more(
+    d: int, epsilon: str
+) -> None:
     e = np.exp(float(epsilon))
     w = np.arange(1, d)
     p = w * e / (w * e + d - w)
@@ -362,11 +413,14 @@ def test_subset_selection_of_more_values_costs_at_most_four_percent_more(d: int,
     assert float(SubsetSelection(domain=d, epsilon=epsilon).variance(n=1)) <= 1.04 * least
 
 
-# Intervals ---------------------------------------------------------------------------------------------------------
+# Intervals
+# ---------------------------------------------------------------------------------------------------------
 
 
 def coverage(protocol: Any, n: int, holders: int) -> float:
-    """The exact probability that a frequency of holders / n lies within the margin of its estimate."""
+    """The exact probability that a frequency of holders / n lies within the margin of its
+    estimate.
+    """
     p, q = float(protocol.support.p), float(protocol.support.q)
     true = stats.binom.pmf(np.arange(holders + 1), holders, p)
     false = stats.binom.pmf(np.arange(n - holders + 1), n - holders, q)
@@ -379,15 +433,22 @@ def coverage(protocol: Any, n: int, holders: int) -> float:
 def test_intervals_of_frequencies_cover(case: Case) -> None:
     """At least 95 %, whatever the truth; and they are not simply wide."""
     for n in (1, 4, 25, 30, 300, 1000):
-        covered = [coverage(case.protocol, n, holders) for holders in sorted({*np.linspace(0, n, 11).astype(int)})]
+        covered = [
+            coverage(case.protocol, n, holders)
+            for holders in sorted({*np.linspace(0, n, 11).astype(int)})
+        ]
         assert min(covered) >= 0.95 - 1e-9
     assert np.mean(covered) < 0.985 or case.protocol.variance(n=1000) < 1e-5
 
 
 @pytest.mark.parametrize("epsilon", ["5", "6", "7", "9", "12"])
 @pytest.mark.parametrize("d", [2, 3, 10])
-def test_intervals_of_frequencies_cover_where_a_flipped_answer_is_rare(d: int, epsilon: str) -> None:
-    """Half a report beside the normal margin covered 94 % where one in twenty collections has a flipped answer."""
+def test_intervals_of_frequencies_cover_where_a_flipped_answer_is_rare(
+    d: int, epsilon: str
+) -> None:
+    """Half a report beside the normal margin covered 94 % where one in twenty collections has a
+    flipped answer.
+    """
     protocol = KaryResponse(domain=d, epsilon=epsilon)
     for n in (5, 15, 25, 60, 150, 500, 2000):
         for holders in sorted({*np.linspace(0, n, 11).astype(int)}):
@@ -397,7 +458,9 @@ def test_intervals_of_frequencies_cover_where_a_flipped_answer_is_rare(d: int, e
 @pytest.mark.parametrize("case", NUMBERS, ids=str)
 def test_intervals_of_means_cover(case: Case) -> None:
     """The distribution of the sum of n reports, exactly, by convolution of their masses."""
-    for n, answer in itertools.product((10, 30, 100, 400), (case.answers[0], case.answers[len(case.answers) // 2])):
+    for n, answer in itertools.product(
+        (10, 30, 100, 400), (case.answers[0], case.answers[len(case.answers) // 2])
+    ):
         assert _mean_coverage(case.protocol, answer, n) >= 0.95
 
 
@@ -420,8 +483,9 @@ def _mean_coverage(protocol: Any, answer: Any, n: int) -> float:
 @pytest.mark.parametrize("size", [2, 3, 11, 50])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "3", "6"])
 def test_intervals_of_distributions_cover(size: int, epsilon: str) -> None:
-    """Of every value, if all have one answer: the sum of n readings by convolution, on a fine grid. Several answers
-    together vary less than the one that varies most, which the margin is made of."""
+    """Of every value, if all have one answer: the sum of n readings by convolution, on a fine grid.
+    Several answers together vary less than the one that varies most, which the margin is made of.
+    """
     protocol = SquareWave(domain=Integers(lo=0, hi=size - 1), epsilon=Fraction(epsilon))
     read, mass = inverse(protocol.window), channel(protocol.window)
     for n, answer in itertools.product((30, 100, 1000), {0, size // 2}):
@@ -439,7 +503,9 @@ def test_intervals_of_distributions_cover(size: int, epsilon: str) -> None:
 @pytest.mark.parametrize("epsilon", ["1", "3", "5"])
 @pytest.mark.parametrize(("n", "speaking"), [(300, 300), (300, 150), (2000, 1000), (2000, 500)])
 def test_intervals_of_strings_cover(epsilon: str, n: int, speaking: int) -> None:
-    """Exactly, before strings are selected: who speaks at the last level is drawn from all, then come the coins."""
+    """Exactly, before strings are selected: who speaks at the last level is drawn from all, then
+    come the coins.
+    """
     protocol = HeavyHitters(length=2, alphabet="abc", epsilon=Fraction(epsilon))
     p, q = float(protocol.support.p), float(protocol.support.q)
     shares = (np.arange(speaking + 1) / speaking - q) / (p - q)
@@ -456,14 +522,21 @@ def test_intervals_of_strings_cover(epsilon: str, n: int, speaking: int) -> None
         assert chance[abs(shares - holders / n) <= half].sum() >= 0.95 - 1e-6
 
 
-# On the way --------------------------------------------------------------------------------------------------------
+# On the way
+# --------------------------------------------------------------------------------------------------------
 
 
 @every_case
 def test_what_is_accepted_can_come_of_an_answer(case: Case) -> None:
-    """And what no answer sends is refused, so that it cannot move an estimate further than an honest report can."""
+    """And what no answer sends is refused, so that it cannot move an estimate further than an
+    honest report can.
+    """
     protocol = case.protocol
-    sent = [report for report in range(protocol.size) if any(protocol.mass(report, answer) for answer in case.answers)]
+    sent = [
+        report
+        for report in range(protocol.size)
+        if any(protocol.mass(report, answer) for answer in case.answers)
+    ]
     accepted = [report for report in range(protocol.size) if not implausible(protocol, report)]
     assert set(accepted) <= set(sent)
     if "unary" not in protocol.name:  # whose reports of 10^-9 are refused too
@@ -473,12 +546,18 @@ def test_what_is_accepted_can_come_of_an_answer(case: Case) -> None:
 @pytest.mark.parametrize("case", NUMBERS, ids=str)
 def test_a_made_up_number_moves_the_mean_by_what_is_claimed(case: Case) -> None:
     protocol, top = case.protocol, case.protocol.domain.size - 1
-    readings = [protocol.reading(report) for report in range(protocol.size) if not implausible(protocol, report)]
+    readings = [
+        protocol.reading(report)
+        for report in range(protocol.size)
+        if not implausible(protocol, report)
+    ]
     furthest = max(max(readings), top - min(readings)) * protocol.domain.step
     assert effect(protocol, fakes=1, n=100) == float(furthest / 100)
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 1 << 36), Fraction(1, 1001), Fraction(101), Fraction(1000)])
+@pytest.mark.parametrize(
+    "epsilon", [Fraction(1, 1 << 36), Fraction(1, 1001), Fraction(101), Fraction(1000)]
+)
 def test_a_square_wave_that_cannot_be_undone_is_refused(epsilon: Fraction) -> None:
     with pytest.raises(UsageError, match=r"The square wave is for epsilon 0\.001 to 100"):
         SquareWave(domain=HALVES, epsilon=epsilon)
@@ -488,13 +567,22 @@ def test_a_square_wave_that_cannot_be_undone_is_refused(epsilon: Fraction) -> No
 @pytest.mark.parametrize("size", [2, 3, 1024])
 def test_a_square_wave_at_the_ends_of_its_range_is_undone(size: int, epsilon: Fraction) -> None:
     protocol = SquareWave(domain=Integers(lo=0, hi=size - 1), epsilon=epsilon)
-    np.testing.assert_allclose(inverse(protocol.window) @ channel(protocol.window), np.eye(size), atol=1e-4)
+    np.testing.assert_allclose(
+        inverse(protocol.window) @ channel(protocol.window), np.eye(size), atol=1e-4
+    )
     found = protocol.estimate(protocol.encode([1] * 50))
     assert np.isfinite([found.estimates, found.margins, found.consistent]).all()
 
 
 def test_values_that_are_no_values_are_refused() -> None:
-    for kind in (KaryResponse, SymmetricUnary, OptimizedUnary, HadamardResponse, LocalHashing, SubsetSelection):
+    for kind in (
+        KaryResponse,
+        SymmetricUnary,
+        OptimizedUnary,
+        HadamardResponse,
+        LocalHashing,
+        SubsetSelection,
+    ):
         with pytest.raises(UsageError, match="words or numbers"):
             kind(domain=[[1], [2]], epsilon=Fraction(1))
 

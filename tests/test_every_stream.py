@@ -1,4 +1,6 @@
-"""Every strategy for streams: what it measures, what that costs by brute force, and what its estimates are worth."""
+"""Every strategy for streams: what it measures, what that costs by brute force, and what its
+estimates are worth.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def matrix(strategy: Any, periods: int) -> Any:
 
 
 def nodes(strategy: Any, periods: int) -> tuple[Any, Any]:
-    """(L, R): what leaves is L (R x + z). With a draw of its own on every row, L is the identity."""
+    """(L, R): what leaves is L (R x + z). With a draw of its own on every row, L is the
+    identity.
+    """
     rows, parts = encoded(strategy, np.eye(periods, dtype=np.int64))
     draws = sorted({draw for part in parts for draw in part.draws})
     left = np.zeros((len(rows), len(draws)), dtype=np.int64)
@@ -108,8 +112,13 @@ def test_rows_reach_back_in_time_only(strategy: Any) -> None:
         changed = rng.copy()
         changed[period:] += 100
         _, others = encoded(strategy, changed)
-        assert all((a.values == b.values).all() for a, b in zip(parts[:period], others[:period], strict=True))
-        assert all(a.draws == b.draws for a, b in zip(parts, others, strict=True)), "draws depend on data"
+        assert all(
+            (a.values == b.values).all()
+            for a, b in zip(parts[:period], others[:period], strict=True)
+        )
+        assert all(a.draws == b.draws for a, b in zip(parts, others, strict=True)), (
+            "draws depend on data"
+        )
 
 
 PARTICIPATION = [(1, 1), (2, 1), (3, 1), (7, 1), (4, 2), (3, 2), (3, 3), (2, 3), (2, 5)]
@@ -119,7 +128,9 @@ PARTICIPATION = [(1, 1), (2, 1), (3, 1), (7, 1), (4, 2), (3, 2), (3, 3), (2, 3),
 @pytest.mark.parametrize(("times", "apart"), PARTICIPATION)
 @pytest.mark.parametrize("strategy", GAUSSIAN, ids=name)
 def test_l2_by_brute_force(strategy: Any, times: int, apart: int, signed: bool) -> None:
-    """The claim is at least the largest |C u|² over all of a person's histories, and no more than a little above."""
+    """The claim is at least the largest |C u|² over all of a person's histories, and no more than a
+    little above.
+    """
     found = max(
         int(np.square(np.concatenate([each.values for each in parts]).astype(float)).sum())
         for u in histories_of_a_person(7, times, apart)
@@ -138,7 +149,9 @@ def looseness(strategy: Any, apart: int) -> float:
     exact = {"square root": 1.0, "independent noise": 1.0, "buffered square root": 1 + 1e-5}
     if strategy.name in exact:
         return exact[strategy.name]
-    return 1.3 if "window" in strategy.name else 1.01  # a window's entries push against each other; see the proofs
+    return (
+        1.3 if "window" in strategy.name else 1.01
+    )  # a window's entries push against each other; see the proofs
 
 
 def of_tuple(gram: Any, periods: Any) -> int:
@@ -147,10 +160,11 @@ def of_tuple(gram: Any, periods: Any) -> int:
 
 @pytest.mark.parametrize(("apart", "before"), [(7, 1.33), (30, 1.3), (90, 1.29)])
 def test_one_period_in_any_so_many_costs_its_worst_history(apart: int, before: float) -> None:
-    """A year, one period in any `apart`: the claim is that of periods 0, apart, ..., where a column has long to go.
+    """A year, one period in any `apart`: the claim is that of periods 0, apart, ..., where a column
+    has long to go.
 
-    Claims that take the largest entry of every diagonal, as if each pair of periods were the first, are larger by
-    `before`.
+    Claims that take the largest entry of every diagonal, as if each pair of periods were the first,
+    are larger by `before`.
     """
     times = -(-365 // apart)
     root = dense.square_root(365)
@@ -160,17 +174,26 @@ def test_one_period_in_any_so_many_costs_its_worst_history(apart: int, before: f
     assert first > before * of_tuple(gram, worst)
     normalised = dense.column_normalised(365)
     shifted = max(of_tuple(normalised.gram(), range(first, 365, apart)) for first in range(apart))
-    assert float(normalised.l2_squared(times=times, apart=apart, cells=1, signed=True)) <= 1.002 * shifted
+    assert (
+        float(normalised.l2_squared(times=times, apart=apart, cells=1, signed=True))
+        <= 1.002 * shifted
+    )
     buffers = Buffered.fitted(365)
     series, u = buffers.series(), np.zeros(365)
     u[list(worst)] = 1
     moved = float(np.square(np.convolve(series, u)[:365]).sum())
-    assert moved <= float(buffers.l2_squared(times=times, apart=apart, cells=1, signed=True)) <= (1 + 1e-4) * moved
+    assert (
+        moved
+        <= float(buffers.l2_squared(times=times, apart=apart, cells=1, signed=True))
+        <= (1 + 1e-4) * moved
+    )
 
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_participation_in_vectors_by_brute_force(signed: bool) -> None:
-    """Contributions to two cells at once, never negative or of either sign, where G has negative entries."""
+    """Contributions to two cells at once, never negative or of either sign, where G has negative
+    entries.
+    """
     gram = dense.window_root(5, 2).gram().astype(float)
     assert (gram < 0).any()
     vectors = [(1.0, 0.0), (0.0, 1.0), (0.6, 0.8), (0.0, 0.0)]
@@ -189,13 +212,18 @@ def test_participation_in_vectors_by_brute_force(signed: bool) -> None:
 def test_a_sign_costs_where_periods_push_against_each_other() -> None:
     """Counts cannot use a negative entry of C' C, sums of either sign can."""
     for strategy in (dense.window_root(40, 5), dense.window_root(40, 10)):
-        counts, sums = (strategy.l2_squared(times=4, apart=10, cells=1, signed=signed) for signed in (False, True))
+        counts, sums = (
+            strategy.l2_squared(times=4, apart=10, cells=1, signed=signed)
+            for signed in (False, True)
+        )
         assert counts < sums
 
 
 @pytest.mark.parametrize("strategy", [dense.square_root(7), dense.column_normalised(7)], ids=name)
 def test_l2_of_two_cells_and_replacement_by_brute_force(strategy: Any) -> None:
-    """A person may fall into another cell each period; replacing one takes a history away and puts one in its place."""
+    """A person may fall into another cell each period; replacing one takes a history away and puts
+    one in its place.
+    """
     gram, times = strategy.gram(), 2
     one = [u for u in histories_of_a_person(7, times, 1) if (u >= 0).all()]
     claimed = float(strategy.l2_squared(times=times, apart=1, cells=1, signed=False))
@@ -207,29 +235,41 @@ def test_l2_of_two_cells_and_replacement_by_brute_force(strategy: Any) -> None:
         worst = max(worst, apart_cells, same_cell)
     assert worst <= claimed * histories(strategy, "change_one", signed=False)
     assert worst >= 0.99 * claimed * histories(strategy, "change_one", signed=False)
-    signed = max(float((u - v) @ gram @ (u - v)) for u in histories_of_a_person(7, times, 1) for v in one)
+    signed = max(
+        float((u - v) @ gram @ (u - v)) for u in histories_of_a_person(7, times, 1) for v in one
+    )
     assert worst * 1.5 < signed <= claimed * histories(strategy, "change_one", signed=True)
 
 
 def test_six_adjacent_ways_of_seven_days() -> None:
-    """Seven adjacent days cost 6.03 times one, not √7 (S15); and the bound is within a tenth of a percent of them."""
+    """Seven adjacent days cost 6.03 times one, not √7 (S15); and the bound is within a tenth of a
+    percent of them.
+    """
     strategy = dense.column_normalised(365)
     gram = strategy.gram().astype(float)
     adjacent = max(gram[first : first + 7, first : first + 7].sum() for first in range(359))
     claimed = float(strategy.l2_squared(times=7, apart=1, cells=1, signed=False))
     assert adjacent <= claimed <= 1.001 * adjacent
-    assert sqrt(claimed / float(strategy.l2_squared(times=1, apart=1, cells=1, signed=False))) == pytest.approx(
-        6.03, abs=0.01
-    )
+    assert sqrt(
+        claimed / float(strategy.l2_squared(times=1, apart=1, cells=1, signed=False))
+    ) == pytest.approx(6.03, abs=0.01)
 
 
 def test_participation_never_undercounts() -> None:
     """Any symmetric matrix of whole numbers, whether or not a factor has it."""
     for seed in range(200):
-        entries = np.array([(seed * 7919 + place * place * 104729) % 19 - 6 for place in range(25)]).reshape(5, 5)
+        entries = np.array(
+            [(seed * 7919 + place * place * 104729) % 19 - 6 for place in range(25)]
+        ).reshape(5, 5)
         gram = entries + entries.T + np.diag([40] * 5)
-        for (times, apart), signed in itertools.product(((1, 1), (2, 1), (3, 1), (2, 2), (3, 2)), (False, True)):
-            most = max(int(u @ gram @ u) for u in histories_of_a_person(5, times, apart) if signed or (u >= 0).all())
+        for (times, apart), signed in itertools.product(
+            ((1, 1), (2, 1), (3, 1), (2, 2), (3, 2)), (False, True)
+        ):
+            most = max(
+                int(u @ gram @ u)
+                for u in histories_of_a_person(5, times, apart)
+                if signed or (u >= 0).all()
+            )
             assert most <= participation(gram, times=times, apart=apart, signed=signed)
     gram = np.array([[4, 1, 3], [1, 4, 0], [3, 0, 4]])
     assert participation(gram, times=2, apart=2, signed=False) == 14  # 4 + 4 + 2 * 3: exactly
@@ -237,20 +277,27 @@ def test_participation_never_undercounts() -> None:
 
 @pytest.mark.parametrize("strategy", PURE, ids=name)
 def test_l1_by_brute_force(strategy: Any) -> None:
-    """|R u|_1 over all histories, with R of the runs that nodes stand for, and L R what is measured without noise."""
+    """|R u|_1 over all histories, with R of the runs that nodes stand for, and L R what is measured
+    without noise.
+    """
     left, right = nodes(strategy, 7)
     assert np.allclose(left @ right, matrix(strategy, 7))
     arity, height = getattr(strategy, "arity", 1), getattr(strategy, "height", 1)
     for times in (1, 2, 3):
         largest = max(
-            sum(int(np.abs(np.add.reduceat(u, np.arange(0, 7, arity**level))).sum()) for level in range(height))
+            sum(
+                int(np.abs(np.add.reduceat(u, np.arange(0, 7, arity**level))).sum())
+                for level in range(height)
+            )
             for u in histories_of_a_person(7, times, 1)
         )
         assert largest == strategy.l1(times=times)
 
 
 def test_the_tree_with_subtraction_is_as_private_as_it_says() -> None:
-    """The masses of everything that can leave, on neighbors, with all noise of four nodes enumerated."""
+    """The masses of everything that can leave, on neighbors, with all noise of four nodes
+    enumerated.
+    """
     tree, scale, most = SubtractionTree(periods=3, arity=3, height=2), 1.5, 7
     steps = np.arange(-most, most + 1)
     noise = np.array(list(itertools.product(steps, repeat=4)))
@@ -275,7 +322,9 @@ def test_the_tree_with_subtraction_is_as_private_as_it_says() -> None:
         return found
 
     nothing, largest = law([0, 0, 0]), 0.0
-    inside = {place for place in nothing if max(map(abs, place)) <= 2}  # far from where the enumeration ends
+    inside = {
+        place for place in nothing if max(map(abs, place)) <= 2
+    }  # far from where the enumeration ends
     for x in ([1, 0, 0], [0, 1, 0], [0, 0, 1]):
         other = law(x)
         largest = max(largest, *(abs(log(nothing[place] / other[place])) for place in inside))
@@ -329,7 +378,11 @@ def test_a_design_comes_back_as_it_was() -> None:
 
 def test_numbers_beyond_64_bits_stay_exact() -> None:
     huge = np.array([[3**45], [5**30], [7**25]], dtype=object)
-    for strategy in (dense.column_normalised(3), Buffered.fitted(3), SubtractionTree(periods=3, arity=2, height=2)):
+    for strategy in (
+        dense.column_normalised(3),
+        Buffered.fitted(3),
+        SubtractionTree(periods=3, arity=2, height=2),
+    ):
         encoder = strategy.encoder()
         total = 0
         for period, row in enumerate(huge):
@@ -338,23 +391,32 @@ def test_numbers_beyond_64_bits_stay_exact() -> None:
             if isinstance(strategy, SubtractionTree):
                 assert values[1, 0] == total
             if isinstance(strategy, dense.Dense):
-                wanted = sum(int(c) * int(v) for c, v in zip(strategy.factor[period], huge[:, 0], strict=True))
+                wanted = sum(
+                    int(c) * int(v)
+                    for c, v in zip(strategy.factor[period], huge[:, 0], strict=True)
+                )
                 assert values[0, 0] == wanted
 
 
 def test_rounded_buffers_stay_within_their_claim() -> None:
-    """y of a buffered stream is less than n from the exact Toeplitz sum, over streams made to round badly."""
+    """y of a buffered stream is less than n from the exact Toeplitz sum, over streams made to round
+    badly.
+    """
     strategy = Buffered.fitted(2000)
     series = strategy.series()
     for step in (1, 3, 7, 1000):
         x = (np.arange(2000) % step == 0).astype(np.int64) * 977
         rows, _ = encoded(strategy, x[:, None])
         exact = np.convolve(series, x)[:2000]
-        assert np.abs(rows[:, 0] - exact).max() < len(strategy.shifts) + 0.01 * exact.max() / 2**BITS
+        assert (
+            np.abs(rows[:, 0] - exact).max() < len(strategy.shifts) + 0.01 * exact.max() / 2**BITS
+        )
 
 
 def test_rounding_is_paid_for_in_every_cell_that_a_person_touches() -> None:
-    """Neighbors in twelve cells at once, one period each, on streams that round anew in every period."""
+    """Neighbors in twelve cells at once, one period each, on streams that round anew in every
+    period.
+    """
     strategy = Buffered.fitted(60)
     x = (np.arange(60 * 12).reshape(60, 12) * 7919) % 1009
     for shift in range(5):
@@ -363,29 +425,39 @@ def test_rounding_is_paid_for_in_every_cell_that_a_person_touches() -> None:
         rows, others = encoded(strategy, x)[0], encoded(strategy, other)[0]
         moved = int(np.square((rows - others).astype(object)).sum())
         assert moved <= strategy.l2_squared(times=12, apart=4, cells=1, signed=False)
-        exact = np.stack([np.convolve(strategy.series(), (other - x)[:, cell])[:60] for cell in range(12)], axis=1)
+        exact = np.stack(
+            [np.convolve(strategy.series(), (other - x)[:, cell])[:60] for cell in range(12)],
+            axis=1,
+        )
         assert (
             0 < np.abs(others - rows - exact).max() < 2 * len(strategy.shifts)
         )  # rounding is there, and within bounds
 
 
 def test_rounding_is_no_formality(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With units so coarse that it shows, rounding moves neighbors farther apart than |C u|; the claim still holds."""
+    """With units so coarse that it shows, rounding moves neighbors farther apart than |C u|; the
+    claim still holds.
+    """
     monkeypatch.setattr(buffered, "BITS", 2)
     strategy = Buffered.fitted(60)
-    series, claimed = strategy.series(), float(strategy.l2_squared(times=1, apart=1, cells=1, signed=False))
+    series, claimed = (
+        strategy.series(),
+        float(strategy.l2_squared(times=1, apart=1, cells=1, signed=False)),
+    )
     farther = 0
     for start in range(40):
         x = (np.arange(60) * (2 * start + 1)) % 13
         other = x.copy()
         other[0] += 1
-        moved = float(np.square(encoded(strategy, other[:, None])[0] - encoded(strategy, x[:, None])[0]).sum())
+        moved = float(
+            np.square(encoded(strategy, other[:, None])[0] - encoded(strategy, x[:, None])[0]).sum()
+        )
         farther += moved > float(np.square(series).sum())
         assert moved <= claimed
     assert farther
 
 
-# --- error against theory ---------------------------------------------------------------------------------------------
+# --- error against theory -------------------------------------------------------------------------
 
 
 def test_errors_are_those_of_theory_over_a_year() -> None:
@@ -429,8 +501,12 @@ def test_the_default_is_the_best_of_the_table() -> None:
         assert choose.rms(choose.gaussian(120, (publish,), 1, 1, signed=False), publish) <= best
     independent = Independent(periods=120)
     many = choose.gaussian(120, ("cumulative",), 10, 1, signed=False)
-    assert choose.rms(many, "cumulative", times=10) < 0.9 * choose.rms(independent, "cumulative", times=10)
-    assert choose.rms(many, "cumulative", times=10) <= choose.rms(dense.column_normalised(120), "cumulative", times=10)
+    assert choose.rms(many, "cumulative", times=10) < 0.9 * choose.rms(
+        independent, "cumulative", times=10
+    )
+    assert choose.rms(many, "cumulative", times=10) <= choose.rms(
+        dense.column_normalised(120), "cumulative", times=10
+    )
 
 
 def test_an_unknown_horizon_goes_on_with_the_same_rows() -> None:
@@ -446,7 +522,7 @@ def test_an_unknown_horizon_goes_on_with_the_same_rows() -> None:
         assert u @ gram @ u <= float(short.l2_squared(times=3, apart=1, cells=1, signed=False))
 
 
-# --- noise ------------------------------------------------------------------------------------------------------------
+# --- noise ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -454,22 +530,30 @@ def test_an_unknown_horizon_goes_on_with_the_same_rows() -> None:
 )
 @pytest.mark.parametrize("times", [1, 3])
 def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any, times: int) -> None:
-    """Against Gaussian noise the best test projects y on C u; its shift is √(2 rho) noise deviations, no more, no less.
+    """Against Gaussian noise the best test projects y on C u; its shift is √(2 rho) noise
+    deviations, no more, no less.
 
-    n runs at once, as cells. The mean of the projection of noise has deviation 1 / √n: the alarm is at 6.2 of them.
+    n runs at once, as cells. The mean of the projection of noise has deviation 1 / √n: the alarm is
+    at 6.2 of them.
     """
     runs, rho = 40_000, Fraction(1, 2)
     l2_squared = strategy.l2_squared(times=times, apart=1, cells=1, signed=False)
-    mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
+    mechanism = DiscreteGaussian(
+        sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared
+    )
     assert mechanism.loss().rho is not None
     assert mechanism.loss().rho <= rho
     past = np.tril(np.ones((20, 20), dtype=np.int64))
     adjacent = past - np.tril(past, -times)  # column t: so many periods from t on
     units = [encoded(strategy, adjacent[:, [period]])[0][:, 0] for period in range(21 - times)]
-    direction = max(units, key=lambda unit: float(np.square(unit.astype(float)).sum())).astype(float)
+    direction = max(units, key=lambda unit: float(np.square(unit.astype(float)).sum())).astype(
+        float
+    )
     stream, total = Stream.fresh(), np.zeros(runs)
     for draw, weight in enumerate(direction):
-        noisy = mechanism.add_to(np.full(runs, int(weight)), stream.derive("row", draw), Items.positions(runs))
+        noisy = mechanism.add_to(
+            np.full(runs, int(weight)), stream.derive("row", draw), Items.positions(runs)
+        )
         total += weight * noisy.astype(float)
     seen = float(total.mean() / np.linalg.norm(direction) / float(mechanism.sigma))
     slack = 6.2 / sqrt(runs)
@@ -492,13 +576,16 @@ def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any, times: int) 
 )
 @pytest.mark.parametrize("rho", ["1/500000", "1/20"])
 def test_margins_cover_what_leaves_by_the_door(strategy: Any, rho: Any) -> None:
-    """20,000 cells through an allowance: margins of periods, totals and windows hold for 95 %, 0.8 of them do not.
+    """20,000 cells through an allowance: margins of periods, totals and windows hold for 95 %, 0.8
+    of them do not.
 
     At σ of hundreds and at σ of some units, where a whole number more or less matters.
     """
     cells, rho = 20_000, Fraction(rho)
     l2_squared = strategy.l2_squared(times=1, apart=1, cells=1, signed=False)
-    mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
+    mechanism = DiscreteGaussian(
+        sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared
+    )
     allowance = Allowance(
         key=SYSTEM.bits(256).to_bytes(32, "little"),
         accountant=accountant("zcdp", delta=Fraction(1, 10**9), keys=Fraction(1, 2)),
@@ -522,7 +609,9 @@ def test_margins_cover_what_leaves_by_the_door(strategy: Any, rho: Any) -> None:
 
 
 def test_the_noise_of_a_tree_is_what_its_margin_says() -> None:
-    """Totals of 33 periods in 20,000 cells: the margin covers 95 % of them, and half of it does not."""
+    """Totals of 33 periods in 20,000 cells: the margin covers 95 % of them, and half of it does
+    not.
+    """
     cells, tree = 20_000, SubtractionTree(periods=40, arity=5, height=2)
     mechanism = DiscreteLaplace(scale=Fraction(9), l1=Fraction(2))
     encoder = tree.encoder()
@@ -542,7 +631,9 @@ def test_the_noise_of_a_tree_is_what_its_margin_says() -> None:
 
 
 def errors(mechanism: Any, counts: list[tuple[int, int]]) -> Any:
-    """The masses of a sum of draws, given as (whole factor, how many): by definition, zero in the middle."""
+    """The masses of a sum of draws, given as (whole factor, how many): by definition, zero in the
+    middle.
+    """
     reach = 1
     while mechanism.log_mass(reach) > -40:
         reach += 1
@@ -558,14 +649,19 @@ def errors(mechanism: Any, counts: list[tuple[int, int]]) -> Any:
 
 NOISES: list[Any] = [
     *(DiscreteLaplace(scale=Fraction(scale), l1=Fraction(1)) for scale in ("1/4", "1", "5")),
-    *(DiscreteGaussian(sigma=Fraction(sigma), l2_squared=Fraction(1)) for sigma in ("1/3", "2", "9")),
+    *(
+        DiscreteGaussian(sigma=Fraction(sigma), l2_squared=Fraction(1))
+        for sigma in ("1/3", "2", "9")
+    ),
 ]
 
 
 @pytest.mark.parametrize("mechanism", NOISES, ids=str)
 @pytest.mark.parametrize("strategy", [Independent(periods=14), *cases(14)[-2:]], ids=name)
 def test_margins_of_whole_draws_are_the_smallest_that_cover(strategy: Any, mechanism: Any) -> None:
-    """From the masses, without chance: of every period, total and window; also in steps of a hundredth."""
+    """From the masses, without chance: of every period, total and window; also in steps of a
+    hundredth.
+    """
     for publish in PUBLISH:
         draws = list(zip(*(each.tolist() for each in strategy.draws(publish)), strict=True))
         found = half_widths(strategy, mechanism, [Fraction(1)], publish, first=0)
@@ -581,7 +677,9 @@ def test_margins_of_whole_draws_are_the_smallest_that_cover(strategy: Any, mecha
 
 
 def test_margins_of_a_matrix_are_hardly_wider_than_normal() -> None:
-    """And never narrower: 1.96 deviations of a continuous normal number cover less than 95 % of a discrete one."""
+    """And never narrower: 1.96 deviations of a continuous normal number cover less than 95 % of a
+    discrete one.
+    """
     strategy = dense.column_normalised(30)
     for sigma in (WIDE, 4_000, 10**6):
         mechanism = DiscreteGaussian(sigma=Fraction(sigma), l2_squared=Fraction(1))

@@ -1,4 +1,6 @@
-"""One battery for every synthesizer: within its charge, within the domain, right where noise is small."""
+"""One battery for every synthesizer: within its charge, within the domain, right where noise is
+small.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,22 @@ BUDGETS = {
 
 
 @pytest.fixture(scope="module", params=SYNTHESIZERS)
-def described(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+def described(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Any, ...]:
     """A curator after one small description."""
     made = curator(tmp_path_factory.mktemp("described"), count=300)
-    return request.param, made, made.describe("people", epsilon="0.7", synthesizer=request.param, analyst="alice")
+    return (
+        request.param,
+        made,
+        made.describe("people", epsilon="0.7", synthesizer=request.param, analyst="alice"),
+    )
 
 
 @pytest.fixture(scope="module", params=[name for name in SYNTHESIZERS if name != "random"])
-def precise(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Description]:
+def precise(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Description]:
     """A description with next to no noise."""
     made = curator(tmp_path_factory.mktemp("precise"))
     return request.param, made.describe("people", epsilon=500, synthesizer=request.param)
@@ -66,13 +76,19 @@ def test_spends_nearly_all_and_no_more_than_charged(described: tuple[Any, ...]) 
         assert used > Fraction("0.99") * paid
 
 
-@pytest.mark.parametrize(("name", "budget"), [("independent", "sum"), ("default", "sum"), ("mst", "sum with delta")])
+@pytest.mark.parametrize(
+    ("name", "budget"), [("independent", "sum"), ("default", "sum"), ("mst", "sum with delta")]
+)
 def test_in_other_currencies_too(name: str, budget: str, tmp_path: Path) -> None:
     made = curator(tmp_path, count=300, budget=BUDGETS[budget])
     description = made.describe("people", epsilon="0.7", synthesizer=name, analyst="alice")
     post, losses = spending(made, description)
     if budget == "sum":
-        assert sum(loss.epsilon for loss in losses) <= Fraction(post["meta"]["amount"]) <= Fraction("0.7")
+        assert (
+            sum(loss.epsilon for loss in losses)
+            <= Fraction(post["meta"]["amount"])
+            <= Fraction("0.7")
+        )
     else:
         assert "ZcdpAccountant" in post["meta"]["currency"]
         assert made._ledger.spent().delta > 0
@@ -105,8 +121,12 @@ def test_recovers_correlations_at_large_epsilon(precise: tuple[str, Description]
     """Smokers have the flu; women are under 30, men over 60."""
     name, description = precise
     made = description.generate(rows=3000).to_pydict()
-    ill = np.mean([(ill == "flu") == smoker for ill, smoker in zip(made["ill"], made["smoker"], strict=True)])
-    young = np.mean([(age < 45) == (sex == "F") for age, sex in zip(made["age"], made["sex"], strict=True)])
+    ill = np.mean(
+        [(ill == "flu") == smoker for ill, smoker in zip(made["ill"], made["smoker"], strict=True)]
+    )
+    young = np.mean(
+        [(age < 45) == (sex == "F") for age, sex in zip(made["age"], made["sex"], strict=True)]
+    )
     assert (min(ill, young) > 0.95) == (name != "independent")
 
 
@@ -182,7 +202,9 @@ def test_interrupted_before_every_single_release_the_ledger_stays_true(
     description, spent = None, None
     while description is None:
         try:
-            description = made.describe("people", epsilon=1, synthesizer=name, columns=["sex", "ill", "smoker"])
+            description = made.describe(
+                "people", epsilon=1, synthesizer=name, columns=["sex", "ill", "smoker"]
+            )
         except KeyboardInterrupt:
             stop[0] += 1
             assert spent in (None, made._ledger.spent())
@@ -202,7 +224,9 @@ def test_as_a_function_of_key_and_data_it_is_deterministic(name: str, tmp_path: 
 
     def ran() -> bytes:
         allowance = Allowance(key=b"k" * 32, accountant=work.inside, paid=work.paid)
-        return module.description(work.marginals(allowance, made._view.fetch, None), work, {"cost": {}})
+        return module.description(
+            work.marginals(allowance, made._view.fetch, None), work, {"cost": {}}
+        )
 
     run = ran(), ran()
     assert run[0] == run[1]
@@ -212,7 +236,9 @@ def test_as_a_function_of_key_and_data_it_is_deterministic(name: str, tmp_path: 
 def test_nothing_is_read_before_the_charge_and_nothing_but_counts_after_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every question to the engine counts rows by cell of a public grid: none asks for a size, a value, a NULL rate."""
+    """Every question to the engine counts rows by cell of a public grid: none asks for a size, a
+    value, a NULL rate.
+    """
     made, seen = curator(tmp_path, count=50), []
     fetch = View.fetch
 
@@ -235,7 +261,9 @@ def test_an_empty_table_is_described_like_any_other(name: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", SYNTHESIZERS)
 def test_one_column_is_enough(name: str, tmp_path: Path) -> None:
-    description = curator(tmp_path, count=100).describe("people", epsilon=1, synthesizer=name, columns=["sex"])
+    description = curator(tmp_path, count=100).describe(
+        "people", epsilon=1, synthesizer=name, columns=["sex"]
+    )
     assert description.generate(rows=10).column_names == ["sex"]
 
 
@@ -251,7 +279,9 @@ def commissioned(made, name: str):  # type: ignore[no-untyped-def]
 
 
 def test_a_commission_is_known_by_all_that_it_depends_on() -> None:
-    """By a text of its own: should the hash change, descriptions are charged again; then count its version up."""
+    """By a text of its own: should the hash change, descriptions are charged again; then count its
+    version up.
+    """
     age, sex = (
         Column(name="age", domain=Integers(lo=0, hi=99)),
         Column(name="sex", domain=Categories(values=("F", "M"))),
@@ -301,7 +331,9 @@ def test_gauss_is_taken_from_seventeen_counts_on() -> None:
 def test_the_currency_with_less_noise_is_taken(tmp_path: Path) -> None:
     """In a sum budget, few columns are cheaper by Laplace; many by one (ε, δ) row."""
     made = curator(tmp_path, count=10, budget=BUDGETS["sum with delta"])
-    few = module.commission(made.policy, "people", made._purse(1), synthesizer="independent", columns=["sex"])
+    few = module.commission(
+        made.policy, "people", made._purse(1), synthesizer="independent", columns=["sex"]
+    )
     many = commissioned(made, "mst")
     assert isinstance(few.inside, SumAccountant)
     assert few.cost.delta == 0

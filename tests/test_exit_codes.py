@@ -1,4 +1,6 @@
-"""Every exit code of docs/output.md, from real processes: in pipes, on a terminal, and with nobody there any more."""
+"""Every exit code of docs/output.md, from real processes: in pipes, on a terminal, and with nobody
+there any more.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built(folder: Path, limits: str = "epsilon: 2000") -> Path:
     path = folder / "policy.yaml"
     text = POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
-    path.write_text(text.replace("limits: {epsilon: 100}", f"limits: {{{limits}}}"), encoding="utf-8")
+    path.write_text(
+        text.replace("limits: {epsilon: 100}", f"limits: {{{limits}}}"), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     discreet.open(path, tables=town(victim=True))
     return path
@@ -63,7 +67,9 @@ def test_a_command_leaves_one_file_that_is_all_of_the_ledger(tmp_path: Path) -> 
 
 
 def done(command: Sequence[str], **how: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, **how)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=False, **how
+    )  # type: ignore[call-overload,no-any-return]
 
 
 class Terminal:
@@ -73,7 +79,9 @@ class Terminal:
         self.read = b""
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever these tests were started under, such as nohup
+            signal.signal(
+                signal.SIGHUP, signal.SIG_DFL
+            )  # whatever these tests were started under, such as nohup
             os.execv(command[0], list(command))
 
     @property
@@ -112,7 +120,11 @@ class Terminal:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 with contextlib.suppress(AssertionError):
-                    while self.master >= 0 and self._read() and select.select([self.master], [], [], 0)[0]:
+                    while (
+                        self.master >= 0
+                        and self._read()
+                        and select.select([self.master], [], [], 0)[0]
+                    ):
                         pass
                 code = os.waitstatus_to_exitcode(status)
                 return code if code >= 0 else 128 - code
@@ -161,9 +173,13 @@ FAILS = "from discreet.engines.duckdb.engine import DuckDB{also}\ndef fetch(*_):
 
 @pytest.mark.parametrize("what", ["EngineFailure", "Overrun", "ZeroDivisionError"])
 def test_an_engine_that_fails(tmp_path: Path, what: str) -> None:
-    """Also where it took too long: the same sentence, so that the code tells no more than the text."""
+    """Also where it took too long: the same sentence, so that the code tells no more than the
+    text.
+    """
     also = ", Overrun, EngineFailure"
-    found = done(words("ask", built(tmp_path), COUNT, *ASK, prepared=FAILS.format(also=also, what=what)))
+    found = done(
+        words("ask", built(tmp_path), COUNT, *ASK, prepared=FAILS.format(also=also, what=what))
+    )
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr.splitlines()[-1].startswith("The engine could not answer")
     assert "Traceback" not in found.stderr
@@ -185,7 +201,7 @@ def test_an_audit_that_does_not_hold() -> None:
     assert json.loads(found.stdout)[0]["sound"] is False
 
 
-# --- on a terminal ----------------------------------------------------------------------------------------------------
+# --- on a terminal --------------------------------------------------------------------------------
 
 
 def test_on_a_terminal(policy: Path) -> None:
@@ -229,14 +245,17 @@ def test_interrupted_while_the_engine_reads(tmp_path: Path) -> None:
 
 
 def test_a_terminal_that_is_closed(tmp_path: Path) -> None:
-    """It ends as every program does; where it was told not to, it ends when it cannot print, and says nothing."""
+    """It ends as every program does; where it was told not to, it ends when it cannot print, and
+    says nothing.
+    """
     path = built(tmp_path)
     terminal = Terminal(words("ask", path, COUNT, *ASK, prepared=SLOW))
     terminal.wait_for("reading")
     terminal.close()
     assert terminal.code() == 129
     stays = (
-        "import signal, time\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\nprint('here', flush=True)\ntime.sleep(1)"
+        "import signal, time\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "print('here', flush=True)\ntime.sleep(1)"
     )
     terminal = Terminal(words("ask", path, COUNT, *ASK, prepared=stays))
     terminal.wait_for("here")
@@ -244,15 +263,19 @@ def test_a_terminal_that_is_closed(tmp_path: Path) -> None:
     assert terminal.code() == 1
 
 
-# --- where output goes ------------------------------------------------------------------------------------------------
+# --- where output goes ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "arrow"])
 def test_a_reader_that_goes_away(policy: Path, form: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    command = words("ask", policy, "SELECT sex, COUNT(*) FROM people GROUP BY sex", *ASK, "--format", form)
-    found = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+    command = words(
+        "ask", policy, "SELECT sex, COUNT(*) FROM people GROUP BY sex", *ASK, "--format", form
+    )
+    found = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False
+    )
     os.close(writing)
     assert (found.returncode, found.stderr) == (141, "")
 
@@ -262,7 +285,9 @@ def test_a_long_output_cut_short() -> None:
     verb = "def many():\n    for i in range(10**6): print(i)\n"
     many = f"{verb}from discreet.cli import completion\ncompletion.register = lambda app: app.command()(many)"
     command = words("many", prepared=many)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout
         assert process.stderr
         assert process.stdout.readline() == "0\n"
@@ -276,7 +301,9 @@ def test_a_refusal_that_nobody_reads_keeps_its_code(policy: Path) -> None:
         reading, writing = os.pipe()
         os.close(reading)
         command = words("ask", policy, "SELECT * FROM people", *ASK, "--format", form)
-        found = subprocess.run(command, stdout=writing, stderr=writing, timeout=PATIENCE, check=False)
+        found = subprocess.run(
+            command, stdout=writing, stderr=writing, timeout=PATIENCE, check=False
+        )
         os.close(writing)
         assert found.returncode == 4
 
@@ -285,7 +312,9 @@ def test_a_refusal_that_nobody_reads_keeps_its_code(policy: Path) -> None:
 def test_a_full_disk_is_said(policy: Path) -> None:
     with Path("/dev/full").open("w") as full:
         command = words("ask", policy, COUNT, *ASK)
-        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+        found = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False
+        )
     assert found.returncode == 1
     assert found.stderr == "The output could not be written: No space left on device.\n"
 
@@ -297,7 +326,7 @@ def test_output_that_was_closed_before(policy: Path, form: str) -> None:
     assert (found.returncode, found.stderr) == (0, "")
 
 
-# --- what is written about them ---------------------------------------------------------------------------------------
+# --- what is written about them -------------------------------------------------------------------
 
 
 def test_help_is_help_and_a_success() -> None:

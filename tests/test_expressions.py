@@ -1,5 +1,5 @@
-"""Row-wise expressions, value by value: what the engine computes from stored rows is what DuckDB computes from plain
-ones, and lies in the domain that interval arithmetic claims for it.
+"""Row-wise expressions, value by value: what the engine computes from stored rows is what DuckDB
+computes from plain ones, and lies in the domain that interval arithmetic claims for it.
 
 Expressions are drawn by hypothesis from a grammar of everything that docs/language.md lists.
 """
@@ -56,19 +56,29 @@ TABLE = POLICY.tables["t"]
 
 @cache
 def engine() -> Any:
-    """The same rows, as a snapshot stores them (stored) and as an analyst thinks of them (plain)."""
+    """The same rows, as a snapshot stores them (stored) and as an analyst thinks of them
+    (plain).
+    """
     dice = random.Random("rows")
-    choices = [databases.edges(column, [3.0, 50.0]) for name, column in TABLE.columns.items() if name != "id"]
+    choices = [
+        databases.edges(column, [3.0, 50.0])
+        for name, column in TABLE.columns.items()
+        if name != "id"
+    ]
     rows = [(number, number, *(dice.choice(each) for each in choices)) for number in range(1, 121)]
     connection = duckdb.connect(config={"threads": 1})
     kinds = "BIGINT, BIGINT, TINYINT, TINYINT, TINYINT, SMALLINT, UTINYINT, UTINYINT, BOOLEAN, DATE, TIMESTAMP"
     kinds += ", TIMESTAMP, DATE, VARCHAR"
     names = ['"#owner"', *TABLE.columns]
-    listed = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds.split(", "), strict=True))
+    listed = ", ".join(
+        f"{name} {kind}" for name, kind in zip(names, kinds.split(", "), strict=True)
+    )
     connection.execute(f"CREATE TABLE t ({listed})")
     connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(names))})", rows)
     columns = ", ".join(
-        f"{bounded.decoded(column)} AS {name}" for name, column in TABLE.columns.items() if name != "id"
+        f"{bounded.decoded(column)} AS {name}"
+        for name, column in TABLE.columns.items()
+        if name != "id"
     )
     connection.execute(f'CREATE TABLE plain AS SELECT "#owner" AS id, {columns} FROM t')
     connection.execute(
@@ -88,7 +98,11 @@ def stored_values(relation: Relation, value: Value) -> list[Any]:
     """What the engine computes, translated back by the claimed domain, which must hold it."""
     spell = Spelling()
     computed, owner = spell.expression(value.expression), spell.expression(relation.owner)
-    rows = engine().sql(f"SELECT {computed} FROM {spell.source(relation.source)} ORDER BY {owner}").fetchall()
+    rows = (
+        engine()
+        .sql(f"SELECT {computed} FROM {spell.source(relation.source)} ORDER BY {owner}")
+        .fetchall()
+    )
     return [shown(row[0], value) for row in rows]
 
 
@@ -106,11 +120,15 @@ def shown(content: Any, value: Value) -> Any:
             return values[int(content)]
         case Day() as domain:
             assert domain.lo <= content <= domain.hi, f"{content} is outside of {domain}"
-            assert domain.at(domain.index(content)) == content, f"{content} is not on the grid of {domain}"
+            assert domain.at(domain.index(content)) == content, (
+                f"{content} is not on the grid of {domain}"
+            )
             return content
         case Moment() as domain:
             assert domain.lo <= content <= domain.hi, f"{content} is outside of {domain}"
-            assert seconds_between(domain.lo, content) % domain.step == 0, f"{content} is not on the grid of {domain}"
+            assert seconds_between(domain.lo, content) % domain.step == 0, (
+                f"{content} is not on the grid of {domain}"
+            )
             return content
         case Flag() | Text():
             return content
@@ -135,14 +153,31 @@ def check(expression: str) -> None:
     except Rejected:
         assume(False)
         raise
-    for number, (ours, (theirs,)) in enumerate(zip(stored_values(relation, value), plain, strict=True), start=1):
-        row = engine().sql(f"SELECT * FROM plain WHERE id = {number}").fetchall() if not agree(ours, theirs) else None
+    for number, (ours, (theirs,)) in enumerate(
+        zip(stored_values(relation, value), plain, strict=True), start=1
+    ):
+        row = (
+            engine().sql(f"SELECT * FROM plain WHERE id = {number}").fetchall()
+            if not agree(ours, theirs)
+            else None
+        )
         assert agree(ours, theirs), f"{expression} is {theirs}, and we say {ours}, in {row}"
 
 
-# --- a grammar of expressions -----------------------------------------------------------------------------------------
+# --- a grammar of expressions ---------------------------------------------------------------------
 
-WHOLE = ["i", "n", "z", "length(k)", "length(s)", "i % 3", "year(day)", "month(day)", "dayofweek(day)", "day(day)"]
+WHOLE = [
+    "i",
+    "n",
+    "z",
+    "length(k)",
+    "length(s)",
+    "i % 3",
+    "year(day)",
+    "month(day)",
+    "dayofweek(day)",
+    "day(day)",
+]
 WHOLE += [
     "hour(ts)",
     "minute(ts)",
@@ -152,13 +187,46 @@ WHOLE += [
     "EXTRACT(isodow FROM day)",
     "second(ts)",
 ]
-WHOLE += ["date_diff('day', day, DATE '2024-02-29')", "date_diff('month', day, ts)", "date_diff('hour', ts, day)"]
-WHOLE += ["date_diff('week', day, DATE '2024-01-01')", "day - DATE '2024-01-01'", "date_diff('quarter', day, ts)"]
-WHOLE += ["date_diff('year', day, DATE '2024-03-01')", "sign(d)", "b::INT", "hour(day)", "date_diff('minute', ts, day)"]
+WHOLE += [
+    "date_diff('day', day, DATE '2024-02-29')",
+    "date_diff('month', day, ts)",
+    "date_diff('hour', ts, day)",
+]
+WHOLE += [
+    "date_diff('week', day, DATE '2024-01-01')",
+    "day - DATE '2024-01-01'",
+    "date_diff('quarter', day, ts)",
+]
+WHOLE += [
+    "date_diff('year', day, DATE '2024-03-01')",
+    "sign(d)",
+    "b::INT",
+    "hour(day)",
+    "date_diff('minute', ts, day)",
+]
 CONSTANTS = ["0", "1", "2", "-3", "7", "10", "100"]
 DECIMALS = ["d", "c", "0.5", "-1.25", "2.75", "d * 2", "c - d"]
-TEXTS = ["k", "s", "lower(k)", "upper(s)", "left(k, 1)", "right(s, 2)", "trim(s)", "k || 'x'", "concat(k, s)", "'ab'"]
-TEXTS += ["substr(k, 1, 2)", "substr(s, -2)", "substr(k, 2)", "substr(s, 0, 2)", "k || s", "concat('<', k, '>')", "''"]
+TEXTS = [
+    "k",
+    "s",
+    "lower(k)",
+    "upper(s)",
+    "left(k, 1)",
+    "right(s, 2)",
+    "trim(s)",
+    "k || 'x'",
+    "concat(k, s)",
+    "'ab'",
+]
+TEXTS += [
+    "substr(k, 1, 2)",
+    "substr(s, -2)",
+    "substr(k, 2)",
+    "substr(s, 0, 2)",
+    "k || s",
+    "concat('<', k, '>')",
+    "''",
+]
 TEXTS += [
     "left(s, -1)",
     "ltrim(s)",
@@ -169,8 +237,20 @@ TEXTS += [
     "b::VARCHAR",
     "z::VARCHAR",
 ]
-DATES = ["day", "DATE '2024-02-29'", "day + 7", "day - 30", "day + INTERVAL 1 WEEK", "ts::DATE", "day - INTERVAL 3 DAY"]
-DATES += ["date_trunc('month', day)::DATE", "date_trunc('week', day)::DATE", "date_trunc('quarter', ts)::DATE"]
+DATES = [
+    "day",
+    "DATE '2024-02-29'",
+    "day + 7",
+    "day - 30",
+    "day + INTERVAL 1 WEEK",
+    "ts::DATE",
+    "day - INTERVAL 3 DAY",
+]
+DATES += [
+    "date_trunc('month', day)::DATE",
+    "date_trunc('week', day)::DATE",
+    "date_trunc('quarter', ts)::DATE",
+]
 DATES += ["date_trunc('year', day)::DATE", "date_trunc('day', ts)::DATE"]
 
 
@@ -207,7 +287,10 @@ def exact(depth: int) -> st.SearchStrategy[str]:
         st.builds("abs({})".format, part),
         st.builds("round({}, {})".format, part, st.sampled_from(["0", "1", "2", "-1"])),
         st.builds(
-            "clamp({}, {}, {})".format, part, st.sampled_from(["-2", "0", "0.5"]), st.sampled_from(["3", "7.25"])
+            "clamp({}, {}, {})".format,
+            part,
+            st.sampled_from(["-2", "0", "0.5"]),
+            st.sampled_from(["3", "7.25"]),
         ),
         st.builds("CAST({} AS DECIMAL(12, {}))".format, part, st.sampled_from(["0", "1", "3"])),
         choice(exact, depth),
@@ -221,10 +304,16 @@ def number(depth: int) -> st.SearchStrategy[str]:
         part,
         st.builds("({} / {})".format, part, st.sampled_from(["2", "4", "-8", "10", "3", "0.25"])),
         st.builds("({} / NULLIF({}, 0))".format, part, exact(0)),
-        st.builds("{}({})".format, st.sampled_from(["sqrt", "ln", "log"]), st.builds("({} + 200)".format, exact(0))),
+        st.builds(
+            "{}({})".format,
+            st.sampled_from(["sqrt", "ln", "log"]),
+            st.builds("({} + 200)".format, exact(0)),
+        ),
         st.builds("exp({} / 40)".format, exact(0)),
         st.builds("power({}, {})".format, exact(0), st.sampled_from(["2", "3"])),
-        st.builds("({} % {})".format, exact(0), st.sampled_from(["3", "-4", "0.75", "NULLIF(i, 0)"])),
+        st.builds(
+            "({} % {})".format, exact(0), st.sampled_from(["3", "-4", "0.75", "NULLIF(i, 0)"])
+        ),
     )
 
 
@@ -255,7 +344,10 @@ def text(depth: int) -> st.SearchStrategy[str]:
         st.builds("({} || {})".format, part, part),
         st.builds("concat({}, {})".format, part, part),
         st.builds(
-            "substr({}, {}, {})".format, part, st.sampled_from(["-2", "0", "1", "2"]), st.sampled_from(["0", "1", "9"])
+            "substr({}, {}, {})".format,
+            part,
+            st.sampled_from(["-2", "0", "1", "2"]),
+            st.sampled_from(["0", "1", "9"]),
         ),
         choice(text, depth),
     )
@@ -266,7 +358,9 @@ def day(depth: int) -> st.SearchStrategy[str]:
     return (
         leaf
         if not depth
-        else st.one_of(leaf, st.builds("({} + {})".format, day(depth - 1), st.sampled_from(["1", "-9"])))
+        else st.one_of(
+            leaf, st.builds("({} + {})".format, day(depth - 1), st.sampled_from(["1", "-9"]))
+        )
     )
 
 
@@ -274,20 +368,43 @@ def flag(depth: int) -> st.SearchStrategy[str]:
     comparison = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
     leaf = st.one_of(
         st.sampled_from(
-            ["b", "NOT b", "b IS NULL", "b IS TRUE", "b IS NOT FALSE", "TRUE", "k IS NULL", "c IS NOT NULL"]
+            [
+                "b",
+                "NOT b",
+                "b IS NULL",
+                "b IS TRUE",
+                "b IS NOT FALSE",
+                "TRUE",
+                "k IS NULL",
+                "c IS NOT NULL",
+            ]
         ),
         st.builds("{} {} {}".format, exact(0), comparison, exact(0)),
         st.builds("{} {} {}".format, text(0), comparison, text(0)),
         st.builds("{} {} {}".format, day(0), comparison, day(0)),
-        st.builds("{} {} '{}'".format, st.just("day"), comparison, st.sampled_from(["2024-01-01", "2024-02-29"])),
-        st.builds("ts {} TIMESTAMP '{}'".format, comparison, st.sampled_from(["2024-02-29 00:59:59", "2024-03-01"])),
+        st.builds(
+            "{} {} '{}'".format,
+            st.just("day"),
+            comparison,
+            st.sampled_from(["2024-01-01", "2024-02-29"]),
+        ),
+        st.builds(
+            "ts {} TIMESTAMP '{}'".format,
+            comparison,
+            st.sampled_from(["2024-02-29 00:59:59", "2024-03-01"]),
+        ),
         st.builds("{} BETWEEN {} AND {}".format, exact(0), exact(0), exact(0)),
         st.builds("{} NOT IN ({}, {})".format, exact(0), exact(0), exact(0)),
         st.builds("{} IN ('a', 'B', {})".format, text(0), st.sampled_from(["'x'", "NULL", "'ab'"])),
         st.builds(
-            "{} {} '{}'".format, text(0), st.sampled_from(["LIKE", "NOT LIKE", "ILIKE"]), st.sampled_from(PATTERNS)
+            "{} {} '{}'".format,
+            text(0),
+            st.sampled_from(["LIKE", "NOT LIKE", "ILIKE"]),
+            st.sampled_from(PATTERNS),
         ),
-        st.builds("{} IS {} DISTINCT FROM {}".format, exact(0), st.sampled_from(["", "NOT"]), exact(0)),
+        st.builds(
+            "{} IS {} DISTINCT FROM {}".format, exact(0), st.sampled_from(["", "NOT"]), exact(0)
+        ),
         st.builds("{} IS DISTINCT FROM {}".format, text(0), text(0)),
         st.builds("starts_with({}, '{}')".format, text(0), st.sampled_from(["a", "A", "", "c d"])),
     )
@@ -328,10 +445,42 @@ def test_many_expressions_are_what_duckdb_computes(expression: str) -> None:
 
 LISTED = (*WHOLE, *CONSTANTS, *DECIMALS, *TEXTS, *DATES)
 SUBTLE = (
-    *("floor(i / 10)", "ceil(i / 4)", "round(i / 4)", "round(c / 3, 2)", "trunc(d)", "mod(i, 3)", "i // -2", "-i // 3"),
-    *("i % -3", "d % 2", "round(d)", "round(d, 1)", "CAST(d AS INT)", "CAST(c AS TINYINT)", "n::BOOLEAN", "b::INT + 1"),
-    *("z * 2", "z = '1'", "z < 1.5", "i > '3'", "c = '0.01'", "day > ts", "day = '2024-01-01'", "ts > '2024-02-29'"),
-    *("date_trunc('month', ts)", "date_trunc('hour', ts)", "date_part('year', day)", "day + INTERVAL '7 days'"),
+    *(
+        "floor(i / 10)",
+        "ceil(i / 4)",
+        "round(i / 4)",
+        "round(c / 3, 2)",
+        "trunc(d)",
+        "mod(i, 3)",
+        "i // -2",
+        "-i // 3",
+    ),
+    *(
+        "i % -3",
+        "d % 2",
+        "round(d)",
+        "round(d, 1)",
+        "CAST(d AS INT)",
+        "CAST(c AS TINYINT)",
+        "n::BOOLEAN",
+        "b::INT + 1",
+    ),
+    *(
+        "z * 2",
+        "z = '1'",
+        "z < 1.5",
+        "i > '3'",
+        "c = '0.01'",
+        "day > ts",
+        "day = '2024-01-01'",
+        "ts > '2024-02-29'",
+    ),
+    *(
+        "date_trunc('month', ts)",
+        "date_trunc('hour', ts)",
+        "date_part('year', day)",
+        "day + INTERVAL '7 days'",
+    ),
     *(
         "least(NULL, i)",
         "greatest(i, n, d)",
@@ -340,12 +489,53 @@ SUBTLE = (
         "ifnull(n, 0)",
         "concat(k, 'x')",
     ),
-    *("CASE k WHEN 'a' THEN 1 WHEN 'B' THEN 2 END", "CASE WHEN b THEN i END", "CASE WHEN FALSE THEN i END"),
-    *("k NOT IN ('a', NULL)", "i IN (1, 2, NULL)", "i BETWEEN 1 AND NULL", "NOT (i BETWEEN 3 AND 1)", "b = TRUE"),
-    *("b IS NOT DISTINCT FROM NULL", "k ILIKE 'A%'", "k NOT LIKE '%b'", "s LIKE ''", "i = 3 AND NULL", "b OR NULL"),
-    *("substr(s, 0, 1)", "substr(k, -5, 4)", "left(k, 0)", "right(s, 0)", "length('é')", "upper('ß')", "lower('İ')"),
-    *("i::DECIMAL(3)", "c::DECIMAL(4, 1)", "-c", "sign(-c)", "abs(-d)", "1e3 * i", "i * 1e-3", "ts::DATE = day"),
-    *("n / 7 * 7 = n", "hour(day)", "b <> b", "i IS DISTINCT FROM NULL", "day - day", "date_diff('second', ts, ts)"),
+    *(
+        "CASE k WHEN 'a' THEN 1 WHEN 'B' THEN 2 END",
+        "CASE WHEN b THEN i END",
+        "CASE WHEN FALSE THEN i END",
+    ),
+    *(
+        "k NOT IN ('a', NULL)",
+        "i IN (1, 2, NULL)",
+        "i BETWEEN 1 AND NULL",
+        "NOT (i BETWEEN 3 AND 1)",
+        "b = TRUE",
+    ),
+    *(
+        "b IS NOT DISTINCT FROM NULL",
+        "k ILIKE 'A%'",
+        "k NOT LIKE '%b'",
+        "s LIKE ''",
+        "i = 3 AND NULL",
+        "b OR NULL",
+    ),
+    *(
+        "substr(s, 0, 1)",
+        "substr(k, -5, 4)",
+        "left(k, 0)",
+        "right(s, 0)",
+        "length('é')",
+        "upper('ß')",
+        "lower('İ')",
+    ),
+    *(
+        "i::DECIMAL(3)",
+        "c::DECIMAL(4, 1)",
+        "-c",
+        "sign(-c)",
+        "abs(-d)",
+        "1e3 * i",
+        "i * 1e-3",
+        "ts::DATE = day",
+    ),
+    *(
+        "n / 7 * 7 = n",
+        "hour(day)",
+        "b <> b",
+        "i IS DISTINCT FROM NULL",
+        "day - day",
+        "date_diff('second', ts, ts)",
+    ),
 )
 
 
@@ -470,15 +660,21 @@ def test_constants_that_the_engine_refuses_to_read(expression: str, value: objec
     assert stored_values(*analyzed(expression)) == [value] * 120
 
 
-@pytest.mark.parametrize(("ours", "engine_s"), [("d // 2", "trunc(d / 2)"), ("c // -0.7", "trunc(c / -0.7)")])
+@pytest.mark.parametrize(
+    ("ours", "engine_s"), [("d // 2", "trunc(d / 2)"), ("c // -0.7", "trunc(c / -0.7)")]
+)
 def test_whole_quotients_of_decimals_drop_the_fraction(ours: str, engine_s: str) -> None:
-    """So that income // 10000 makes intervals of incomes; DuckDB's own // of decimals keeps the fraction."""
+    """So that income // 10000 makes intervals of incomes; DuckDB's own // of decimals keeps the
+    fraction.
+    """
     plain = engine().sql(f"SELECT {engine_s} FROM plain ORDER BY id").fetchall()
     assert stored_values(*analyzed(ours)) == [value for (value,) in plain]
 
 
 def _age(months: str, start: str, end: str) -> str:
-    """How many months there are between, as calendars are read: the day and time of the first must have come again."""
+    """How many months there are between, as calendars are read: the day and time of the first must
+    have come again.
+    """
 
     def ahead(a: str, b: str) -> str:
         later = f"strftime({b}, '%d %H:%M:%S') < strftime({a}, '%d %H:%M:%S')"
@@ -500,12 +696,18 @@ ELSEWHERE = (
     ("TIMESTAMPDIFF(WEEK, long, day)", "date_sub('week', long, day)"),
     ("TIMESTAMPDIFF(DAY, ts, late)", "date_sub('day', ts, late)"),
     ("TIMESTAMPDIFF(MINUTE, day, ts)", "date_sub('minute', day, ts)"),
-    ("TIMESTAMPDIFF(SECOND, late, '2024-02-29 11:59:59')", "date_sub('second', late, TIMESTAMP '2024-02-29 11:59:59')"),
+    (
+        "TIMESTAMPDIFF(SECOND, late, '2024-02-29 11:59:59')",
+        "date_sub('second', late, TIMESTAMP '2024-02-29 11:59:59')",
+    ),
     ("TIMESTAMPDIFF(YEAR, long, DATE '1992-02-29')", _age("12", "long", "DATE '1992-02-29'")),
     ("TIMESTAMPDIFF(YEAR, long, '2024-12-30')", _age("12", "long", "DATE '2024-12-30'")),
     ("TIMESTAMPDIFF(QUARTER, day, long)", _age("3", "day", "long")),
     ("TIMESTAMPDIFF(MONTH, late, day)", _age("1", "late", "day::TIMESTAMP")),
-    ("TIMESTAMPDIFF(MONTH, ts, TIMESTAMP '2024-04-29 12:00:00')", _age("1", "ts", "TIMESTAMP '2024-04-29 12:00:00'")),
+    (
+        "TIMESTAMPDIFF(MONTH, ts, TIMESTAMP '2024-04-29 12:00:00')",
+        _age("1", "ts", "TIMESTAMP '2024-04-29 12:00:00'"),
+    ),
     ("DATE_TRUNC(long, YEAR)", "date_trunc('year', long)"),
     ("DATE_TRUNC(ts, HOUR)", "date_trunc('hour', ts)"),
     ("DATE_TRUNC(month, day)", "date_trunc('month', day)"),
@@ -575,7 +777,9 @@ def test_most_drawn_expressions_are_answered() -> None:
 
 
 def test_a_wrong_domain_would_be_seen() -> None:
-    """The check that values lie in their domain has power: half of the domain does not hold them."""
+    """The check that values lie in their domain has power: half of the domain does not hold
+    them.
+    """
     relation, value = analyzed("i * 2 + n")
     assert isinstance(value.domain, Number)
     half = Number(step=value.domain.step, lo=value.domain.lo, hi=value.domain.hi // 2)
@@ -600,7 +804,9 @@ TOTAL = (
 
 @pytest.mark.parametrize("expression", TOTAL)
 def test_nothing_fails_on_data(expression: str) -> None:
-    """Division by zero, roots and logarithms outside of their domain, casts that do not fit: all are NULL."""
+    """Division by zero, roots and logarithms outside of their domain, casts that do not fit: all
+    are NULL.
+    """
     relation, value = analyzed(expression)
     values = stored_values(relation, value)
     assert None in values

@@ -1,4 +1,5 @@
-"""Half-widths of combinations of noisy numbers: against their definition, across all scales, and never a large lattice.
+"""Half-widths of combinations of noisy numbers: against their definition, across all scales, and
+never a large lattice.
 
 No chance is involved: coverage is summed from the masses.
 """
@@ -55,7 +56,10 @@ class Errors:
     """All errors of a combination and how likely each is, by definition."""
 
     def __init__(self, kind: str, spread: str, draws: int, factors: tuple[Fraction, ...]) -> None:
-        mechanism, reach = _noise(kind, spread), math.ceil((22 if kind == "laplace" else 7) * float(spread)) + 1
+        mechanism, reach = (
+            _noise(kind, spread),
+            math.ceil((22 if kind == "laplace" else 7) * float(spread)) + 1,
+        )
         once = np.exp([mechanism.log_mass(z) for z in range(-reach, reach + 1)])
         mass = np.ones(1)
         for _ in range(draws):
@@ -65,7 +69,9 @@ class Errors:
         self._common = math.lcm(*(factor.denominator for factor in factors))
         self._values, self._mass = np.zeros(1, dtype=np.int64), np.ones(1)
         for factor in factors:
-            self._values = np.add.outer(self._values, int(factor * self._common) * z[likely]).ravel()
+            self._values = np.add.outer(
+                self._values, int(factor * self._common) * z[likely]
+            ).ravel()
             self._mass = np.multiply.outer(self._mass, mass[likely]).ravel()
 
     def covered(self, half: int) -> float:
@@ -76,10 +82,17 @@ class Errors:
 @pytest.mark.parametrize("spread", ["0.01", "0.25", "0.7", "1", "2.5"])
 @pytest.mark.parametrize("factors", [*FEW, *MANY])
 @pytest.mark.parametrize("kind", KINDS)
-def test_half_widths_are_the_smallest_that_cover(kind: str, factors: str, spread: str, draws: int) -> None:
+def test_half_widths_are_the_smallest_that_cover(
+    kind: str, factors: str, spread: str, draws: int
+) -> None:
     """Of combinations of few values; of many, at most one more."""
     used = _factors((FEW | MANY)[factors])
-    if len(used) > 2 and (draws > 1 or spread == "2.5") and len(set(used)) > 1 and kind == "laplace":
+    if (
+        len(used) > 2
+        and (draws > 1 or spread == "2.5")
+        and len(set(used)) > 1
+        and kind == "laplace"
+    ):
         used = used[:2]  # or there are too many errors to list
     found, errors = half_width(_noise(kind, spread, draws), used), Errors(kind, spread, draws, used)
     assert errors.covered(found) >= 0.95
@@ -88,9 +101,13 @@ def test_half_widths_are_the_smallest_that_cover(kind: str, factors: str, spread
 
 
 @pytest.mark.parametrize(("spread", "draws"), [("7", 1), ("20", 1), ("0.3", 40), ("3", 40)])
-@pytest.mark.parametrize("factors", [each for each in FEW | MANY if len(_factors((FEW | MANY)[each])) == 2])
+@pytest.mark.parametrize(
+    "factors", [each for each in FEW | MANY if len(_factors((FEW | MANY)[each])) == 2]
+)
 @pytest.mark.parametrize("kind", KINDS)
-def test_half_widths_of_wider_noise_are_hardly_wider(kind: str, factors: str, spread: str, draws: int) -> None:
+def test_half_widths_of_wider_noise_are_hardly_wider(
+    kind: str, factors: str, spread: str, draws: int
+) -> None:
     used = _factors((FEW | MANY)[factors])
     found, errors = half_width(_noise(kind, spread, draws), used), Errors(kind, spread, draws, used)
     assert errors.covered(found) >= 0.95
@@ -120,9 +137,14 @@ def test_a_coarser_lattice_finds_hardly_more(kind: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("factors", ["half a difference", "any", "almost one", "both"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_widths_grow_with_the_noise(kind: str, factors: str, draws: int) -> None:
-    """In proportion where the grid does not matter; so nothing shows where one way of finding them ends."""
+    """In proportion where the grid does not matter; so nothing shows where one way of finding them
+    ends.
+    """
     used = _factors((FEW | MANY)[factors])
-    found = {power: half_width(_noise(kind, Fraction(2) ** power, draws), used) for power in range(-40, 70, 2)}
+    found = {
+        power: half_width(_noise(kind, Fraction(2) ** power, draws), used)
+        for power in range(-40, 70, 2)
+    }
     small = list(found.values())
     assert small == sorted(small)
     assert found[-40] == 0
@@ -167,4 +189,6 @@ def test_no_scale_takes_a_large_lattice(kind: str, monkeypatch: pytest.MonkeyPat
 
 def test_what_has_no_noise_has_no_margin() -> None:
     assert half_width(_noise("laplace", 5), (Fraction(0), Fraction(0))) == 0
-    assert half_width(_noise("laplace", Fraction(1, 10**400)), (Fraction(1, 2), Fraction(1, 3))) == 0
+    assert (
+        half_width(_noise("laplace", Fraction(1, 10**400)), (Fraction(1, 2), Fraction(1, 3))) == 0
+    )

@@ -1,4 +1,6 @@
-"""The second wall, what logs hold, what is read before it is paid for, and that no part of a question is ignored."""
+"""The second wall, what logs hold, what is read before it is paid for, and that no part of a
+question is ignored.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,8 @@ ESCAPES = (
     "USE memory",
     "VACUUM",
 )
-# Open on the second wall, and listed in docs/promise.md: exact statistics of what is in the snapshot.
+# Open on the second wall, and listed in docs/promise.md: exact statistics of what is in the
+# snapshot.
 REMAINS = (
     "SELECT estimated_size FROM duckdb_tables()",
     "SELECT * FROM pragma_storage_info('people')",
@@ -87,13 +90,18 @@ def town() -> dict[str, pa.Table]:
             {
                 "person_id": range(n),
                 "age": [20 + i for i in range(n)],
-                "wealth": [4503599627370491123 if i == 3 else 2**53 + 1 if i % 2 else 1 for i in range(n)],
+                "wealth": [
+                    4503599627370491123 if i == 3 else 2**53 + 1 if i % 2 else 1 for i in range(n)
+                ],
                 "name": [SECRETS[0] if i == 3 else "x" for i in range(n)],
                 "sex": ["FM"[i % 2] for i in range(n)],
             }
         ),
         "visits": pa.table(
-            {"person_id": [i for i in range(n) for _ in range(2)], "cost": [i % 10 for i in range(2 * n)]}
+            {
+                "person_id": [i for i in range(n) for _ in range(2)],
+                "cost": [i % 10 for i in range(2 * n)],
+            }
         ),
     }
 
@@ -113,7 +121,9 @@ def exact(curator: Curator, sql: str, form: int = 0) -> Any:
 
 
 def test_the_second_wall(curator: Curator) -> None:
-    """With the first wall off: SQL of an attacker's own, straight to the engine. One sentence, and nothing done."""
+    """With the first wall off: SQL of an attacker's own, straight to the engine. One sentence, and
+    nothing done.
+    """
     for sql in ESCAPES:
         with pytest.raises(EngineFailure) as failure:
             curator._view.engine.read(sql, 10)
@@ -125,11 +135,15 @@ def test_the_second_wall(curator: Curator) -> None:
             curator.ask(sql, analyst="alice", epsilon=1)
 
 
-def test_nothing_is_read_before_the_charge(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read_before_the_charge(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[str] = []
     fetch = curator._view.engine.fetch
     monkeypatch.setattr(
-        type(curator._view.engine), "fetch", lambda self, sql, seconds: (read.append(sql), fetch(sql, seconds))[1]
+        type(curator._view.engine),
+        "fetch",
+        lambda self, sql, seconds: (read.append(sql), fetch(sql, seconds))[1],
     )
     with pytest.raises(BudgetExceeded):
         curator.ask("SELECT COUNT(*) FROM people", analyst="poor", epsilon=1)
@@ -138,11 +152,15 @@ def test_nothing_is_read_before_the_charge(curator: Curator, monkeypatch: pytest
     assert read == []
     before = curator._ledger.spent()
     monkeypatch.setattr(
-        type(curator._view.engine), "fetch", lambda self, sql, seconds: (_ for _ in ()).throw(EngineFailure())
+        type(curator._view.engine),
+        "fetch",
+        lambda self, sql, seconds: (_ for _ in ()).throw(EngineFailure()),
     )
     with pytest.raises(EngineFailure):
         curator.ask("SELECT COUNT(*) FROM people", analyst="alice", epsilon=1)
-    assert curator._ledger.spent().amount == before.amount + 1  # a failure after the charge stays charged
+    assert (
+        curator._ledger.spent().amount == before.amount + 1
+    )  # a failure after the charge stays charged
 
 
 def test_other_questions_have_other_answers(curator: Curator) -> None:
@@ -165,9 +183,13 @@ def test_other_questions_have_other_answers(curator: Curator) -> None:
 
 def test_no_clause_is_ignored(curator: Curator) -> None:
     assert exact(curator, "SELECT COUNT(*) FILTER (WHERE sex = 'F') FROM people") == [25]
-    assert exact(curator, "SELECT COUNT(*) FILTER (WHERE age < 25) FROM people WHERE sex = 'F'") == [3]
+    assert exact(
+        curator, "SELECT COUNT(*) FILTER (WHERE age < 25) FROM people WHERE sex = 'F'"
+    ) == [3]
     assert exact(curator, "SELECT COUNT(DISTINCT person_id) FROM visits WHERE cost > 8") == [10]
-    assert exact(curator, "SELECT COUNT(*) FROM people WHERE person_id NOT IN (SELECT person_id FROM visits)") == [0]
+    assert exact(
+        curator, "SELECT COUNT(*) FROM people WHERE person_id NOT IN (SELECT person_id FROM visits)"
+    ) == [0]
 
 
 def test_sums_are_exact_beyond_floats(curator: Curator) -> None:
@@ -176,9 +198,13 @@ def test_sums_are_exact_beyond_floats(curator: Curator) -> None:
     assert exact(curator, "SELECT SUM(wealth) FROM people") == [total]
 
 
-@pytest.mark.parametrize(("largest", "bits"), [(2**27 - 1, 64), (-(2**27) + 1, 64), (2**27, 128), (-(2**27), 128)])
+@pytest.mark.parametrize(
+    ("largest", "bits"), [(2**27 - 1, 64), (-(2**27) + 1, 64), (2**27, 128), (-(2**27), 128)]
+)
 def test_sums_have_bits_for_all_rows(curator: Curator, largest: int, bits: int) -> None:
-    """2^36 rows of the largest number do not overflow; whether 64 bits are enough is decided by the range alone."""
+    """2^36 rows of the largest number do not overflow; whether 64 bits are enough is decided by the
+    range alone.
+    """
     sql = f"SELECT SUM(CASE WHEN age > 19 THEN {largest} ELSE 0 END) FROM people"
     offered = curator._view.offer(sql, epsilon="1", margin=None, assuming=None)
     [reading] = offered.plan.blocks[0].readings
@@ -191,21 +217,26 @@ def test_sums_have_bits_for_all_rows(curator: Curator, largest: int, bits: int) 
 
 def test_two_statistics_never_share_noise(curator: Curator) -> None:
     sql = (
-        "SELECT COUNT(*) FILTER (WHERE age >= 20), COUNT(*) FILTER (WHERE age >= 19), COUNT(*) FILTER (WHERE age > 19)"
+        "SELECT COUNT(*) FILTER (WHERE age >= 20), COUNT(*) FILTER (WHERE age >= 19),"
+        " COUNT(*) FILTER (WHERE age > 19)"
     )
     same = 0
     for low in range(12):
-        row = curator.ask(f"{sql} FROM people WHERE age >= {low}", analyst="alice", epsilon="0.001").table.to_pylist()[
-            0
-        ]
+        row = curator.ask(
+            f"{sql} FROM people WHERE age >= {low}", analyst="alice", epsilon="0.001"
+        ).table.to_pylist()[0]
         values = list(row.values())
         same += values[0] == values[1] or values[1] == values[2]
     assert same <= 3  # all exact values are 50: equal answers have probability 0.001 each
 
 
 @pytest.mark.parametrize("rounds", [15, pytest.param(125, marks=pytest.mark.slow)])
-def test_no_private_value_in_any_log(curator: Curator, caplog: pytest.LogCaptureFixture, rounds: int) -> None:
-    """After a thousand questions, refused, failed and answered, no log has a name, a value or an exact aggregate."""
+def test_no_private_value_in_any_log(
+    curator: Curator, caplog: pytest.LogCaptureFixture, rounds: int
+) -> None:
+    """After a thousand questions, refused, failed and answered, no log has a name, a value or an
+    exact aggregate.
+    """
     caplog.set_level(logging.DEBUG)
     questions = (
         "SELECT COUNT(*) FROM people WHERE wealth > {n}",
@@ -225,7 +256,10 @@ def test_no_private_value_in_any_log(curator: Curator, caplog: pytest.LogCapture
             except DiscreetError as error:
                 seen.append(str(error))
     failing = curator._view.engine.read
-    for sql in ("SELECT CAST(name AS INTEGER) FROM people", 'SELECT CAST("wealth" AS TINYINT) FROM people'):
+    for sql in (
+        "SELECT CAST(name AS INTEGER) FROM people",
+        'SELECT CAST("wealth" AS TINYINT) FROM people',
+    ):
         with pytest.raises(EngineFailure) as failure:
             failing(sql, 10)
         seen.append(str(failure.value))

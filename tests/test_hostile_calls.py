@@ -1,4 +1,6 @@
-"""An analyst with Python and a terminal: odd arguments, texts that speak to terminals, descriptions made by hand."""
+"""An analyst with Python and a terminal: odd arguments, texts that speak to terminals, descriptions
+made by hand.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ MEAN = "SELECT AVG(income) FROM people"
 @pytest.fixture(scope="module")
 def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     path = tmp_path_factory.mktemp("hostile") / "policy.yaml"
-    path.write_text(POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), encoding="utf-8")
+    path.write_text(
+        POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     return discreet.open(path, tables=town(victim=True))
 
@@ -50,8 +54,34 @@ def said(work: Callable[[], Any]) -> str:
 
 
 NUMBERS = (
-    *(-1, 0, True, None, float("nan"), float("inf"), 1e308, Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity")),
-    *("", " ", "e", "0x1", "1//3", "1/0", "1e999999999", "9" * 500, "∞", b"1", [1], {}, object(), 1j),
+    *(
+        -1,
+        0,
+        True,
+        None,
+        float("nan"),
+        float("inf"),
+        1e308,
+        Decimal("NaN"),
+        Decimal("sNaN"),
+        Decimal("-Infinity"),
+    ),
+    *(
+        "",
+        " ",
+        "e",
+        "0x1",
+        "1//3",
+        "1/0",
+        "1e999999999",
+        "9" * 500,
+        "∞",
+        b"1",
+        [1],
+        {},
+        object(),
+        1j,
+    ),
 )
 
 
@@ -64,12 +94,16 @@ def test_odd_amounts(curator: Curator, value: Any) -> None:
     assert curator._ledger.spent() == before
 
 
-@pytest.mark.parametrize("value", [np.float64(0.5), Fraction(1, 3), Decimal("0.1"), " 1 ", "1/3", ".5"], ids=repr)
+@pytest.mark.parametrize(
+    "value", [np.float64(0.5), Fraction(1, 3), Decimal("0.1"), " 1 ", "1/3", ".5"], ids=repr
+)
 def test_amounts_that_are_numbers(curator: Curator, value: Any) -> None:
     assert said(lambda: curator.quote(COUNT, analyst="alice", epsilon=value)) in ("answered",)
 
 
-@pytest.mark.parametrize("value", [0, -1, 10**400, 1.5, "x", True, float("nan"), b"", []], ids=lambda v: repr(v)[:20])
+@pytest.mark.parametrize(
+    "value", [0, -1, 10**400, 1.5, "x", True, float("nan"), b"", []], ids=lambda v: repr(v)[:20]
+)
 def test_odd_assumptions(curator: Curator, value: Any) -> None:
     for named in ({"epsilon": 1}, {"margin": 1000}):
         assert said(
@@ -92,26 +126,57 @@ class Liar(str):
 
 def test_odd_texts_and_names(curator: Curator) -> None:
     for sql in (None, 1, b"SELECT 1", ["x"], object()):
-        assert said(lambda sql=sql: curator.ask(sql, analyst="alice", epsilon=1)).startswith("UsageError")  # type: ignore[misc]
-    for who in (None, 1, b"alice", ["alice"], "", "Alice", "alice ", "x'; --", "\ud800", "\x00", "a" * 10**5):
-        assert said(lambda who=who: curator.ask(COUNT, analyst=who, epsilon=1)).startswith("UsageError")  # type: ignore[misc]
-        assert said(lambda who=who: curator.quote(COUNT, analyst=who, epsilon=1)).startswith("UsageError")  # type: ignore[misc]
+        assert said(lambda sql=sql: curator.ask(sql, analyst="alice", epsilon=1)).startswith(
+            "UsageError"
+        )  # type: ignore[misc]
+    for who in (
+        None,
+        1,
+        b"alice",
+        ["alice"],
+        "",
+        "Alice",
+        "alice ",
+        "x'; --",
+        "\ud800",
+        "\x00",
+        "a" * 10**5,
+    ):
+        assert said(lambda who=who: curator.ask(COUNT, analyst=who, epsilon=1)).startswith(
+            "UsageError"
+        )  # type: ignore[misc]
+        assert said(lambda who=who: curator.quote(COUNT, analyst=who, epsilon=1)).startswith(
+            "UsageError"
+        )  # type: ignore[misc]
     assert "plain text" in said(lambda: curator.ask(COUNT, analyst=Liar("eve"), epsilon=1))
-    for table, column in ((None, None), (1, 2), ("people", 'age" FROM people; --'), ('people" --', "age")):
+    for table, column in (
+        (None, None),
+        (1, 2),
+        ("people", 'age" FROM people; --'),
+        ('people" --', "age"),
+    ):
         shown = said(lambda table=table, column=column: curator.bounds(table, column, epsilon=1))  # type: ignore[misc]
         assert shown.startswith(("UsageError", "Rejected"))
 
 
-@pytest.mark.parametrize("mark", ["\x1b[2J", "\x07", "\x9b", "\u202e", "\u2066", "\x00", "\ud800"], ids=repr)
+@pytest.mark.parametrize(
+    "mark", ["\x1b[2J", "\x07", "\x9b", "\u202e", "\u2066", "\x00", "\ud800"], ids=repr
+)
 def test_no_control_character_gets_into_the_ledger(curator: Curator, mark: str) -> None:
     """They would speak to the terminal of whoever lists it, or turn a line around."""
-    for sql in (f"{COUNT} /* {mark} */", f'SELECT COUNT(*) AS "{mark}" FROM people', f"{COUNT} WHERE zip = '{mark}'"):
+    for sql in (
+        f"{COUNT} /* {mark} */",
+        f'SELECT COUNT(*) AS "{mark}" FROM people',
+        f"{COUNT} WHERE zip = '{mark}'",
+    ):
         with pytest.raises(Rejected):
             curator.ask(sql, analyst="alice", epsilon=1)
 
 
 def test_brackets_are_no_markup(curator: Curator, capsys: pytest.CaptureFixture[str]) -> None:
-    """A question with [/bold] in it ended the curator's listing, and the analyst's own answer after it was charged."""
+    """A question with [/bold] in it ended the curator's listing, and the analyst's own answer after
+    it was charged.
+    """
     path = str(curator.policy.path)
     sql = 'SELECT COUNT(*) AS "[/bold]" FROM people /* [link=x]y[/link] [/] */'
     assert run(["ask", path, sql, "--analyst", "alice", "--epsilon", "1"]) == 0
@@ -120,9 +185,13 @@ def test_brackets_are_no_markup(curator: Curator, capsys: pytest.CaptureFixture[
     assert "[/]" in capsys.readouterr().out.replace("\n", "").replace(" ", "")
 
 
-def test_texts_of_the_data_do_not_speak_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_of_the_data_do_not_speak_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, tables = tmp_path / "policy.yaml", town(victim=True)
-    path.write_text(POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), encoding="utf-8")
+    path.write_text(
+        POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     people = tables["people"]
     place = people.column_names.index("zip")
@@ -146,16 +215,31 @@ def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return out.replace("\n", "").replace(" ", "")
 
 
-def test_names_of_a_file_do_not_speak_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Columns and values of files that somebody sent: printed as they stand, whatever they would mean as markup."""
+def test_names_of_a_file_do_not_speak_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns and values of files that somebody sent: printed as they stand, whatever they would
+    mean as markup.
+    """
     path, width = str(tmp_path / "rows.parquet"), len(NAMES)
-    rows = pa.table({name: [NAMES[(i + place) % width] for i in range(12)] for place, name in enumerate(NAMES)})
+    rows = pa.table(
+        {name: [NAMES[(i + place) % width] for i in range(12)] for place, name in enumerate(NAMES)}
+    )
     pyarrow.parquet.write_table(rows, path)
     shown = "[red]x", "[/]", "\ufffd[2Jy"
     for command in (
         ["query", path, "SELECT * FROM rows"],
         ["risk", path, "--quasi", ",".join(NAMES), "--reveal"],
-        ["anonymize", path, "--quasi", ",".join(NAMES), "--k", "3", "--out", str(tmp_path / "made.csv")],
+        [
+            "anonymize",
+            path,
+            "--quasi",
+            ",".join(NAMES),
+            "--k",
+            "3",
+            "--out",
+            str(tmp_path / "made.csv"),
+        ],
         ["attack", "link", path, path, "--on", ",".join(NAMES)],
     ):
         out = printed(command, capsys)
@@ -166,31 +250,59 @@ def test_a_description_does_not_speak_to_the_terminal(
     curator: Curator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "d.json"
-    curator.describe("people", epsilon=1, columns=["age", "sex"], synthesizer="independent").save(path)
-    text = path.read_text(encoding="utf-8").replace('"sex"', '"\\u001b[2J[/]"').replace('"age"', '"[red]x"')
+    curator.describe("people", epsilon=1, columns=["age", "sex"], synthesizer="independent").save(
+        path
+    )
+    text = (
+        path.read_text(encoding="utf-8")
+        .replace('"sex"', '"\\u001b[2J[/]"')
+        .replace('"age"', '"[red]x"')
+    )
     path.write_text(text, encoding="utf-8")
     out = printed(["inspect", str(path)], capsys)
     assert "[red]x" in out
     assert "\ufffd[2J[/]" in out
-    assert run(["generate", str(path), "--rows", "1", "--out", str(tmp_path / "x.csv"), "--given", "sex=F"]) != 0
+    assert (
+        run(
+            [
+                "generate",
+                str(path),
+                "--rows",
+                "1",
+                "--out",
+                str(tmp_path / "x.csv"),
+                "--given",
+                "sex=F",
+            ]
+        )
+        != 0
+    )
     told = capsys.readouterr().err  # the sentence names the columns that there are
     assert "\ufffd[2J[/]" in told
     assert "\x1b" not in told
 
 
 def test_a_model_made_by_hand_does_not_make_distances_wrap() -> None:
-    """Distances that add up to 2^63 - 1 without somebody were -2^63 with them: one look, whatever the noise.
+    """Distances that add up to 2^63 - 1 without somebody were -2^63 with them: one look, whatever
+    the noise.
 
-    The adversary knows everybody else and writes the description, hence the model that the counts are compared with.
+    The adversary knows everybody else and writes the description, hence the model that the counts
+    are compared with.
     """
     shown = []
     for rows in (5, 6):
         counts = Exact(pa.table({"k0": [0], "s0": [rows]}))
         model = np.array([0, *[92 * 10**16] * 10, 2**63 - 1 - 92 * 10**17 - 5])
         noise = DiscreteLaplace(scale=Fraction(1), l1=Fraction(1))
-        allowance = Allowance(key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
+        allowance = Allowance(
+            key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1))
+        )
         shown.append(
-            int(allowance.distances(noise, [counts], moved=ONE, cells=[np.arange(len(model))], models=[model])[0])
+            int(
+                allowance.distances(
+                    noise, [counts], moved=ONE, cells=[np.arange(len(model))], models=[model]
+                )[0]
+            )
         )
     assert shown[1] - shown[0] == 1
 
@@ -200,10 +312,14 @@ ONE = Sensitivity(l0=1, l1=1, l2_squared=1, linf=1)
 
 @pytest.mark.parametrize("sums", [[], [0], [7]])
 def test_large_factors_fit_whatever_the_sums(sums: list[int]) -> None:
-    """A factor beyond 64 bits failed on sums of nobody and on no other: the traceback would have told them apart."""
+    """A factor beyond 64 bits failed on sums of nobody and on no other: the traceback would have
+    told them apart.
+    """
     keys = list(range(len(sums)))
     noise = DiscreteLaplace(scale=Fraction(1), l1=Fraction(1))
-    allowance = Allowance(key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
+    allowance = Allowance(
+        key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1))
+    )
     exact = Exact(pa.table({"k0": pa.array(keys, pa.int64()), "s0": pa.array(sums, pa.int64())}))
     ((noisy,),) = allowance.measure(noise, exact, moved=ONE, sizes=[1], forms=[(2**70,)])
     assert abs(int(noisy) - sum(sums) * 2**70) < 1000
@@ -215,10 +331,18 @@ def test_scores_do_not_wrap() -> None:
     models = [np.array([2**61, 0]), np.array([5, 0])]
     choice = PermuteAndFlip(epsilon=Fraction(1), linf=Fraction(8))
     for _ in range(20):
-        allowance = Allowance(key=Stream.fresh()._key, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
+        allowance = Allowance(
+            key=Stream.fresh()._key, accountant=SumAccountant(), paid=Charge(amount=Fraction(1))
+        )
         cells = [np.arange(2)] * 2
         chosen = allowance.farthest(
-            choice, [counts] * 2, moved=1, cells=cells, models=models, factors=[8, 8], expected=[0, 0]
+            choice,
+            [counts] * 2,
+            moved=1,
+            cells=cells,
+            models=models,
+            factors=[8, 8],
+            expected=[0, 0],
         )
         assert chosen == 0
 

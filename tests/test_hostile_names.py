@@ -1,6 +1,8 @@
-"""Columns that are called as the engine's SQL calls its own: the answers are those of columns with other names.
+"""Columns that are called as the engine's SQL calls its own: the answers are those of columns with
+other names.
 
-GROUP BY k0 means a column of the rows where there is one, and not the key that the SELECT list calls so.
+GROUP BY k0 means a column of the rows where there is one, and not the key that the SELECT list
+calls so.
 """
 
 from __future__ import annotations
@@ -79,14 +81,19 @@ def opened(names: tuple[str, ...], path: Path) -> Curator:
         ["aab"[i % 3] for i in people],
     ]
     rows = pa.table([[i // 2 for i in people], *columns], ["who", *names])
-    listed = pa.table([list(range(0, 100, 3)), ["ab"[i % 2] for i in range(34)]], [names[0], names[3]])
+    listed = pa.table(
+        [list(range(0, 100, 3)), ["ab"[i % 2] for i in range(34)]], [names[0], names[3]]
+    )
     return discreet.open(path, tables={"people": rows, "listed": listed})
 
 
 def answers(names: tuple[str, ...], folder: Path) -> list[list[tuple[Any, ...]]]:
     curator = opened(names, folder / "policy.yaml")
     asked = (curator.ask(named(sql, names), analyst="alice", epsilon=100_000) for sql in QUESTIONS)
-    return [list(zip(*(column.to_pylist() for column in each.table.columns), strict=True)) for each in asked]
+    return [
+        list(zip(*(column.to_pylist() for column in each.table.columns), strict=True))
+        for each in asked
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -98,4 +105,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> list[list[tuple[Any, ...]
 def test_names_change_nothing(names: tuple[str, ...], plain: list[Any], tmp_path: Path) -> None:
     for sql, ours, theirs in zip(QUESTIONS, answers(names, tmp_path), plain, strict=True):
         assert ours == theirs, sql
-    assert plain[0] == [(tens, sum(i * 37 % 100 // 10 == tens for i in range(60))) for tens in range(10)]
+    assert plain[0] == [
+        (tens, sum(i * 37 % 100 // 10 == tens for i in range(60))) for tens in range(10)
+    ]

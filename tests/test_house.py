@@ -1,4 +1,6 @@
-"""The house's own figures: nothing is tied in a knot, too winding, too long, or takes too much at once."""
+"""The house's own figures: nothing is tied in a knot, too winding, too long, or takes too much at
+once.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def house() -> ModuleType:
 
 
 def test_no_modules_import_one_another_in_a_circle(house: ModuleType) -> None:
-    """Neither when they are loaded nor for their types; what a function imports when it is called is left out."""
+    """Neither when they are loaded nor for their types; what a function imports when it is called
+    is left out.
+    """
     assert house.knots() == []
 
 
@@ -35,16 +39,35 @@ def test_no_function_is_too_winding_or_takes_too_much(house: ModuleType) -> None
     winding, wide = [], []
     for module in house.modules_of(house.SOURCE):
         name = str(module.path.relative_to(house.SOURCE))
-        winding += [f"{name}: {each.name}" for each in module.functions if house.complexity(each) > MOST_WAYS]
+        winding += [
+            f"{name}: {each.name}"
+            for each in module.functions
+            if house.complexity(each) > MOST_WAYS
+        ]
         if not name.startswith("cli/"):
-            wide += [f"{name}: {each.name}" for each in module.functions if house.parameters(each) > MOST_PARAMETERS]
+            wide += [
+                f"{name}: {each.name}"
+                for each in module.functions
+                if house.parameters(each) > MOST_PARAMETERS
+            ]
     assert winding == []
     assert wide == []
 
 
-# Words of docs/glossary.md and of the ground floor: a reader who meets one again must meet the same thing.
+# Words of docs/glossary.md and of the ground floor: a reader who meets one again must meet the same
+# thing.
 WORDS = (
-    *("Allowance", "Answer", "Curator", "Ledger", "Mechanism", "Policy", "Quote", "Rejected", "Snapshot"),
+    *(
+        "Allowance",
+        "Answer",
+        "Curator",
+        "Ledger",
+        "Mechanism",
+        "Policy",
+        "Quote",
+        "Rejected",
+        "Snapshot",
+    ),
     *("Domain", "Integers", "Source", "Stream", "Table", "Text"),
 )
 

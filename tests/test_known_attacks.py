@@ -1,6 +1,7 @@
 """Attacks that worked on others: each succeeds here against a strawman, and fails against us.
 
-The strawmen are as small as the mistake allows; what we run is the real thing, through `Curator.ask` where it is asked.
+The strawmen are as small as the mistake allows; what we run is the real thing, through
+`Curator.ask` where it is asked.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ analysts:
 VICTIM = 7
 
 
-def people(*, victim_income: float = 56274.0, victim: bool = True, n: int = 200) -> dict[str, pa.Table]:
+def people(
+    *, victim_income: float = 56274.0, victim: bool = True, n: int = 200
+) -> dict[str, pa.Table]:
     ids = [i for i in range(n) if victim or i != VICTIM]
     income = [victim_income if i == VICTIM else 20000.0 + i for i in ids]
     visits = [i for i in ids for _ in range(60 if i == VICTIM else 1)]
@@ -70,14 +73,20 @@ def people(*, victim_income: float = 56274.0, victim: bool = True, n: int = 200)
             }
         ),
         "visits": pa.table({"person_id": visits, "cost": [10.0 for _ in visits]}),
-        "offices": pa.table({"zip": ["10001", "99999"], "opened": [date(2020, 1, 1), date(2021, 1, 1)]}),
+        "offices": pa.table(
+            {"zip": ["10001", "99999"], "opened": [date(2020, 1, 1), date(2021, 1, 1)]}
+        ),
     }
 
 
-def opened(folder: Path, tables: dict[str, pa.Table], *, epsilon: object = 1000, deadline: str = "") -> Curator:
+def opened(
+    folder: Path, tables: dict[str, pa.Table], *, epsilon: object = 1000, deadline: str = ""
+) -> Curator:
     folder.mkdir(exist_ok=True)
     path = folder / "policy.yaml"
-    text = POLICY.replace("EPSILON", str(epsilon)).replace("DEADLINE", f", deadline: {deadline}" if deadline else "")
+    text = POLICY.replace("EPSILON", str(epsilon)).replace(
+        "DEADLINE", f", deadline: {deadline}" if deadline else ""
+    )
     path.write_text(text, encoding="utf-8")
     create_ledger(discreet.Policy.read(path))
     return discreet.open(path, tables=tables)
@@ -97,11 +106,13 @@ def outcome(curator: Curator, sql: str, epsilon: object = "0.001") -> str:
     return "answered"
 
 
-# --- noise ------------------------------------------------------------------------------------------------------------
+# --- noise ----------------------------------------------------------------------------------------
 
 
 def test_low_bits_of_noise(curator: Curator) -> None:
-    """Mironov 2012: which doubles x + Laplace noise can be depends on x; ours are integers on a public grid."""
+    """Mironov 2012: which doubles x + Laplace noise can be depends on x; ours are integers on a
+    public grid.
+    """
 
     def float_laplace(x: float, n: int) -> np.ndarray[Any, Any]:
         u = np.random.default_rng().random(n)
@@ -118,35 +129,60 @@ def test_low_bits_of_noise(curator: Curator) -> None:
             np.full(4000, x), Stream.fresh(), Items.positions(4000)
         )
         assert noisy.dtype == np.int64
-    income = curator.ask("SELECT SUM(income) FROM people", analyst="alice", epsilon=1).table.column(0)[0].as_py()
-    assert Fraction(income) * 100 == int(Fraction(income) * 100)  # a cent is the public grid, whatever the noise
+    income = (
+        curator.ask("SELECT SUM(income) FROM people", analyst="alice", epsilon=1)
+        .table.column(0)[0]
+        .as_py()
+    )
+    assert Fraction(income) * 100 == int(
+        Fraction(income) * 100
+    )  # a cent is the public grid, whatever the noise
 
 
 def test_precision_and_order_of_sums(tmp_path: Path) -> None:
-    """Casacuberta et al. 2022: one person's row moves a float sum by more than its value, by rounding or by order."""
+    """Casacuberta et al. 2022: one person's row moves a float sum by more than its value, by
+    rounding or by order.
+    """
     rows = [2.0**53] + [1.0] * 100
     assert sum(rows) - sum(reversed(rows)) == -100  # the order alone
     assert float(np.float64(2.0**53) + 1) == 2.0**53  # and a person with value 1 can vanish
 
     sums = []
-    for tables in (people(), {**people(), "people": people()["people"].take(list(range(199, -1, -1)))}):
+    for tables in (
+        people(),
+        {**people(), "people": people()["people"].take(list(range(199, -1, -1)))},
+    ):
         curator = opened(tmp_path / str(len(sums)), tables)
         [block] = curator._view.plan("SELECT SUM(income) FROM people").blocks
         sums.append(curator._view.engine.fetch(block.sums, 10).unwrap().column(0)[0].as_py())
-    assert sums[0] == sums[1] == sum(round(100 * x) for x in people()["people"].column("income").to_pylist())
+    assert (
+        sums[0]
+        == sums[1]
+        == sum(round(100 * x) for x in people()["people"].column("income").to_pylist())
+    )
 
 
 def test_overflow(curator: Curator) -> None:
-    """A sum that wraps or fails for one large row: the strawman's engine raises, ours refuses by the bounds alone."""
+    """A sum that wraps or fails for one large row: the strawman's engine raises, ours refuses by
+    the bounds alone.
+    """
     with pytest.raises(duckdb.Error):
-        duckdb.sql("SELECT sum(CAST(x AS BIGINT) * CAST(x AS BIGINT)) FROM (VALUES (4000000000)) AS t(x)").fetchall()
+        duckdb.sql(
+            "SELECT sum(CAST(x AS BIGINT) * CAST(x AS BIGINT)) FROM (VALUES (4000000000)) AS t(x)"
+        ).fetchall()
     for power in range(1, 9):
-        assert outcome(curator, f"SELECT SUM(POWER(income, {power})) FROM people").startswith(("answered", "Rejected"))
-    assert outcome(curator, "SELECT SUM(LEAST(income * income * income, 5)) FROM people") == "answered"
+        assert outcome(curator, f"SELECT SUM(POWER(income, {power})) FROM people").startswith(
+            ("answered", "Rejected")
+        )
+    assert (
+        outcome(curator, "SELECT SUM(LEAST(income * income * income, 5)) FROM people") == "answered"
+    )
 
 
 def test_averaging_by_repetition_and_paraphrase(tmp_path: Path) -> None:
-    """Without a ledger the mean of many answers is the exact one; here it is the same answer again, or over budget."""
+    """Without a ledger the mean of many answers is the exact one; here it is the same answer again,
+    or over budget.
+    """
     many = [200 + x for x in np.random.default_rng().laplace(0, 10, 4000)]
     assert abs(statistics.fmean(many) - 200) < 2
 
@@ -159,12 +195,16 @@ def test_averaging_by_repetition_and_paraphrase(tmp_path: Path) -> None:
         "SELECT COUNT(1) FROM people WHERE TRUE",
     )
     for _ in range(3):
-        again = [curator.ask(paraphrases[0], analyst=who, epsilon="0.1") for who in ("alice", "bob")]
+        again = [
+            curator.ask(paraphrases[0], analyst=who, epsilon="0.1") for who in ("alice", "bob")
+        ]
         assert len({answer.table.column(0)[0].as_py() for answer in again}) == 1
     spent: list[Any] = []
 
     def insist() -> None:
-        for index in range(1000):  # always a little more than before, so that no stored answer will do
+        for index in range(
+            1000
+        ):  # always a little more than before, so that no stored answer will do
             price = Fraction(2, 10) + Fraction(index, 10**6)
             for sql in paraphrases:
                 spent.append(curator.ask(sql, analyst="alice", epsilon=price).cost.epsilon)
@@ -177,14 +217,30 @@ def test_averaging_by_repetition_and_paraphrase(tmp_path: Path) -> None:
 def test_negative_and_odd_epsilon(curator: Curator) -> None:
     """Qrlew gave the exact sum for epsilon -1: a scale of -1 / epsilon is noise to nobody."""
     left = curator._ledger.left("alice")
-    odd = (-1, 0, "nan", "inf", float("nan"), float("inf"), -0.0, "1e-400", 1e308, "2", None, True, "0x1", "1/0", [])
+    odd = (
+        -1,
+        0,
+        "nan",
+        "inf",
+        float("nan"),
+        float("inf"),
+        -0.0,
+        "1e-400",
+        1e308,
+        "2",
+        None,
+        True,
+        "0x1",
+        "1/0",
+        [],
+    )
     for epsilon in (*odd[:9], *odd[10:]):
         with pytest.raises(DiscreetError):
             curator.ask("SELECT COUNT(*) FROM people", analyst="alice", epsilon=epsilon)
     assert curator._ledger.left("alice") == left
 
 
-# --- one person's value ----------------------------------------------------------------------------------------------
+# --- one person's value ---------------------------------------------------------------------------
 
 ORACLES = (
     "SELECT COUNT(*) FROM people WHERE 1 / (income - 56274) > 0",
@@ -207,7 +263,9 @@ ORACLES = (
 
 
 def test_errors_as_an_oracle(tmp_path: Path) -> None:
-    """Is the victim's income 56274? The strawman's engine fails on exactly that row; ours says the same either way."""
+    """Is the victim's income 56274? The strawman's engine fails on exactly that row; ours says the
+    same either way.
+    """
     asked = "SELECT sum((income - 56000)::TINYINT)"
     strawman = [_fails(asked, each) for each in (people(), people(victim_income=56100.0))]
     assert strawman == [True, False]
@@ -215,9 +273,14 @@ def test_errors_as_an_oracle(tmp_path: Path) -> None:
         "victim": people(),
         "other income": people(victim_income=1.0),
         "without": people(victim=False),
-        "nobody": {name: table if name == "offices" else table.slice(0, 0) for name, table in people().items()},
+        "nobody": {
+            name: table if name == "offices" else table.slice(0, 0)
+            for name, table in people().items()
+        },
     }
-    curators = [opened(tmp_path / name.replace(" ", "_"), tables) for name, tables in worlds.items()]
+    curators = [
+        opened(tmp_path / name.replace(" ", "_"), tables) for name, tables in worlds.items()
+    ]
     for sql in ORACLES:
         seen = {outcome(curator, sql) for curator in curators}
         assert len(seen) == 1, (sql, seen)
@@ -225,7 +288,9 @@ def test_errors_as_an_oracle(tmp_path: Path) -> None:
 
 
 def _fails(sql: str, tables: dict[str, pa.Table]) -> bool:
-    incomes = ", ".join(f"({x})" for x in tables["people"].column("income").to_pylist() if x > 50000)
+    incomes = ", ".join(
+        f"({x})" for x in tables["people"].column("income").to_pylist() if x > 50000
+    )
     try:
         duckdb.sql(f"{sql} FROM (VALUES {incomes}) AS t(income)").fetchall()
     except duckdb.Error:
@@ -234,23 +299,33 @@ def _fails(sql: str, tables: dict[str, pa.Table]) -> bool:
 
 
 def test_not_a_number(tmp_path: Path) -> None:
-    """NaN survives min and max, and then it is the whole sum: one look tells that somebody has it."""
+    """NaN survives min and max, and then it is the whole sum: one look tells that somebody has
+    it.
+    """
     assert math.isnan(np.clip(np.array([1.0, math.nan]), 0, 10).sum())
     for value in (float("nan"), float("inf"), -float("inf"), -0.0):
         curator = opened(tmp_path / str(value), people(victim_income=value))
-        found = curator.ask("SELECT SUM(income), AVG(income) FROM people", analyst="alice", epsilon=50).table
+        found = curator.ask(
+            "SELECT SUM(income), AVG(income) FROM people", analyst="alice", epsilon=50
+        ).table
         total = float(found.column(0)[0].as_py())
         assert math.isfinite(total)
         assert abs(total - sum(20000 + i for i in range(200))) < 400_000
 
 
 def test_rare_key(tmp_path: Path) -> None:
-    """A GROUP BY that lists every key shows that somebody lives in 99999; ours shows it once in a billion answers."""
-    straw = people()["people"].group_by("zip").aggregate([("zip", "count")]).column("zip").to_pylist()
+    """A GROUP BY that lists every key shows that somebody lives in 99999; ours shows it once in a
+    billion answers.
+    """
+    straw = (
+        people()["people"].group_by("zip").aggregate([("zip", "count")]).column("zip").to_pylist()
+    )
     assert "99999" in straw
     curator = opened(tmp_path / "town", people(), epsilon=1000)
     for price in range(1, 8):
-        shown = curator.ask("SELECT zip, COUNT(*) FROM people GROUP BY zip", analyst="alice", epsilon=price).table
+        shown = curator.ask(
+            "SELECT zip, COUNT(*) FROM people GROUP BY zip", analyst="alice", epsilon=price
+        ).table
         assert "99999" not in shown.column(0).to_pylist()
         assert "10001" in shown.column(0).to_pylist()
 
@@ -262,14 +337,23 @@ def test_rows_instead_of_people(tmp_path: Path) -> None:
     counts = []
     for victim in (True, False):
         curator = opened(tmp_path / str(victim), people(victim=victim))
-        offered = curator._view.offer("SELECT COUNT(*) FROM visits", epsilon=1, margin=None, assuming=None)
-        counts.append(curator._view.engine.fetch(offered.plan.blocks[0].sums, 10).unwrap().column(0)[0].as_py())
+        offered = curator._view.offer(
+            "SELECT COUNT(*) FROM visits", epsilon=1, margin=None, assuming=None
+        )
+        counts.append(
+            curator._view.engine.fetch(offered.plan.blocks[0].sums, 10)
+            .unwrap()
+            .column(0)[0]
+            .as_py()
+        )
         assert offered.plan.blocks[0].statistics[0].sensitivity.l1 == 3
     assert counts[0] - counts[1] == 3
 
 
 def test_limit_inside(curator: Curator) -> None:
-    """The ten largest incomes are other people's when one person comes: refused, wherever the LIMIT stands."""
+    """The ten largest incomes are other people's when one person comes: refused, wherever the LIMIT
+    stands.
+    """
     incomes = sorted([20000.0 + i for i in range(200)], reverse=True)
     assert sum(sorted([*incomes, 200000.0], reverse=True)[:1]) - sum(incomes[:1]) > 100_000
     for sql in (
@@ -286,19 +370,23 @@ def test_limit_inside(curator: Curator) -> None:
         assert outcome(curator, sql).startswith("Rejected"), sql
 
 
-# --- the budget -------------------------------------------------------------------------------------------------------
+# --- the budget -----------------------------------------------------------------------------------
 
 
 def _ask_in_child(path: str, queue: Any) -> None:
     try:
-        answer = discreet.open(path).ask("SELECT SUM(age) FROM people", analyst="alice", epsilon="0.6")
+        answer = discreet.open(path).ask(
+            "SELECT SUM(age) FROM people", analyst="alice", epsilon="0.6"
+        )
         queue.put(answer.table.column(0)[0].as_py())
     except DiscreetError as error:
         queue.put(type(error).__name__)
 
 
 def test_fork_and_race(tmp_path: Path) -> None:
-    """OpenDP's context after a fork gave five answers from a budget of one: a copy in memory is no budget."""
+    """OpenDP's context after a fork gave five answers from a budget of one: a copy in memory is no
+    budget.
+    """
     budgets = [1.0]
     copies = [list(budgets) for _ in range(5)]
     assert sum(copy.pop() for copy in copies) == 5.0
@@ -307,7 +395,10 @@ def test_fork_and_race(tmp_path: Path) -> None:
     curator = opened(folder, people(), epsilon=1)
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    children = [context.Process(target=_ask_in_child, args=(str(folder / "policy.yaml"), queue)) for _ in range(2)]
+    children = [
+        context.Process(target=_ask_in_child, args=(str(folder / "policy.yaml"), queue))
+        for _ in range(2)
+    ]
     for child in children:
         child.start()
     results = [queue.get(timeout=120) for _ in children]
@@ -329,7 +420,9 @@ def test_fork_and_race(tmp_path: Path) -> None:
 
 
 def test_rollback_of_the_ledger(tmp_path: Path) -> None:
-    """An older copy of a counter is a fresh budget; ours does not lie on the exported head, and says so."""
+    """An older copy of a counter is a fresh budget; ours does not lie on the exported head, and
+    says so.
+    """
     folder = tmp_path / "town"
     curator = opened(folder, people(), epsilon=1)
     ledger = Path(curator.policy.ledger)
@@ -349,16 +442,22 @@ def test_rollback_of_the_ledger(tmp_path: Path) -> None:
 
 
 def test_tiny_epsilon_does_not_determine_the_value(curator: Curator) -> None:
-    """At epsilon 0.001 no answer is within 3 of the exact one twice in a row, by more than chance."""
+    """At epsilon 0.001 no answer is within 3 of the exact one twice in a row, by more than
+    chance.
+    """
     near = 0
     for age in range(30):
-        answer = curator.ask(f"SELECT COUNT(*) FROM people WHERE age > {age - 1}", analyst="alice", epsilon="0.001")
+        answer = curator.ask(
+            f"SELECT COUNT(*) FROM people WHERE age > {age - 1}", analyst="alice", epsilon="0.001"
+        )
         near += abs(answer.table.column(0)[0].as_py() - 200) <= 3
     assert near <= 8  # each with probability 0.0035; eight by chance, 1e-15
 
 
 def test_time_in_hardened_mode(tmp_path: Path) -> None:
-    """A question that is slow for one person only: without a deadline its time tells, with one it does not."""
+    """A question that is slow for one person only: without a deadline its time tells, with one it
+    does not.
+    """
     import time
 
     slow = (
@@ -372,4 +471,6 @@ def test_time_in_hardened_mode(tmp_path: Path) -> None:
         said = outcome(curator, slow)
         took = time.monotonic() - began
         assert took >= 0.6
-        assert said == "answered" or took > 0.6  # overrun: charged, and refused no earlier than the deadline
+        assert (
+            said == "answered" or took > 0.6
+        )  # overrun: charged, and refused no earlier than the deadline

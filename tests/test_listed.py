@@ -1,4 +1,6 @@
-"""A statement that merely lists columns of its noisy table needs no engine after noise: the answer is the same."""
+"""A statement that merely lists columns of its noisy table needs no engine after noise: the answer
+is the same.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 
 @pytest.mark.parametrize("sql", LISTED)
-def test_same_with_and_without_the_workbench(curator: Curator, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_with_and_without_the_workbench(
+    curator: Curator, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     finish = View.finish
     compared: list[bool] = []
 
@@ -51,7 +55,9 @@ def test_same_with_and_without_the_workbench(curator: Curator, sql: str, monkeyp
         assert offered.plan.listed is not None
         listed = finish(self, offered, *rest)
         computed = finish(self, replace(offered, plan=replace(offered.plan, listed=None)), *rest)
-        compared.append(listed.table.equals(computed.table) and listed.margins.equals(computed.margins))
+        compared.append(
+            listed.table.equals(computed.table) and listed.margins.equals(computed.margins)
+        )
         return listed
 
     monkeypatch.setattr(View, "finish", both)

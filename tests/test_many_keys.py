@@ -1,4 +1,6 @@
-"""S21: keys that are not public are read part by part, in whatever number and length; 32-bit offsets decide nothing."""
+"""S21: keys that are not public are read part by part, in whatever number and length; 32-bit
+offsets decide nothing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from discreet.sql.plan import PASSES
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
-MECHANISM = currency("sum").people(amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 1000))
+MECHANISM = currency("sum").people(
+    amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 1000)
+)
 ONE_KEY = Keys(most=1, neighbors="add_remove")
 SUM = DiscreteLaplace(scale=Fraction(3), l1=Fraction(3))
 
@@ -37,7 +41,9 @@ def allowed(key: bytes, memory: int | None = None) -> Allowance:
 
 def summed(allowance: Allowance, exact: Exact, survivors: pa.Table) -> list[int]:
     moved = Moved(l1=3, l2_squared=9)
-    (numbers,) = allowance.measure(SUM, exact, moved=moved, sizes=[], forms=[(1,)], survivors=survivors, keys=[0])
+    (numbers,) = allowance.measure(
+        SUM, exact, moved=moved, sizes=[], forms=[(1,)], survivors=survivors, keys=[0]
+    )
     return numbers.tolist()
 
 
@@ -71,7 +77,9 @@ def test_parts_give_what_the_whole_gives(rows: int) -> None:
 
 
 def test_nobody_and_no_key() -> None:
-    found, numbers = allowed(bytes(32)).threshold(MECHANISM, Exact(people(0)), moved=ONE_KEY, keys=1)
+    found, numbers = allowed(bytes(32)).threshold(
+        MECHANISM, Exact(people(0)), moved=ONE_KEY, keys=1
+    )
     assert found.num_rows == len(numbers) == 0
 
 
@@ -95,7 +103,9 @@ def test_texts_have_wide_offsets() -> None:
 
 @pytest.mark.slow
 def test_more_than_two_gigabytes_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taken from a column of 32-bit offsets, these would fail at 2 GiB: one key more or less would tell."""
+    """Taken from a column of 32-bit offsets, these would fail at 2 GiB: one key more or less would
+    tell.
+    """
     monkeypatch.setattr("discreet.vault.unknown.text_items", lambda *_: None)
     letters = "x" * 10_000_000
 
@@ -111,7 +121,9 @@ def test_more_than_two_gigabytes_of_keys(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_what_is_held_has_a_limit() -> None:
     table = people(200)
-    found, _ = allowed(bytes(32), memory=100_000).threshold(MECHANISM, parts(table, 10), moved=ONE_KEY, keys=1)
+    found, _ = allowed(bytes(32), memory=100_000).threshold(
+        MECHANISM, parts(table, 10), moved=ONE_KEY, keys=1
+    )
     with pytest.raises(MemoryError) as refused:
         allowed(bytes(32), memory=500).threshold(MECHANISM, parts(table, 10), moved=ONE_KEY, keys=1)
     assert not refused.value.args
@@ -134,14 +146,21 @@ limits: {epsilon: 100}
 """
 
 
-def test_people_are_counted_in_passes_over_the_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_people_are_counted_in_passes_over_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every key is in one pass, NULL too, and everybody is counted once for it."""
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY, encoding="utf-8")
     create_ledger(Policy.read(path))
     persons = [person for person in range(300) for _ in range(3)]
-    words = [None if place % 7 == 0 else f"w{place % 11}" if place % 5 else "same" for place in range(900)]
-    table = pa.table({"person_id": persons, "word": words, "cost": [place % 11 for place in range(900)]})
+    words = [
+        None if place % 7 == 0 else f"w{place % 11}" if place % 5 else "same"
+        for place in range(900)
+    ]
+    table = pa.table(
+        {"person_id": persons, "word": words, "cost": [place % 11 for place in range(900)]}
+    )
     curator = discreet.open(path, tables={"visits": table})
     truth: dict[str | None, set[int]] = {}
     for person, word in zip(persons, words, strict=True):
@@ -149,7 +168,9 @@ def test_people_are_counted_in_passes_over_the_keys(tmp_path: Path, monkeypatch:
     asked = list[str]()
     fetch_parts = DuckDB.fetch_parts
     monkeypatch.setattr(
-        DuckDB, "fetch_parts", lambda self, sql, *rest: asked.append(sql) or fetch_parts(self, sql, *rest)
+        DuckDB,
+        "fetch_parts",
+        lambda self, sql, *rest: asked.append(sql) or fetch_parts(self, sql, *rest),
     )
     for extra in ("", ", SUM(cost) AS c"):
         asked.clear()

@@ -1,7 +1,8 @@
 """Margins hold with at least 95 %: 20,000 answers of ten kinds, under both accountants (S11).
 
-Each question is planned and offered as in earnest; its exact sums are read once from 300 people and then noised a
-thousand times with fresh keys, by the same `Allowance.measure` and `noisy_table` that serve an answer.
+Each question is planned and offered as in earnest; its exact sums are read once from 300 people and
+then noised a thousand times with fresh keys, by the same `Allowance.measure` and `noisy_table` that
+serve an answer.
 
 False alarms: 1e-9 in all, shared by the 20 tests of coverage and those of exact coverage; no seeds.
 """
@@ -97,13 +98,21 @@ def population() -> Any:
 
 
 @cache
-def answered(sql: str, accountant: str, *, neighbors: str = "add_remove", epsilon: int = 1) -> dict[str, Answers]:
+def answered(
+    sql: str, accountant: str, *, neighbors: str = "add_remove", epsilon: int = 1
+) -> dict[str, Answers]:
     """Every measured column of a question, answered `ANSWERS` times."""
     policy = policies.policy("hospital", neighbors, accountant)
     plan, purse = harness.planned(sql, policy, name="hospital"), accountant_of(policy)
-    offered = offer(plan, purse, amount=purse.allot(epsilon=Fraction(epsilon)), limit=terms_of(policy).limit)
+    offered = offer(
+        plan, purse, amount=purse.allot(epsilon=Fraction(epsilon)), limit=terms_of(policy).limit
+    )
     (block_offer,) = offered.blocks
-    exact = population().sql(harness.spelled(block_offer.block.sums)).fetchall()[0][len(block_offer.block.keys) :]
+    exact = (
+        population()
+        .sql(harness.spelled(block_offer.block.sums))
+        .fetchall()[0][len(block_offer.block.keys) :]
+    )
     tables = [_noised(block_offer, exact, offered.cost, purse) for _ in range(ANSWERS // CHUNK)]
     table, result = pa.concat_tables(tables), {}
     for column in plan.columns:
@@ -111,12 +120,16 @@ def answered(sql: str, accountant: str, *, neighbors: str = "add_remove", epsilo
         if place is not None:
             value, margin = place
             truth = _true(block_offer, exact, value)
-            result[column.name] = Answers(values=_floats(table, value), truth=truth, margins=_floats(table, margin))
+            result[column.name] = Answers(
+                values=_floats(table, value), truth=truth, margins=_floats(table, margin)
+            )
     return result
 
 
 def _columns(plan: Any, name: str) -> tuple[str, str] | None:
-    """Where the noisy table holds an output column and its margins: an aggregate as measured, or a derived one."""
+    """Where the noisy table holds an output column and its margins: an aggregate as measured, or a
+    derived one.
+    """
     column = next(each for each in plan.columns if each.name == name)
     if not column.measured:
         return None
@@ -126,11 +139,15 @@ def _columns(plan: Any, name: str) -> tuple[str, str] | None:
 
 
 def _noised(each: BlockOffer, exact: Sequence[Any], paid: Any, purse: Any) -> pa.Table:
-    """A chunk of independent answers: the block with its sums repeated under a made-up key, noised with a fresh key."""
+    """A chunk of independent answers: the block with its sums repeated under a made-up key, noised
+    with a fresh key.
+    """
     key = Key(domain=Number(step=Fraction(1), lo=0, hi=CHUNK - 1), nullable=False)
     block = replace(each.block, keys=(key,), places=(Constant(0),))
     columns = {"k0": pa.array(range(CHUNK))}
-    columns |= {f"s{index}": pa.array([harness.whole(value)] * CHUNK) for index, value in enumerate(exact)}
+    columns |= {
+        f"s{index}": pa.array([harness.whole(value)] * CHUNK) for index, value in enumerate(exact)
+    }
     secret = Stream.fresh().bits(256).to_bytes(32, "little")
     allowance = Allowance(key=secret, accountant=purse, paid=paid)
     numbers = {
@@ -146,7 +163,9 @@ def _noised(each: BlockOffer, exact: Sequence[Any], paid: Any, purse: Any) -> pa
     noisy = Noisy(numbers=numbers, picks={}, survivors=None)
     table = noisy_table(block, noisy, each.added, _run, name=NOISY)
     if block.derived:
-        derived = _run(f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{NOISY}"', {NOISY: table})
+        derived = _run(
+            f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{NOISY}"', {NOISY: table}
+        )
         table = table.append_column("d", derived.column(0))
     return table
 
@@ -170,15 +189,19 @@ def _true(each: BlockOffer, exact: Sequence[Any], column: str) -> float:
         return float(columns[column][0].as_py())
     table = pa.table(columns)
     return float(
-        _run(f'SELECT CAST({each.block.derived[0]} AS DOUBLE) AS d FROM "{NOISY}"', {NOISY: table}).column(0)[0].as_py()
+        _run(f'SELECT CAST({each.block.derived[0]} AS DOUBLE) AS d FROM "{NOISY}"', {NOISY: table})
+        .column(0)[0]
+        .as_py()
     )
 
 
 def _floats(table: pa.Table, name: str) -> Any:
-    return np.array([math.nan if value is None else float(value) for value in table.column(name).to_pylist()])
+    return np.array(
+        [math.nan if value is None else float(value) for value in table.column(name).to_pylist()]
+    )
 
 
-# --- coverage ---------------------------------------------------------------------------------------------------------
+# --- coverage -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)
@@ -201,11 +224,15 @@ def test_smaller_margins_would_not_cover(kind: str) -> None:
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)
 @pytest.mark.parametrize("kind", ["count", "grouped count", "persons", "sum", "sum of both signs"])
 def test_plain_numbers_cover_exactly_what_their_noise_does(kind: str, accountant: str) -> None:
-    """The margin is the smallest whole half-width with 95 %, and coverage is that of the noise: .973 at ε = 1."""
+    """The margin is the smallest whole half-width with 95 %, and coverage is that of the noise:
+    .973 at ε = 1.
+    """
     policy = policies.policy("hospital", "add_remove", accountant)
     purse = accountant_of(policy)
     plan = harness.planned(KINDS[kind], policy, name="hospital")
-    offered = offer(plan, purse, amount=purse.allot(epsilon=Fraction(1)), limit=terms_of(policy).limit)
+    offered = offer(
+        plan, purse, amount=purse.allot(epsilon=Fraction(1)), limit=terms_of(policy).limit
+    )
     [mechanism] = offered.blocks[0].added.values()
     found = answered(KINDS[kind], accountant)["x"]
     [(_, estimate)] = plan.blocks[0].statistics[0].estimates
@@ -213,7 +240,11 @@ def test_plain_numbers_cover_exactly_what_their_noise_does(kind: str, accountant
     half = round(float(found.margins[0]) / step)
     inside = _mass(mechanism, half)
     assert _mass(mechanism, half - 1) < 0.95 <= inside + 1e-12
-    assert stats.binom.ppf(ALARM, ANSWERS, inside) <= found.covered <= stats.binom.ppf(1 - ALARM, ANSWERS, inside)
+    assert (
+        stats.binom.ppf(ALARM, ANSWERS, inside)
+        <= found.covered
+        <= stats.binom.ppf(1 - ALARM, ANSWERS, inside)
+    )
 
 
 def _mass(mechanism: Any, half: int) -> float:
@@ -230,9 +261,11 @@ def _mass(mechanism: Any, half: int) -> float:
 
 
 def test_wide_noise_on_two_numbers_is_covered_as_the_formula_says() -> None:
-    """Too wide for masses to be convolved one by one: a step of a lattice is given away, and no more.
+    """Too wide for masses to be convolved one by one: a step of a lattice is given away, and no
+    more.
 
-    P(|S| > x) of the sum of two Laplace variables of scales a and b is (a² exp(-x / a) - b² exp(-x / b)) / (a² - b²).
+    P(|S| > x) of the sum of two Laplace variables of scales a and b is (a² exp(-x / a) - b² exp(-x
+    / b)) / (a² - b²).
     """
     scale = Fraction(10**7)
 
@@ -243,7 +276,9 @@ def test_wide_noise_on_two_numbers_is_covered_as_the_formula_says() -> None:
         return (a**2 * math.exp(-x / a) - b**2 * math.exp(-x / b)) / (a**2 - b**2)
 
     for factors in ((1, 1), (2, 1), (3, -1)):
-        found = half_width(DiscreteLaplace(scale=scale, l1=Fraction(1)), tuple(map(Fraction, factors)))
+        found = half_width(
+            DiscreteLaplace(scale=scale, l1=Fraction(1)), tuple(map(Fraction, factors))
+        )
         sizes = abs(factors[0]), abs(factors[1])
         assert beyond(found, sizes) <= 0.05 < beyond(0.995 * found, sizes)
 
@@ -261,18 +296,26 @@ def test_the_coverage_of_a_count_at_epsilon_one() -> None:
 
 @pytest.mark.parametrize("kind", [LaplaceThreshold, TruncatedLaplaceThreshold, GaussianThreshold])
 def test_the_noise_of_thresholds_is_redrawn(kind: Any) -> None:
-    """For margins of what is computed from numbers that passed one: 95 % is far from what 20,000 draws could miss."""
+    """For margins of what is computed from numbers that passed one: 95 % is far from what 20,000
+    draws could miss.
+    """
     spread = {"sigma" if kind is GaussianThreshold else "scale": Fraction(20)}
-    mechanism = kind(**spread, linf=1, max_groups=1, neighbors="add_remove", delta=Fraction(1, 10**6))
+    mechanism = kind(
+        **spread, linf=1, max_groups=1, neighbors="add_remove", delta=Fraction(1, 10**6)
+    )
     drawn, margin = np.abs(redrawn([mechanism], 20_000)[0]), mechanism.margin(0.95)
     assert 0.93 < (drawn <= margin).mean() < 0.97
     assert (drawn <= 0.8 * margin).mean() < 0.93
 
 
-# --- whatever the data ------------------------------------------------------------------------------------------------
+# --- whatever the data ----------------------------------------------------------------------------
 
-WIDTH, MANY = 100, 10_000  # of a made-up column; answers at once, as many groups, for which noise is redrawn 60 times
-SHAPES = {  # values of two columns, in hundredths of the width, and how many parts of the rows have them
+WIDTH, MANY = (
+    100,
+    10_000,
+)  # of a made-up column; answers at once, as many groups, for which noise is redrawn 60 times
+# values of two columns, in hundredths of the width, and how many parts of the rows have them
+SHAPES = {
     "low": [(0, 0, 1)],
     "high": [(100, 100, 1)],
     "halves": [(0, 0, 1), (100, 100, 1)],
@@ -299,9 +342,15 @@ MOMENTS: dict[str, Any] = {
             sample=sample,
             correlation=degree == 2,
         )
-        for name, degree, sample in (("covariance", 1, False), ("covariance of a sample", 1, True), ("corr", 2, False))
+        for name, degree, sample in (
+            ("covariance", 1, False),
+            ("covariance of a sample", 1, True),
+            ("corr", 2, False),
+        )
     },
-    "explained": Explained(degree=2, widths=(WIDTH, WIDTH), steps=(Fraction(1),) * 2, sample=False, correlation=True),
+    "explained": Explained(
+        degree=2, widths=(WIDTH, WIDTH), steps=(Fraction(1),) * 2, sample=False, correlation=True
+    ),
     "skewness": ThirdMoment(degree=3, width=WIDTH),
     "kurtosis": FourthMoment(degree=4, width=WIDTH, sample=True),
     "kurtosis of all": FourthMoment(degree=4, width=WIDTH, sample=False),
@@ -321,17 +370,31 @@ def _parts(moment: Any, rows: list[tuple[int, int]]) -> list[int]:
     """What is measured, by definition."""
 
     def split(v: int) -> tuple[int, ...]:
-        return (v, WIDTH - v) if moment.degree == 1 else ((WIDTH - v) ** 2, 2 * v * (WIDTH - v), v * v)
+        return (
+            (v, WIDTH - v) if moment.degree == 1 else ((WIDTH - v) ** 2, 2 * v * (WIDTH - v), v * v)
+        )
 
     def bernstein(v: int, degree: int) -> list[int]:
-        return [math.comb(degree, i) * v**i * (WIDTH - v) ** (degree - i) for i in range(degree + 1)]
+        return [
+            math.comb(degree, i) * v**i * (WIDTH - v) ** (degree - i) for i in range(degree + 1)
+        ]
 
     if isinstance(moment, Standardized):
-        return [sum(column) for column in zip(*(bernstein(x, moment.degree) for x, _ in rows), strict=True)]
+        return [
+            sum(column)
+            for column in zip(*(bernstein(x, moment.degree) for x, _ in rows), strict=True)
+        ]
     if isinstance(moment, Line):
-        return [sum(bernstein(y, 1)[i] * bernstein(x, 2)[j] for x, y in rows) for i in range(2) for j in range(3)]
+        return [
+            sum(bernstein(y, 1)[i] * bernstein(x, 2)[j] for x, y in rows)
+            for i in range(2)
+            for j in range(3)
+        ]
     if isinstance(moment, Together):
-        pairs = [(split(x)[::-1], split(y)[::-1]) if moment.degree == 1 else (split(x), split(y)) for x, y in rows]
+        pairs = [
+            (split(x)[::-1], split(y)[::-1]) if moment.degree == 1 else (split(x), split(y))
+            for x, y in rows
+        ]
         size = moment.degree + 1
         return [sum(a[i] * b[j] for a, b in pairs) for i in range(size) for j in range(size)]
     if isinstance(moment, Spread):
@@ -380,7 +443,9 @@ def _standardized(moment: Any, x: Any) -> float:
 
 
 def _cover(moment: Any, shape: str, count: int, mechanism: Any, answers: int) -> tuple[Any, Any]:
-    """Errors and half-widths; an answer that is NULL claims nothing. None where the truth is NULL."""
+    """Errors and half-widths; an answer that is NULL claims nothing. None where the truth is
+    NULL.
+    """
     parts = SHAPES[shape]
     line = [(x * WIDTH // 100, y * WIDTH // 100) for x, y, times in parts for _ in range(times)]
     rows = [line[place * len(line) // count] for place in range(count)]
@@ -390,7 +455,9 @@ def _cover(moment: Any, shape: str, count: int, mechanism: Any, answers: int) ->
     exact = _parts(moment, rows)
     noise = fresh(mechanism, (len(exact), answers))
     noisy = tuple(part + draw for part, draw in zip(exact, noise, strict=True))
-    values = np.array([math.nan if each is None else each for each in moment.values(noisy).to_pylist()])
+    values = np.array(
+        [math.nan if each is None else each for each in moment.values(noisy).to_pylist()]
+    )
     return np.nan_to_num(np.abs(values - truth)), moment.margins(noisy, mechanism)
 
 
@@ -409,16 +476,27 @@ def _hold(name: str, cases: Sequence[tuple[str, int, str, float]], answers: int)
         off, margins = _cover(moment, shape, count, _unit_noise(moment, kind, spread), answers)
         if off is not None:
             covered = (off <= margins * (1 + 1e-9) + 1e-9 * WIDTH).sum()
-            assert covered >= stats.binom.ppf(ALARM / 100, answers, 0.95), (shape, count, kind, spread)
+            assert covered >= stats.binom.ppf(ALARM / 100, answers, 0.95), (
+                shape,
+                count,
+                kind,
+                spread,
+            )
 
 
 @pytest.mark.parametrize("name", MOMENTS)
 def test_margins_of_moments_cover_whatever_the_data(name: str) -> None:
     """Also of few people, at both ends of the range, and where noise is redrawn 60 times only.
 
-    90 % would be found out: of 10,000 answers, 9,330 must be covered, and that is 11 standard deviations from 9,000.
+    90 % would be found out: of 10,000 answers, 9,330 must be covered, and that is 11 standard
+    deviations from 9,000.
     """
-    wide = ("high", 30, "zcdp", 9.0), ("halves", 2, "zcdp", 3.0), ("tenth", 100, "zcdp", 9.0), ("even", 200, "sum", 4.0)
+    wide = (
+        ("high", 30, "zcdp", 9.0),
+        ("halves", 2, "zcdp", 3.0),
+        ("tenth", 100, "zcdp", 9.0),
+        ("even", 200, "sum", 4.0),
+    )
     _hold(name, wide if name not in ("corr", "explained") else wide[2:], MANY)
 
 
@@ -426,14 +504,17 @@ def test_margins_of_moments_cover_whatever_the_data(name: str) -> None:
 @pytest.mark.parametrize("kind", ACCOUNTANTS)
 @pytest.mark.parametrize("name", MOMENTS)
 def test_margins_of_moments_cover_all_shapes_of_data(name: str, kind: str) -> None:
-    _hold(name, [(shape, size, kind, 2.0) for shape in SHAPES for size in (1, 3, 10, 30, 300)], MANY)
+    _hold(
+        name, [(shape, size, kind, 2.0) for shape in SHAPES for size in (1, 3, 10, 30, 300)], MANY
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in MOMENTS if name != "explained"])
 def test_margins_of_moments_are_not_far_too_wide(name: str) -> None:
     """At a thousand rows, at most twice what covers 95 %; so a half of them does not always cover.
 
-    Not of R², the square of what is almost zero here: its margin is that of squares nearby, and they are wider.
+    Not of R², the square of what is almost zero here: its margin is that of squares nearby, and
+    they are wider.
     """
     moment = MOMENTS[name]
     off, margins = _cover(moment, "even", 1000, _unit_noise(moment, "zcdp", 3.0), 1000)
@@ -445,7 +526,10 @@ COMPUTED = {  # expressions that bend, or have a pole, where two counts may be
     "CASE WHEN COUNT(*) > 20 THEN COUNT(*) ELSE 0 END": (21,),
     "SQRT(ABS(COUNT(*) - 50) + 1)": (50,),
     "100.0 * COUNT(*) FILTER (WHERE smoker) / COUNT(*)": (2, 1),
-    "CASE WHEN COUNT(*) > 0 THEN COUNT(*) FILTER (WHERE smoker) * 1.0 / COUNT(*) ELSE 0 END": (1, 2),
+    "CASE WHEN COUNT(*) > 0 THEN COUNT(*) FILTER (WHERE smoker) * 1.0 / COUNT(*) ELSE 0 END": (
+        1,
+        2,
+    ),
     "COUNT(*) * COUNT(*) FILTER (WHERE smoker)": (0, 0),
 }
 
@@ -459,17 +543,23 @@ def test_margins_of_computed_columns_cover_few_people(expression: str, accountan
         harness.planned(f"SELECT {expression} AS x FROM people", policy, name="hospital"),
         accountant_of(policy),
     )
-    offered = offer(plan, purse, amount=purse.allot(epsilon=Fraction(1, 2)), limit=terms_of(policy).limit)
+    offered = offer(
+        plan, purse, amount=purse.allot(epsilon=Fraction(1, 2)), limit=terms_of(policy).limit
+    )
     (block,) = offered.blocks
     exact = COMPUTED[expression]
     assert len(exact) == len(block.block.readings)
-    table = pa.concat_tables([_noised(block, exact, offered.cost, purse) for _ in range(2 * ANSWERS // CHUNK)])
+    table = pa.concat_tables(
+        [_noised(block, exact, offered.cost, purse) for _ in range(2 * ANSWERS // CHUNK)]
+    )
     off, margins = np.abs(_floats(table, "d") - _true(block, exact, "d")), _floats(table, "d0")
-    missed = (off > margins * (1 + 1e-9) + 1e-9).sum()  # of which NaN, a column or a margin that is NULL, is none
+    missed = (
+        off > margins * (1 + 1e-9) + 1e-9
+    ).sum()  # of which NaN, a column or a margin that is NULL, is none
     assert missed <= stats.binom.ppf(1 - ALARM, 2 * ANSWERS, 0.05)
 
 
-# --- what is marked, and what is told beforehand ----------------------------------------------------------------------
+# --- what is marked, and what is told beforehand --------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -480,9 +570,15 @@ def test_margins_of_computed_columns_cover_few_people(expression: str, accountan
         ("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 3", True),
         ("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1", True),
         ("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex OFFSET 1", True),
-        ("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex QUALIFY RANK() OVER (ORDER BY COUNT(*)) = 1", True),
+        (
+            "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex QUALIFY RANK() OVER (ORDER BY COUNT(*)) = 1",
+            True,
+        ),
         ("SELECT zip, COUNT(*) AS n FROM people GROUP BY zip", True),
-        ("SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t WHERE n > 3", True),
+        (
+            "SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t WHERE n > 3",
+            True,
+        ),
     ],
 )
 def test_selected_rows_are_marked(sql: str, selected: bool) -> None:

@@ -37,7 +37,10 @@ def answer(keys: dict[str, list[Any]], values: list[Any], margins: list[float | 
 
 
 def test_a_short_repr() -> None:
-    assert repr(answer({"k": ["a", "b"]}, [1, 2], [1.0, 1.0])) == "<Answer 7: 2 rows of 2, cost ε = 0.1>"
+    assert (
+        repr(answer({"k": ["a", "b"]}, [1, 2], [1.0, 1.0]))
+        == "<Answer 7: 2 rows of 2, cost ε = 0.1>"
+    )
 
 
 def test_frames() -> None:
@@ -78,7 +81,8 @@ def test_two_other_keys_make_bars_with_both_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "measure"), [({}, None), ({"k": ["a"]}, None), ({"k": ["a"], "l": [1], "m": [2]}, None), ({}, "k")]
+    ("keys", "measure"),
+    [({}, None), ({"k": ["a"]}, None), ({"k": ["a"], "l": [1], "m": [2]}, None), ({}, "k")],
 )
 def test_what_cannot_be_drawn_is_refused(keys: dict[str, list[Any]], measure: str | None) -> None:
     with pytest.raises(discreet.UsageError):
@@ -88,7 +92,9 @@ def test_what_cannot_be_drawn_is_refused(keys: dict[str, list[Any]], measure: st
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[InteractiveShell]:
     path = tmp_path / "town.yaml"
-    path.write_text(small_town.POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"))
+    path.write_text(
+        small_town.POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
+    )
     create_ledger(Policy.read(path))
     discreet.open(path, tables=small_town.town(victim=True))
     started = InteractiveShell()

@@ -1,4 +1,6 @@
-"""S13: what takes too long is one refusal, charged, counted, never resumed; it leaves at a multiple of the deadline."""
+"""S13: what takes too long is one refusal, charged, counted, never resumed; it leaves at a multiple
+of the deadline.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ COUNT = "SELECT COUNT(*) FROM people WHERE age > {}"
 def opened(folder: Path, limits: str) -> Curator:
     path = folder / "policy.yaml"
     text = POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
-    text = text.replace("limits: {epsilon: 100}", f"limits: {{epsilon: 100, {limits}}}") + "  bob: {epsilon: 1000}\n"
+    text = (
+        text.replace("limits: {epsilon: 100}", f"limits: {{epsilon: 100, {limits}}}")
+        + "  bob: {epsilon: 1000}\n"
+    )
     path.write_text(text, encoding="utf-8")
     create_ledger(Policy.read(path))
     return discreet.open(path, tables=town(victim=True))
@@ -50,7 +55,9 @@ def cut_off(self: DuckDB, sql: str, seconds: float) -> Any:
     raise Overrun
 
 
-def test_an_overrun_is_charged_counted_and_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overrun_is_charged_counted_and_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     curator = opened(tmp_path, "overruns: 2")
     with monkeypatch.context() as patch:
         patch.setattr(DuckDB, "fetch", cut_off)
@@ -80,15 +87,26 @@ def test_the_limit_is_kept_across_openings_and_is_each_analysts_own(
     with pytest.raises(BudgetExceeded, match=r"limits\.overruns"):
         again.ask(COUNT.format(12), analyst="alice", epsilon=1)
     assert again._ledger.spent() == spent  # refused before anything is charged
-    assert again.ask(COUNT.format(1), analyst="alice", epsilon=1).cost.epsilon == 0  # stored answers stay hers
+    assert (
+        again.ask(COUNT.format(1), analyst="alice", epsilon=1).cost.epsilon == 0
+    )  # stored answers stay hers
     assert again.ask(COUNT.format(12), analyst="bob", epsilon=1).cost.epsilon == 1
     more = curator.policy.path.read_text(encoding="utf-8").replace("overruns: 2", "overruns: 3")
     curator.policy.path.write_text(more, encoding="utf-8")
-    assert discreet.open(curator.policy.path).ask(COUNT.format(13), analyst="alice", epsilon=1).cost.epsilon == 1
+    assert (
+        discreet.open(curator.policy.path)
+        .ask(COUNT.format(13), analyst="alice", epsilon=1)
+        .cost.epsilon
+        == 1
+    )
 
 
-def test_a_refusal_leaves_at_a_multiple_of_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut off at the deadline, not after `seconds`: how long the engine would have gone on tells nothing."""
+def test_a_refusal_leaves_at_a_multiple_of_the_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut off at the deadline, not after `seconds`: how long the engine would have gone on tells
+    nothing.
+    """
     curator = opened(tmp_path, "seconds: 30, deadline: 0.4s, overruns: 9")
     for needs in (0.6, 20.0):
         with monkeypatch.context() as patch:
@@ -118,12 +136,19 @@ class Clock:
         self.now += seconds
 
 
-def test_whatever_happens_inside_is_counted_and_leaves_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_happens_inside_is_counted_and_leaves_at_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = Clock()
     monkeypatch.setattr("discreet.engines.until.time", clock)
     cases: tuple[tuple[Callable[[], object], bool, int, int], ...] = (
         (lambda: clock.sleep(0.02), True, 0, 1),
-        (lambda: clock.sleep(0.03), True, 1, 1),  # more than half: counted on both sides of the edge
+        (
+            lambda: clock.sleep(0.03),
+            True,
+            1,
+            1,
+        ),  # more than half: counted on both sides of the edge
         (lambda: clock.sleep(0.06), False, 1, 2),
         (lambda: 1 // 0, False, 1, 1),
     )
@@ -140,12 +165,18 @@ def test_whatever_happens_inside_is_counted_and_leaves_at_the_deadline(monkeypat
         assert clock.now - began == pytest.approx(0.05 * periods)
 
 
-def test_quotes_explanations_and_refusals_leave_at_fixed_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of free quotes answered meanwhile is a clock: in hardened mode all of them take as long."""
+def test_quotes_explanations_and_refusals_leave_at_fixed_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of free quotes answered meanwhile is a clock: in hardened mode all of them take as
+    long.
+    """
     curator = opened(tmp_path, "seconds: 30, deadline: 10s")
     curator._workbench.run("SELECT 1", {}, seconds=10)
     waited = list[float]()
-    monkeypatch.setattr("discreet.engines.until.Until.hold", lambda self: waited.append(float(self.deadline or 0)))
+    monkeypatch.setattr(
+        "discreet.engines.until.Until.hold", lambda self: waited.append(float(self.deadline or 0))
+    )
     asked: tuple[Callable[[], object], ...] = (
         lambda: curator.quote(COUNT.format(1), analyst="alice", epsilon=1),
         lambda: curator.explain(COUNT.format(1), analyst="alice", epsilon=1),

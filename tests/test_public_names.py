@@ -42,5 +42,7 @@ def test_importing_loads_nothing_heavy() -> None:
         "import sys, discreet; "
         "print([name for name in ('numpy', 'pyarrow', 'duckdb', 'sqlglot', 'scipy') if name in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert found == "[]"

@@ -1,4 +1,6 @@
-"""Every question of a data officer is answered, or refused with a remedy that works when it is pasted."""
+"""Every question of a data officer is answered, or refused with a remedy that works when it is
+pasted.
+"""
 
 from __future__ import annotations
 

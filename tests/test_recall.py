@@ -1,4 +1,6 @@
-"""What was measured is recalled statistic by statistic: free, and the same numbers, whatever is shown of them (S10)."""
+"""What was measured is recalled statistic by statistic: free, and the same numbers, whatever is
+shown of them (S10).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ KEYS = "SELECT zip, COUNT(*) AS n, SUM(age) AS s FROM people GROUP BY zip"
 def opened(tmp_path: Path) -> Callable[..., Curator]:
     def open_town(accountant: str = "sum", text: str = POOR) -> Curator:
         path = tmp_path / "policy.yaml"
-        path.write_text(text.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", accountant), encoding="utf-8")
+        path.write_text(
+            text.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", accountant),
+            encoding="utf-8",
+        )
         policy = Policy.read(path)
         if not Path(str(policy.ledger)).exists():
             create_ledger(policy)
@@ -55,7 +60,7 @@ def rows(answer: Answer) -> list[dict[str, Any]]:
     return answer.table.to_pylist()
 
 
-# --- other words for the same numbers ---------------------------------------------------------------------------------
+# --- other words for the same numbers -------------------------------------------------------------
 
 FIRST = "SELECT sex, SUM(age) AS a, SUM(income) AS i, MEDIAN(age) AS m FROM people GROUP BY sex"
 Seen = Callable[[list[dict[str, Any]]], object]
@@ -110,8 +115,12 @@ def test_whatever_is_shown_of_the_same_numbers_is_free(
     curator = opened(accountant)
     first = rows(curator.ask(FIRST, analyst="alice", epsilon=3))
     before = spent(curator)
-    monkeypatch.setattr(DuckDB, "fetch", lambda *_: pytest.fail("what was measured before is read again"))
-    monkeypatch.setattr(Ledger, "reserve", lambda *_, **__: pytest.fail("what was measured before is charged again"))
+    monkeypatch.setattr(
+        DuckDB, "fetch", lambda *_: pytest.fail("what was measured before is read again")
+    )
+    monkeypatch.setattr(
+        Ledger, "reserve", lambda *_, **__: pytest.fail("what was measured before is charged again")
+    )
     for sql, wanted, found in OTHERS:
         quote = curator.quote(sql, analyst="bob", epsilon="0.1")
         assert quote.cost.epsilon == 0
@@ -125,29 +134,44 @@ def test_whatever_is_shown_of_the_same_numbers_is_free(
 
 
 def test_groups_that_were_left_out_are_there_later(curator: Curator) -> None:
-    """They were measured and paid for as all others; what LIMIT and HAVING leave out is decided after noise."""
+    """They were measured and paid for as all others; what LIMIT and HAVING leave out is decided
+    after noise.
+    """
     one = curator.ask(
-        "SELECT sex, SUM(age) AS a FROM people GROUP BY sex ORDER BY a LIMIT 1", analyst="alice", epsilon=1
+        "SELECT sex, SUM(age) AS a FROM people GROUP BY sex ORDER BY a LIMIT 1",
+        analyst="alice",
+        epsilon=1,
     )
-    both = curator.ask("SELECT sex, SUM(age) AS a FROM people GROUP BY sex", analyst="alice", epsilon=1)
+    both = curator.ask(
+        "SELECT sex, SUM(age) AS a FROM people GROUP BY sex", analyst="alice", epsilon=1
+    )
     assert (one.table.num_rows, both.table.num_rows, both.cost.epsilon) == (1, 2, 0)
     assert rows(one)[0] == min(rows(both), key=lambda row: row["a"])
     assert (one.selected, both.selected) == ((True,), (False, False))
 
 
 def test_margins_and_certificates_are_of_the_noise_that_is_there(curator: Curator) -> None:
-    """Asked at a small epsilon, what was measured at a large one has the margin of the large one, and says so."""
+    """Asked at a small epsilon, what was measured at a large one has the margin of the large one,
+    and says so.
+    """
     sql = "SELECT SUM(age) AS a FROM people"
     first = curator.ask(sql, analyst="alice", epsilon=10)
     other = curator.ask("SELECT SUM(age) AS b FROM people", analyst="alice", epsilon="0.01")
     assert first.margins.column(0) == other.margins.column(0)
-    assert curator.quote(sql, analyst="alice", epsilon="0.01").margins["a"] == first.margins.column(0)[0].as_py()
+    assert (
+        curator.quote(sql, analyst="alice", epsilon="0.01").margins["a"]
+        == first.margins.column(0)[0].as_py()
+    )
     again = curator.ask(sql, analyst="alice", epsilon=10)
     assert again.certificate == first.certificate
     assert {name: first.certificate[name] for name in ("mechanisms", "statistics", "cost")} == {
         name: other.certificate[name] for name in ("mechanisms", "statistics", "cost")
     }
-    assert {str(each["charge"]) for each in first.certificate["statistics"]} == {first.id} == {other.id}
+    assert (
+        {str(each["charge"]) for each in first.certificate["statistics"]}
+        == {first.id}
+        == {other.id}
+    )
 
 
 def test_what_a_caller_does_with_an_answer_is_not_seen_by_the_next(curator: Curator) -> None:
@@ -160,15 +184,20 @@ def test_what_a_caller_does_with_an_answer_is_not_seen_by_the_next(curator: Cura
         again.certificate["statistics"][0].clear()
         again.certificate.clear()
     better = curator.ask(sql, analyst="alice", epsilon=5)
-    assert (better.cost.epsilon, rows(curator.ask(sql, analyst="bob", epsilon=5))) == (5, rows(better))
+    assert (better.cost.epsilon, rows(curator.ask(sql, analyst="bob", epsilon=5))) == (
+        5,
+        rows(better),
+    )
     assert rows(curator.ask(sql, analyst="bob", epsilon=1)) == rows(first)
 
 
-# --- a part of it before, the rest now --------------------------------------------------------------------------------
+# --- a part of it before, the rest now ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
-def test_the_rest_alone_is_paid_for_to_the_last_digit(opened: Callable[..., Curator], accountant: str) -> None:
+def test_the_rest_alone_is_paid_for_to_the_last_digit(
+    opened: Callable[..., Curator], accountant: str
+) -> None:
     curator = opened(accountant)
     known = curator.ask("SELECT SUM(age) AS a FROM people", analyst="alice", epsilon=5)
     sql = "SELECT SUM(income) AS i, SUM(age) AS a, MEDIAN(age) AS m FROM people"
@@ -188,17 +217,25 @@ def test_the_rest_alone_is_paid_for_to_the_last_digit(opened: Callable[..., Cura
     charges = {each["name"]: str(each["charge"]) for each in answer.certificate["statistics"]}
     assert charges == {"SUM(income)": answer.id, "SUM(age)": known.id, "MEDIAN(age)": answer.id}
     again = curator.ask(sql, analyst="alice", epsilon=3)
-    assert (rows(again), again.certificate, again.cost.epsilon) == (rows(answer), answer.certificate, 0)
+    assert (rows(again), again.certificate, again.cost.epsilon) == (
+        rows(answer),
+        answer.certificate,
+        0,
+    )
 
 
 def test_the_rest_is_measured_as_if_all_were(curator: Curator) -> None:
-    """The amount is split as if nothing were stored: what is recalled makes nothing else finer, and nothing dearer."""
+    """The amount is split as if nothing were stored: what is recalled makes nothing else finer, and
+    nothing dearer.
+    """
     sql = "SELECT SUM(income) AS i, SUM(age) AS a FROM people"
     fresh = curator.quote(sql, analyst="alice", epsilon=2)
     curator.ask("SELECT SUM(age) AS a FROM people", analyst="alice", epsilon=1)
     partly = curator.quote(sql, analyst="alice", epsilon=2)
     assert (fresh.cost.epsilon, partly.cost.epsilon) == (2, 1)
-    assert [{k: v for k, v in each.items() if k != "charge"} for each in partly.statistics] == list(fresh.statistics)
+    assert [{k: v for k, v in each.items() if k != "charge"} for each in partly.statistics] == list(
+        fresh.statistics
+    )
     assert curator.ask(sql, analyst="bob", epsilon=2).cost.epsilon == 1  # all that bob has
 
 
@@ -216,7 +253,9 @@ def test_a_larger_epsilon_is_measured_anew_and_kept(curator: Curator) -> None:
     small, large = (curator.ask(sql, analyst="alice", epsilon=epsilon) for epsilon in (1, 4))
     assert large.cost.epsilon == 4
     assert small.margins != large.margins
-    assert rows(curator.ask(sql, analyst="alice", epsilon=1)) == rows(small)  # asked again: the same numbers
+    assert rows(curator.ask(sql, analyst="alice", epsilon=1)) == rows(
+        small
+    )  # asked again: the same numbers
     for epsilon in (2, 4):
         assert rows(curator.ask(sql, analyst="alice", epsilon=epsilon)) == rows(large)
     assert spent(curator) == 5
@@ -234,7 +273,7 @@ def test_a_statistic_of_two_blocks_is_measured_once(curator: Curator) -> None:
     assert twice >= 2 * once
 
 
-# --- thresholds, roll-ups, quantiles ----------------------------------------------------------------------------------
+# --- thresholds, roll-ups, quantiles --------------------------------------------------------------
 
 
 def test_of_unknown_keys_all_or_nothing_is_recalled(curator: Curator) -> None:
@@ -260,11 +299,15 @@ def test_when_nothing_survives_that_is_recalled_too(curator: Curator) -> None:
 
 @pytest.mark.parametrize("sets", ["ROLLUP (sex)", "GROUPING SETS ((sex), ())"])
 def test_groupings_that_are_added_up(curator: Curator, sets: str) -> None:
-    first = curator.ask(f"SELECT sex, SUM(age) AS a FROM people GROUP BY {sets}", analyst="alice", epsilon=1)
+    first = curator.ask(
+        f"SELECT sex, SUM(age) AS a FROM people GROUP BY {sets}", analyst="alice", epsilon=1
+    )
     sql = "SELECT SUM(age) + 1 AS a, sex FROM people GROUP BY CUBE (sex) ORDER BY sex NULLS LAST"
     other = curator.ask(sql, analyst="alice", epsilon=1)
     assert other.cost.epsilon == 0
-    assert {row["sex"]: row["a"] + 1 for row in rows(first)} == {row["sex"]: row["a"] for row in rows(other)}
+    assert {row["sex"]: row["a"] + 1 for row in rows(first)} == {
+        row["sex"]: row["a"] for row in rows(other)
+    }
 
 
 def test_quantiles_on_coarse_and_fine_grids(curator: Curator) -> None:
@@ -277,10 +320,13 @@ def test_quantiles_on_coarse_and_fine_grids(curator: Curator) -> None:
     )
     assert other.cost.epsilon == 0
     assert rows(other) == [{"q": first["q"][1], "i": first["i"] + 1}]
-    assert curator.ask("SELECT MAX(age) AS a FROM people", analyst="alice", epsilon=1).cost.epsilon == 1
+    assert (
+        curator.ask("SELECT MAX(age) AS a FROM people", analyst="alice", epsilon=1).cost.epsilon
+        == 1
+    )
 
 
-# --- restarts, processes, snapshots, policies -------------------------------------------------------------------------
+# --- restarts, processes, snapshots, policies -----------------------------------------------------
 
 ASK = """
 import discreet, sys
@@ -289,19 +335,35 @@ print(answer.table.to_pylist(), answer.cost.epsilon)
 """
 
 
-def test_after_a_restart_and_in_another_process(opened: Callable[..., Curator], tmp_path: Path) -> None:
-    first = rows(opened().ask("SELECT SUM(age) AS a, SUM(income) AS i FROM people", analyst="alice", epsilon=2))[0]
+def test_after_a_restart_and_in_another_process(
+    opened: Callable[..., Curator], tmp_path: Path
+) -> None:
+    first = rows(
+        opened().ask(
+            "SELECT SUM(age) AS a, SUM(income) AS i FROM people", analyst="alice", epsilon=2
+        )
+    )[0]
     again = opened().ask("SELECT SUM(income) AS x FROM people", analyst="alice", epsilon=1)
     assert (rows(again), again.cost.epsilon) == ([{"x": first["i"]}], 0)
-    command = [sys.executable, "-c", ASK, str(tmp_path / "policy.yaml"), "SELECT SUM(age) + 1 AS y FROM people"]
+    command = [
+        sys.executable,
+        "-c",
+        ASK,
+        str(tmp_path / "policy.yaml"),
+        "SELECT SUM(age) + 1 AS y FROM people",
+    ]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
+    told = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=300, check=True
+    )
     assert told.stdout.strip() == f"{[{'y': first['a'] + 1}]} 0"
     with Ledger.open(tmp_path / "policy.ledger") as ledger:
         ledger.verify()
 
 
-def test_another_snapshot_is_measured_anew(curator: Curator, opened: Callable[..., Curator]) -> None:
+def test_another_snapshot_is_measured_anew(
+    curator: Curator, opened: Callable[..., Curator]
+) -> None:
     sql = "SELECT SUM(age) AS a FROM people"
     curator.ask(sql, analyst="alice", epsilon=1)
     curator.snapshot()
@@ -317,20 +379,28 @@ def test_another_policy_is_measured_anew(opened: Callable[..., Curator]) -> None
     parts = curator._view.offer(sql, epsilon=1, margin=None, assuming=None).wanted
     curator.ask(sql, analyst="alice", epsilon=1)
     stands = {"snapshot": 1, "parts": parts}
-    assert set(curator._ledger.standing("alice", policy=curator.policy.digest, **stands).parts) == set(parts)
+    assert set(
+        curator._ledger.standing("alice", policy=curator.policy.digest, **stands).parts
+    ) == set(parts)
     assert not curator._ledger.standing("alice", policy="0" * 64, **stands).parts
 
 
-# --- crashes ----------------------------------------------------------------------------------------------------------
+# --- crashes --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "again", ["SELECT SUM(income) AS i, SUM(age) AS a FROM people", "SELECT SUM(age) + 1 AS b, SUM(income) FROM people"]
+    "again",
+    [
+        "SELECT SUM(income) AS i, SUM(age) AS a FROM people",
+        "SELECT SUM(age) + 1 AS b, SUM(income) FROM people",
+    ],
 )
 def test_a_crash_is_continued_by_whatever_needs_the_same(
     opened: Callable[..., Curator], monkeypatch: pytest.MonkeyPatch, again: str
 ) -> None:
-    """The rest of a question whose first part is stored: one charge, one key, the same bytes, also in other words."""
+    """The rest of a question whose first part is stored: one charge, one key, the same bytes, also
+    in other words.
+    """
     curator, lost, post = opened(), list[bytes](), Ledger.post
     curator.ask("SELECT MEDIAN(age) FROM people", analyst="alice", epsilon=10)
 
@@ -345,14 +415,16 @@ def test_a_crash_is_continued_by_whatever_needs_the_same(
             curator.ask(sql, analyst="alice", epsilon=3)
     paid = spent(curator)
     assert paid == 12
-    monkeypatch.setattr(Ledger, "post", lambda *given, **more: lost.append(given[2]) or post(*given, **more))
+    monkeypatch.setattr(
+        Ledger, "post", lambda *given, **more: lost.append(given[2]) or post(*given, **more)
+    )
     opened().ask(again, analyst="alice", epsilon=2)
     assert lost == [lost[0]] * 2
     assert spent(curator) == paid
     assert [entry.state for entry in curator.ledger()] == ["posted", "posted"]
 
 
-# --- as bytes ---------------------------------------------------------------------------------------------------------
+# --- as bytes -------------------------------------------------------------------------------------
 
 
 def test_numbers_of_every_size_come_back(tmp_path: Path) -> None:
@@ -365,7 +437,9 @@ def test_numbers_of_every_size_come_back(tmp_path: Path) -> None:
         np.array([2**63, -(10**37)], dtype=object),
         np.array([], dtype=object),
     ]
-    keys = pa.table({"k0": pa.array(["a", None, "ä"], pa.large_string()), "k1": pa.array([1, 2, None])})
+    keys = pa.table(
+        {"k0": pa.array(["a", None, "ä"], pa.large_string()), "k1": pa.array([1, 2, None])}
+    )
     given = {
         "a" * 64: Released(numbers=(tuple(kinds),)),
         "b" * 64: Released(numbers=((kinds[1],), (kinds[5], kinds[5])), survivors=keys),

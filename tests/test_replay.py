@@ -1,7 +1,9 @@
-"""Record and replay through every door (S14): the same draws on neighbors, the same scale and index of the next.
+"""Record and replay through every door (S14): the same draws on neighbors, the same scale and index
+of the next.
 
-Given that the same has left: unknown keys, several quantiles and adaptive synthesizers go where that points,
-so it is put in the place of what would leave the neighbor. The machinery is that of `discreet audit question`.
+Given that the same has left: unknown keys, several quantiles and adaptive synthesizers go where
+that points, so it is put in the place of what would leave the neighbor. The machinery is that of
+`discreet audit question`.
 """
 
 from __future__ import annotations
@@ -54,20 +56,29 @@ SHAPES = (
 Pair = list[Curator]
 
 
-@pytest.fixture(scope="module", params=[("add_remove", "sum"), ("change_one", "zcdp")], ids=lambda each: each[0])
+@pytest.fixture(
+    scope="module", params=[("add_remove", "sum"), ("change_one", "zcdp")], ids=lambda each: each[0]
+)
 def neighbors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     relation, accountant = request.param
     found = []
     for victim in (True, False):
         path = tmp_path_factory.mktemp("town") / "policy.yaml"
-        path.write_text(POLICY.replace("NEIGHBORS", relation).replace("ACCOUNTANT", accountant), encoding="utf-8")
+        path.write_text(
+            POLICY.replace("NEIGHBORS", relation).replace("ACCOUNTANT", accountant),
+            encoding="utf-8",
+        )
         create_ledger(discreet.Policy.read(path))
         found.append(discreet.open(path, tables=town(victim=victim)))
     return found
 
 
-def transcripts(neighbors: Pair, work: Callable[[Curator], Any], monkeypatch: pytest.MonkeyPatch) -> list[Transcript]:
-    """The same work for both, under the same draws; both left nothing but what its allowances released."""
+def transcripts(
+    neighbors: Pair, work: Callable[[Curator], Any], monkeypatch: pytest.MonkeyPatch
+) -> list[Transcript]:
+    """The same work for both, under the same draws; both left nothing but what its allowances
+    released.
+    """
     found: list[Transcript] = []
     for each in neighbors:
         each.snapshot()  # what was measured for another test is not recalled
@@ -90,10 +101,14 @@ def check(found: list[Transcript]) -> None:
 
 @pytest.mark.parametrize("sql", SHAPES)
 def test_ask(neighbors: Pair, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(transcripts(neighbors, lambda each: each.ask(sql, analyst="alice", epsilon=2), monkeypatch))
+    check(
+        transcripts(neighbors, lambda each: each.ask(sql, analyst="alice", epsilon=2), monkeypatch)
+    )
 
 
-@pytest.mark.parametrize(("table", "column"), [("people", "age"), ("people", "income"), ("visits", "cost")])
+@pytest.mark.parametrize(
+    ("table", "column"), [("people", "age"), ("people", "income"), ("visits", "cost")]
+)
 def test_bounds(neighbors: Pair, table: str, column: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(transcripts(neighbors, lambda each: each.bounds(table, column, epsilon=1), monkeypatch))
 
@@ -104,7 +119,9 @@ def test_describe(neighbors: Pair, name: str, monkeypatch: pytest.MonkeyPatch) -
 
     def work(each: Curator) -> object:
         intervals = Intervals(bins=8)
-        return each.describe("people", epsilon=1, synthesizer=name, columns=columns, intervals=intervals)
+        return each.describe(
+            "people", epsilon=1, synthesizer=name, columns=columns, intervals=intervals
+        )
 
     check(transcripts(neighbors, work, monkeypatch))
 
@@ -112,20 +129,28 @@ def test_describe(neighbors: Pair, name: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("name", ["independent", "default"])
 def test_describe_together(neighbors: Pair, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(each: Curator) -> object:
-        return each.describe_together(["people", "visits"], epsilon=1, synthesizer=name, intervals=Intervals(bins=8))
+        return each.describe_together(
+            ["people", "visits"], epsilon=1, synthesizer=name, intervals=Intervals(bins=8)
+        )
 
     check(transcripts(neighbors, work, monkeypatch))
 
 
 def test_compare_together(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against one description, which is public by then."""
-    linked = neighbors[0].describe_together(["people", "visits"], epsilon=1, synthesizer="independent")
-    check(transcripts(neighbors, lambda each: each.compare_together(linked, epsilon=1), monkeypatch))
+    linked = neighbors[0].describe_together(
+        ["people", "visits"], epsilon=1, synthesizer="independent"
+    )
+    check(
+        transcripts(neighbors, lambda each: each.compare_together(linked, epsilon=1), monkeypatch)
+    )
 
 
 def test_compare(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against one description, which is public by then."""
-    described = neighbors[0].describe("people", epsilon=1, synthesizer="independent", columns=["age", "sex"])
+    described = neighbors[0].describe(
+        "people", epsilon=1, synthesizer="independent", columns=["age", "sex"]
+    )
     check(transcripts(neighbors, lambda each: each.compare(described, epsilon=1), monkeypatch))
 
 
@@ -133,7 +158,8 @@ def test_compare(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_encoders(case: Any) -> None:
     """A respondent's device asks for as many bits, in the same portions, whatever the answer.
 
-    `below` draws again when it falls in an incomplete last run: with the same bits, at the same places.
+    `below` draws again when it falls in an incomplete last run: with the same bits, at the same
+    places.
     """
     for _ in range(20):
         bits = Bits()
@@ -170,7 +196,9 @@ def test_replay_is_a_replay(neighbors: Pair) -> None:
         tables.append(neighbors[1].ask(sql, analyst="alice", epsilon=2).table)
     assert tables[0].equals(tables[1])
     first, second = (tables[place].column(1).to_pylist() for place in (0, 2))
-    assert sum(a != b for a, b in zip(first, second, strict=True)) == 1  # only the victim's cell moved, by one
+    assert (
+        sum(a != b for a, b in zip(first, second, strict=True)) == 1
+    )  # only the victim's cell moved, by one
 
 
 def test_a_leak_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,10 +219,15 @@ def test_a_leak_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT MEDIAN(income + 1), COUNT(*) FROM people", "SELECT MAX(age), MIN(age) FROM people"]
+    "sql",
+    ["SELECT MEDIAN(income + 1), COUNT(*) FROM people", "SELECT MAX(age), MIN(age) FROM people"],
 )
-def test_a_leak_after_the_first_release_is_found(neighbors: Pair, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second statistic whose noise follows the data when the first has left: a median's, and an extreme's."""
+def test_a_leak_after_the_first_release_is_found(
+    neighbors: Pair, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second statistic whose noise follows the data when the first has left: a median's, and an
+    extreme's.
+    """
     spend, leaks = Allowance._spend, list[int]()
 
     def wider(self: Any, mechanism: Any) -> Any:
@@ -210,7 +243,9 @@ def test_a_leak_after_the_first_release_is_found(neighbors: Pair, sql: str, monk
 
 
 def test_a_leak_inside_a_choice_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several quantiles those after the first: what is empty at the end of a part is no candidate any more."""
+    """Of several quantiles those after the first: what is empty at the end of a part is no
+    candidate any more.
+    """
     cut = quantile._cut
 
     def trimmed(pieces: Any, place: int) -> Any:
@@ -219,16 +254,35 @@ def test_a_leak_inside_a_choice_is_found(neighbors: Pair, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(quantile, "_cut", trimmed)
     sql = "SELECT QUANTILE_CONT(age + 0, [0.25, 0.5, 0.75]) FROM people"
-    # At so large an epsilon the first quantile is never at the victim's end, beyond which nothing could be left out.
-    found = transcripts(neighbors, lambda each: each.ask(sql, analyst="alice", epsilon=50), monkeypatch)
+    # At so large an epsilon the first quantile is never at the victim's end, beyond which nothing
+    # could be left out.
+    found = transcripts(
+        neighbors, lambda each: each.ask(sql, analyst="alice", epsilon=50), monkeypatch
+    )
     assert "the sampler of a draw" in differences(*found)[0]
 
 
 def test_it_is_the_path_that_is_walked() -> None:
-    """Every public entry point that releases anything is replayed above, or releases what is public or paid for."""
+    """Every public entry point that releases anything is replayed above, or releases what is public
+    or paid for.
+    """
     replayed = {"ask", "bounds", "describe", "compare", "describe_together", "compare_together"}
     replayed |= {"release", "publication"}  # in tests/continual and tests/census
-    free = {"quote", "explain", "ledger", "asked", "snapshot", "left", "shape", "public_columns", "reference"}
-    free |= {"generate", "spending", "certificate"}  # from a paid description, and from the ledger's own rows
+    free = {
+        "quote",
+        "explain",
+        "ledger",
+        "asked",
+        "snapshot",
+        "left",
+        "shape",
+        "public_columns",
+        "reference",
+    }
+    free |= {
+        "generate",
+        "spending",
+        "certificate",
+    }  # from a paid description, and from the ledger's own rows
     free |= {"tables"}  # what the policy tells
     assert {name for name in vars(Curator) if not name.startswith("_")} <= replayed | free

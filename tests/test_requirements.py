@@ -1,4 +1,6 @@
-"""What is installed: every dependency is used, and the product's pins are those that the tests ran with."""
+"""What is installed: every dependency is used, and the product's pins are those that the tests ran
+with.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ IMPORTS = {"PyYAML": "yaml"}
 
 
 def pins(name: str) -> dict[str, str]:
-    return dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
+    return dict(
+        re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE)
+    )
 
 
 def test_every_dependency_is_imported_somewhere() -> None:
@@ -22,7 +26,9 @@ def test_every_dependency_is_imported_somewhere() -> None:
     for requirement in wanted:
         name = re.split(r"[^\w-]", requirement)[0]
         module = IMPORTS.get(name, name.replace("-", "_"))
-        assert re.search(rf"^\s*(import|from) {module}\b", text, re.MULTILINE), f"nothing imports {name}"
+        assert re.search(rf"^\s*(import|from) {module}\b", text, re.MULTILINE), (
+            f"nothing imports {name}"
+        )
 
 
 def test_the_product_is_pinned_as_it_is_tested() -> None:

@@ -1,4 +1,6 @@
-"""docs/semantics.md: every rule that the code names has its heading, and what the page names exists."""
+"""docs/semantics.md: every rule that the code names has its heading, and what the page names
+exists.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ TESTS = {path: path.read_text() for path in sorted((ROOT / "tests").rglob("*.py"
 
 def named(rule: str, line: str) -> list[str]:
     """What stands in backquotes behind `Kept in:` or `Held by:`."""
-    return re.findall(r"`([^`]+)`", RULES[rule].split(line)[1].split("\n\n")[0].split("Held by:")[0])
+    return re.findall(
+        r"`([^`]+)`", RULES[rule].split(line)[1].split("\n\n")[0].split("Held by:")[0]
+    )
 
 
 def test_the_rules_are_numbered_from_1_to_24() -> None:
@@ -26,7 +30,9 @@ def test_the_rules_are_numbered_from_1_to_24() -> None:
 def test_every_rule_that_the_code_names_has_its_heading() -> None:
     for path, text in SOURCES.items():
         for rule in re.findall(r"\bS\d{1,2}\b", text):
-            assert rule in RULES, f"{path.relative_to(ROOT)} names {rule}, which docs/semantics.md does not have"
+            assert rule in RULES, (
+                f"{path.relative_to(ROOT)} names {rule}, which docs/semantics.md does not have"
+            )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -35,10 +41,14 @@ def test_where_a_rule_is_kept_exists(rule: str) -> None:
     assert names
     for name in names:
         if name.endswith(".py"):
-            assert any(path.as_posix().endswith(f"/{name}") for path in SOURCES), f"{rule}: there is no {name}"
+            assert any(path.as_posix().endswith(f"/{name}") for path in SOURCES), (
+                f"{rule}: there is no {name}"
+            )
         else:
             last = re.escape(name.split(".")[-1])
-            assert any(re.search(rf"\b(?:class|def) {last}\b", text) for text in SOURCES.values()), f"{rule}: {name}"
+            assert any(
+                re.search(rf"\b(?:class|def) {last}\b", text) for text in SOURCES.values()
+            ), f"{rule}: {name}"
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -52,5 +62,7 @@ def test_what_holds_a_rule_exists(rule: str) -> None:
 
 
 def test_most_rules_are_named_where_they_are_kept() -> None:
-    named_in_code = {rule for text in SOURCES.values() for rule in re.findall(r"\bS\d{1,2}\b", text)}
+    named_in_code = {
+        rule for text in SOURCES.values() for rule in re.findall(r"\bS\d{1,2}\b", text)
+    }
     assert len(named_in_code) >= 20

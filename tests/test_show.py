@@ -30,7 +30,11 @@ SPAN = pa.MonthDayNano([3, 2, 10**9])
 SHOWN: list[tuple[Any, Any, str]] = [  # a value, as JSON, in a table
     ([Decimal("83.69"), Decimal("794.34")], ["83.69", "794.34"], "[83.69, 794.34]"),
     ([[1, None], []], [[1, None], []], "[[1, NULL], []]"),
-    ([date(2024, 1, 2), float("nan"), 2**60], ["2024-01-02", None, str(2**60)], f"[2024-01-02, NULL, {2**60}]"),
+    (
+        [date(2024, 1, 2), float("nan"), 2**60],
+        ["2024-01-02", None, str(2**60)],
+        f"[2024-01-02, NULL, {2**60}]",
+    ),
     ({"a": Decimal("1.50"), "b": [True]}, {"a": "1.50", "b": [True]}, "{a: 1.50, b: [True]}"),
     ([("key", 1)], [["key", 1]], "[[key, 1]]"),  # a map
     (SPAN, "3 months 2 days 00:00:01", "3 months 2 days 00:00:01"),
@@ -56,7 +60,13 @@ def test_no_value_is_shown_as_python_writes_it(value: Any, simple: Any, text: st
 @pytest.mark.parametrize(
     "interval",
     [
-        *("0 days", "1 month", "14 months 2 days 1.5 seconds", "-14 months -1 days -1 seconds", "100 hours"),
+        *(
+            "0 days",
+            "1 month",
+            "14 months 2 days 1.5 seconds",
+            "-14 months -1 days -1 seconds",
+            "100 hours",
+        ),
         *(
             "1 microsecond",
             "-1 microsecond",
@@ -67,7 +77,11 @@ def test_no_value_is_shown_as_python_writes_it(value: Any, simple: Any, text: st
     ],
 )
 def test_intervals_are_written_as_duckdb_writes_them(interval: str) -> None:
-    found = duckdb.connect().sql(f"SELECT INTERVAL '{interval}' AS value, value::VARCHAR AS text").to_arrow_table()
+    found = (
+        duckdb.connect()
+        .sql(f"SELECT INTERVAL '{interval}' AS value, value::VARCHAR AS text")
+        .to_arrow_table()
+    )
     assert plain(found["value"][0].as_py()) == found["text"][0].as_py()
 
 
@@ -93,14 +107,21 @@ def test_a_page_shows_lists_and_labels_without_python() -> None:
 
 def test_released_rows_with_lists(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     rows = pa.table(
-        {"q": [[Decimal("83.69"), Decimal("794.34")], None], "s": [{"a": 1}, {"a": None}], "b": [b"a", None]}
+        {
+            "q": [[Decimal("83.69"), Decimal("794.34")], None],
+            "s": [{"a": 1}, {"a": None}],
+            "b": [b"a", None],
+        }
     )
     pyarrow.parquet.write_table(rows, tmp_path / "rows.parquet")
     sql, found = "SELECT q, s, b FROM rows", {}
     for form in ("json", "csv", "table"):
         assert run(["query", str(tmp_path / "rows.parquet"), sql, "--format", form]) == 0
         found[form] = capfd.readouterr().out
-    assert json.loads(found["json"])["rows"] == [[["83.69", "794.34"], {"a": 1}, "61"], [None, {"a": None}, None]]
+    assert json.loads(found["json"])["rows"] == [
+        [["83.69", "794.34"], {"a": 1}, "61"],
+        [None, {"a": None}, None],
+    ]
     assert list(csv.reader(io.StringIO(found["csv"])))[1:] == [
         ["[83.69, 794.34]", "{a: 1}", "61"],
         ["", "{a: NULL}", ""],
@@ -121,11 +142,16 @@ def test_every_answer_says_that_further_rows_are_not_in_it(tmp_path: Path) -> No
     most = "each person counts with at most 1 row of people, 10 rows of visits (max_rows)"
     said = f"{most}; ± covers the noise, not the rows left out"
     sql = "SELECT COUNT(*) FROM visits JOIN people ON visits.id = people.id"
-    answer, quote = curator.ask(sql, analyst="ann", epsilon=1), curator.quote(sql, analyst="ann", epsilon=1)
-    assert answer.certificate["max_rows"] == quote.as_json()["max_rows"] == {"people": 1, "visits": 10}
+    answer, quote = (
+        curator.ask(sql, analyst="ann", epsilon=1),
+        curator.quote(sql, analyst="ann", epsilon=1),
+    )
+    assert (
+        answer.certificate["max_rows"] == quote.as_json()["max_rows"] == {"people": 1, "visits": 10}
+    )
     assert said in str(answer).splitlines()
     assert said in str(quote).splitlines()
     assert f"1. In a snapshot, {said}." in curator.explain(sql, analyst="ann", epsilon=1)
-    assert curator.ask("SELECT COUNT(*) AS n FROM people", analyst="ann", epsilon=1).certificate["max_rows"] == {
-        "people": 1
-    }
+    assert curator.ask("SELECT COUNT(*) AS n FROM people", analyst="ann", epsilon=1).certificate[
+        "max_rows"
+    ] == {"people": 1}

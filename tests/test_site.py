@@ -1,4 +1,6 @@
-"""The site of `make docs`: it builds without a warning, loads nothing from elsewhere, and its commands are real."""
+"""The site of `make docs`: it builds without a warning, loads nothing from elsewhere, and its
+commands are real.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_every_page_is_built_and_can_be_reached(site: Path) -> None:
     for page in PAGES:
         built = page.relative_to(DOCS).with_suffix(".html")
         assert (site / built).is_file(), page
-        assert f'href="{built}"' in home or str(built) == "index.html", f"{page.name} is not in the navigation"
+        assert f'href="{built}"' in home or str(built) == "index.html", (
+            f"{page.name} is not in the navigation"
+        )
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
@@ -67,7 +71,11 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
 
 def options() -> Iterator[tuple[tuple[str, ...], set[str]]]:
     def walk(command: Any, verbs: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], set[str]]]:
-        yield verbs, {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {"--help", "-h"}
+        yield (
+            verbs,
+            {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+            | {"--help", "-h"},
+        )
         for name, child in getattr(command, "commands", {}).items():
             yield from walk(child, (*verbs, name))
 
@@ -77,7 +85,9 @@ def options() -> Iterator[tuple[tuple[str, ...], set[str]]]:
 COMMANDS = dict(options())
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_commands_in_the_docs_exist(page: Path) -> None:
     """Every `discreet ...` in a block has verbs and options that there are."""
     for block in blocks(page, "sh"):
@@ -91,7 +101,9 @@ def test_commands_in_the_docs_exist(page: Path) -> None:
             assert verbs or words[0].startswith("-"), f"{page.name}: {line}"
             for word in words:
                 if word.startswith("-") and word != "-":
-                    assert word.split("=")[0] in COMMANDS[verbs], f"{page.name}: {line} has no {word}"
+                    assert word.split("=")[0] in COMMANDS[verbs], (
+                        f"{page.name}: {line} has no {word}"
+                    )
 
 
 def test_the_first_answer_from_ones_own_csv(
@@ -100,7 +112,9 @@ def test_the_first_answer_from_ones_own_csv(
     """docs/start.md, step by step: its files are written where it says, its commands run."""
     monkeypatch.chdir(tmp_path)
     text, ran = (DOCS / "start.md").read_text(), []
-    for kind, title, block in re.findall(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', text, re.MULTILINE | re.DOTALL):
+    for kind, title, block in re.findall(
+        r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', text, re.MULTILINE | re.DOTALL
+    ):
         if title:
             Path(title).parent.mkdir(exist_ok=True)
             Path(title).write_text(block)
@@ -110,7 +124,15 @@ def test_the_first_answer_from_ones_own_csv(
                 ran.append((line, capsys.readouterr().out))
         elif kind == "text" and "scale" in block:
             assert ran[-1][1].strip() == block.strip()
-    assert [line.split()[1] for line, _ in ran] == ["init", "check", "ledger", "quote", "ask", "explain", "ledger"]
+    assert [line.split()[1] for line, _ in ran] == [
+        "init",
+        "check",
+        "ledger",
+        "quote",
+        "ask",
+        "explain",
+        "ledger",
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,9 @@ def test_threads_come_back_after_a_failure() -> None:
 
 
 def test_two_kernels_at_once() -> None:
-    """The first to end does not give threads to the other, and the last gives back what the first found."""
+    """The first to end does not give threads to the other, and the last gives back what the first
+    found.
+    """
     begun, ended, seen = Barrier(2), Barrier(2), []
 
     def first() -> None:

@@ -1,4 +1,6 @@
-"""What fails on one person's row fails for that row alone: the second wall, with the first one switched off."""
+"""What fails on one person's row fails for that row alone: the second wall, with the first one
+switched off.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from discreet.sql.values import numbers
 from discreet.sql.values import value as values
 from small_town import POLICY, town
 
-BIG = "* 1000000007" * 40 + " / 1000000009" * 40  # a factor of about 1 that no number of the engine holds
+BIG = (
+    "* 1000000007" * 40 + " / 1000000009" * 40
+)  # a factor of about 1 that no number of the engine holds
 
 
 @contextmanager
@@ -47,9 +51,14 @@ def opened(folder: Path, *, victim: bool) -> Iterator[Curator]:
         f"SELECT COUNT(*) FROM people WHERE zip = '9' AND SQRT(age {BIG}) > 3 AND zip <> ' OVER (SELECT /*try*/(1)'",
     ],
 )
-def test_a_row_that_fails_does_not_stop_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
+def test_a_row_that_fails_does_not_stop_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
     """Only she is 9: were her row an error, the status would tell that she is there."""
-    with opened(tmp_path, victim=True) as curator, pytest.raises(discreet.Rejected, match="too large"):
+    with (
+        opened(tmp_path, victim=True) as curator,
+        pytest.raises(discreet.Rejected, match="too large"),
+    ):
         curator.ask(sql, analyst="alice", epsilon=1)
     monkeypatch.setattr(numbers, "check_step", lambda step, node: None)
     monkeypatch.setattr(values, "MOST_STEP", 10**1000)
@@ -60,18 +69,26 @@ def test_a_row_that_fails_does_not_stop_the_answer(tmp_path: Path, monkeypatch: 
 
 
 def test_others_are_counted_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where every row fails all of them are NULL; where only hers does, the others are what they were."""
+    """Where every row fails all of them are NULL; where only hers does, the others are what they
+    were.
+    """
     monkeypatch.setattr(numbers, "real_function", _fails_above(100))
     with opened(tmp_path, victim=True) as curator:
         found = curator.ask(
-            "SELECT SUM(SQRT(age)) AS s, COUNT(SQRT(age)) AS n FROM people", analyst="alice", epsilon=100
+            "SELECT SUM(SQRT(age)) AS s, COUNT(SQRT(age)) AS n FROM people",
+            analyst="alice",
+            epsilon=100,
         )
     assert found.table.to_pylist()[0]["n"] == pytest.approx(59, abs=2)
-    assert found.table.to_pylist()[0]["s"] == pytest.approx(sum(20 + i for i in range(60) if i != 7), abs=20)
+    assert found.table.to_pylist()[0]["s"] == pytest.approx(
+        sum(20 + i for i in range(60) if i != 7), abs=20
+    )
 
 
 def _fails_above(most: int) -> object:
-    """A function that the engine cannot compute of large numbers: as if it did something else than we think."""
+    """A function that the engine cannot compute of large numbers: as if it did something else than
+    we think.
+    """
 
     def broken(value: values.Value, *rest: object, **options: object) -> values.Value:
         failing = Cast(Cast(value.expression + (127 - most), "TINYINT"), "BIGINT") - (127 - most)

@@ -16,14 +16,18 @@ from discreet.town import GOVERNOR, KARRIE, STATES, build, tables
 def test_the_town_is_always_the_same() -> None:
     first, second = tables(500), tables(500)
     assert all(first[name].equals(second[name]) for name in first)
-    assert first["people"].slice(100).to_pylist() == tables(1000)["people"].slice(100, 400).to_pylist()
+    assert (
+        first["people"].slice(100).to_pylist() == tables(1000)["people"].slice(100, 400).to_pylist()
+    )
     assert first["people"]["income"].to_pylist()[2] == 56274.0
 
 
 def test_the_policy_fits_and_uses_every_kind_of_domain(tmp_path: Path) -> None:
     policy = Policy.read(build(tmp_path, people=500))
     assert check(policy).problems == ()
-    used = {type(column.domain) for table in policy.tables.values() for column in table.columns.values()}
+    used = {
+        type(column.domain) for table in policy.tables.values() for column in table.columns.values()
+    }
     assert used == set(DOMAINS)
     snapshot = prepare(policy, policy.source, policy.store, 1)
     for table in snapshot.tables:
@@ -36,8 +40,14 @@ def test_the_policy_fits_and_uses_every_kind_of_domain(tmp_path: Path) -> None:
 
 def test_two_residents_are_known() -> None:
     people = tables(10_000)["people"].to_pylist()
-    assert [person["income"] for person in people if person["name"] == KARRIE["name"]] == [KARRIE["income"]]
-    alike = [person for person in people if all(person[key] == GOVERNOR[key] for key in ("born", "zip", "sex"))]
+    assert [person["income"] for person in people if person["name"] == KARRIE["name"]] == [
+        KARRIE["income"]
+    ]
+    alike = [
+        person
+        for person in people
+        if all(person[key] == GOVERNOR[key] for key in ("born", "zip", "sex"))
+    ]
     assert [person["name"] for person in alike] == [GOVERNOR["name"]]
 
 

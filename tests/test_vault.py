@@ -1,4 +1,6 @@
-"""The vault refuses a mechanism that claims less than one person moves its statistic: nothing is opened, or leaves."""
+"""The vault refuses a mechanism that claims less than one person moves its statistic: nothing is
+opened, or leaves.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,16 @@ from discreet.curator import create_ledger
 from discreet.errors import EngineFailure, Unproved
 from discreet.mechanisms import MECHANISMS, DiscreteLaplace, FineQuantile, Quantile
 from discreet.mechanisms.currency import CURRENCIES, currency
-from discreet.mechanisms.shapes import Additive, Integers, Keys, Moved, Norm, PersonRows, Scores, Sensitivity
+from discreet.mechanisms.shapes import (
+    Additive,
+    Integers,
+    Keys,
+    Moved,
+    Norm,
+    PersonRows,
+    Scores,
+    Sensitivity,
+)
 from discreet.noise import Items, Stream
 from discreet.policy.policy import Policy
 from discreet.vault.allowance import Allowance
@@ -51,12 +62,18 @@ def quantile(kind: Any, most: int) -> Any:
     return kind(epsilon=F(1), q=F(1, 2), cells=4, max_rows=most, neighbors="add_remove", **own)
 
 
-Release = Callable[[Allowance, str, int, int, Exact], object]  # claimed for so much, of a statistic that moves so much
+Release = Callable[
+    [Allowance, str, int, int, Exact], object
+]  # claimed for so much, of a statistic that moves so much
 NOTHING: dict[str, Any] = {"cells": [np.arange(2)], "models": [np.array([1, 2])]}
 RELEASES: dict[str, tuple[Release, pa.Table]] = {
     "measure": (
         lambda allowance, name, claim, real, exact: allowance.measure(
-            currency(name).noise(amount=F(1), moved=moved(claim)), exact, moved=moved(real), sizes=[2], forms=[(1,)]
+            currency(name).noise(amount=F(1), moved=moved(claim)),
+            exact,
+            moved=moved(real),
+            sizes=[2],
+            forms=[(1,)],
         ),
         pa.table({"k0": [0, 1], "s0": [1, 2]}),
     ),
@@ -72,7 +89,9 @@ RELEASES: dict[str, tuple[Release, pa.Table]] = {
     ),
     "threshold": (
         lambda allowance, name, claim, real, exact: allowance.threshold(
-            currency(name).people(amount=F(1), max_groups=claim, neighbors="add_remove", delta=F(1, 50)),
+            currency(name).people(
+                amount=F(1), max_groups=claim, neighbors="add_remove", delta=F(1, 50)
+            ),
             exact,
             moved=Keys(most=real, neighbors="add_remove"),
             keys=1,
@@ -87,7 +106,11 @@ RELEASES: dict[str, tuple[Release, pa.Table]] = {
     ),
     "choose a mode": (
         lambda allowance, name, claim, real, exact: allowance.choose(
-            currency(name).choice(amount=F(1), moved=rows(claim).scores), exact, moved=rows(real), sizes=[2], cells=4
+            currency(name).choice(amount=F(1), moved=rows(claim).scores),
+            exact,
+            moved=rows(real),
+            sizes=[2],
+            cells=4,
         ),
         pa.table({"k0": [0, 1], "k1": [1, 2], "s0": [1, 2]}),
     ),
@@ -99,13 +122,20 @@ RELEASES: dict[str, tuple[Release, pa.Table]] = {
     ),
     "marginal": (
         lambda allowance, name, claim, real, exact: allowance.marginal(
-            currency(name).noise(amount=F(1), moved=moved(claim)), exact, moved=moved(real), cells=np.arange(2), size=2
+            currency(name).noise(amount=F(1), moved=moved(claim)),
+            exact,
+            moved=moved(real),
+            cells=np.arange(2),
+            size=2,
         ),
         pa.table({"k0": [0, 1], "s0": [1, 2]}),
     ),
     "distances": (
         lambda allowance, name, claim, real, exact: allowance.distances(
-            currency(name).noise(amount=F(1), moved=moved(claim)), [exact], moved=moved(real), **NOTHING
+            currency(name).noise(amount=F(1), moved=moved(claim)),
+            [exact],
+            moved=moved(real),
+            **NOTHING,
         ),
         pa.table({"k0": [0, 1], "s0": [1, 2]}),
     ),
@@ -126,7 +156,9 @@ RELEASES: dict[str, tuple[Release, pa.Table]] = {
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_smaller_claim_releases_nothing(name: str, accountant: str) -> None:
-    """The same release with a claim that is large enough leaves, so it is the claim that is refused."""
+    """The same release with a claim that is large enough leaves, so it is the claim that is
+    refused.
+    """
     release, table = RELEASES[name]
     allowance = Allowance(key=bytes(32), accountant=ACCOUNTANTS[accountant], paid=PAID)  # type: ignore[arg-type]
     with pytest.raises(Unproved, match="claims less than one person moves"):
@@ -141,7 +173,9 @@ def test_a_smaller_claim_releases_nothing(name: str, accountant: str) -> None:
 def test_noise_for_half_a_person_gives_no_answer(
     accountant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The noise costs what it should and is half of what the statistic needs: it is charged, and nothing leaves."""
+    """The noise costs what it should and is half of what the statistic needs: it is charged, and
+    nothing leaves.
+    """
     curator = small(tmp_path, accountant)
     real = offer._noise
 
@@ -198,8 +232,12 @@ class Doubled:
         return self._noise.margin(confidence)
 
 
-def test_a_new_mechanism_is_used_without_a_word_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bought by the currency, it is offered, explained, run, put on margins and certified by its own name."""
+def test_a_new_mechanism_is_used_without_a_word_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bought by the currency, it is offered, explained, run, put on margins and certified by its
+    own name.
+    """
 
     class Newer(type(CURRENCIES["sum"])):  # type: ignore[misc]
         def noise(self, *, amount: Fraction, moved: Sensitivity) -> Additive:
@@ -212,10 +250,18 @@ def test_a_new_mechanism_is_used_without_a_word_elsewhere(tmp_path: Path, monkey
     assert "add doubled noise of scale 16" in curator.explain(
         "SELECT COUNT(*) FROM people", analyst="alice", epsilon="1/8"
     )
-    answer = curator.ask("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", analyst="alice", epsilon="1/8")
-    assert answer.margins.column("n").to_pylist() == [Doubled(half_scale=F(8), l1=F(1)).margin(0.95)] * 2
+    answer = curator.ask(
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", analyst="alice", epsilon="1/8"
+    )
+    assert (
+        answer.margins.column("n").to_pylist()
+        == [Doubled(half_scale=F(8), l1=F(1)).margin(0.95)] * 2
+    )
     assert {row["mechanism"] for row in answer.certificate["mechanisms"]} == {"Doubled"}
-    assert all(margin > 0 for margin in curator.ask(sql, analyst="alice", epsilon=1).margins.column("age").to_pylist())
+    assert all(
+        margin > 0
+        for margin in curator.ask(sql, analyst="alice", epsilon=1).margins.column("age").to_pylist()
+    )
 
 
 def small(folder: Path, accountant: str) -> discreet.Curator:

@@ -1,4 +1,6 @@
-"""Python calls with values of a wrong type: a sentence, before anything is charged, and never a traceback."""
+"""Python calls with values of a wrong type: a sentence, before anything is charged, and never a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -107,11 +109,18 @@ def test_intervals(named: dict[str, Any], said: str) -> None:
         Intervals(**named)
 
 
-@pytest.mark.parametrize("kind", [list, tuple, iter, np.array, dict.fromkeys], ids=lambda kind: kind.__name__)
-def test_describe_takes_names_in_any_kind_of_list(curator: Curator, described: Description, kind: Any) -> None:
+@pytest.mark.parametrize(
+    "kind", [list, tuple, iter, np.array, dict.fromkeys], ids=lambda kind: kind.__name__
+)
+def test_describe_takes_names_in_any_kind_of_list(
+    curator: Curator, described: Description, kind: Any
+) -> None:
     before = curator._ledger.spent()
     again = curator.describe(
-        "people", epsilon=1, columns=kind(["sex", "smoker"]), intervals=Intervals(quantiles=kind([]))
+        "people",
+        epsilon=1,
+        columns=kind(["sex", "smoker"]),
+        intervals=Intervals(quantiles=kind([])),
     )
     assert again.to_bytes() == described.to_bytes()
     assert curator._ledger.spent() == before
@@ -134,7 +143,9 @@ def test_compare_something_else(curator: Curator, what: Any) -> None:
     ],
     ids=str,
 )
-def test_compare(curator: Curator, described: Description, named: dict[str, Any], said: str) -> None:
+def test_compare(
+    curator: Curator, described: Description, named: dict[str, Any], said: str
+) -> None:
     before = curator._ledger.spent()
     with pytest.raises(UsageError, match=said):
         curator.compare(described, epsilon=1, **named)
@@ -150,7 +161,9 @@ def test_given_what_is_no_mapping(described: Description, given: Any) -> None:
 @pytest.mark.parametrize("value", [None, 1, True, b"F", []], ids=repr)
 def test_given_what_is_no_text(described: Description, value: Any) -> None:
     for column in ("sex", "smoker"):
-        with pytest.raises(UsageError, match=f"A value of {column} is given as a text, not {type(value).__name__}"):
+        with pytest.raises(
+            UsageError, match=f"A value of {column} is given as a text, not {type(value).__name__}"
+        ):
             described.generate(rows=3, given={column: value})
 
 
@@ -158,7 +171,9 @@ def test_moments_of_a_release(curator: Curator) -> None:
     release = curator.release("daily")
     release.start()
     for as_of in ("2024-01-05", 20240105, True, [], np.datetime64("2024-01-05")):
-        with pytest.raises(UsageError, match=f"as_of must be a date or a datetime, not {type(as_of).__name__}"):
+        with pytest.raises(
+            UsageError, match=f"as_of must be a date or a datetime, not {type(as_of).__name__}"
+        ):
             release.run(as_of)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="as_of has a time zone"):
         release.run(datetime(2024, 1, 5, tzinfo=UTC))

@@ -1,7 +1,8 @@
-"""One protocol of one peer, run in the peer's own environment: `run.py PEER PROTOCOL values.npy out.npy`.
+"""One protocol of one peer, run in the peer's own environment: `run.py PEER PROTOCOL values.npy
+out.npy`.
 
-Prints the seconds that client and server took; the estimated frequencies go to out.npy. Each peer is used as its own
-documentation shows: a client call for each respondent, then the server.
+Prints the seconds that client and server took; the estimated frequencies go to out.npy. Each peer
+is used as its own documentation shows: a client call for each respondent, then the server.
 """
 
 import math
@@ -15,13 +16,24 @@ D, EPSILON = 1000, 1.0
 
 def pure_ldp(protocol, values):
     from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
-    from pure_ldp.frequency_oracles.hadamard_response import HadamardResponseClient, HadamardResponseServer
-    from pure_ldp.frequency_oracles.local_hashing import FastLHClient, FastLHServer, LHClient, LHServer
+    from pure_ldp.frequency_oracles.hadamard_response import (
+        HadamardResponseClient,
+        HadamardResponseServer,
+    )
+    from pure_ldp.frequency_oracles.local_hashing import (
+        FastLHClient,
+        FastLHServer,
+        LHClient,
+        LHServer,
+    )
     from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 
     same = lambda value: value  # noqa: E731  (their parameter: a map from values to indices)
     if protocol == "kary":
-        client, server = DEClient(EPSILON, D, index_mapper=same), DEServer(EPSILON, D, index_mapper=same)
+        client, server = (
+            DEClient(EPSILON, D, index_mapper=same),
+            DEServer(EPSILON, D, index_mapper=same),
+        )
     elif protocol in ("optimized_unary", "symmetric_unary"):
         best = protocol == "optimized_unary"
         client = UEClient(EPSILON, D, use_oue=best, index_mapper=same)
@@ -49,7 +61,9 @@ def multi_freq_ldpy(protocol, values):
     if protocol == "kary":
         return GRR_Aggregator_MI([GRR_Client(value, D, EPSILON) for value in values], D, EPSILON)
     if protocol == "local_hashing":
-        return LH_Aggregator_MI([LH_Client(value, D, EPSILON, True) for value in values], D, EPSILON, True)
+        return LH_Aggregator_MI(
+            [LH_Client(value, D, EPSILON, True) for value in values], D, EPSILON, True
+        )
     if protocol == "subset_selection":
         return SS_Aggregator_MI([SS_Client(value, D, EPSILON) for value in values], D, EPSILON)
     best = protocol == "optimized_unary"

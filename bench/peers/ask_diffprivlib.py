@@ -1,6 +1,7 @@
 """diffprivlib: tools on arrays, one column at a time.
 
-Of everybody it has no count: `count_nonzero` is cut off at the array's length, which is the very number.
+Of everybody it has no count: `count_nonzero` is cut off at the array's length, which is the very
+number.
 """
 
 import duckdb
@@ -20,10 +21,13 @@ def filtered_count(path):
 
 def mean_by_state(path):
     """The states are disjoint, so each mean may have all of ε."""
-    found = duckdb.sql(f"SELECT substr(state, 2)::INTEGER AS state, income FROM '{path}'").fetchnumpy()
+    found = duckdb.sql(
+        f"SELECT substr(state, 2)::INTEGER AS state, income FROM '{path}'"
+    ).fetchnumpy()
     states, incomes = found["state"], found["income"]
     return {
-        f"S{place:02}": tools.mean(incomes[states == place], epsilon=EPSILON, bounds=(LOW, HIGH)) for place in range(50)
+        f"S{place:02}": tools.mean(incomes[states == place], epsilon=EPSILON, bounds=(LOW, HIGH))
+        for place in range(50)
     }
 
 

@@ -1,4 +1,6 @@
-"""OpenDP: its context on a lazy Polars frame. One row a person is declared, which costs it nothing."""
+"""OpenDP: its context on a lazy Polars frame. One row a person is declared, which costs it
+nothing.
+"""
 
 import opendp.prelude as dp
 import polars as pl
@@ -29,11 +31,19 @@ def filtered_count(path):
 
 
 def mean_by_state(path):
-    """Of whole dollars: its sums of floats need far more noise under a loose bound on the number of rows."""
+    """Of whole dollars: its sums of floats need far more noise under a loose bound on the number of
+    rows.
+    """
     dollars = pl.col("income").cast(int).fill_null(0)
-    query = people(path).group_by("state").agg(dollars.dp.sum((LOW, HIGH)).alias("s"), dp.len(signed=True).alias("n"))
+    query = (
+        people(path)
+        .group_by("state")
+        .agg(dollars.dp.sum((LOW, HIGH)).alias("s"), dp.len(signed=True).alias("n"))
+    )
     found = query.with_keys(pl.LazyFrame({"state": STATES})).release().collect()
-    return {row["state"]: min(max(row["s"] / max(row["n"], 1), LOW), HIGH) for row in found.to_dicts()}
+    return {
+        row["state"]: min(max(row["s"] / max(row["n"], 1), LOW), HIGH) for row in found.to_dicts()
+    }
 
 
 def quantile(q):
@@ -51,7 +61,13 @@ def five_quantiles(path):
 
 
 def unknown_keys(path):
-    found = people(path, delta=DELTA).group_by("word").agg(dp.len(signed=True).alias("n")).release().collect()
+    found = (
+        people(path, delta=DELTA)
+        .group_by("word")
+        .agg(dp.len(signed=True).alias("n"))
+        .release()
+        .collect()
+    )
     return dict(found.rows())
 
 

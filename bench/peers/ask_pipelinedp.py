@@ -7,7 +7,9 @@ from pipeline_dp import Metrics, NoiseKind
 
 
 def answered(path, metrics, *, key="'all'", where="TRUE", public=None):
-    """One row a person; with public keys all of ε is for the numbers, otherwise some of it selects the keys."""
+    """One row a person; with public keys all of ε is for the numbers, otherwise some of it selects
+    the keys.
+    """
     rows = duckdb.sql(f"SELECT person_id, {key}, income FROM '{path}' WHERE {where}").fetchall()
     accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=EPSILON, total_delta=DELTA)
     engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
@@ -34,7 +36,9 @@ def count(path):
 
 
 def filtered_count(path):
-    return answered(path, [Metrics.COUNT], where="age BETWEEN 40 AND 64", public=["all"])["all"].count
+    return answered(path, [Metrics.COUNT], where="age BETWEEN 40 AND 64", public=["all"])[
+        "all"
+    ].count
 
 
 def mean_by_state(path):
@@ -47,7 +51,9 @@ def median(path):
 
 
 def five_quantiles(path):
-    found = answered(path, [Metrics.PERCENTILE(round(100 * q)) for q in QUANTILES], public=["all"])["all"]
+    found = answered(path, [Metrics.PERCENTILE(round(100 * q)) for q in QUANTILES], public=["all"])[
+        "all"
+    ]
     return [getattr(found, f"percentile_{round(100 * q)}") for q in QUANTILES]
 
 

@@ -16,13 +16,18 @@ def count(path):
 
 def filtered_count(path):
     ages = column(path, "age")
-    return Count(epsilon=EPSILON, dtype="int").quick_result(ages[(ages >= 40) & (ages <= 64)].tolist())
+    return Count(epsilon=EPSILON, dtype="int").quick_result(
+        ages[(ages >= 40) & (ages <= 64)].tolist()
+    )
 
 
 def mean_by_state(path):
     """The states are disjoint, so each mean may have all of ε."""
     states, incomes = column(path, "substr(state, 2)::INTEGER"), column(path, "income")
-    means = (BoundedMean(epsilon=EPSILON, lower_bound=LOW, upper_bound=HIGH, dtype="float") for _ in STATES)
+    means = (
+        BoundedMean(epsilon=EPSILON, lower_bound=LOW, upper_bound=HIGH, dtype="float")
+        for _ in STATES
+    )
     return {
         state: mean.quick_result(incomes[states == place].tolist())
         for place, (state, mean) in enumerate(zip(STATES, means, strict=True))
@@ -39,7 +44,9 @@ def five_quantiles(path):
     incomes = column(path, "income").tolist()
     bounds = {"lower_bound": LOW, "upper_bound": HIGH, "dtype": "float"}
     each = EPSILON / len(QUANTILES)
-    return [Percentile(epsilon=each, percentile=q, **bounds).quick_result(incomes) for q in QUANTILES]
+    return [
+        Percentile(epsilon=each, percentile=q, **bounds).quick_result(incomes) for q in QUANTILES
+    ]
 
 
 def unknown_keys(path):

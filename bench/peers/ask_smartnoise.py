@@ -22,7 +22,9 @@ METADATA = {
 
 
 def rows(path, sql, columns, charges):
-    """Its epsilon is charged `charges` times, says its own odometer: twice for COUNT(*), three times for AVG."""
+    """Its epsilon is charged `charges` times, says its own odometer: twice for COUNT(*), three
+    times for AVG.
+    """
     frame = duckdb.sql(f"SELECT person_id, {columns} FROM '{path}'").df()
     privacy = Privacy(epsilon=EPSILON / charges, delta=DELTA)
     return from_df(frame, privacy=privacy, metadata=METADATA).execute(sql)[1:]
@@ -33,15 +35,38 @@ def count(path):
 
 
 def filtered_count(path):
-    return rows(path, "SELECT COUNT(*) AS n FROM town.people WHERE age >= 40 AND age <= 64", "age", 2)[0][0]
+    return rows(
+        path, "SELECT COUNT(*) AS n FROM town.people WHERE age >= 40 AND age <= 64", "age", 2
+    )[0][0]
 
 
 def mean_by_state(path):
-    return dict(rows(path, "SELECT state, AVG(income) AS m FROM town.people GROUP BY state", "state, income", 3))
+    return dict(
+        rows(
+            path,
+            "SELECT state, AVG(income) AS m FROM town.people GROUP BY state",
+            "state, income",
+            3,
+        )
+    )
 
 
 def unknown_keys(path):
-    return dict(rows(path, "SELECT word, COUNT(DISTINCT person_id) AS n FROM town.people GROUP BY word", "word", 1))
+    return dict(
+        rows(
+            path,
+            "SELECT word, COUNT(DISTINCT person_id) AS n FROM town.people GROUP BY word",
+            "word",
+            1,
+        )
+    )
 
 
-run({"count": count, "filtered count": filtered_count, "mean by state": mean_by_state, "unknown keys": unknown_keys})
+run(
+    {
+        "count": count,
+        "filtered count": filtered_count,
+        "mean by state": mean_by_state,
+        "unknown keys": unknown_keys,
+    }
+)

@@ -21,7 +21,9 @@ PURE = PureDPBudget(EPSILON)
 
 
 def answered(path, query, budget=PURE):
-    session = Session.from_dataframe(budget, "people", spark.read.parquet(path), protected_change=AddOneRow())
+    session = Session.from_dataframe(
+        budget, "people", spark.read.parquet(path), protected_change=AddOneRow()
+    )
     return session.evaluate(query, session.remaining_privacy_budget).collect()
 
 
@@ -45,7 +47,9 @@ def median(path):
 
 def five_quantiles(path):
     """One question each, with a fifth of ε."""
-    session = Session.from_dataframe(PURE, "people", spark.read.parquet(path), protected_change=AddOneRow())
+    session = Session.from_dataframe(
+        PURE, "people", spark.read.parquet(path), protected_change=AddOneRow()
+    )
     queries = [QueryBuilder("people").quantile("income", q, LOW, HIGH, name="m") for q in QUANTILES]
     each = PureDPBudget(EPSILON / len(QUANTILES))
     return [session.evaluate(query, each).collect()[0]["m"] for query in queries]
@@ -54,10 +58,17 @@ def five_quantiles(path):
 def unknown_keys(path):
     """Half of ε for the keys, half for their counts."""
     budget = ApproxDPBudget(EPSILON, DELTA)
-    session = Session.from_dataframe(budget, "people", spark.read.parquet(path), protected_change=AddOneRow())
-    groups = session.evaluate(QueryBuilder("people").get_groups(["word"]), ApproxDPBudget(EPSILON / 2, DELTA))
+    session = Session.from_dataframe(
+        budget, "people", spark.read.parquet(path), protected_change=AddOneRow()
+    )
+    groups = session.evaluate(
+        QueryBuilder("people").get_groups(["word"]), ApproxDPBudget(EPSILON / 2, DELTA)
+    )
     query = QueryBuilder("people").groupby(KeySet.from_dataframe(groups)).count("n")
-    return {row["word"]: row["n"] for row in session.evaluate(query, ApproxDPBudget(EPSILON / 2, 0)).collect()}
+    return {
+        row["word"]: row["n"]
+        for row in session.evaluate(query, ApproxDPBudget(EPSILON / 2, 0)).collect()
+    }
 
 
 run(

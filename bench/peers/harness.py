@@ -1,7 +1,8 @@
-"""Around each peer's own answers: they are asked in turn with plain DuckDB on the same Parquet, and both are told.
+"""Around each peer's own answers: they are asked in turn with plain DuckDB on the same Parquet, and
+both are told.
 
-A peer is asked each question as often as `seconds` allow, three times at least, 100 times at most. The first asking
-warms up: its time is left out, its answer counts.
+A peer is asked each question as often as `seconds` allow, three times at least, 100 times at most.
+The first asking warms up: its time is left out, its answer counts.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ MOST = 100
 
 
 def run(answers: dict[str, Callable[[str], Any]]) -> None:
-    """Ask all that a peer can do, of the Parquet file named on the command line; print one JSON line a question."""
+    """Ask all that a peer can do, of the Parquet file named on the command line; print one JSON
+    line a question.
+    """
     path, seconds = sys.argv[1], float(sys.argv[2])
     wanted = sys.argv[3:] or list(PLAIN)
     plain = duckdb.connect()
@@ -50,7 +53,12 @@ def run(answers: dict[str, Callable[[str], Any]]) -> None:
                 raw.append(time.perf_counter() - between)
                 raw_cpu.append(time.process_time() - middle)
         except Exception as error:
-            print(json.dumps({"question": question, "error": f"{type(error).__name__}: {error}"[:300]}), flush=True)
+            print(
+                json.dumps(
+                    {"question": question, "error": f"{type(error).__name__}: {error}"[:300]}
+                ),
+                flush=True,
+            )
             continue
         print(
             json.dumps(

@@ -1,8 +1,10 @@
-"""One synthesizer of one peer, run in the peer's own environment: `run.py NAME train.npz EPSILON DELTA out.npy`.
+"""One synthesizer of one peer, run in the peer's own environment: `run.py NAME train.npz EPSILON
+DELTA out.npy`.
 
-train.npz has `names`, `sizes`, `table` (codes), and `ordered`, the names of numeric columns. Synthetic codes go to
-out.npy; CPU seconds (children included) and peak memory are printed as JSON. `run.py judge made.npy test.npy` prints
-the AUC of gradient boosting trained on made rows and tested on true ones; the last column is the label.
+train.npz has `names`, `sizes`, `table` (codes), and `ordered`, the names of numeric columns.
+Synthetic codes go to out.npy; CPU seconds (children included) and peak memory are printed as JSON.
+`run.py judge made.npy test.npy` prints the AUC of gradient boosting trained on made rows and tested
+on true ones; the last column is the label.
 """
 
 import json
@@ -16,7 +18,9 @@ import numpy as np
 
 
 def mbi_mst(names, sizes, table, ordered, epsilon, delta):
-    """MST [McKenna et al. 2021] on mbi's inference: a third each on columns, on choosing a tree, on its pairs."""
+    """MST [McKenna et al. 2021] on mbi's inference: a third each on columns, on choosing a tree, on
+    its pairs.
+    """
     import jax
     import mbi
 
@@ -28,7 +32,10 @@ def mbi_mst(names, sizes, table, ordered, epsilon, delta):
     def measured(on, cliques, share):
         sigma = np.sqrt(len(cliques) / (2 * share))
         counts = {clique: on.project(clique).datavector() for clique in cliques}
-        return [mbi.LinearMeasurement(c + rng.normal(0, sigma, len(c)), k, sigma) for k, c in counts.items()], sigma
+        return [
+            mbi.LinearMeasurement(c + rng.normal(0, sigma, len(c)), k, sigma)
+            for k, c in counts.items()
+        ], sigma
 
     ones, sigma = measured(data, [(name,) for name in names], rho / 3)
     merged = {}
@@ -40,8 +47,15 @@ def mbi_mst(names, sizes, table, ordered, epsilon, delta):
     ones = [each.compress(merged, domain) for each in ones]
     model = mbi.estimation.MirrorDescent().estimate(small.domain, ones, iters=1000)
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-    score = {p: np.abs(small.project(p).datavector() - model.project(p).datavector()).sum() for p in pairs}
-    tree_of, tree, each_epsilon = {name: name for name in names}, [], np.sqrt(8 * rho / 3 / (len(names) - 1))
+    score = {
+        p: np.abs(small.project(p).datavector() - model.project(p).datavector()).sum()
+        for p in pairs
+    }
+    tree_of, tree, each_epsilon = (
+        {name: name for name in names},
+        [],
+        np.sqrt(8 * rho / 3 / (len(names) - 1)),
+    )
     for _ in range(len(names) - 1):
         able = [p for p in pairs if tree_of[p[0]] != tree_of[p[1]]]
         a, b = able[int(np.argmax([each_epsilon / 2 * score[p] + rng.gumbel() for p in able]))]
@@ -72,7 +86,9 @@ def dpmm_model(kind):
 
 def data_synthesizer(mode, parents=0):
     def run(names, sizes, table, ordered, epsilon, delta):
-        """As its documentation shows, with a fresh seed, and half of ε where it would spend all of it twice."""
+        """As its documentation shows, with a fresh seed, and half of ε where it would spend all of
+        it twice.
+        """
         import pandas as pd
         from DataSynthesizer.DataDescriber import DataDescriber
         from DataSynthesizer.DataGenerator import DataGenerator
@@ -89,7 +105,9 @@ def data_synthesizer(mode, parents=0):
                     str(source), k=parents, epsilon=epsilon / 2, **options
                 )
             else:
-                describer.describe_dataset_in_independent_attribute_mode(str(source), epsilon=epsilon, **options)
+                describer.describe_dataset_in_independent_attribute_mode(
+                    str(source), epsilon=epsilon, **options
+                )
             describer.save_dataset_description_to_file(str(described))
             generator = DataGenerator()
             name = "generate_dataset_in_" + (
@@ -114,12 +132,16 @@ RUNS = {
 
 
 def _rho(epsilon, delta):
-    """zCDP from (ε, δ) by the simple bound ε = ρ + 2 sqrt(ρ ln 1/δ), refined by bisection of CKS's."""
+    """zCDP from (ε, δ) by the simple bound ε = ρ + 2 sqrt(ρ ln 1/δ), refined by bisection of
+    CKS's.
+    """
     low, high = 0.0, epsilon + 1
     for _ in range(200):
         rho = (low + high) / 2
         alpha = np.linspace(1.01, 2000, 200_000)
-        log_delta = (alpha - 1) * (alpha * rho - epsilon) + alpha * np.log1p(-1 / alpha) - np.log(alpha - 1)
+        log_delta = (
+            (alpha - 1) * (alpha * rho - epsilon) + alpha * np.log1p(-1 / alpha) - np.log(alpha - 1)
+        )
         low, high = (rho, high) if log_delta.min() <= np.log(delta) else (low, rho)
     return low
 
@@ -142,11 +164,15 @@ def main():
     name, source, epsilon, delta, out = sys.argv[1:]
     given = np.load(source)
     names, sizes = given["names"].tolist(), given["sizes"].tolist()
-    made = RUNS[name](names, sizes, given["table"], set(given["ordered"].tolist()), float(epsilon), float(delta))
+    made = RUNS[name](
+        names, sizes, given["table"], set(given["ordered"].tolist()), float(epsilon), float(delta)
+    )
     np.save(out, np.asarray(made, dtype=np.int64))
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     seconds = sum(each.ru_utime + each.ru_stime for each in used)
-    print(json.dumps({"seconds": seconds, "megabytes": max(each.ru_maxrss for each in used) / 1024}))
+    print(
+        json.dumps({"seconds": seconds, "megabytes": max(each.ru_maxrss for each in used) / 1024})
+    )
 
 
 if __name__ == "__main__":

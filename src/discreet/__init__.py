@@ -2,11 +2,12 @@
 
     import discreet
     curator = discreet.open("hospital.yaml")
-    answer = curator.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex", analyst="alice", epsilon=0.5)
+    answer = curator.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex", analyst="alice",
+    epsilon=0.5)
 
-What is where: `curator` is the flow of a question; `policy` and `domain` what is declared; `sql` turns text into a
-plan; `noise` draws, `ledger` spends, `release` joins exact values with noise; `mechanisms` and `accounting` hold the
-proofs.
+What is where: `curator` is the flow of a question; `policy` and `domain` what is declared; `sql`
+turns text into a plan; `noise` draws, `ledger` spends, `release` joins exact values with noise;
+`mechanisms` and `accounting` hold the proofs.
 Beside them stand `local`, `anonymity` and `attacks`.
 """
 
@@ -54,9 +55,14 @@ __all__ = [*_HOME, "connect", "open"]
 
 
 def open(
-    policy: str | Path, *, tables: Mapping[str, Any] | None = None, progress: Callable[[str, float], None] | None = None
+    policy: str | Path,
+    *,
+    tables: Mapping[str, Any] | None = None,
+    progress: Callable[[str, float], None] | None = None,
 ) -> Curator:
-    """Open a policy for questions. The first time, this also takes snapshot 1 of its source (or of `tables`)."""
+    """Open a policy for questions. The first time, this also takes snapshot 1 of its source (or of
+    `tables`).
+    """
     from discreet.curator import Curator
     from discreet.policy.policy import Policy
 
@@ -71,7 +77,9 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def connect(url: str, *, token: str, timeout: float = 300.0) -> Client:
-    """Connect to a server of `discreet serve --http`: asks with the signatures of `Curator`, in the token's name."""
+    """Connect to a server of `discreet serve --http`: asks with the signatures of `Curator`, in the
+    token's name.
+    """
     from discreet.client import Client
 
     return Client(url, token=token, timeout=timeout)

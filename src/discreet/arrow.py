@@ -1,7 +1,8 @@
 """Arrow columns from numpy arrays and Python values, and back, without pandas.
 
-pyarrow's own conversions (`pa.array`, `pa.scalar`, `to_numpy`) import pandas at the first call, where it is installed:
-a second and 60 MB in the middle of a question, between its charge and its answer.
+pyarrow's own conversions (`pa.array`, `pa.scalar`, `to_numpy`) import pandas at the first call,
+where it is installed: a second and 60 MB in the middle of a question, between its charge and its
+answer.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ import pyarrow as pa
 
 _EXACT = Context(prec=100)  # digits, of which an Arrow decimal has 38
 _FLOATS = {"double": "float64", "float": "float32"}
-_KINDS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+_KINDS: dict[type, pa.DataType] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+}
 
 
 def array(values: Iterable[Any], kind: pa.DataType | None = None, *, mask: Any = None) -> pa.Array:
-    """A column of numbers, texts, flags, decimals, dates or timestamps; NULL for None, and where `mask` is true."""
+    """A column of numbers, texts, flags, decimals, dates or timestamps; NULL for None, and where
+    `mask` is true.
+    """
     if isinstance(values, np.ndarray) and values.dtype != object:
         return _pack(values, kind or _KINDS[type(values.dtype.type(0).item())], mask)
     items = list(values)
@@ -33,7 +41,9 @@ def array(values: Iterable[Any], kind: pa.DataType | None = None, *, mask: Any =
         return _texts(items, kind, missing)
     if pa.types.is_decimal(kind):
         return _decimals(items, kind, missing)
-    numbers = np.array([0 if each is None else _number(each, kind) for each in items], dtype=_dtype(kind))
+    numbers = np.array(
+        [0 if each is None else _number(each, kind) for each in items], dtype=_dtype(kind)
+    )
     return _pack(numbers, kind, missing)
 
 
@@ -44,7 +54,9 @@ def _decimals(items: list[Any], kind: pa.DataType, missing: npt.NDArray[np.bool_
 
 
 def _number(value: Any, kind: pa.DataType) -> Any:
-    """A value as Arrow stores it: dates in days, timestamps in their unit since 1970, numbers and flags as they are."""
+    """A value as Arrow stores it: dates in days, timestamps in their unit since 1970, numbers and
+    flags as they are.
+    """
     if pa.types.is_date(kind):
         return (value - date(1970, 1, 1)).days
     if pa.types.is_timestamp(kind):
@@ -59,7 +71,9 @@ def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    """A column of integers, floats or flags as numpy has it; a NULL among integers or flags is 0, among floats NaN."""
+    """A column of integers, floats or flags as numpy has it; a NULL among integers or flags is 0,
+    among floats NaN.
+    """
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.ChunkedArray):  # of no chunks
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.nulls(0, column.type)
@@ -71,7 +85,11 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     else:
         found = np.frombuffer(content or b"", dtype=_dtype(whole.type))[first:last]
     if whole.null_count:
-        found = np.where(numbers(whole.is_valid()), found, np.nan if found.dtype.kind == "f" else found.dtype.type(0))
+        found = np.where(
+            numbers(whole.is_valid()),
+            found,
+            np.nan if found.dtype.kind == "f" else found.dtype.type(0),
+        )
     return found
 
 

@@ -18,8 +18,8 @@ BEYOND = Fraction(1, 100)  # the part of the rows that is wanted on either side 
 class Bounds:
     """A suggested range, what is known of it, and what it cost to find.
 
-    With 95 % confidence at most 1 % of the rows that have a value, and `ranks` more, lie below `low`, and at most as
-    many above `high`; whatever the data, and both at once.
+    With 95 % confidence at most 1 % of the rows that have a value, and `ranks` more, lie below
+    `low`, and at most as many above `high`; whatever the data, and both at once.
     """
 
     low: int | float | Decimal | date | datetime

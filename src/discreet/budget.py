@@ -1,7 +1,7 @@
 """Amounts of privacy: what a mechanism costs, what a ledger adds up, what people read.
 
-Every amount is an exact rational, so ten spends of 0.1 fit in 1 and the eleventh does not. This is also the only
-module that turns ε, δ and ρ into text.
+Every amount is an exact rational, so ten spends of 0.1 fit in 1 and the eleventh does not. This is
+also the only module that turns ε, δ and ρ into text.
 """
 
 from __future__ import annotations
@@ -22,17 +22,26 @@ AccountantName = Literal["sum", "zcdp"]
 SYMBOLS: Final[dict[str, str]] = {"sum": "ε", "zcdp": "ρ"}  # what each accountant adds
 Neighbors = Literal["add_remove", "change_one"]
 
-_SMALLEST = Fraction(1, 2**1022)  # below lie the subnormal floats, where a "positive" epsilon is a rounding accident
+_SMALLEST = Fraction(
+    1, 2**1022
+)  # below lie the subnormal floats, where a "positive" epsilon is a rounding accident
 _LARGEST = Fraction(2**1024)
-_LONGEST = 400  # characters; 1e999999999 and a megabyte of digits are refused before they are turned into integers
+# characters; 1e999999999 and a megabyte of digits are refused before they are turned into integers
+_LONGEST = 400
 # Python reads 1_0 as 10, and the digits of every script: a person who reads the ledger might not.
-_WRITTEN = re.compile(r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)\s*", re.ASCII)
+_WRITTEN = re.compile(
+    r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)\s*", re.ASCII
+)
 
 
-def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool = False, by: str = "") -> Fraction:
-    """Return the exact rational that a person wrote: 0.1 means 1/10, not the nearest float; "1/3" is understood.
+def amount(
+    value: object, *, name: str, most: Fraction | None = None, zero: bool = False, by: str = ""
+) -> Fraction:
+    """Return the exact rational that a person wrote: 0.1 means 1/10, not the nearest float; "1/3"
+    is understood.
 
-    Refuses, in one sentence with the value, what is not a finite, positive, normal number, or is above `most`.
+    Refuses, in one sentence with the value, what is not a finite, positive, normal number, or is
+    above `most`.
     """
     if isinstance(value, bool) or not isinstance(value, (Real, str, Decimal)):
         raise UsageError(f"{name} must be a number, not {_show(value)}.")
@@ -40,19 +49,29 @@ def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool
     if exact is None or exact >= _LARGEST:
         raise UsageError(f"{name} must be a finite number, not {_show(value)}.")
     if exact < 0 or (exact == 0 and not zero):
-        raise UsageError(f"{name} must be {'zero or more' if zero else 'greater than zero'}, not {_show(value)}.")
+        raise UsageError(
+            f"{name} must be {'zero or more' if zero else 'greater than zero'}, not {_show(value)}."
+        )
     if 0 < exact < _SMALLEST:
-        raise UsageError(f"{name} must be at least {number(_SMALLEST, rounding=ROUND_CEILING)}, not {_show(value)}.")
+        raise UsageError(
+            f"{name} must be at least {number(_SMALLEST, rounding=ROUND_CEILING)}, not {_show(value)}."
+        )
     if most is not None and exact > most:
         largest = number(most, rounding=ROUND_FLOOR)
-        raise UsageError(f"{name} must be at most {largest}{by and f' ({by})'}, not {_show(value)}.")
+        raise UsageError(
+            f"{name} must be at most {largest}{by and f' ({by})'}, not {_show(value)}."
+        )
     return exact
 
 
 def _exact(value: Real | str | Decimal) -> Fraction | None:
-    """Return the rational that a number or a text stands for; None if there is none, or it is out of proportion."""
+    """Return the rational that a number or a text stands for; None if there is none, or it is out
+    of proportion.
+    """
     try:
-        if isinstance(value, Rational):  # by Python's integers: those of numpy would overflow later on
+        if isinstance(
+            value, Rational
+        ):  # by Python's integers: those of numpy would overflow later on
             return Fraction(index(value.numerator), index(value.denominator))
         text = str(value)
         if len(text) > _LONGEST or not _WRITTEN.fullmatch(text):
@@ -65,7 +84,9 @@ def _exact(value: Real | str | Decimal) -> Fraction | None:
     if decimal and decimal.adjusted() > _LONGEST:
         return None
     if decimal and decimal.adjusted() < -_LONGEST:
-        return _SMALLEST / 2 if decimal > 0 else -_SMALLEST  # too small either way; its digits do not matter
+        return (
+            _SMALLEST / 2 if decimal > 0 else -_SMALLEST
+        )  # too small either way; its digits do not matter
     return Fraction(decimal)
 
 
@@ -90,13 +111,17 @@ class Loss:
 
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("rho", self.rho), ("delta", self.delta)):
-            if value is not None and value.numerator < 0:  # many losses are made, and rationals compare slowly
+            if (
+                value is not None and value.numerator < 0
+            ):  # many losses are made, and rationals compare slowly
                 raise UsageError(f"A loss cannot be negative: {name} is {value}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """A point in a ledger's own currency, which adds: ε (`sum`) or ρ (`zcdp`), and the δ spent on unknown keys."""
+    """A point in a ledger's own currency, which adds: ε (`sum`) or ρ (`zcdp`), and the δ spent on
+    unknown keys.
+    """
 
     amount: Fraction
     delta: Fraction = Fraction(0)
@@ -116,7 +141,9 @@ FREE: Final = Charge(amount=Fraction(0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """An amount of privacy as people read it. On `zcdp`, epsilon is the conversion of rho and does not add."""
+    """An amount of privacy as people read it. On `zcdp`, epsilon is the conversion of rho and does
+    not add.
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -126,7 +153,9 @@ class Budget:
         return self.text()
 
     def text(self, *, rounding: str = ROUND_HALF_EVEN) -> str:
-        """Write it; costs read best rounded up and what is left rounded down, so that refusals make sense."""
+        """Write it; costs read best rounded up and what is left rounded down, so that refusals make
+        sense.
+        """
         parts = [f"ε = {number(self.epsilon, rounding=rounding)}"]
         if self.rho is not None:
             parts.append(f"ρ = {number(self.rho, rounding=rounding)}")
@@ -144,12 +173,16 @@ class Budget:
     def as_json(self) -> dict[str, object]:
         parts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
         exact = {name: None if value is None else str(value) for name, value in parts.items()}
-        return {name: None if value is None else float(value) for name, value in parts.items()} | {"exact": exact}
+        return {name: None if value is None else float(value) for name, value in parts.items()} | {
+            "exact": exact
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """How much somebody may spend, has spent, and has left: never more than everybody together has."""
+    """How much somebody may spend, has spent, and has left: never more than everybody together
+    has.
+    """
 
     limit: Budget
     spent: Budget
@@ -157,13 +190,14 @@ class Account:
 
 
 def with_margin(value: float, margin: float) -> str:
-    """Write a value and its margin, both rounded to the margin's first two digits, or three if it begins with 1.
+    """Write a value and its margin, both rounded to the margin's first two digits, or three if it
+    begins with 1.
 
-    The margin is rounded up, and so that it also holds of the rounded value: whoever reads it is told no less than is
-    true, and at most 8 % more.
+    The margin is rounded up, and so that it also holds of the rounded value: whoever reads it is
+    told no less than is true, and at most 8 % more.
 
-    >>> with_margin(29.931234, 0.03612), with_margin(40.123456, 0.012345), with_margin(1234567.8, 5432.1)
-    ('29.931 ± 0.037', '40.1235 ± 0.0124', '1,234,568 ± 5,433')
+    >>> with_margin(29.931234, 0.03612), with_margin(40.123456, 0.012345), with_margin(1234567.8,
+    5432.1) ('29.931 ± 0.037', '40.1235 ± 0.0124', '1,234,568 ± 5,433')
     """
     if not margin > 0 or not math.isfinite(margin):
         return f"{value:,.4g} ± {margin:g}"
@@ -175,7 +209,8 @@ def with_margin(value: float, margin: float) -> str:
 
 
 def number(value: Fraction | float, *, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Write a number as it was given if six digits do, else rounded to four; never rounded to nothing.
+    """Write a number as it was given if six digits do, else rounded to four; never rounded to
+    nothing.
 
     >>> number(Fraction(1, 10**9)), number(Fraction("0.12345")), number(Fraction(1, 3))
     ('1e-9', '0.12345', '0.3333')
@@ -203,9 +238,13 @@ def round_down(value: Fraction, *, digits: int) -> Fraction:
 
 
 def _decimal(value: Fraction, digits: int, rounding: str) -> Decimal:
-    # Division of two exact integers is correctly rounded in the context's direction, however long they are.
-    return Context(prec=digits, rounding=rounding).divide(Decimal(value.numerator), Decimal(value.denominator))
+    # Division of two exact integers is correctly rounded in the context's direction, however long
+    # they are.
+    return Context(prec=digits, rounding=rounding).divide(
+        Decimal(value.numerator), Decimal(value.denominator)
+    )
 
 
-# What lowers the number of people who must share a value of a key that is not public for it to be shown (S5).
+# What lowers the number of people who must share a value of a key that is not public for it to be
+# shown (S5).
 FEWER = "A larger ε, a smaller max_groups, or values listed in the policy or in WHERE"

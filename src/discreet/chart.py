@@ -1,4 +1,6 @@
-"""Charts of answers: bars with error bars, or lines with bands over time. Bars below their margin are pale."""
+"""Charts of answers: bars with error bars, or lines with bands over time. Bars below their margin
+are pale.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def chart_of(answer: Answer, measure: str | None = None) -> str:
     if len(points) < 2 or len(kinds) > MOST_SERIES:
         return ""
     if time is not None:
-        return blocks.figure(name, _lines(first, name, points, kinds), note="with its 95 % margin as a band")
+        return blocks.figure(
+            name, _lines(first, name, points, kinds), note="with its 95 % margin as a band"
+        )
     if len(points) > MOST_BARS:
         return ""
     return blocks.figure(name, _bars(name, points, kinds), note="with its 95 % margin as a line")
@@ -107,7 +111,9 @@ def _text(value: Any) -> str:
 def _lines(key: str, name: str, points: Sequence[Point], kinds: Sequence[str]) -> str:
     curves = []
     for color, kind in enumerate(kinds):
-        line = sorted((point for point in points if point.series == kind), key=lambda point: point.key)
+        line = sorted(
+            (point for point in points if point.series == kind), key=lambda point: point.key
+        )
         curves.append(
             Curve(
                 across=[axis.place_of(point.key) for point in line],

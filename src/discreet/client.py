@@ -1,7 +1,8 @@
-"""A curator elsewhere: `discreet.connect("https://...", token=...)` asks over HTTP, with the signatures of `Curator`.
+"""A curator elsewhere: `discreet.connect("https://...", token=...)` asks over HTTP, with the
+signatures of `Curator`.
 
-It needs the standard library and pyarrow alone. A question is sent with a key of its own: where the reply is lost, it
-is sent again, charged once, and answered with the same bytes.
+It needs the standard library and pyarrow alone. A question is sent with a key of its own: where the
+reply is lost, it is sent again, charged once, and answered with the same bytes.
 """
 
 from __future__ import annotations
@@ -67,12 +68,18 @@ class RemoteQuote:
 class Client:
     """Asks a server. One may be used from several threads; each has a connection of its own."""
 
-    def __init__(self, url: str, *, token: str, timeout: float = 300.0, context: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, url: str, *, token: str, timeout: float = 300.0, context: ssl.SSLContext | None = None
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError("A server is named as https://host:8080, or as http://127.0.0.1:8080 on this machine.")
+            raise UsageError(
+                "A server is named as https://host:8080, or as http://127.0.0.1:8080 on this machine."
+            )
         if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-            raise UsageError("A token must not pass in the open: write https:// for a server on another machine.")
+            raise UsageError(
+                "A token must not pass in the open: write https:// for a server on another machine."
+            )
         self._host, self._port, self._secure = parts.hostname, parts.port, parts.scheme == "https"
         self._root = f"{parts.path.rstrip('/')}/api/v1"
         self._token, self._timeout, self._context = token, timeout, context
@@ -81,7 +88,7 @@ class Client:
     def __repr__(self) -> str:
         return f"<discreet.Client of {self._host}>"
 
-    # --- questions ----------------------------------------------------------------------------------------------------
+    # --- questions --------------------------------------------------------------------------------
 
     def ask(
         self,
@@ -93,7 +100,9 @@ class Client:
         dialect: str = "duckdb",
         analyst: str | None = None,
     ) -> Answer:
-        """Answer a question. The token says who asks: an `analyst` that is given must be the same."""
+        """Answer a question. The token says who asks: an `analyst` that is given must be the
+        same.
+        """
         from discreet.formats import from_arrow
 
         self._require(analyst)
@@ -143,7 +152,11 @@ class Client:
     def ask_all(self, questions: Sequence[Mapping[str, object]]) -> list[dict[str, Any]]:
         """Answer several questions; each gets its answer as JSON, or an error."""
         headers = {"Idempotency-Key": uuid.uuid4().hex}
-        told = json.loads(self._send("POST", "/ask_all", {"questions": [dict(each) for each in questions]}, headers))
+        told = json.loads(
+            self._send(
+                "POST", "/ask_all", {"questions": [dict(each) for each in questions]}, headers
+            )
+        )
         found: list[dict[str, Any]] = told["answers"]
         return found
 
@@ -155,7 +168,7 @@ class Client:
             raise UsageError("The token is an auditor's, who reads and never asks.")
         return known
 
-    # --- around them --------------------------------------------------------------------------------------------------
+    # --- around them ------------------------------------------------------------------------------
 
     def left(self, *, analyst: str | None = None) -> Budget:
         """Return what is left to who asks."""
@@ -174,21 +187,27 @@ class Client:
         """Return an answer that was given, by its link."""
         from discreet.formats import from_arrow
 
-        return from_arrow(self._send("GET", f"/answers/{quoted(link, safe='')}", None, {"Accept": ARROW}))
+        return from_arrow(
+            self._send("GET", f"/answers/{quoted(link, safe='')}", None, {"Accept": ARROW})
+        )
 
     def _require(self, analyst: str | None) -> None:
         """Refuse to ask in another's name than the token's."""
         if analyst is not None and analyst != self.analyst:
             raise UsageError(f"The token asks as {self.analyst}, not as {analyst}.")
 
-    # --- the wire -----------------------------------------------------------------------------------------------------
+    # --- the wire ---------------------------------------------------------------------------------
 
     def _json(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(self._send(method, path, body, {"Accept": "application/json"}))
+        told: dict[str, Any] = json.loads(
+            self._send(method, path, body, {"Accept": "application/json"})
+        )
         return told
 
     def _send(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> bytes:
-        """Send a request, again where its reply is lost: all are free to repeat, and a question has its key."""
+        """Send a request, again where its reply is lost: all are free to repeat, and a question has
+        its key.
+        """
         data = None if body is None else json.dumps(body).encode()
         sent = {"Authorization": f"Bearer {self._token}", **headers}
         if data is not None:
@@ -203,7 +222,9 @@ class Client:
                 self._own.connection = None
                 connection.close()
                 if isinstance(error, ssl.SSLError) or not left:
-                    raise Unreachable(f"{self._host} cannot be reached: {_reason(error)}.") from None
+                    raise Unreachable(
+                        f"{self._host} cannot be reached: {_reason(error)}."
+                    ) from None
                 continue
             if status >= 400:
                 raise _error(status, content)
@@ -215,14 +236,18 @@ class Client:
         if found is None:
             if self._secure:
                 context = self._context or ssl.create_default_context()
-                found = http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=context)
+                found = http.client.HTTPSConnection(
+                    self._host, self._port, timeout=self._timeout, context=context
+                )
             else:
                 found = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
             self._own.connection = found
         return found
 
 
-def _question(sql: str, epsilon: object, margin: object, assuming: int | None, dialect: str) -> dict[str, Any]:
+def _question(
+    sql: str, epsilon: object, margin: object, assuming: int | None, dialect: str
+) -> dict[str, Any]:
     if not isinstance(sql, str):
         raise UsageError(f"A question is a text, not {type(sql).__name__}.")
     amounts = {"epsilon": _amount(epsilon), "margin": _amount(margin)}

@@ -1,7 +1,9 @@
-"""A generated country for publications: people in households, in blocks of very unequal sizes, at five levels.
+"""A generated country for publications: people in households, in blocks of very unequal sizes, at
+five levels.
 
-It is the same on every machine: all numbers come from hashes of names, not from a random generator. About a quarter of
-the blocks are empty, a few hold a prison, a dormitory or a nursing home, and groups of people live apart.
+It is the same on every machine: all numbers come from hashes of names, not from a random generator.
+About a quarter of the blocks are empty, a few hold a prison, a dormitory or a nursing home, and
+groups of people live apart.
 """
 
 from __future__ import annotations
@@ -21,8 +23,19 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 LEVELS = ("state", "county", "tract", "block_group", "block")
 GROUPS = ("white", "black", "native", "asian", "islander", "other")
-RACES = tuple("+".join(each) for size in range(1, 7) for each in combinations(GROUPS, size))  # 63, as in the census
-LIVING = ("household", "prison", "juvenile", "nursing", "other institution", "dormitory", "barracks", "other quarters")
+RACES = tuple(
+    "+".join(each) for size in range(1, 7) for each in combinations(GROUPS, size)
+)  # 63, as in the census
+LIVING = (
+    "household",
+    "prison",
+    "juvenile",
+    "nursing",
+    "other institution",
+    "dormitory",
+    "barracks",
+    "other quarters",
+)
 PEOPLE_A_BLOCK = 100
 
 POLICY = """\
@@ -109,16 +122,25 @@ def tree(blocks: int, name: str = "") -> dict[str, Array]:
     """Return for every block the number of the place it lies in, at every level."""
     found = {"block": np.arange(blocks)}
     below = found["block"]
-    for level, children, least in (("block_group", 5, 1), ("tract", 3, 1), ("county", 13, 4), ("state", 10, 2)):
+    for level, children, least in (
+        ("block_group", 5, 1),
+        ("tract", 3, 1),
+        ("county", 13, 4),
+        ("state", 10, 2),
+    ):
         count = len(np.unique(below))
-        above = _parents(count, max(round(count / children), min(least, count)), f"{name}size of a {level}")
+        above = _parents(
+            count, max(round(count / children), min(least, count)), f"{name}size of a {level}"
+        )
         below = above[below]
         found[level] = below
     return {level: found[level] for level in LEVELS}
 
 
 def _parents(children: int, parents: int, purpose: str) -> Array:
-    """Return the parent of each child: neighbors share one, and some parents have far more children than others."""
+    """Return the parent of each child: neighbors share one, and some parents have far more children
+    than others.
+    """
     sizes = np.exp(0.8 * bell(np.arange(parents), purpose))
     free = children - parents  # everyone has one child at least
     ends = np.floor(np.cumsum(sizes) / sizes.sum() * free + 1e-9).astype(np.int64)
@@ -141,7 +163,9 @@ def _people(n: int, blocks: dict[str, Array], name: str) -> dict[str, Array]:
     living = np.where(quarters[block] & (even(who, f"{name}inside") < 0.8), kind[block], 0)
     age = np.floor(100 * even(who, f"{name}age") ** 1.3).astype(np.int64)
     age = np.where(living == 1, 18 + age * 6 // 10, np.where(living == 2, 10 + age * 7 // 100, age))
-    age = np.where(living == 3, 65 + age // 3, np.where((living == 5) | (living == 6), 18 + age // 12, age))
+    age = np.where(
+        living == 3, 65 + age // 3, np.where((living == 5) | (living == 6), 18 + age // 12, age)
+    )
     return {
         "block": block,
         "household": who // 3 + block,
@@ -171,7 +195,9 @@ def _race(who: Array, block: Array, tract: Array, name: str) -> Array:
     chosen = np.left_shift(1, first)
     for place, chance in enumerate((0.08, 0.006, 0.0008)):
         other = np.floor(even(who, f"{name}other group {place}") * 6).astype(np.int64)
-        chosen = np.where(even(who, f"{name}more {place}") < chance, chosen | np.left_shift(1, other), chosen)
+        chosen = np.where(
+            even(who, f"{name}more {place}") < chance, chosen | np.left_shift(1, other), chosen
+        )
     masks = [sum(1 << GROUPS.index(each) for each in race.split("+")) for race in RACES]
     order = np.zeros(64, dtype=np.int64)
     order[masks] = np.arange(len(RACES))

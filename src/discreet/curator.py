@@ -1,6 +1,8 @@
-"""The flow: a question in, a noisy answer out. Short, because it is the path that everybody should read.
+"""The flow: a question in, a noisy answer out. Short, because it is the path that everybody should
+read.
 
-plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  ->  noise  ->  post  ->  answer
+plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  ->  noise  ->  post
+->  answer
 
 `view` has what a question sees of one snapshot, `door` has the charge and all that goes with it.
 """
@@ -61,19 +63,25 @@ class Curator:
     """Answers questions about one policy's data. Open one with `discreet.open(policy)`."""
 
     def __init__(
-        self, policy: Policy, *, tables: Mapping[str, Any] | None = None, progress: Progress | None = None
+        self,
+        policy: Policy,
+        *,
+        tables: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.policy = policy
         self._tables = tables
         self._accountant = accountant_of(policy)
-        self._ledger = Ledger.open(ledger_of(policy), terms_of(policy), words=self._accountant.budget)
+        self._ledger = Ledger.open(
+            ledger_of(policy), terms_of(policy), words=self._accountant.budget
+        )
         self._workbench = Workbench()
         if self._ledger.snapshot == 0:
             self.snapshot(progress=progress)
         else:
             self._open(self._ledger.snapshot)
 
-    # --- the path of a question -------------------------------------------------------------------------------------
+    # --- the path of a question -------------------------------------------------------------------
 
     def ask(
         self,
@@ -85,9 +93,13 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Answer:
-        """Answer a question. What was measured before is free, and the numbers are the same (S10)."""
+        """Answer a question. What was measured before is free, and the numbers are the same
+        (S10).
+        """
         with self._entered() as (view, door):
-            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
+            offered = view.offer(
+                sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
+            )
             standing = door.standing(analyst, offered.wanted)
             offered = view.knowing(offered, standing)
             if not offered.due:
@@ -95,18 +107,23 @@ class Curator:
             passed = door.pay(
                 self._request(sql, offered, analyst),
                 standing,
-                lambda allowance, charge: view.carry_out(offered, standing, door.until, allowance, charge),
+                lambda allowance, charge: view.carry_out(
+                    offered, standing, door.until, allowance, charge
+                ),
                 pack=Finished.to_bytes,
-                unpack=lambda content, charge: view.finished(offered, standing, charge, from_bytes(content)),
+                unpack=lambda content, charge: view.finished(
+                    offered, standing, charge, from_bytes(content)
+                ),
             )
             return self._answer(sql, passed)
 
     @contextmanager
     def _entered(self) -> Iterator[tuple[View, Door]]:
-        """One snapshot and a way through the door; who entered leaves at a multiple of the deadline, if there is one.
+        """One snapshot and a way through the door; who entered leaves at a multiple of the
+        deadline, if there is one.
 
-        Privacy: S13. Paid for or free, answered or refused: how many free quotes are answered while somebody's question
-        runs would tell how long it ran.
+        Privacy: S13. Paid for or free, answered or refused: how many free quotes are answered while
+        somebody's question runs would tell how long it ran.
         """
         view, door = self._at_the_door(deadline=self.policy.limits.deadline)
         try:
@@ -118,7 +135,9 @@ class Curator:
 
     def _at_the_door(self, *, deadline: Fraction | None) -> tuple[View, Door]:
         view, until = self._view, Until(began=time.monotonic(), deadline=deadline)
-        return view, Door(policy=self.policy, ledger=self._ledger, snapshot=view.number, until=until)
+        return view, Door(
+            policy=self.policy, ledger=self._ledger, snapshot=view.number, until=until
+        )
 
     def _request(self, sql: str, offered: Offer, analyst: str) -> Request:
         return Request(
@@ -148,7 +167,7 @@ class Curator:
             id="public" if passed.made.charge is None else str(passed.made.charge),
         )
 
-    # --- before paying ----------------------------------------------------------------------------------------------
+    # --- before paying ----------------------------------------------------------------------------
 
     def quote(
         self,
@@ -162,9 +181,16 @@ class Curator:
     ) -> Quote:
         """What a question would cost and how wrong the answer would be. Free; touches no data."""
         with self._entered() as (view, door):
-            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
+            offered = view.offer(
+                sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
+            )
             standing = door.standing(analyst, offered.wanted)
-            return quoted(view.knowing(offered, standing), self._accountant, left=standing.left, assuming=assuming)
+            return quoted(
+                view.knowing(offered, standing),
+                self._accountant,
+                left=standing.left,
+                assuming=assuming,
+            )
 
     def explain(
         self,
@@ -178,13 +204,24 @@ class Curator:
     ) -> str:
         """What would happen, in numbered sentences, each with its cost. Free; touches no data."""
         with self._entered() as (view, door):
-            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
+            offered = view.offer(
+                sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
+            )
             standing = door.standing(analyst, offered.wanted)
             offered, spell = view.knowing(offered, standing), view.engine.sql
-            return explanation(offered, self.policy, self._accountant, analyst=analyst, left=standing.left, spell=spell)
+            return explanation(
+                offered,
+                self.policy,
+                self._accountant,
+                analyst=analyst,
+                left=standing.left,
+                spell=spell,
+            )
 
     def shape(self, sql: str, *, analyst: str, dialect: str = "duckdb") -> Shape:
-        """Return the columns and types of an answer. Free; touches no data, and never answers a private question."""
+        """Return the columns and types of an answer. Free; touches no data, and never answers a
+        private question.
+        """
         with self._entered() as (view, door):
             door.standing(analyst)
             return view.shape(sql, dialect=dialect)
@@ -195,12 +232,13 @@ class Curator:
             return self._accountant.left(door.standing(analyst).left)
 
     def bounds(self, table: str, column: str, *, epsilon: object) -> Bounds:
-        """A range beyond which few of a column's values lie, found by paid quantiles and widened to round numbers."""
+        """A range beyond which few of a column's values lie, found by paid quantiles and widened to
+        round numbers.
+        """
         if not isinstance(table, str) or not isinstance(column, str):
             raise UsageError("A table and a column are named by texts.")
-        sql = (
-            f"SELECT QUANTILE_CONT({named(column)}, {[float(BEYOND), float(1 - BEYOND)]}) AS bounds FROM {named(table)}"
-        )
+        levels = [float(BEYOND), float(1 - BEYOND)]
+        sql = f"SELECT QUANTILE_CONT({named(column)}, {levels}) AS bounds FROM {named(table)}"
         answer = self.ask(sql, analyst=CURATOR, epsilon=epsilon)
         low, high = answer.table.column(0)[0].as_py()
         return suggested(low, high, ranks=answer.certificate["ranks"]["bounds"], cost=answer.cost)
@@ -215,15 +253,21 @@ class Curator:
         intervals: Intervals | None = None,
         progress: Progress | None = None,
     ) -> LinkedDescription:
-        """A model of several tables of the same people: the first has one row a person. One charge for all."""
+        """A model of several tables of the same people: the first has one row a person. One charge
+        for all.
+        """
         require("scipy", what="A description")
         from discreet.synthetic.axis import USUAL
         from discreet.synthetic.linked import lot
         from discreet.synthetic.linked_description import LinkedDescription
 
         usual = USUAL if intervals is None else intervals
-        work = lot(self.policy, tables, self._purse(epsilon), synthesizer=synthesizer, intervals=usual)
-        return LinkedDescription.from_bytes(self._lump(work, work.carry_out(progress), analyst=analyst))
+        work = lot(
+            self.policy, tables, self._purse(epsilon), synthesizer=synthesizer, intervals=usual
+        )
+        return LinkedDescription.from_bytes(
+            self._lump(work, work.carry_out(progress), analyst=analyst)
+        )
 
     def describe(
         self,
@@ -237,10 +281,11 @@ class Curator:
         workload: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> Description:
-        """A model of a private table, to generate synthetic rows from. One charge; the same again is free.
+        """A model of a private table, to generate synthetic rows from. One charge; the same again
+        is free.
 
-        `intervals` says how columns of many values are cut. `workload` are questions that it should be good at, such
-        as those `asked` so far; otherwise every pair counts.
+        `intervals` says how columns of many values are cut. `workload` are questions that it should
+        be good at, such as those `asked` so far; otherwise every pair counts.
         """
         require("scipy", what="A description")
         from discreet.synthetic.axis import USUAL
@@ -256,7 +301,9 @@ class Curator:
             intervals=USUAL if intervals is None else intervals,
             questions=workload,
         )
-        return Description.from_bytes(self._lump(work, work.carry_out(description, progress), analyst=analyst))
+        return Description.from_bytes(
+            self._lump(work, work.carry_out(description, progress), analyst=analyst)
+        )
 
     def generate(self, description: bytes, *, rows: int) -> pa.Table:
         """Return synthetic rows of a description's bytes; free, and different every time."""
@@ -276,7 +323,8 @@ class Curator:
     ) -> Comparison:
         """How far a description is from the true table: a paid question (S16).
 
-        `workload` adds what questions ask for, `target` (`income=high`) a classifier made from it and tried on truth.
+        `workload` adds what questions ask for, `target` (`income=high`) a classifier made from it
+        and tried on truth.
         """
         require("scipy", what="A comparison")
         from discreet.synthetic.compare import Comparison, compared, comparison
@@ -294,21 +342,31 @@ class Curator:
     def compare_together(
         self, linked: LinkedDescription, *, epsilon: object, analyst: str = CURATOR
     ) -> tuple[Comparison, ...]:
-        """How far each part of a description of several tables is from the truth: a charge of ε / parts for each."""
+        """How far each part of a description of several tables is from the truth: a charge of ε /
+        parts for each.
+        """
         from discreet.synthetic.compare import Comparison
         from discreet.synthetic.linked import comparisons
 
         parts = comparisons(self.policy, linked, self._purse(epsilon))
-        return tuple(Comparison.from_bytes(self._lump(work, carry, analyst=analyst)) for work, carry in parts)
+        return tuple(
+            Comparison.from_bytes(self._lump(work, carry, analyst=analyst)) for work, carry in parts
+        )
 
     def _purse(self, epsilon: object) -> Purse:
         from discreet.synthetic.describe import Purse
 
-        return Purse(accountant=self._accountant, amount=self._view.amount(epsilon), limit=self._view.limit)
+        return Purse(
+            accountant=self._accountant, amount=self._view.amount(epsilon), limit=self._view.limit
+        )
 
     def _lump(self, work: Commission | Lot, carry_out: CarryOut, *, analyst: str) -> bytes:
-        """Charge first, then let an algorithm choose as it goes within what was charged; its answer's bytes."""
-        view, door = self._at_the_door(deadline=None)  # the curator's own work leaves when it is done
+        """Charge first, then let an algorithm choose as it goes within what was charged; its
+        answer's bytes.
+        """
+        view, door = self._at_the_door(
+            deadline=None
+        )  # the curator's own work leaves when it is done
         view.require_process()
         request = Request(
             analyst=analyst,
@@ -323,12 +381,16 @@ class Curator:
         told = {**view.told(work.cost), "max_rows": work.max_rows, **work.meta}
 
         def carried_out(allowance: Allowance, charge: int) -> bytes:
-            return carry_out(allowance, partial(view.fetch, until=door.until), {**told, "charge": charge})
+            return carry_out(
+                allowance, partial(view.fetch, until=door.until), {**told, "charge": charge}
+            )
 
         return door.through(request, carried_out, pack=bytes, unpack=bytes).made
 
     def release(self, name: str) -> Release:
-        """A scheduled release of the policy: start it once, run it every period, show what it published (S15)."""
+        """A scheduled release of the policy: start it once, run it every period, show what it
+        published (S15).
+        """
         require("scipy", what="A release")
         from discreet.continual.question import question
         from discreet.continual.running import Release
@@ -375,11 +437,13 @@ class Curator:
             told=view.told(planned.cost),
             left=lambda: self._accountant.left(door.standing(CURATOR).left),
             fetch=partial(view.fetch, until=door.until),
-            pay=lambda work: door.through(request, work, pack=Publication.to_bytes, unpack=unpack).made,
+            pay=lambda work: (
+                door.through(request, work, pack=Publication.to_bytes, unpack=unpack).made
+            ),
             recall=lambda: door.recall(request, unpack),
         )
 
-    # --- what was done ----------------------------------------------------------------------------------------------
+    # --- what was done ----------------------------------------------------------------------------
 
     def ledger(self, *, analyst: str | None = None) -> tuple[Entry, ...]:
         """What was spent, when, on what; by one analyst or by all."""
@@ -387,12 +451,16 @@ class Curator:
             return self._ledger.entries(analyst)
 
     def spending(self) -> Mapping[str | None, Account]:
-        """Return what each analyst, the curator and (as None) everybody may spend, has spent and has left."""
+        """Return what each analyst, the curator and (as None) everybody may spend, has spent and
+        has left.
+        """
         with self._entered():
             (limit, shares), book = self._ledger.limits, self._ledger
             limits: dict[str | None, Charge] = {None: limit, CURATOR: limit}
             limits.update(shares.items())
-            left = {name: limit - book.spent() if name is None else book.left(name) for name in limits}
+            left = {
+                name: limit - book.spent() if name is None else book.left(name) for name in limits
+            }
             return {
                 name: Account(
                     limit=self._accountant.left(limits[name]),
@@ -417,12 +485,14 @@ class Curator:
             )
 
     def tables(self) -> tuple[Listing, ...]:
-        """Return what everybody may know of the tables: columns, types, ranges, values, keys. Free; from the policy."""
+        """Return what everybody may know of the tables: columns, types, ranges, values, keys. Free;
+        from the policy.
+        """
         from discreet.policy.dictionary import dictionary
 
         return dictionary(self.policy, self.public_columns())
 
-    # --- for doors ----------------------------------------------------------------------------------------------------
+    # --- for doors --------------------------------------------------------------------------------
 
     def public_columns(self) -> dict[str, pa.Schema]:
         """The columns of the public tables; those of private ones are in the policy."""
@@ -433,7 +503,9 @@ class Curator:
         return Reference(tables, script)
 
     def snapshot(self, *, progress: Progress | None = None) -> Snapshot:
-        """Read the source anew, as the next numbered snapshot; every question is charged anew after it (S9)."""
+        """Read the source anew, as the next numbered snapshot; every question is charged anew after
+        it (S9).
+        """
         made = _take_snapshot(self.policy, self._ledger, self._tables, progress)
         self._open(made.number)
         return made
@@ -460,11 +532,16 @@ def terms_of(policy: Policy) -> Terms:
     return Terms(
         unit=policy.unit,
         neighbors=policy.neighbors,
-        owners={name: _owner(table.owner) for name, table in policy.tables.items() if table.owner is not None},
+        owners={
+            name: _owner(table.owner)
+            for name, table in policy.tables.items()
+            if table.owner is not None
+        },
         accountant=accountant.terms,
         limit=accountant.limit(epsilon=policy.budget.epsilon, delta=policy.budget.delta),
         analysts={
-            name: accountant.limit(epsilon=share.epsilon, delta=share.delta) for name, share in policy.analysts.items()
+            name: accountant.limit(epsilon=share.epsilon, delta=share.delta)
+            for name, share in policy.analysts.items()
         },
     )
 

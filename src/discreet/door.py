@@ -1,8 +1,10 @@
-"""The door: recall, reserve, allowance, deadline, post. Whatever is paid for passes here, and is written once.
+"""The door: recall, reserve, allowance, deadline, post. Whatever is paid for passes here, and is
+written once.
 
-standing   one reading transaction: may they ask, on which snapshot, what is left, what of it was measured before?
-reserve    one writing transaction: the charge is on the disk before anything is read
-post       one writing transaction: the answer is on the disk before it leaves, and tells what is left
+standing   one reading transaction: may they ask, on which snapshot, what is left, what of it was
+measured before? reserve    one writing transaction: the charge is on the disk before anything is
+read post       one writing transaction: the answer is on the disk before it leaves, and tells what
+is left
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Who pays how much for what. `mechanisms` None is a lump: the work chooses as it goes, within `paid`."""
+    """Who pays how much for what. `mechanisms` None is a lump: the work chooses as it goes, within
+    `paid`.
+    """
 
     analyst: str
     question: str  # its identity
@@ -38,7 +42,9 @@ class Request:
     paid: Charge
     memory: int | None = None  # of exact values held at once
     meta: dict[str, Any] = field(default_factory=dict)
-    parts: Sequence[PaidPart] = ()  # what is recalled by itself (S10); none of what is recalled as a whole
+    parts: Sequence[
+        PaidPart
+    ] = ()  # what is recalled by itself (S10); none of what is recalled as a whole
 
     def answered(self, stored: Sequence[StoredAnswer]) -> StoredAnswer | None:
         """Return a stored answer that will do: for a lump the same cost, else the best (S10)."""
@@ -66,14 +72,19 @@ class Door:
     until: Until
 
     def standing(self, analyst: str, parts: Mapping[str, Fraction] | None = None) -> Standing:
-        """Return where an analyst stands; refuse others, and a snapshot that is no longer the current one.
+        """Return where an analyst stands; refuse others, and a snapshot that is no longer the
+        current one.
 
         Finds of each part what was measured before, by whomever, for at least this amount (S10).
         """
-        return self.ledger.standing(analyst, snapshot=self.snapshot, policy=self.policy.digest, parts=parts)
+        return self.ledger.standing(
+            analyst, snapshot=self.snapshot, policy=self.policy.digest, parts=parts
+        )
 
     def free(self, standing: Standing, made: Made) -> Passed[Made]:
-        """Let through what is public or was measured before: it costs nothing, but is for analysts only."""
+        """Let through what is public or was measured before: it costs nothing, but is for analysts
+        only.
+        """
         return Passed(made=made, cost=FREE, standing=standing)
 
     def through(
@@ -89,7 +100,9 @@ class Door:
         stored = request.answered(standing.stored)
         if stored is not None:
             return self.free(standing, unpack(stored.answer))
-        return self.pay(request, standing, work, pack=pack, unpack=lambda content, _: unpack(content))
+        return self.pay(
+            request, standing, work, pack=pack, unpack=lambda content, _: unpack(content)
+        )
 
     def pay(
         self,
@@ -100,7 +113,9 @@ class Door:
         pack: Callable[[Made], bytes],
         unpack: Callable[[bytes, int], Made],
     ) -> Passed[Made]:
-        """Charge, work within the charge, store, and let it leave; what was stored a moment ago comes for nothing."""
+        """Charge, work within the charge, store, and let it leave; what was stored a moment ago
+        comes for nothing.
+        """
         charge = self._reserve(request)
         if isinstance(charge, Reservation):
             made, standing = self.until.leave(
@@ -144,7 +159,9 @@ class Door:
         work: Callable[[Allowance, int], Made],
         pack: Callable[[Made], bytes],
     ) -> tuple[Made, Standing]:
-        """Go from the charge to the stored answer; whatever fails here leaves as one sentence (S22)."""
+        """Go from the charge to the stored answer; whatever fails here leaves as one sentence
+        (S22).
+        """
         allowance = allowed(charge.key, request.inside, request.paid, memory=request.memory)
         made = work(allowance, charge.id)
         content = pack(made)
@@ -155,7 +172,9 @@ class Door:
     def begin_stream(
         self, *, question: str, mechanisms: Sequence[Mechanism], cost: Charge, text: str
     ) -> Reservation | StoredAnswer:
-        """Charge the curator for all steps of a release; they are published through the ledger's streams (S15)."""
+        """Charge the curator for all steps of a release; they are published through the ledger's
+        streams (S15).
+        """
         bill = Bill(
             analyst=CURATOR,
             question=question,
@@ -169,6 +188,8 @@ class Door:
         return self.ledger.reserve(bill)
 
 
-def allowed(key: bytes, accountant: Accountant, paid: Charge, *, memory: int | None = None) -> Allowance:
+def allowed(
+    key: bytes, accountant: Accountant, paid: Charge, *, memory: int | None = None
+) -> Allowance:
     """Return what a charge allows; only the charge's key can make it."""
     return Allowance(key=key, accountant=accountant, paid=paid, memory=memory)

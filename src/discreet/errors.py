@@ -1,13 +1,14 @@
 """Exceptions, with their exit codes and JSON kinds.
 
     DiscreetError
-    ├── UsageError          the call itself is wrong: an epsilon of -1, an unknown analyst (also a ValueError)
-    ├── PolicyError         the policy file is wrong; holds every problem with its place
-    ├── Rejected            the question cannot be answered privately; says where, why and what to write instead
-    ├── BudgetExceeded      the question is fine and there is not enough budget left for it
-    ├── LedgerUnavailable   the ledger is missing, locked, full or tampered with: nothing is answered
-    ├── Unproved            the plan claims less than its proof: our mistake, told before anything is charged
-    └── EngineFailure       the engine failed; the detail is in the curator's log, never in the message
+    ├── UsageError          the call itself is wrong: an epsilon of -1, an unknown analyst (also a
+    ValueError) ├── PolicyError         the policy file is wrong; holds every problem with its place
+    ├── Rejected            the question cannot be answered privately; says where, why and what to
+    write instead ├── BudgetExceeded      the question is fine and there is not enough budget left
+    for it ├── LedgerUnavailable   the ledger is missing, locked, full or tampered with: nothing is
+    answered ├── Unproved            the plan claims less than its proof: our mistake, told before
+    anything is charged └── EngineFailure       the engine failed; the detail is in the curator's
+    log, never in the message
 
 Messages depend on the question and the policy only, never on the data.
 """
@@ -19,8 +20,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-# What no text of others may hold, which messages repeat: what a terminal obeys, what turns a line's reading around, and
-# halves of characters; tabs and ends of lines are text.
+# What no text of others may hold, which messages repeat: what a terminal obeys, what turns a line's
+# reading around, and halves of characters; tabs and ends of lines are text.
 NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -62,7 +63,13 @@ class PolicyError(DiscreetError):
 
     def as_json(self) -> dict[str, object]:
         first = self.problems[0]
-        return {"kind": self.kind, "message": str(self), "line": first.line, "column": first.column, "hint": None}
+        return {
+            "kind": self.kind,
+            "message": str(self),
+            "line": first.line,
+            "column": first.column,
+            "hint": None,
+        }
 
 
 class Rejected(DiscreetError):
@@ -76,7 +83,13 @@ class Rejected(DiscreetError):
         self.reason, self.hint, self.line, self.column = reason, hint, line, column
 
     def as_json(self) -> dict[str, object]:
-        return {"kind": self.kind, "message": self.reason, "line": self.line, "column": self.column, "hint": self.hint}
+        return {
+            "kind": self.kind,
+            "message": self.reason,
+            "line": self.line,
+            "column": self.column,
+            "hint": self.hint,
+        }
 
 
 class Spending(Protocol):
@@ -114,8 +127,9 @@ class LedgerUnavailable(DiscreetError):
 
 
 class Unproved(DiscreetError):
-    """A claim that is too small, an internal error: a plan claims less than `sql.check` derives, and nothing was
-    charged; or a mechanism claims less than its statistic's sensitivity, and nothing was released.
+    """A claim that is too small, an internal error: a plan claims less than `sql.check` derives,
+    and nothing was charged; or a mechanism claims less than its statistic's sensitivity, and
+    nothing was released.
     """
 
     kind = "internal"
@@ -127,4 +141,6 @@ class EngineFailure(DiscreetError):
     exit_code = 1
 
     def __init__(self) -> None:
-        super().__init__("The engine could not answer this question. The curator's log has the details.")
+        super().__init__(
+            "The engine could not answer this question. The curator's log has the details."
+        )

@@ -1,4 +1,6 @@
-"""What a question does, in numbered plain sentences, made from the plan itself so that they cannot fall out of date."""
+"""What a question does, in numbered plain sentences, made from the plan itself so that they cannot
+fall out of date.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,17 @@ Spell = Callable[[Numbers], str]  # as the engine's SQL
 
 
 def explanation(
-    offered: Offer, policy: Policy, accountant: Accountant, *, analyst: str, left: Charge, spell: Spell
+    offered: Offer,
+    policy: Policy,
+    accountant: Accountant,
+    *,
+    analyst: str,
+    left: Charge,
+    spell: Spell,
 ) -> str:
-    """Write numbered sentences: what is read (as `spell` writes it), what gets noise at which cost, what follows."""
+    """Write numbered sentences: what is read (as `spell` writes it), what gets noise at which cost,
+    what follows.
+    """
     lines: list[str] = []
     if not offered.plan.blocks:
         lines.append("Only public tables are read: the answer is exact and free.")
@@ -34,7 +44,9 @@ def explanation(
     lines += [_way(way, offered) for way in offered.plan.ways]
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
-        lines.append("Rows are left out after the noise; margins hold before that, and the answer marks such rows.")
+        lines.append(
+            "Rows are left out after the noise; margins hold before that, and the answer marks such rows."
+        )
     if offered.plan.blocks:
         lines.append(
             f"In all this costs {accountant.budget(offered.cost)}; {analyst} has {accountant.left(left)} left. "
@@ -43,7 +55,9 @@ def explanation(
     return "\n".join(f"{index}. {line}" for index, line in enumerate(lines, start=1))
 
 
-def _block(index: int, offered: Offer, policy: Policy, accountant: Accountant, spell: Spell) -> list[str]:
+def _block(
+    index: int, offered: Offer, policy: Policy, accountant: Accountant, spell: Spell
+) -> list[str]:
     """Tell what is read and noised for one aggregation of private rows."""
     each, lines = offered.blocks[index], list[str]()
     block, due = each.block, {part.id for part in offered.due if part.block == index}
@@ -82,7 +96,11 @@ def _block(index: int, offered: Offer, policy: Policy, accountant: Accountant, s
         noise = each.added[statistic.id]
         lines.append(f"{_noise(statistic, noise, policy)} {cost(parts[statistic.id], noise)}")
     for pick in block.picks:
-        rule = "how many rows have each" if pick.kind == "mode" else "how near each is to the wanted rank"
+        rule = (
+            "how many rows have each"
+            if pick.kind == "mode"
+            else "how near each is to the wanted rank"
+        )
         chosen = f"For {pick.name}: choose among {pick.domain.size:,} public values by {rule}."
         lines.append(f"{chosen} {cost(parts[pick.id], *each.chosen[pick.id])}")
     return lines
@@ -106,9 +124,12 @@ def _way(way: Way, offered: Offer) -> str:
             f"numbers of the finest, they would have margins {way.together / way.apart:.2g} times as large on average."
         )
     sums = ", ".join(f"{each.draws:,}" for each in rolled if each.draws > 1)
-    # A total also has the rows of a NULL that is not meant, which are in no part of it that is shown.
+    # A total also has the rows of a NULL that is not meant, which are in no part of it that is
+    # shown.
     one = len(rolled) == len(way.blocks) and len({each.block for each in rolled}) == 1
-    one = one and all(key.nullable for index in way.blocks for key in offered.plan.blocks[index].parts)
+    one = one and all(
+        key.nullable for index in way.blocks for key in offered.plan.blocks[index].parts
+    )
     whole = "Every total is the sum of its parts, but for rounding. " if one else ""
     return (
         f"Add up noisy numbers to the other groupings of the same rows, {sums} of them to one, free of charge. {whole}"
@@ -117,13 +138,18 @@ def _way(way: Way, offered: Offer) -> str:
 
 
 def _noise(statistic: Statistic, mechanism: Additive, policy: Policy) -> str:
-    """Tell how far one person moves a statistic and what is added, in the units of each aggregate it is for."""
+    """Tell how far one person moves a statistic and what is added, in the units of each aggregate
+    it is for.
+    """
     parts = len(statistic.forms)
     verb = "adding or removing" if policy.neighbors == "add_remove" else "changing"
     numbers = "a number" if parts == 1 else f"{parts} numbers, measured together,"
     (first, name), *others = statistic.told.items()
     text = f"For {name}: {verb} one {policy.unit} moves {numbers} by {_in_units(statistic, mechanism, first)}"
-    also = (f"; in the units of {name}, by {_in_units(statistic, mechanism, unit)}" for unit, name in others)
+    also = (
+        f"; in the units of {name}, by {_in_units(statistic, mechanism, unit)}"
+        for unit, name in others
+    )
     return "".join([text, *also, "."])
 
 

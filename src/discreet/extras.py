@@ -1,4 +1,6 @@
-"""Packages that only parts of the product need: they come with an extra (`pip install 'discreet[science]'`)."""
+"""Packages that only parts of the product need: they come with an extra (`pip install
+'discreet[science]'`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Answers as bytes: CSV, an Arrow stream, Parquet. An Arrow stream holds all of an answer, and is read back from it."""
+"""Answers as bytes: CSV, an Arrow stream, Parquet. An Arrow stream holds all of an answer, and is
+read back from it.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,13 @@ ABOUT = b"discreet"  # the key of a schema's metadata under which stands what an
 
 
 def with_margins(answer: Answer) -> pa.Table:
-    """Return the values, and behind each column that has margins a column of them, named `name ±`."""
+    """Return the values, and behind each column that has margins a column of them, named `name
+    ±`.
+    """
     columns, places = list[tuple[str, Any]](), list[int | None]()
-    pairs = zip(answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True)
+    pairs = zip(
+        answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
+    )
     for name, values, margins in pairs:
         columns.append((name, values))
         if margins.null_count < len(margins):
@@ -73,7 +79,9 @@ def with_left(content: bytes, left: Budget) -> bytes:
     """Return the Arrow stream of an answer for another reader: `left` is what that one has left."""
     table = read_arrow(content)
     about = json.loads((table.schema.metadata or {})[ABOUT]) | {"left": left.as_json()}
-    return as_arrow(table.replace_schema_metadata({ABOUT: json.dumps(about, ensure_ascii=False).encode()}))
+    return as_arrow(
+        table.replace_schema_metadata({ABOUT: json.dumps(about, ensure_ascii=False).encode()})
+    )
 
 
 def rows_as(table: pa.Table, format: str) -> bytes:
@@ -86,7 +94,10 @@ def rows_as(table: pa.Table, format: str) -> bytes:
         case "parquet":
             return as_parquet(table)
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    told = {"columns": table.column_names, "rows": [[plain(value) for value in row] for row in rows]}
+    told = {
+        "columns": table.column_names,
+        "rows": [[plain(value) for value in row] for row in rows],
+    }
     return json.dumps(told, ensure_ascii=False).encode()
 
 
@@ -100,7 +111,12 @@ def as_csv(table: pa.Table) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(table.column_names)
-    writer.writerows(zip(*([_flat(value) for value in column.to_pylist()] for column in table.columns), strict=True))
+    writer.writerows(
+        zip(
+            *([_flat(value) for value in column.to_pylist()] for column in table.columns),
+            strict=True,
+        )
+    )
     return text.getvalue()
 
 

@@ -1,4 +1,6 @@
-"""An offer carried out: each part is read, and what was paid for is released. Nothing here sees an exact value."""
+"""An offer carried out: each part is read, and what was paid for is released. Nothing here sees an
+exact value.
+"""
 
 from __future__ import annotations
 
@@ -21,34 +23,48 @@ from discreet.vault.exact import Exact
 from discreet.vault.released import Released
 
 Fetch = Callable[[Numbers], Exact]
-Read = Callable[[Sequence[Numbers], int], Exact]  # queries, and how many rows of them may be held at once
+Read = Callable[
+    [Sequence[Numbers], int], Exact
+]  # queries, and how many rows of them may be held at once
 
 
-def measure(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> list[Noisy]:
+def measure(
+    offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None
+) -> list[Noisy]:
     """Return noisy numbers and picked cells for every block of a plan, all measured now."""
     return noisy(offered, released(offered, allowance, fetch, read))
 
 
 def released(
-    offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None, *, in_passes: bool = True
+    offered: Offer,
+    allowance: Allowance,
+    fetch: Fetch,
+    read: Read | None = None,
+    *,
+    in_passes: bool = True,
 ) -> dict[str, Released]:
     """Release every part that is due; `read` reads in parts where keys are not public.
 
-    With `in_passes`, so does the engine: people are counted for a part of those keys at a time. It changes no number.
+    With `in_passes`, so does the engine: people are counted for a part of those keys at a time. It
+    changes no number.
     """
     in_parts = read or (lambda queries, _: Exact.chained(map(fetch, queries)))
     found = dict[str, Released]()
     for index, parts in groupby(offered.due, key=lambda part: part.block):
         each = offered.blocks[index]
         if each.block.unknown:
-            found |= {part.id: _unknown(each, part, allowance, in_parts, in_passes) for part in parts}
+            found |= {
+                part.id: _unknown(each, part, allowance, in_parts, in_passes) for part in parts
+            }
         else:
             found |= _public(each, tuple(parts), allowance, fetch)
     return found
 
 
 def noisy(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
-    """Return the blocks' numbers from all parts; a block that is rolled up or shared takes another's."""
+    """Return the blocks' numbers from all parts; a block that is rolled up or shared takes
+    another's.
+    """
     own = [_noisy(index, each.block, released) for index, each in enumerate(offered.blocks)]
     for index, each in enumerate(offered.blocks):
         if isinstance(kind := each.block.kind, RolledUp):
@@ -77,8 +93,12 @@ def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
     )
 
 
-def _public(each: BlockOffer, parts: Sequence[Part], allowance: Allowance, fetch: Fetch) -> dict[str, Released]:
-    """Release a block with public keys: every group of the grid gets a number, even if nobody is in it."""
+def _public(
+    each: BlockOffer, parts: Sequence[Part], allowance: Allowance, fetch: Fetch
+) -> dict[str, Released]:
+    """Release a block with public keys: every group of the grid gets a number, even if nobody is in
+    it.
+    """
     block, found, exact = each.block, dict[str, Released](), None
     statistics, picks = _by_id(block)
     for part in parts:
@@ -101,21 +121,31 @@ def _by_id(block: Block) -> tuple[dict[str, Statistic], dict[str, Pick]]:
     return {each.id: each for each in block.measured}, {pick.id: pick for pick in block.picks}
 
 
-def _unknown(each: BlockOffer, part: Part, allowance: Allowance, read: Read, in_passes: bool) -> Released:
-    """Some keys are not public: those that enough people share survive, and only they are measured (S5).
+def _unknown(
+    each: BlockOffer, part: Part, allowance: Allowance, read: Read, in_passes: bool
+) -> Released:
+    """Some keys are not public: those that enough people share survive, and only they are measured
+    (S5).
 
-    How many keys there are is for data to decide: they are read part by part, and what is not of survivors is let go.
+    How many keys there are is for data to decide: they are read part by part, and what is not of
+    survivors is let go.
     """
     block = each.block
     assert each.threshold is not None  # a block with unknown keys has one
     exact = read(block.in_passes(block.people) if in_passes else (block.people,), block.part_rows)
-    survivors, tested = allowance.threshold(each.threshold, exact, moved=block.touching, keys=len(block.unknown))
+    survivors, tested = allowance.threshold(
+        each.threshold, exact, moved=block.touching, keys=len(block.unknown)
+    )
 
     def kept(*queries: Numbers) -> Exact:
         return allowance.keep(read(queries, block.part_rows), survivors, keys=block.unknown)
 
     statistics, picks = _by_id(block)
-    exact = kept(*(block.in_passes(block.sums) if in_passes else (block.sums,))) if statistics else exact
+    exact = (
+        kept(*(block.in_passes(block.sums) if in_passes else (block.sums,)))
+        if statistics
+        else exact
+    )
     numbers = []
     for name in part.statistics:
         if statistic := statistics.get(name):
@@ -156,5 +186,7 @@ def _pick(
         found = [allowance.choose_near(choice, exact, **grid) for choice in near]
     else:
         exact = fetch(block.rows_in(pick))
-        found = [allowance.choose(choice, exact, cells=pick.domain.size, **grid) for choice in choices]
+        found = [
+            allowance.choose(choice, exact, cells=pick.domain.size, **grid) for choice in choices
+        ]
     return tuple(np.sort(np.hstack(found), axis=1).T)  # several quantiles never cross

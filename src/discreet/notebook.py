@@ -27,11 +27,17 @@ if TYPE_CHECKING:
 class Asked(Protocol):
     """What answers questions: a curator, or a client of one's server."""
 
-    def ask(self, sql: str, *, analyst: str, epsilon: object, margin: object, assuming: int | None) -> Answer: ...
+    def ask(
+        self, sql: str, *, analyst: str, epsilon: object, margin: object, assuming: int | None
+    ) -> Answer: ...
 
-    def quote(self, sql: str, *, analyst: str, epsilon: object, margin: object, assuming: int | None) -> Quote: ...
+    def quote(
+        self, sql: str, *, analyst: str, epsilon: object, margin: object, assuming: int | None
+    ) -> Quote: ...
 
-    def explain(self, sql: str, *, analyst: str, epsilon: object, margin: object, assuming: int | None) -> str: ...
+    def explain(
+        self, sql: str, *, analyst: str, epsilon: object, margin: object, assuming: int | None
+    ) -> str: ...
 
 
 class _Options(argparse.ArgumentParser):
@@ -41,7 +47,9 @@ class _Options(argparse.ArgumentParser):
 
 def _options() -> _Options:
     options = _Options(prog="%%discreet", add_help=False)
-    options.add_argument("source", nargs="?", help="a policy file, or a variable that holds a curator")
+    options.add_argument(
+        "source", nargs="?", help="a policy file, or a variable that holds a curator"
+    )
     options.add_argument("--analyst", default=os.environ.get("DISCREET_ANALYST"))
     options.add_argument("--epsilon")
     options.add_argument("--margin")
@@ -61,8 +69,12 @@ class Magic:
         self._current: Asked | None = None
 
     def discreet(self, line: str, cell: str | None = None) -> Answer | Quote | None:
-        """Choose whom to ask by `%discreet POLICY`; ask SQL by `%%discreet --analyst bob --epsilon 0.1`."""
-        from IPython.core.error import UsageError as Told  # a notebook shows its sentence alone, and stops
+        """Choose whom to ask by `%discreet POLICY`; ask SQL by `%%discreet --analyst bob --epsilon
+        0.1`.
+        """
+        from IPython.core.error import (
+            UsageError as Told,
+        )  # a notebook shows its sentence alone, and stops
 
         try:
             given = _options().parse_args(shlex.split(line))
@@ -103,7 +115,9 @@ class Magic:
             if not name.startswith("_") and hasattr(value, "ask") and not isinstance(value, type)
         }
         if len(held) != 1:
-            raise UsageError("Whom do you ask? Write %discreet POLICY once, or the name of a variable that holds one.")
+            raise UsageError(
+                "Whom do you ask? Write %discreet POLICY once, or the name of a variable that holds one."
+            )
         return cast("Asked", next(iter(held.values())))
 
 

@@ -1,11 +1,13 @@
-"""What a plan would cost and how wrong it would be: mechanisms chosen, nothing read, nothing charged.
+"""What a plan would cost and how wrong it would be: mechanisms chosen, nothing read, nothing
+charged.
 
-`sum` budgets get discrete Laplace noise and permute-and-flip, `zcdp` budgets discrete Gaussian noise and the
-exponential mechanism (S6, S7). The amount is split evenly among statistics, picks and thresholds; what shares rows has
-already been put together into one statistic by `sql.aggregates`.
+`sum` budgets get discrete Laplace noise and permute-and-flip, `zcdp` budgets discrete Gaussian
+noise and the exponential mechanism (S6, S7). The amount is split evenly among statistics, picks and
+thresholds; what shares rows has already been put together into one statistic by `sql.aggregates`.
 
-The split is made as if everything were measured now. Parts that were measured before, with at least as much, are
-recalled and cost nothing (S10); the others get what the split gives them, and no more for it.
+The split is made as if everything were measured now. Parts that were measured before, with at least
+as much, are recalled and cost nothing (S10); the others get what the split gives them, and no more
+for it.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margin
 class BlockOffer:
     """A block with its noise: of each statistic and pick, by its id, what is drawn for it.
 
-    What a threshold tests has the threshold's noise, and what is rolled up from another block several times that of
-    the other's.
+    What a threshold tests has the threshold's noise, and what is rolled up from another block
+    several times that of the other's.
     """
 
     block: Block
@@ -58,7 +60,9 @@ class BlockOffer:
 
     def drawn(self, statistic: str) -> tuple[Mechanism, ...]:
         """The mechanisms of a statistic or pick, but for a threshold."""
-        return (self.added[statistic],) if statistic in self.added else self.chosen.get(statistic, ())
+        return (
+            (self.added[statistic],) if statistic in self.added else self.chosen.get(statistic, ())
+        )
 
     def of(self, part: Part) -> tuple[Mechanism, ...]:
         """The mechanisms of a part, in the order in which they are used."""
@@ -94,13 +98,19 @@ class Offer:
     blocks: tuple[BlockOffer, ...]
     cost: Charge  # of what is measured now
     parts: tuple[Part, ...] = ()  # each once, in the order of the statement
-    prices: Mapping[str, Charge] = field(default_factory=dict)  # of each part, to be measured as well as offered
-    stored: Mapping[str, int] = field(default_factory=dict)  # parts that were measured before: the charge of each
+    prices: Mapping[str, Charge] = field(
+        default_factory=dict
+    )  # of each part, to be measured as well as offered
+    stored: Mapping[str, int] = field(
+        default_factory=dict
+    )  # parts that were measured before: the charge of each
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """All that the answer rests on, whenever it was paid for, in the order of `statistics`."""
-        return tuple(mechanism for part in self.parts for mechanism in self.of(self._as_written(part)))
+        return tuple(
+            mechanism for part in self.parts for mechanism in self.of(self._as_written(part))
+        )
 
     def of(self, part: Part) -> tuple[Mechanism, ...]:
         return self.blocks[part.block].of(part)
@@ -117,7 +127,9 @@ class Offer:
     def due(self) -> tuple[Part, ...]:
         """The parts to measure, block by block, in an order that no order of columns changes."""
         rest = [part for part in self.parts if part.id not in self.stored]
-        first = {part.block: min(each.id for each in rest if each.block == part.block) for part in rest}
+        first = {
+            part.block: min(each.id for each in rest if each.block == part.block) for part in rest
+        }
         return tuple(sorted(rest, key=lambda part: (first[part.block], part.id)))
 
     @property
@@ -126,30 +138,47 @@ class Offer:
         return {part: price.amount for part, price in self.prices.items()}
 
     def recalling(self, stored: Mapping[str, EarlierCharge], accountant: Accountant) -> Offer:
-        """The same with parts that were measured before, and their noise, which is no wider than what was offered."""
+        """The same with parts that were measured before, and their noise, which is no wider than
+        what was offered.
+        """
         blocks = list(self.blocks)
         for index, each in enumerate(blocks):
             for part in block_parts(index, each.block):
                 if part.id in stored:
                     blocks[index] = blocks[index].using(part, stored[part.id].mechanisms)
         known = {part.id: stored[part.id].charge for part in self.parts if part.id in stored}
-        found = replace(self, blocks=tuple(_with_others(each, blocks) for each in blocks), stored=known)
-        return replace(found, cost=accountant.price(each.loss() for part in found.due for each in found.of(part)))
+        found = replace(
+            self, blocks=tuple(_with_others(each, blocks) for each in blocks), stored=known
+        )
+        return replace(
+            found,
+            cost=accountant.price(each.loss() for part in found.due for each in found.of(part)),
+        )
 
     def paid(self, charge: int) -> Offer:
         """The same when all that was due is stored under this charge."""
-        return replace(self, stored={**self.stored, **{part.id: charge for part in self.due}}, cost=FREE)
+        return replace(
+            self, stored={**self.stored, **{part.id: charge for part in self.due}}, cost=FREE
+        )
 
     def statistics(self) -> list[dict[str, Any]]:
-        """What is noised, with which sensitivities and noise, as JSON holds it; and its charge, if it is paid."""
+        """What is noised, with which sensitivities and noise, as JSON holds it; and its charge, if
+        it is paid.
+        """
         found = []
         for part in self.parts:
             told = self._told(part)
-            found += [each | {"charge": self.stored[part.id]} for each in told] if part.id in self.stored else told
+            found += (
+                [each | {"charge": self.stored[part.id]} for each in told]
+                if part.id in self.stored
+                else told
+            )
         return found
 
     def shared_by(self) -> tuple[int, ...]:
-        """Of each test of keys that are not public: how many people must share a value for it to be shown, about."""
+        """Of each test of keys that are not public: how many people must share a value for it to be
+        shown, about.
+        """
         own = (each for each in self.blocks if not isinstance(each.block.kind, Shared))
         return tuple(each.threshold.threshold + 1 for each in own if each.threshold is not None)
 
@@ -160,7 +189,9 @@ class Offer:
         for statistic in each.block.measured:
             if statistic.id in part.statistics:
                 found += _statistics(statistic, each.added[statistic.id])
-        for name in dict.fromkeys(pick.id for pick in each.block.picks if pick.id in part.statistics):
+        for name in dict.fromkeys(
+            pick.id for pick in each.block.picks if pick.id in part.statistics
+        ):
             same = [pick for pick in each.block.picks if pick.id == name]
             told = ", ".join(dict.fromkeys(pick.name for pick in same))
             found += [_choice(replace(same[0], name=told), choice) for choice in each.chosen[name]]
@@ -184,13 +215,16 @@ class Offer:
                 return None
             found.append(margin)
         noise = [each.noise for each in self.blocks]
-        computed = [half_width(form, self.plan.blocks, noise, assuming=assuming) for form in shown.forms]
+        computed = [
+            half_width(form, self.plan.blocks, noise, assuming=assuming) for form in shown.forms
+        ]
         if None in computed:
             return None
         return (*found, *(each for each in computed if each is not None)) or None
 
     def ranks(self) -> dict[str, int]:
-        """By how many ranks each quantile's value may be off, at 95 %; of a list all of them together (S11).
+        """By how many ranks each quantile's value may be off, at 95 %; of a list all of them
+        together (S11).
 
         What `beside_ranks` tells of some columns belongs to it.
         """
@@ -199,9 +233,10 @@ class Offer:
     def beside_ranks(self) -> dict[str, dict[str, Any]]:
         """What must be said beside these ranks, by column.
 
-        `extreme` and `inside`: with 95 %, a value that is at most so many ranks inside the extreme is not beyond it
-        either, where there are at least `inside` rows. `ties`: of the rows that share one value, the part by which a
-        list of quantiles may be farther off, since it is found by cutting them.
+        `extreme` and `inside`: with 95 %, a value that is at most so many ranks inside the extreme
+        is not beyond it either, where there are at least `inside` rows. `ties`: of the rows that
+        share one value, the part by which a list of quantiles may be farther off, since it is found
+        by cutting them.
         """
         found: dict[str, dict[str, Any]] = {}
         for name, choices in self._quantiles():
@@ -220,13 +255,17 @@ class Offer:
 
 
 def _ranks(choices: tuple[Selection, ...]) -> int:
-    """How far the farthest may be off. Putting values in order takes none farther than the farthest was."""
+    """How far the farthest may be off. Putting values in order takes none farther than the farthest
+    was.
+    """
     sure = 1 - (1 - CONFIDENCE) / len(choices)
     return max(ranks for choice in choices if (ranks := choice.ranks(sure)) is not None)
 
 
 def _statistics(statistic: Statistic, mechanism: Additive) -> list[dict[str, Any]]:
-    """A statistic as it is told: in the units of its column, of which `step` is the grid's (1 for a count)."""
+    """A statistic as it is told: in the units of its column, of which `step` is the grid's (1 for a
+    count).
+    """
     sensitivity = statistic.sensitivity
     return [
         {
@@ -249,7 +288,9 @@ def as_number(value: Fraction) -> int | float:
 
 
 def _choice(pick: Pick, mechanism: Selection) -> dict[str, Any]:
-    """A choice by rank or by count: how far one person moves the scores of all groups together, in rows."""
+    """A choice by rank or by count: how far one person moves the scores of all groups together, in
+    rows.
+    """
     rows = pick.max_rows
     return {
         "name": pick.name,
@@ -279,17 +320,25 @@ def _tested(block: Block, mechanism: Threshold) -> dict[str, Any]:
 
 
 def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge) -> Offer:
-    """The noise that this amount buys for a plan. `limit` is the whole budget, of whose δ unknown keys get a part."""
+    """The noise that this amount buys for a plan. `limit` is the whole budget, of whose δ unknown
+    keys get a part.
+    """
     parts = parts_of(plan)
     if not parts:
         return Offer(plan=plan, blocks=(), cost=FREE)
-    tested = [(part, block.tested) for part in parts if (block := plan.blocks[part.block]).tested]  # one part each
-    extra = sum(statistic is not None and statistic.id not in part.statistics for part, statistic in tested)
+    tested = [
+        (part, block.tested) for part in parts if (block := plan.blocks[part.block]).tested
+    ]  # one part each
+    extra = sum(
+        statistic is not None and statistic.id not in part.statistics for part, statistic in tested
+    )
     count = sum(len(part.statistics) for part in parts) + extra
     share = amount / count
     delta = delta_for_keys(amount, of=limit) / len(tested) if tested else Fraction(0)
     each = [_block(block, accountant, share, delta) for block in plan.blocks]
-    found = Offer(plan=plan, blocks=tuple(_with_others(block, each) for block in each), cost=FREE, parts=parts)
+    found = Offer(
+        plan=plan, blocks=tuple(_with_others(block, each) for block in each), cost=FREE, parts=parts
+    )
     prices = {part.id: accountant.price(each.loss() for each in found.of(part)) for part in parts}
     found = replace(found, prices=prices)
     return replace(found, cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms))
@@ -306,7 +355,9 @@ def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fractio
 
 
 def _with_others(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
-    """A block whose numbers are another's has that one's noise; where they are added up, several times."""
+    """A block whose numbers are another's has that one's noise; where they are added up, several
+    times.
+    """
     match each.block.kind:
         case Shared(block=first):
             return replace(_with_others(blocks[first], blocks), block=each.block)
@@ -318,20 +369,28 @@ def _with_others(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
 
 
 def _noise(statistic: Statistic, paid: Currency, share: Fraction) -> Additive:
-    """Noise whose numbers an answer can hold, which is 38 digits; otherwise nothing is charged for nothing."""
+    """Noise whose numbers an answer can hold, which is 38 digits; otherwise nothing is charged for
+    nothing.
+    """
     noise = paid.noise(amount=share, moved=statistic.sensitivity)
     if noise.spread > MOST_NOISE:
-        raise UsageError("This epsilon is so small that the answer would have more digits than fit. Give a larger one.")
+        raise UsageError(
+            "This epsilon is so small that the answer would have more digits than fit. Give a larger one."
+        )
     return noise
 
 
 def _threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -> Threshold:
-    """People per key, tested: one person adds 1 to at most `touched` keys, twice that when replaced (S5)."""
+    """People per key, tested: one person adds 1 to at most `touched` keys, twice that when replaced
+    (S5).
+    """
     if not delta:
         raise UsageError(
             "This question's part of the budget's δ is zero, and unknown keys need some. Give a larger epsilon."
         )
-    found = paid.people(amount=share, max_groups=block.touched, neighbors=block.neighbors, delta=delta)
+    found = paid.people(
+        amount=share, max_groups=block.touched, neighbors=block.neighbors, delta=delta
+    )
     if found.threshold >= MOST_PEOPLE:
         raise UsageError(
             f"At this epsilon a value would be shown if {found.threshold:,} people shared it, and there are fewer. "
@@ -341,7 +400,13 @@ def _threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -
 
 
 def amount_for_margin(
-    plan: Plan, accountant: Accountant, *, margin: Fraction, assuming: int | None, most: Fraction, limit: Charge
+    plan: Plan,
+    accountant: Accountant,
+    *,
+    margin: Fraction,
+    assuming: int | None,
+    most: Fraction,
+    limit: Charge,
 ) -> Fraction:
     """The cheapest amount at which every aggregate's margin is at most `margin` (S11)."""
     columns = [index for index, column in enumerate(plan.columns) if column.told]
@@ -369,9 +434,10 @@ def amount_for_margin(
 class Quote:
     """What a question would cost and how wrong the answer would be, told without touching data.
 
-    `margins` has an entry for every aggregate, and for sums and multiples of them: a half-width at 95 %, or, where it
-    depends on how many rows there are, half-widths for some numbers of rows. That of a quantile is in ranks. Of
-    groupings whose half-widths differ it has the least and the most.
+    `margins` has an entry for every aggregate, and for sums and multiples of them: a half-width at
+    95 %, or, where it depends on how many rows there are, half-widths for some numbers of rows.
+    That of a quantile is in ranks. Of groupings whose half-widths differ it has the least and the
+    most.
     """
 
     statistics: tuple[dict[str, Any], ...]
@@ -380,7 +446,9 @@ class Quote:
     cost: Budget
     left: Budget
     max_rows: dict[str, int]  # of the private tables that are read
-    shared_by: tuple[int, ...] = ()  # people who must share a value of a key that is not public, about, to be shown
+    shared_by: tuple[
+        int, ...
+    ] = ()  # people who must share a value of a key that is not public, about, to be shown
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -411,10 +479,15 @@ def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: in
         known = offered.margin(index, assuming=assuming)
         if known is None:
             told = [offered.margin(index, assuming=rows) for rows in AT_ROWS]
-            margins[column.name] = {"at_rows": list(AT_ROWS), "margin": [each for each in told if each is not None]}
+            margins[column.name] = {
+                "at_rows": list(AT_ROWS),
+                "margin": [each for each in told if each is not None],
+            }
         else:
             each = offered.margins(index, assuming=assuming) or (known,)
-            margins[column.name] = known if min(each) == known else {"least": min(each), "most": known}
+            margins[column.name] = (
+                known if min(each) == known else {"least": min(each), "most": known}
+            )
     return Quote(
         statistics=tuple(offered.statistics()),
         columns=tuple(column.name for column in offered.plan.columns),

@@ -1,14 +1,16 @@
 """Parts of a question: what is measured, paid for and recalled at once (S10).
 
-With public keys every statistic is a part of its own. With unknown keys all statistics of a block are one part: they
-are measured on the keys that this block's own threshold let through. A part is known by what is read (`sql.identity`);
-the ledger keeps beside it by which noise it was measured, and what it released.
+With public keys every statistic is a part of its own. With unknown keys all statistics of a block
+are one part: they are measured on the keys that this block's own threshold let through. A part is
+known by what is read (`sql.identity`); the ledger keeps beside it by which noise it was measured,
+and what it released.
 
 Privacy
-    What a part releases is the output of mechanisms that were paid for in full: noisy numbers of *all* groups, whatever
-    HAVING, LIMIT or the choice of columns showed of them. Every answer is a function of such outputs, of public tables
-    and of the statement, so another one of the same numbers costs nothing (post-processing). Which parts are stored
-    follows from what was asked and paid, never from data.
+    What a part releases is the output of mechanisms that were paid for in full: noisy numbers of
+    *all* groups, whatever HAVING, LIMIT or the choice of columns showed of them. Every answer is a
+    function of such outputs, of public tables and of the statement, so another one of the same
+    numbers costs nothing (post-processing). Which parts are stored follows from what was asked and
+    paid, never from data.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from discreet.sql.plan import Block, Plan, Shared
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Statistics and picks of one block, by their ids, in the order of measuring and of what is released."""
+    """Statistics and picks of one block, by their ids, in the order of measuring and of what is
+    released.
+    """
 
     id: str
     block: int
@@ -46,6 +50,8 @@ def block_parts(index: int, block: Block) -> Iterator[Part]:
         own = [each.id for each in block.measured] + [pick.id for pick in block.picks]
         yield from (Part(id=name, block=index, statistics=(name,)) for name in own)
         return
-    every = sorted({each.id for each in block.every} - {PEOPLE})  # MEDIAN(x) and QUANTILE_CONT(x, [0.5]) are one
+    every = sorted(
+        {each.id for each in block.every} - {PEOPLE}
+    )  # MEDIAN(x) and QUANTILE_CONT(x, [0.5]) are one
     name = digest("discreet statistics of unknown keys", block.tested.id, *every)
     yield Part(id=name, block=index, statistics=tuple(every))

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def printable(text: str) -> str:
-    """Return somebody else's text; show as marks what a terminal would obey, such as escapes and bells.
+    """Return somebody else's text; show as marks what a terminal would obey, such as escapes and
+    bells.
 
     Spaces of other widths, and those at which no line breaks, obey nobody: they stay.
     """
@@ -43,12 +44,16 @@ def readable(value: Any) -> str:
 
 
 def label(value: Any) -> str:
-    """Return somebody else's value on one line, with all that is not plainly visible shown as a mark."""
+    """Return somebody else's value on one line, with all that is not plainly visible shown as a
+    mark.
+    """
     return printable(str(value)).replace("\n", "\ufffd")
 
 
 def json_text(value: Any) -> str:
-    """Return JSON on one line, safe for a terminal: letters as they are, control characters as \\u escapes."""
+    """Return JSON on one line, safe for a terminal: letters as they are, control characters as \\u
+    escapes.
+    """
     written = json.dumps(value, ensure_ascii=False)
     return "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in written)
 
@@ -61,8 +66,12 @@ def cell(value: Any, margin: float | None) -> str:
         case float() if margin is not None:
             return with_margin(value, margin)
         case float():
-            text = f"{value + 0.0:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"  # + 0.0: there is no -0
-        case int() | Decimal() if margin is not None or abs(float(value)) >= 10_000:  # a year is 2025, not 2,025
+            text = (
+                f"{value + 0.0:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
+            )  # + 0.0: there is no -0
+        case int() | Decimal() if (
+            margin is not None or abs(float(value)) >= 10_000
+        ):  # a year is 2025, not 2,025
             text = f"{value:,}"
         case list() | tuple() | dict() | bytes():  # an interval is a tuple
             from discreet.vault.answer import plain
@@ -73,12 +82,18 @@ def cell(value: Any, margin: float | None) -> str:
     return text if margin is None else f"{text} ± {_short(margin)}"
 
 
-def cells(values: Sequence[Any], margins: Sequence[float | None], *, unknown: bool = False) -> list[str]:
-    """Write a column's values with their margins, one ± under the other; ± ? where a margin is `unknown`."""
+def cells(
+    values: Sequence[Any], margins: Sequence[float | None], *, unknown: bool = False
+) -> list[str]:
+    """Write a column's values with their margins, one ± under the other; ± ? where a margin is
+    `unknown`.
+    """
     texts = [cell(value, margin) for value, margin in zip(values, margins, strict=True)]
     halves = [_halves(*each, unknown=unknown) for each in zip(texts, values, margins, strict=True)]
     widest = max((len(margin) for _, _, margin in halves), default=0)
-    return [f"{value} ± {margin.ljust(widest)}" if mark else value for value, mark, margin in halves]
+    return [
+        f"{value} ± {margin.ljust(widest)}" if mark else value for value, mark, margin in halves
+    ]
 
 
 def _halves(text: str, value: Any, margin: float | None, *, unknown: bool) -> tuple[str, str, str]:
@@ -114,11 +129,18 @@ def answer_text(answer: Answer) -> str:
 
 def notes(answer: Answer) -> list[str]:
     """Return what stands under the table."""
-    lines = [f"{_price(answer)}   left {answer.left}{_more_like_it(answer)}   ± is a 95 % margin of the noise"]
+    lines = [
+        f"{_price(answer)}   left {answer.left}{_more_like_it(answer)}   ± is a 95 % margin of the noise"
+    ]
     beside = answer.certificate.get("beside_ranks", {})
     for name, ranks in answer.certificate.get("ranks", {}).items():
-        lines.append(f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 % confidence")
-    lines += [f"{name}: where ± ? stands, {why}" for name, why in answer.certificate.get("without_margin", {}).items()]
+        lines.append(
+            f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 % confidence"
+        )
+    lines += [
+        f"{name}: where ± ? stands, {why}"
+        for name, why in answer.certificate.get("without_margin", {}).items()
+    ]
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
     people = answer.certificate.get("shared_by", [])
@@ -143,13 +165,27 @@ def _price(answer: Answer) -> str:
 
 
 def _more_like_it(answer: Answer) -> str:
-    """Say how many more questions of this price fit in what is left: ρ adds up under zcdp, ε does not."""
+    """Say how many more questions of this price fit in what is left: ρ adds up under zcdp, ε does
+    not.
+    """
     cost, left = answer.cost, answer.left
-    paid, there = (cost.epsilon, left.epsilon) if cost.rho is None or left.rho is None else (cost.rho, left.rho)
-    unknown_keys = any("Threshold" in each["mechanism"] for each in answer.certificate.get("mechanisms", ()))
-    if not paid or (unknown_keys and cost.rho is not None):  # whose δ is not told apart from that of turning ρ into ε
+    paid, there = (
+        (cost.epsilon, left.epsilon)
+        if cost.rho is None or left.rho is None
+        else (cost.rho, left.rho)
+    )
+    unknown_keys = any(
+        "Threshold" in each["mechanism"] for each in answer.certificate.get("mechanisms", ())
+    )
+    if not paid or (
+        unknown_keys and cost.rho is not None
+    ):  # whose δ is not told apart from that of turning ρ into ε
         return ""
-    times = there // paid if not cost.delta or cost.rho is not None else min(there // paid, left.delta // cost.delta)
+    times = (
+        there // paid
+        if not cost.delta or cost.rho is not None
+        else min(there // paid, left.delta // cost.delta)
+    )
     return f" ({times:,} more like this)"
 
 
@@ -159,11 +195,17 @@ def shared_by(people: int) -> str:
 
 
 def left_out(max_rows: Mapping[str, int]) -> list[str]:
-    """Say that a person's further rows are in no answer: from the policy, so it tells nothing of the data."""
+    """Say that a person's further rows are in no answer: from the policy, so it tells nothing of
+    the data.
+    """
     if not max_rows:
         return []
-    most = ", ".join(f"{rows:,} row{'s' * (rows != 1)} of {table}" for table, rows in max_rows.items())
-    return [f"each person counts with at most {most} (max_rows); ± covers the noise, not the rows left out"]
+    most = ", ".join(
+        f"{rows:,} row{'s' * (rows != 1)} of {table}" for table, rows in max_rows.items()
+    )
+    return [
+        f"each person counts with at most {most} (max_rows); ± covers the noise, not the rows left out"
+    ]
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
@@ -178,7 +220,11 @@ def _ranks(margin: dict[str, Any]) -> str:
             f"not {beyond} the true {margin['extreme']} and at most {margin['ranks']:,} ranks {side} it "
             f"(it aims {margin['inside']:,} ranks inside the data; with fewer rows it may lie anywhere)"
         )
-    ties = f", and {number(100 * margin['ties'])} % of the rows that share one value" if margin.get("ties") else ""
+    ties = (
+        f", and {number(100 * margin['ties'])} % of the rows that share one value"
+        if margin.get("ties")
+        else ""
+    )
     return f"within {margin['ranks']:,} ranks{ties}"
 
 
@@ -211,7 +257,9 @@ def quote_text(quote: Quoted) -> str:
         if isinstance(margin, dict) and "ranks" in margin:
             lines.append(f"{name}: {_ranks(margin)}")
         elif isinstance(margin, dict) and "most" in margin:
-            lines.append(f"{name}: ± {_short(margin['least'])} to ± {_short(margin['most'])}, by grouping")
+            lines.append(
+                f"{name}: ± {_short(margin['least'])} to ± {_short(margin['most'])}, by grouping"
+            )
         elif isinstance(margin, dict):
             cases = ", ".join(
                 f"± {_short(each)} at {rows:,.0f} rows"
@@ -221,10 +269,14 @@ def quote_text(quote: Quoted) -> str:
         else:
             lines.append(f"{name}: ± {_short(margin)}")
     for each in quote.statistics:
-        scale = f", scale {number(each['scale'])}" if each["scale"] is not None else ""  # several choices have several
+        scale = (
+            f", scale {number(each['scale'])}" if each["scale"] is not None else ""
+        )  # several choices have several
         steps = f", in steps of {number(each['step'])}" if each["step"] != 1 else ""
         free = "; free: measured before" if "charge" in each else ""
-        lines.append(f"{each['name']}: {each['mechanism']}{scale}, l1 {number(each['l1'])}{steps}{free}")
+        lines.append(
+            f"{each['name']}: {each['mechanism']}{scale}, l1 {number(each['l1'])}{steps}{free}"
+        )
     lines += [shared_by(people) for people in quote.shared_by]
     return "\n".join([*lines, *left_out(quote.max_rows)])
 
@@ -237,5 +289,9 @@ def answer_html(answer: Answer, chart: str) -> str:
         for row, half in zip(rows, margins, strict=True)
     ]
     below = "<br>".join(html.escape(note) for note in notes(answer))
-    parts = [blocks.table(answer.table.column_names, cells), f'<p class="small soft">{below}</p>', chart]
+    parts = [
+        blocks.table(answer.table.column_names, cells),
+        f'<p class="small soft">{below}</p>',
+        chart,
+    ]
     return blocks.fragment(parts)

@@ -1,8 +1,9 @@
 """One thread for the linear algebra below numpy and scipy, while our own numeric kernels run.
 
-Their matrices are small. Threads that OpenBLAS keeps waiting for the next product take the processor from everybody
-else: on a busy machine the same work then costs several times the CPU seconds. One thread also adds numbers in one
-order, so that a kernel gives the same bits however many cores there are.
+Their matrices are small. Threads that OpenBLAS keeps waiting for the next product take the
+processor from everybody else: on a busy machine the same work then costs several times the CPU
+seconds. One thread also adds numbers in one order, so that a kernel gives the same bits however
+many cores there are.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-_NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads")
+_NAMES = (
+    "scipy_openblas_{}_num_threads64_",
+    "scipy_openblas_{}_num_threads",
+    "openblas_{}_num_threads",
+)
 _lock = Lock()
 _inside = 0  # how many kernels run at this moment
 _before: list[int] = []  # threads of each library when the first of them began
@@ -42,7 +47,9 @@ def one_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries() -> tuple[tuple[Any, Any], ...]:
-    """Return the functions that read and set the number of threads of numpy's and scipy's OpenBLAS."""
+    """Return the functions that read and set the number of threads of numpy's and scipy's
+    OpenBLAS.
+    """
     import numpy.linalg
 
     modules: list[Any] = [numpy.linalg._umath_linalg]
@@ -52,9 +59,13 @@ def _libraries() -> tuple[tuple[Any, Any], ...]:
         modules.append(scipy.linalg.cython_blas)
     found = []
     for module in modules:
-        library = ctypes.CDLL(module.__file__)  # loaded already; its symbols include those of what it is linked to
+        library = ctypes.CDLL(
+            module.__file__
+        )  # loaded already; its symbols include those of what it is linked to
         for name in _NAMES:
             if hasattr(library, name.format("set")):
-                found.append((getattr(library, name.format("get")), getattr(library, name.format("set"))))
+                found.append(
+                    (getattr(library, name.format("get")), getattr(library, name.format("set")))
+                )
                 break
     return tuple(found)

@@ -1,9 +1,10 @@
-"""A generated town to play with: people, their visits to clinics, the labs of those visits, and public states.
+"""A generated town to play with: people, their visits to clinics, the labs of those visits, and
+public states.
 
-Nothing here is about anybody: every value is a fixed hash of a number, so the town is the same wherever it is built.
-It has believable shapes (incomes with a long tail, illnesses that depend on age and smoking), and two residents whom
-the demonstrations go after: Karrie, whose income everybody wonders about, and a governor who is the only one with
-that sex, ZIP code and date of birth.
+Nothing here is about anybody: every value is a fixed hash of a number, so the town is the same
+wherever it is built. It has believable shapes (incomes with a long tail, illnesses that depend on
+age and smoking), and two residents whom the demonstrations go after: Karrie, whose income everybody
+wonders about, and a governor who is the only one with that sex, ZIP code and date of birth.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 
 KARRIE: dict[str, Any] = {"name": "Karrie Ames", "income": 56274.00}
-GOVERNOR: dict[str, Any] = {"name": "Walter Wells", "born": date(1944, 9, 17), "zip": "02138", "sex": "M"}
+GOVERNOR: dict[str, Any] = {
+    "name": "Walter Wells",
+    "born": date(1944, 9, 17),
+    "zip": "02138",
+    "sex": "M",
+}
 
 POLICY = """\
 source: data/                      # people, visits, labs and states as Parquet files
@@ -112,7 +118,9 @@ def build(folder: str | Path, people: int = 10_000) -> Path:
     for name, table in tables(people).items():
         pyarrow.parquet.write_table(table, data / f"{name}.parquet")
     policy = Path(folder) / "town.yaml"
-    policy.write_text(POLICY.replace("STATES", ", ".join(f'"{code}"' for code, _, _ in STATES)), encoding="utf-8")
+    policy.write_text(
+        POLICY.replace("STATES", ", ".join(f'"{code}"' for code, _, _ in STATES)), encoding="utf-8"
+    )
     return policy
 
 
@@ -124,7 +132,11 @@ def tables(people: int) -> dict[str, pa.Table]:
     visits = _visits(residents["age"])
     labs = _labs(visits["visit_id"])
     code, region, thousands = zip(*STATES, strict=True)
-    states = {"state": code, "region": region, "population": [int(each) * 1000 for each in thousands]}
+    states = {
+        "state": code,
+        "region": region,
+        "population": [int(each) * 1000 for each in thousands],
+    }
     return {
         "people": pa.table(residents),
         "visits": pa.table(visits),
@@ -138,7 +150,9 @@ def _people(n: int) -> dict[str, Array]:
     sex = pick(even(who, "sex"), ("F", "M", "X"), (0.505, 0.485, 0.01))
     age = np.floor(95 * even(who, "age") ** 1.25).astype(np.int64)
     age[even(who, "old") < 0.01] += 8
-    born = np.datetime64("2024-12-31") - (age * 365.25 + 365 * even(who, "birthday")).astype(np.int64)
+    born = np.datetime64("2024-12-31") - (age * 365.25 + 365 * even(who, "birthday")).astype(
+        np.int64
+    )
     zips = [f"021{each}" for each in range(38, 60)]
     home = pick(even(who, "zip"), zips, [1 / (rank + 2) for rank in range(len(zips))])
     weights = [int(thousands) * (12 if code == "MA" else 1) for code, _, thousands in STATES]
@@ -183,7 +197,9 @@ def _diagnoses(who: Array, age: Array, smoker: Array) -> Array:
 
 
 def _famous(residents: dict[str, Array]) -> None:
-    """Place Karrie as the third resident, the governor as the fifth, alone with his birth date, ZIP and sex."""
+    """Place Karrie as the third resident, the governor as the fifth, alone with his birth date, ZIP
+    and sex.
+    """
     n = len(residents["person_id"])
     same = (
         (residents["born"] == np.datetime64(GOVERNOR["born"]))
@@ -191,7 +207,14 @@ def _famous(residents: dict[str, Array]) -> None:
         & (residents["sex"] == GOVERNOR["sex"])
     )
     residents["born"][same] += 1
-    karrie = {**KARRIE, "sex": "F", "age": 39, "born": np.datetime64("1985-05-04"), "zip": "02139", "smoker": False}
+    karrie = {
+        **KARRIE,
+        "sex": "F",
+        "age": 39,
+        "born": np.datetime64("1985-05-04"),
+        "zip": "02139",
+        "smoker": False,
+    }
     governor = {**GOVERNOR, "age": 80, "income": 151_800.0, "diagnosis": "cancer", "state": "MA"}
     for place, famous in ((2, karrie), (4, governor)):
         for column, value in famous.items() if place < n else ():
@@ -229,11 +252,13 @@ def _labs(visits: Array) -> dict[str, Array]:
     }
 
 
-# --- numbers out of numbers: a fixed hash, so that the town is always the same ----------------------------------------
+# --- numbers out of numbers: a fixed hash, so that the town is always the same --------------------
 
 
 def _word(items: Array, purpose: str) -> Array:
-    """Return 64 well-mixed bits of each item (the finalizer of splitmix64), different for each purpose."""
+    """Return 64 well-mixed bits of each item (the finalizer of splitmix64), different for each
+    purpose.
+    """
     start = int.from_bytes(blake2b(purpose.encode(), digest_size=8).digest(), "little")
     x = items.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

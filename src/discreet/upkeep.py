@@ -1,4 +1,6 @@
-"""What a curator does between questions: check a policy, read a snapshot's report, see what a change would do."""
+"""What a curator does between questions: check a policy, read a snapshot's report, see what a
+change would do.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Checkup:
 
 
 def check(policy: Policy) -> Checkup:
-    """Compare a policy with its source, its ledger and its snapshots; no value of the source is read."""
+    """Compare a policy with its source, its ledger and its snapshots; no value of the source is
+    read.
+    """
     findings = survey(policy)
     if findings.problems:
         return Checkup(problems=findings.problems, groups=findings.groups, next="")
@@ -64,16 +68,23 @@ def _better_accountant(declared: Policy) -> list[str]:
 
 
 def _published(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
-    """Return what would stop releases and publications; they need public tables, which a snapshot holds."""
+    """Return what would stop releases and publications; they need public tables, which a snapshot
+    holds.
+    """
     names = [*declared.releases, *declared.publications]
     if not names:
         return (), ()
     if not _has_snapshot(declared):
-        return (), (f"{', '.join(names)}: looked at as soon as there is a snapshot of these tables. Then check again.",)
+        return (), (
+            f"{', '.join(names)}: looked at as soon as there is a snapshot of these tables. Then check again.",
+        )
     curator = Curator(declared)
     problems: list[Problem] = []
     notes = []
-    for look, among in ((curator.release, declared.releases), (curator.publication, declared.publications)):
+    for look, among in (
+        (curator.release, declared.releases),
+        (curator.publication, declared.publications),
+    ):
         for name in among:
             try:
                 look(name)
@@ -83,7 +94,9 @@ def _published(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
                 notes.append(f"{name}: {error}")
             else:
                 verb = "release" if name in declared.releases else "publish"
-                notes.append(f"{name}: discreet {verb} quote {declared.path} {name} tells what it costs.")
+                notes.append(
+                    f"{name}: discreet {verb} quote {declared.path} {name} tells what it costs."
+                )
     return tuple(problems), tuple(notes)
 
 
@@ -121,7 +134,9 @@ def _limits_apart(declared: Policy) -> list[str]:
     with Ledger.open(ledger_of(declared), terms) as book:
         if book.limits == (terms.limit, dict(terms.analysts)):
             return []
-        changes = limit_changes(book.limits, (terms.limit, dict(terms.analysts)), accountant_of(declared))
+        changes = limit_changes(
+            book.limits, (terms.limit, dict(terms.analysts)), accountant_of(declared)
+        )
     apart = "The ledger has other limits than the policy, and the ledger's hold until discreet ledger POLICY --amend"
     return [f"{apart}: {'; '.join(changes)}."]
 
@@ -131,19 +146,26 @@ def limit_changes(before: Limits, after: Limits, accountant: Accountant) -> list
     found = []
     (limit, shares), (new_limit, new_shares) = before, after
     pairs: dict[str, tuple[Charge | None, Charge | None]] = {"all": (limit, new_limit)}
-    pairs |= {name: (shares.get(name), new_shares.get(name)) for name in dict.fromkeys((*shares, *new_shares))}
+    pairs |= {
+        name: (shares.get(name), new_shares.get(name))
+        for name in dict.fromkeys((*shares, *new_shares))
+    }
     for name, (old, new) in pairs.items():
         if old != new:
-            was, is_now = ("nothing" if each is None else str(accountant.left(each)) for each in (old, new))
+            was, is_now = (
+                "nothing" if each is None else str(accountant.left(each)) for each in (old, new)
+            )
             found.append(f"{name}: {was} before, {is_now} now")
     return found
 
 
-# --- what a change of the policy would do -----------------------------------------------------------------------------
+# --- what a change of the policy would do ---------------------------------------------------------
 
 
 def preview(before: Policy, after: Policy) -> list[str]:
-    """Return in sentences what changes from one policy to another; by the two texts alone, never from data."""
+    """Return in sentences what changes from one policy to another; by the two texts alone, never
+    from data.
+    """
     found = [*_fixed_changes(before, after), *_table_changes(before, after)]
     if before.digest != after.digest:
         found.append(
@@ -151,8 +173,12 @@ def preview(before: Policy, after: Policy) -> list[str]:
         )
     accountant, (old, new) = accountant_of(after), (terms_of(before), terms_of(after))
     if before.budget.accountant == after.budget.accountant:
-        changes = limit_changes((old.limit, dict(old.analysts)), (new.limit, dict(new.analysts)), accountant)
-        found += [f"Budget of {change}: recorded by discreet ledger POLICY --amend." for change in changes]
+        changes = limit_changes(
+            (old.limit, dict(old.analysts)), (new.limit, dict(new.analysts)), accountant
+        )
+        found += [
+            f"Budget of {change}: recorded by discreet ledger POLICY --amend." for change in changes
+        ]
     for name in ("limits", "releases", "hierarchies", "publications"):
         if getattr(before, name) != getattr(after, name):
             found.append(f"{name}: declared otherwise.")
@@ -187,7 +213,11 @@ def _column_changes(old: Table, new: Table) -> Iterator[str]:
     for limit in ("max_rows", "max_groups"):
         was, now = getattr(old, limit), getattr(new, limit)
         if was != now:
-            effect = "more noise, fewer rows left out" if (now or 0) > (was or 0) else "less noise, more rows left out"
+            effect = (
+                "more noise, fewer rows left out"
+                if (now or 0) > (was or 0)
+                else "less noise, more rows left out"
+            )
             yield f"{old.name}.{limit}: {was} before, {now} now: {effect}."
     for name in dict.fromkeys((*old.columns, *new.columns)):
         was, now = old.columns.get(name), new.columns.get(name)

@@ -1,6 +1,8 @@
-"""What questions see: one snapshot, from its plan to its noisy answer. A value; the next snapshot is another one.
+"""What questions see: one snapshot, from its plan to its noisy answer. A value; the next snapshot
+is another one.
 
-Nothing here charges: what reads private rows is handed the `Allowance` that the door gave for a charge.
+Nothing here charges: what reads private rows is handed the `Allowance` that the door gave for a
+charge.
 """
 
 from __future__ import annotations
@@ -31,7 +33,15 @@ from discreet.mechanisms import from_row, to_row
 from discreet.offer import EarlierCharge, Offer, amount_for_margin, offer
 from discreet.policy.policy import Policy
 from discreet.sql.after.error_bars import take_places
-from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
+from discreet.sql.after.finish import (
+    Noisy,
+    answered,
+    half_widths,
+    noisy_table,
+    rehearsals,
+    split,
+    without_margin,
+)
 from discreet.sql.after.joint import joint_margins
 from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
@@ -45,12 +55,17 @@ from discreet.vault.released import Released, from_bytes, to_bytes
 
 _EITHER = "Give either epsilon, what the answer may cost, or margin, how wrong it may be."
 MOST_BYTES = 1 << 18  # of an answer that is kept
-MOST_PLANS, MOST_LETTERS = 256, 10_000  # plans that are kept, then all are forgotten; of questions no longer than this
+MOST_PLANS, MOST_LETTERS = (
+    256,
+    10_000,
+)  # plans that are kept, then all are forgotten; of questions no longer than this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """The columns of an answer with their types, which of them may have margins, and whether it costs nothing."""
+    """The columns of an answer with their types, which of them may have margins, and whether it
+    costs nothing.
+    """
 
     schema: pa.Schema
     measured: tuple[bool, ...]
@@ -66,7 +81,9 @@ class Finished:
     charge: int | None
 
     def to_bytes(self) -> bytes:
-        """Return what is stored: the numbers that other questions may use, not what is shown of them."""
+        """Return what is stored: the numbers that other questions may use, not what is shown of
+        them.
+        """
         return to_bytes(self.released)
 
 
@@ -74,9 +91,10 @@ class Finished:
 class View:
     """A numbered snapshot, opened, with its public tables.
 
-    Privacy: S8. A question holds one of these from its beginning to its end, whatever snapshots other threads take
-    meanwhile. Were a charge made for one snapshot and carried out on another, the same noise would be on both, and
-    whether the two answers are equal would tell whether anybody's row changed.
+    Privacy: S8. A question holds one of these from its beginning to its end, whatever snapshots
+    other threads take meanwhile. Were a charge made for one snapshot and carried out on another,
+    the same noise would be on both, and whether the two answers are equal would tell whether
+    anybody's row changed.
     """
 
     policy: Policy
@@ -87,14 +105,26 @@ class View:
     public: Mapping[str, pa.Table]
     workbench: Workbench
     plans: dict[tuple[str, Dialect, date], Plan] = field(default_factory=dict, repr=False)
-    answers: dict[tuple[object, ...], tuple[Plan, Finished]] = field(default_factory=dict, repr=False)
+    answers: dict[tuple[object, ...], tuple[Plan, Finished]] = field(
+        default_factory=dict, repr=False
+    )
     shapes: dict[int, tuple[Plan, Shape]] = field(default_factory=dict, repr=False)
     process: int = field(default_factory=os.getpid)
 
     @classmethod
-    def open(cls, policy: Policy, number: int, *, accountant: Accountant, limit: Charge, workbench: Workbench) -> View:
+    def open(
+        cls,
+        policy: Policy,
+        number: int,
+        *,
+        accountant: Accountant,
+        limit: Charge,
+        workbench: Workbench,
+    ) -> View:
         engine = store_of(policy).open(number)
-        public = {name: engine.public_table(name) for name, table in policy.tables.items() if table.public}
+        public = {
+            name: engine.public_table(name) for name, table in policy.tables.items() if table.public
+        }
         return cls(
             policy=policy,
             accountant=accountant,
@@ -105,12 +135,20 @@ class View:
             workbench=workbench,
         )
 
-    # --- before the charge --------------------------------------------------------------------------------------------
+    # --- before the charge ------------------------------------------------------------------------
 
     def offer(
-        self, sql: str, *, epsilon: object, margin: object, assuming: int | None, dialect: str = "duckdb"
+        self,
+        sql: str,
+        *,
+        epsilon: object,
+        margin: object,
+        assuming: int | None,
+        dialect: str = "duckdb",
     ) -> Offer:
-        """Return the plan, and the noise that epsilon, or the cheapest one for a margin, buys. Reads no data."""
+        """Return the plan, and the noise that epsilon, or the cheapest one for a margin, buys.
+        Reads no data.
+        """
         self.require_process()
         if not isinstance(sql, str):
             raise UsageError(f"A question is a text, not {type(sql).__name__}.")
@@ -128,7 +166,12 @@ class View:
         if spend is None:
             wanted = amount(margin, name="margin")
             spend = amount_for_margin(
-                found, self.accountant, margin=wanted, assuming=assuming, most=most, limit=self.limit
+                found,
+                self.accountant,
+                margin=wanted,
+                assuming=assuming,
+                most=most,
+                limit=self.limit,
             )
         return offer(found, self.accountant, amount=spend, limit=self.limit)
 
@@ -147,14 +190,22 @@ class View:
 
     def _plan(self, sql: str, dialect: Dialect, today: date) -> Plan:
         found = plan(
-            sql, self.policy, self.public, self.of_public, dialect=dialect, today=today, spell=Spelling().numbers
+            sql,
+            self.policy,
+            self.public,
+            self.of_public,
+            dialect=dialect,
+            today=today,
+            spell=Spelling().numbers,
         )
         prove(found, self.policy)
         self._rehearse(found)
         return self._probe(found) if found.probe and found.blocks else found
 
     def shape(self, sql: str, *, dialect: str = "duckdb") -> Shape:
-        """Return what an answer will look like. It is read off a rehearsal; of public tables, off the answer itself."""
+        """Return what an answer will look like. It is read off a rehearsal; of public tables, off
+        the answer itself.
+        """
         self.require_process()
         found = self.plan(sql, named_dialect(dialect))
         kept = self.shapes.get(id(found))
@@ -179,7 +230,9 @@ class View:
             )
             table, _ = take_places(*split(result, found.columns), found.columns)
         return Shape(
-            schema=table.schema, measured=tuple(column.measured for column in found.columns), free=not found.blocks
+            schema=table.schema,
+            measured=tuple(column.measured for column in found.columns),
+            free=not found.blocks,
         )
 
     def amount(self, epsilon: object) -> Fraction:
@@ -189,22 +242,31 @@ class View:
     def require_process(self) -> None:
         """Refuse, whatever the question, after a fork."""
         if self.process != os.getpid():
-            raise UsageError("The policy was opened before a fork. Open it again in the new process.")
+            raise UsageError(
+                "The policy was opened before a fork. Open it again in the new process."
+            )
 
     def _rehearse(self, found: Plan) -> None:
-        """Try what will run, on tables without rows and made-up numbers: what cannot be computed is refused unpaid."""
+        """Try what will run, on tables without rows and made-up numbers: what cannot be computed is
+        refused unpaid.
+        """
         try:
             for query in (
-                query for block in found.blocks if not isinstance(block.kind, Shared) for query in block.queries
+                query
+                for block in found.blocks
+                if not isinstance(block.kind, Shared)
+                for query in block.queries
             ):
                 self.engine.check(query)
         except Unspelled as error:
             raise Rejected(
-                f"{error.what} cannot be computed by the engine of this policy.", hint="Write it in another way."
+                f"{error.what} cannot be computed by the engine of this policy.",
+                hint="Write it in another way.",
             ) from None
         except EngineFailure:
             raise Rejected(
-                "a part of this question cannot be computed by the engine.", hint="Write it in another way."
+                "a part of this question cannot be computed by the engine.",
+                hint="Write it in another way.",
             ) from None
         if found.listed is not None:
             return
@@ -219,7 +281,9 @@ class View:
             ) from None
 
     def _probe(self, found: Plan) -> Plan:
-        """Probe what would be measured: its names and types, as the statement gives them on made-up numbers."""
+        """Probe what would be measured: its names and types, as the statement gives them on made-up
+        numbers.
+        """
         sql, made_up = next(rehearsals(found))
         public = {name: self.public[name] for name in found.public}
         result = self._after(sql, public | made_up)
@@ -230,12 +294,16 @@ class View:
         """Answer a question about public tables alone."""
         return self._after(sql, dict(self.public))
 
-    # --- after it -----------------------------------------------------------------------------------------------------
+    # --- after it ---------------------------------------------------------------------------------
 
     def knowing(self, offered: Offer, standing: Standing) -> Offer:
-        """Return the offer with what was measured before: free, and with the noise that is on it (S10)."""
+        """Return the offer with what was measured before: free, and with the noise that is on it
+        (S10).
+        """
         stored = {
-            part: EarlierCharge(charge=each.answer.id, mechanisms=tuple(map(from_row, each.mechanisms)))
+            part: EarlierCharge(
+                charge=each.answer.id, mechanisms=tuple(map(from_row, each.mechanisms))
+            )
             for part, each in standing.parts.items()
         }
         return offered.recalling(stored, self.accountant) if stored else offered
@@ -256,8 +324,13 @@ class View:
         if kept is None and made.sheet.table.nbytes <= MOST_BYTES:
             if len(self.answers) >= MOST_PLANS:
                 self.answers.clear()
-            self.answers[key] = offered.plan, made  # with its plan, so that no other gets the same id
-        return replace(made, sheet=replace(made.sheet, certificate=deepcopy(made.sheet.certificate)))
+            self.answers[key] = (
+                offered.plan,
+                made,
+            )  # with its plan, so that no other gets the same id
+        return replace(
+            made, sheet=replace(made.sheet, certificate=deepcopy(made.sheet.certificate))
+        )
 
     def finished(
         self,
@@ -266,17 +339,23 @@ class View:
         charge: int | None = None,
         found: Mapping[str, Released] | None = None,
     ) -> Finished:
-        """Return the answer from what was measured before and what a charge released, if there is one."""
+        """Return the answer from what was measured before and what a charge released, if there is
+        one.
+        """
         paid = offered if charge is None else offered.paid(charge)
         sheet = self.finish(paid, noisy(paid, {**_numbers(standing), **(found or {})}))
-        return Finished(released=found or {}, sheet=sheet, charge=max(paid.stored.values(), default=None))
+        return Finished(
+            released=found or {}, sheet=sheet, charge=max(paid.stored.values(), default=None)
+        )
 
     def fetch(self, query: Numbers, *, until: Until = NO_DEADLINE) -> Exact:
         return self.engine.fetch(query, until.at_most(float(self.policy.limits.seconds)))
 
     def fetch_parts(self, queries: Sequence[Numbers], rows: int, *, until: Until) -> Exact:
         seconds = float(self.policy.limits.seconds)
-        return Exact.chained(self.engine.fetch_parts(query, until.at_most(seconds), rows) for query in queries)
+        return Exact.chained(
+            self.engine.fetch_parts(query, until.at_most(seconds), rows) for query in queries
+        )
 
     def finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
         """Run the rest of the statement, on noisy and public tables."""
@@ -285,7 +364,9 @@ class View:
         for index, each in enumerate(offered.blocks):
             if each.block.aggregates:  # otherwise it is there for others to be added up from
                 name = table_name(index)
-                tables[name] = noisy_table(each.block, noisy[index], each.noise, self._after, name=name)
+                tables[name] = noisy_table(
+                    each.block, noisy[index], each.noise, self._after, name=name
+                )
         listed = offered.plan.listed
         result = (
             answered(offered.plan.after, tables, self._after)
@@ -295,20 +376,26 @@ class View:
         table, margins = split(result, offered.plan.columns)
         public = {name: self.public[name] for name in offered.plan.public}
         noise = [each.noise for each in offered.blocks]
-        for place, found in joint_margins(offered.plan, noisy, noise, table, public, self._after).items():
+        for place, found in joint_margins(
+            offered.plan, noisy, noise, table, public, self._after
+        ).items():
             margins = margins.set_column(place, margins.column_names[place], found)
         certificate = self._certificate(offered)
         unknown = without_margin(table, margins, offered.plan.columns)
         if unknown:
             certificate["without_margin"] = unknown
         table, margins = take_places(table, margins, offered.plan.columns)
-        return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)
+        return Sheet(
+            table=table, margins=margins, selected=offered.plan.selected, certificate=certificate
+        )
 
     def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:
         return self.workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
 
     def _certificate(self, offered: Offer) -> dict[str, Any]:
-        """Return enough to audit the release: for whom, on what, which noise, at what cost, paid by whom."""
+        """Return enough to audit the release: for whom, on what, which noise, at what cost, paid by
+        whom.
+        """
         today, losses = offered.plan.today, (mechanism.loss() for mechanism in offered.mechanisms)
         return {
             **self.told(self.accountant.price(losses)),

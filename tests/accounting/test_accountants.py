@@ -1,4 +1,6 @@
-"""Every accountant: limits, prices, what people read; the filter against dp-accounting and the counterexample."""
+"""Every accountant: limits, prices, what people read; the filter against dp-accounting and the
+counterexample.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +60,15 @@ def test_zcdp_needs_some_delta_to_convert_with(delta: Fraction, keys: Fraction) 
         accountant("zcdp", delta=delta, keys=keys)
 
 
-# --- limits and shares ------------------------------------------------------------------------------------------------
+# --- limits and shares ----------------------------------------------------------------------------
 
 
 def test_all_of_delta_is_for_keys_on_sum_and_a_share_on_zcdp() -> None:
     assert SUM.limit(epsilon=Fraction(4), delta=DELTA) == Charge(amount=Fraction(4), delta=DELTA)
     limit = ZCDP.limit(epsilon=Fraction(4), delta=DELTA)
-    assert limit == Charge(amount=zcdp.rho_of(epsilon=Fraction(4), delta=DELTA / 2), delta=DELTA / 2)
+    assert limit == Charge(
+        amount=zcdp.rho_of(epsilon=Fraction(4), delta=DELTA / 2), delta=DELTA / 2
+    )
 
 
 @BOTH
@@ -121,7 +125,7 @@ def test_spending_all_of_the_amount_spends_all_of_the_delta(accountant: Accounta
     assert sum(delta_for_keys(limit.amount * k / 6, of=limit) for k in (1, 2, 3)) <= limit.delta
 
 
-# --- prices -----------------------------------------------------------------------------------------------------------
+# --- prices ---------------------------------------------------------------------------------------
 
 
 def test_a_loss_without_a_proof_in_the_currency_is_refused() -> None:
@@ -139,7 +143,9 @@ def test_a_price_is_rounded_up_and_short(accountant: Accountant) -> None:
     cost = accountant.price([third])
     assert Fraction(1, 3) < cost.amount < Fraction(1, 3) * (1 + Fraction(1, 10**20))
     assert cost.amount == cost.delta
-    assert 10**24 % cost.amount.denominator == 0  # a decimal: a ledger's total cannot grow a longer and longer fraction
+    assert (
+        10**24 % cost.amount.denominator == 0
+    )  # a decimal: a ledger's total cannot grow a longer and longer fraction
     assert accountant.price([]) == Charge(amount=Fraction(0))
 
 
@@ -152,14 +158,22 @@ def test_ten_tenths_fit_and_the_eleventh_does_not(accountant: Accountant) -> Non
     assert not (spent + tenth).fits(limit)
 
 
-# --- neighbors and groups ---------------------------------------------------------------------------------------------
+# --- neighbors and groups -------------------------------------------------------------------------
 
 
 def test_change_one_costs_two_epsilon_or_four_rho() -> None:
     one = Charge(amount=Fraction(1))
-    assert between_neighbors(one, SUM, before="add_remove", after="change_one") == Charge(amount=Fraction(2))
-    assert between_neighbors(one, ZCDP, before="add_remove", after="change_one") == Charge(amount=Fraction(4))
-    for before, after in (("change_one", "add_remove"), ("change_one", "change_one"), ("add_remove", "add_remove")):
+    assert between_neighbors(one, SUM, before="add_remove", after="change_one") == Charge(
+        amount=Fraction(2)
+    )
+    assert between_neighbors(one, ZCDP, before="add_remove", after="change_one") == Charge(
+        amount=Fraction(4)
+    )
+    for before, after in (
+        ("change_one", "add_remove"),
+        ("change_one", "change_one"),
+        ("add_remove", "add_remove"),
+    ):
         assert between_neighbors(one, ZCDP, before=before, after=after) == one  # type: ignore[arg-type]
 
 
@@ -168,8 +182,13 @@ def test_the_delta_of_two_people_is_that_of_one_and_e_to_the_epsilon_times_it() 
     assert float(pair.delta / DELTA) == pytest.approx(1 + math.e, rel=1e-12)
     assert float(pair.delta / DELTA) >= 1 + math.e
 
-    def delta(epsilon: float, shift: float) -> float:  # a true pair: Gaussian noise, one step and two
-        return float(norm.cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * norm.cdf(-shift / 2 - epsilon / shift))
+    def delta(
+        epsilon: float, shift: float
+    ) -> float:  # a true pair: Gaussian noise, one step and two
+        return float(
+            norm.cdf(shift / 2 - epsilon / shift)
+            - math.exp(epsilon) * norm.cdf(-shift / 2 - epsilon / shift)
+        )
 
     for epsilon in (0.5, 1.0, 2.0):
         charge = Charge(amount=Fraction(epsilon), delta=Fraction(delta(epsilon, 1.0)))
@@ -179,10 +198,15 @@ def test_the_delta_of_two_people_is_that_of_one_and_e_to_the_epsilon_times_it() 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
 def test_a_household_has_the_delta_that_the_promise_tells(size: int) -> None:
-    """(kε, δ (e^kε - 1) / (e^ε - 1)), against true pairs of Gaussian noise that are k steps apart; kδ is too little."""
+    """(kε, δ (e^kε - 1) / (e^ε - 1)), against true pairs of Gaussian noise that are k steps apart;
+    kδ is too little.
+    """
 
     def true(epsilon: float, shift: float) -> float:
-        return float(norm.cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * norm.cdf(-shift / 2 - epsilon / shift))
+        return float(
+            norm.cdf(shift / 2 - epsilon / shift)
+            - math.exp(epsilon) * norm.cdf(-shift / 2 - epsilon / shift)
+        )
 
     for epsilon in (0.5, 1.0, 2.0):
         one = true(epsilon, 0.2)
@@ -192,7 +216,9 @@ def test_a_household_has_the_delta_that_the_promise_tells(size: int) -> None:
         assert told * (1 - 1e-12) <= float(group.delta) <= told * (1 + 1e-9)
         assert true(size * epsilon, 0.2 * size) <= float(group.delta) * (1 + 1e-12)
         assert size == 1 or true(size * epsilon, 0.2 * size) > size * one
-    assert math.expm1(4) / math.expm1(1) * 1e-9 == pytest.approx(3.12e-8, rel=0.01)  # as docs/promise.md has it
+    assert math.expm1(4) / math.expm1(1) * 1e-9 == pytest.approx(
+        3.12e-8, rel=0.01
+    )  # as docs/promise.md has it
     assert math.expm1(16) / math.expm1(4) * 1e-9 == pytest.approx(1.66e-4, rel=0.01)
 
 
@@ -203,14 +229,18 @@ def test_approximate_zcdp_has_no_general_price_for_a_group() -> None:
         SUM.group(Charge(amount=Fraction(2000), delta=DELTA), size=2)
 
 
-# --- composition ------------------------------------------------------------------------------------------------------
+# --- composition ----------------------------------------------------------------------------------
 
 kinds = st.sampled_from(["laplace", "gaussian", "exponential"])
-streams = st.lists(st.tuples(kinds, st.sampled_from([0.05, 0.1, 0.2, 0.5, 1.0])), min_size=1, max_size=12)
+streams = st.lists(
+    st.tuples(kinds, st.sampled_from([0.05, 0.1, 0.2, 0.5, 1.0])), min_size=1, max_size=12
+)
 
 
 def truth(stream: list[tuple[str, float]], delta: float) -> float:
-    """dp-accounting's ε, rounded down. An exponential choice between two is a coin with odds exp(ε / 2)."""
+    """dp-accounting's ε, rounded down. An exponential choice between two is a coin with odds exp(ε
+    / 2).
+    """
     step = {"value_discretization_interval": 1e-3, "pessimistic_estimate": False}
     buckets = step | {"use_connect_dots": False}
     parts = []
@@ -222,20 +252,30 @@ def truth(stream: list[tuple[str, float]], delta: float) -> float:
         else:
             one = oracle.from_randomized_response(2 / (1 + math.exp(size / 2)), 2, **step)
         parts.append(one.self_compose(stream.count((kind, size))))
-    return float(reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta))
+    return float(
+        reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta)
+    )
 
 
 def loss_of(kind: str, size: float) -> Loss:
-    """Laplace of scale 1 / size, Gaussian of sigma 1 / size, exponential mechanism of epsilon size."""
+    """Laplace of scale 1 / size, Gaussian of sigma 1 / size, exponential mechanism of epsilon
+    size.
+    """
     exact = Fraction(str(size))
     if kind == "laplace":
         return pure(exact)
-    return Loss(epsilon=None, rho=exact**2 / 2) if kind == "gaussian" else Loss(epsilon=exact, rho=exact**2 / 8)
+    return (
+        Loss(epsilon=None, rho=exact**2 / 2)
+        if kind == "gaussian"
+        else Loss(epsilon=exact, rho=exact**2 / 8)
+    )
 
 
 @settings(deadline=None, max_examples=50)
 @given(streams)
-def test_composition_agrees_with_dp_accounting_and_is_never_below_the_truth(stream: list[tuple[str, float]]) -> None:
+def test_composition_agrees_with_dp_accounting_and_is_never_below_the_truth(
+    stream: list[tuple[str, float]],
+) -> None:
     losses = [loss_of(kind, size) for kind, size in stream]
     true = truth(stream, float(ZCDP.delta_convert))
     cost = ZCDP.budget(ZCDP.price(losses))
@@ -244,27 +284,37 @@ def test_composition_agrees_with_dp_accounting_and_is_never_below_the_truth(stre
     for each in losses:
         assert each.rho is not None
         peer.compose(ZCDpEvent(float(each.rho)))
-    assert float(cost.epsilon) == pytest.approx(peer.get_epsilon(float(ZCDP.delta_convert)), rel=1e-3)
+    assert float(cost.epsilon) == pytest.approx(
+        peer.get_epsilon(float(ZCDP.delta_convert)), rel=1e-3
+    )
     if all(each.epsilon is not None for each in losses):
         assert SUM.price(losses).amount == sum(each.epsilon for each in losses if each.epsilon)
         assert SUM.price(losses).amount >= true
 
 
 def test_the_stream_whose_list_depends_on_the_answers() -> None:
-    """A filter by privacy-loss distribution admits both branches of this plan, and its promise is then false.
+    """A filter by privacy-loss distribution admits both branches of this plan, and its promise is
+    then false.
 
-    Randomized response at 0.05 first. If its answer speaks for the table, randomized response at 0.25; if it speaks
-    against, a leak of everything with the probability that just fits. Budget (0.2, 0.0274).
+    Randomized response at 0.05 first. If its answer speaks for the table, randomized response at
+    0.25; if it speaks against, a leak of everything with the probability that just fits. Budget
+    (0.2, 0.0274).
     """
     first, second, epsilon = Fraction("0.05"), Fraction("0.25"), Fraction("0.2")
     p, r = (1 / (1 + math.exp(-float(odds))) for odds in (first, second))
-    delta = Fraction(p * r * -math.expm1(-0.1)) * (1 + Fraction(1, 10**4))  # both for the table: a loss of 0.3
+    delta = Fraction(p * r * -math.expm1(-0.1)) * (
+        1 + Fraction(1, 10**4)
+    )  # both for the table: a loss of 0.3
     assert float(delta) == pytest.approx(0.0274, abs=5e-5)
     leak = Loss(epsilon=Fraction(0), rho=Fraction(0), delta=delta * (1 - Fraction(1, 10**4)))
 
     branches = ((pure(first), pure(second)), (pure(first), leak))
     for branch in branches:  # as planned batches, each alone keeps the budget
-        planned = [loss.response(epsilon=each.epsilon, delta=each.delta) for each in branch if each.epsilon is not None]
+        planned = [
+            loss.response(epsilon=each.epsilon, delta=each.delta)
+            for each in branch
+            if each.epsilon is not None
+        ]
         assert loss.batch(planned, delta=delta).epsilon <= epsilon
 
     # By enumeration: the leak has infinite loss; a loss of 0.05 - 0.25 stays below 0.2.
@@ -286,8 +336,12 @@ def test_a_thousand_questions_as_in_the_table() -> None:
         return float(zcdp_.budget(zcdp_.price([Loss(epsilon=None, rho=rho)] * 1000)).epsilon)
 
     assert SUM.price([laplace] * 1000).amount == 100
-    assert spent(tenth) == pytest.approx(20.55, abs=0.005)  # Gaussian of sigma 10; Laplace by ε² / 2
-    assert spent(Fraction("0.1") + Fraction(math.expm1(-0.1))) == pytest.approx(20.13, abs=0.005)  # fine-grid Laplace
+    assert spent(tenth) == pytest.approx(
+        20.55, abs=0.005
+    )  # Gaussian of sigma 10; Laplace by ε² / 2
+    assert spent(Fraction("0.1") + Fraction(math.expm1(-0.1))) == pytest.approx(
+        20.13, abs=0.005
+    )  # fine-grid Laplace
     assert spent(Fraction(1, 400)) == pytest.approx(13.37, abs=0.005)
 
 

@@ -29,7 +29,9 @@ def test_laplace_noise_costs_exactly_its_epsilon(l1: Fraction, epsilon: Fraction
 
 
 @given(positive, positive)
-def test_gaussian_noise_costs_at_most_its_rho_and_barely_less(l2_squared: Fraction, rho: Fraction) -> None:
+def test_gaussian_noise_costs_at_most_its_rho_and_barely_less(
+    l2_squared: Fraction, rho: Fraction
+) -> None:
     sigma = gaussian_sigma(l2_squared=l2_squared, rho=rho)
     assert l2_squared / (2 * sigma**2) <= rho < l2_squared / (2 * (sigma * A_BIT_LESS) ** 2)
     assert round_down(sigma, digits=12) == sigma
@@ -45,7 +47,7 @@ def test_a_root_next_to_a_short_decimal_is_not_taken_for_it() -> None:
     assert gaussian_sigma(l2_squared=25 + hair, rho=Fraction(1, 2)) == Fraction("5.00000000001")
 
 
-# --- by margin --------------------------------------------------------------------------------------------------------
+# --- by margin ------------------------------------------------------------------------------------
 
 
 def steps(amount: Fraction) -> int:
@@ -55,7 +57,9 @@ def steps(amount: Fraction) -> int:
 
 @settings(deadline=None)
 @given(st.integers(3, 10**7), st.sampled_from([Fraction(1), Fraction(4), Fraction("1.2345678")]))
-def test_the_cheapest_amount_keeps_the_margin_and_one_digit_less_does_not(wanted: int, most: Fraction) -> None:
+def test_the_cheapest_amount_keeps_the_margin_and_one_digit_less_does_not(
+    wanted: int, most: Fraction
+) -> None:
     amount = cheapest(steps, wanted=Fraction(wanted), most=most)
     assert steps(amount) <= wanted
     assert round_down(amount, digits=4) == amount
@@ -63,7 +67,9 @@ def test_the_cheapest_amount_keeps_the_margin_and_one_digit_less_does_not(wanted
 
 
 def test_the_cheapest_amount_may_be_the_most() -> None:
-    assert cheapest(lambda amount: 1 / amount, wanted=Fraction(3), most=Fraction(1, 3)) == Fraction(1, 3)
+    assert cheapest(lambda amount: 1 / amount, wanted=Fraction(3), most=Fraction(1, 3)) == Fraction(
+        1, 3
+    )
 
 
 def test_a_margin_out_of_reach_says_what_is_in_reach() -> None:
@@ -74,10 +80,12 @@ def test_a_margin_out_of_reach_says_what_is_in_reach() -> None:
 
 
 def test_a_margin_that_costs_nothing_still_costs_something() -> None:
-    assert 0 < cheapest(lambda amount: 0, wanted=Fraction(2), most=Fraction(1)) < Fraction(1, 10**90)
+    assert (
+        0 < cheapest(lambda amount: 0, wanted=Fraction(2), most=Fraction(1)) < Fraction(1, 10**90)
+    )
 
 
-# --- which accountant -------------------------------------------------------------------------------------------------
+# --- which accountant -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, "1e-6"), (4, "5e-10"), (10, "1e-7")])

@@ -1,4 +1,6 @@
-"""Planned batches against exact sums, against dp-accounting, and against the table of a thousand questions."""
+"""Planned batches against exact sums, against dp-accounting, and against the table of a thousand
+questions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ def laplace(scale: float) -> Callable[[int], float]:
 
 
 def gaussian(sigma: float) -> Callable[[int], float]:
-    norm = math.log(sum(math.exp(-(z**2) / (2 * sigma**2)) for z in range(-int(40 * sigma) - 1, int(40 * sigma) + 2)))
+    norm = math.log(
+        sum(
+            math.exp(-(z**2) / (2 * sigma**2))
+            for z in range(-int(40 * sigma) - 1, int(40 * sigma) + 2)
+        )
+    )
     return lambda z: -(z**2) / (2 * sigma**2) - norm
 
 
@@ -46,7 +53,9 @@ def exact_epsilon(atoms: list[tuple[mpmath.mpf, mpmath.mpf]], delta: str) -> flo
         low, high = mpmath.mpf(0), max(loss for loss, _ in atoms)
         for _ in range(70):
             middle = (low + high) / 2
-            leak = sum(mass * (1 - mpmath.exp(middle - loss)) for loss, mass in atoms if loss > middle)
+            leak = sum(
+                mass * (1 - mpmath.exp(middle - loss)) for loss, mass in atoms if loss > middle
+            )
             low, high = (middle, high) if leak > mpmath.mpf(delta) else (low, middle)
         return float(low)
 
@@ -55,7 +64,10 @@ def coins(n: int, epsilon: str) -> list[tuple[mpmath.mpf, mpmath.mpf]]:
     with mpmath.workdps(60):
         e = mpmath.mpf(epsilon)
         p = 1 / (1 + mpmath.exp(-e))
-        return [((2 * k - n) * e, mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k)) for k in range(n + 1)]
+        return [
+            ((2 * k - n) * e, mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k))
+            for k in range(n + 1)
+        ]
 
 
 @pytest.mark.parametrize(
@@ -69,26 +81,39 @@ def test_equal_coins_cost_what_the_binomial_says(n: int, epsilon: str, delta: st
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.lists(st.integers(1, 3000), min_size=2, max_size=8), st.sampled_from(["1e-2", "1e-5", "1e-9"]))
+@given(
+    st.lists(st.integers(1, 3000), min_size=2, max_size=8),
+    st.sampled_from(["1e-2", "1e-5", "1e-9"]),
+)
 def test_unequal_coins_cost_what_enumeration_says(thousandths: list[int], delta: str) -> None:
     with mpmath.workdps(60):
         sizes = [mpmath.mpf(n) / 1000 for n in thousandths]
         atoms = []
         for signs in product((1, -1), repeat=len(sizes)):
             terms = [sign * size for sign, size in zip(signs, sizes, strict=True)]
-            atoms.append((mpmath.fsum(terms), mpmath.fprod(1 / (1 + mpmath.exp(-term)) for term in terms)))
+            atoms.append(
+                (mpmath.fsum(terms), mpmath.fprod(1 / (1 + mpmath.exp(-term)) for term in terms))
+            )
     true = exact_epsilon(atoms, delta)
-    found = epsilon_of([response(epsilon=Fraction(n, 1000), delta=Fraction(0)) for n in thousandths], delta)
+    found = epsilon_of(
+        [response(epsilon=Fraction(n, 1000), delta=Fraction(0)) for n in thousandths], delta
+    )
     assert true <= found <= true * (1 + 1e-3) + 1e-4
 
 
 def test_a_thousand_questions_as_in_the_table() -> None:
     fine, unit = [shift(laplace(640.0), by=64)] * 1000, [shift(laplace(10.0), by=1)] * 1000
     assert epsilon_of(fine, "1e-6") == pytest.approx(18.95, abs=0.005)
-    assert epsilon_of([shift(gaussian(10.0), by=1)] * 1000, "1e-6") == pytest.approx(19.42, abs=0.005)
-    assert epsilon_of([shift(gaussian(math.sqrt(200)), by=1)] * 1000, "1e-6") == pytest.approx(12.60, abs=0.005)
+    assert epsilon_of([shift(gaussian(10.0), by=1)] * 1000, "1e-6") == pytest.approx(
+        19.42, abs=0.005
+    )
+    assert epsilon_of([shift(gaussian(math.sqrt(200)), by=1)] * 1000, "1e-6") == pytest.approx(
+        12.60, abs=0.005
+    )
     # On the unit grid, Laplace noise loses what randomized response does (S12).
-    assert epsilon_of(unit, "1e-6") == pytest.approx(epsilon_of([coin("0.1")] * 1000, "1e-6"), rel=1e-6)
+    assert epsilon_of(unit, "1e-6") == pytest.approx(
+        epsilon_of([coin("0.1")] * 1000, "1e-6"), rel=1e-6
+    )
 
 
 def test_never_below_dp_accounting_and_as_tight() -> None:
@@ -97,11 +122,16 @@ def test_never_below_dp_accounting_and_as_tight() -> None:
         dots = how | {"use_connect_dots": pessimistic}
         total = oracle.from_gaussian_mechanism(10.0, **dots).self_compose(200)
         total = total.compose(oracle.from_laplace_mechanism(5.0, **dots).self_compose(50))
-        total = total.compose(oracle.from_randomized_response(2 / (1 + math.exp(0.3)), 2, **how).self_compose(20))
+        total = total.compose(
+            oracle.from_randomized_response(2 / (1 + math.exp(0.3)), 2, **how).self_compose(20)
+        )
         return float(total.get_epsilon_for_delta(1e-6))
 
     ours = epsilon_of(
-        [shift(gaussian(10.0), by=1)] * 200 + [shift(laplace(320.0), by=64)] * 50 + [coin("0.3")] * 20, "1e-6"
+        [shift(gaussian(10.0), by=1)] * 200
+        + [shift(laplace(320.0), by=64)] * 50
+        + [coin("0.3")] * 20,
+        "1e-6",
     )
     assert theirs(pessimistic=False) <= ours <= theirs(pessimistic=True) * 1.001
 
@@ -109,7 +139,10 @@ def test_never_below_dp_accounting_and_as_tight() -> None:
 def test_two_noises_on_a_small_grid_cost_what_enumeration_says() -> None:
     with mpmath.workdps(60):
         points, weight = range(-80, 81), mpmath.tanh(mpmath.mpf(1) / 4)
-        one = [((abs(z - 2) - abs(z)) / mpmath.mpf(2), weight * mpmath.exp(-mpmath.mpf(abs(z)) / 2)) for z in points]
+        one = [
+            ((abs(z - 2) - abs(z)) / mpmath.mpf(2), weight * mpmath.exp(-mpmath.mpf(abs(z)) / 2))
+            for z in points
+        ]
         merged: dict[mpmath.mpf, mpmath.mpf] = {}
         for (a, p), (b, q) in product(one, one):
             merged[a + b] = merged.get(a + b, mpmath.mpf(0)) + p * q
@@ -124,7 +157,9 @@ def test_many_small_losses_cost_what_gaussian_noise_does() -> None:
 
 
 def test_many_different_losses_cost_what_direct_convolution_says() -> None:
-    masses = np.ones(1)  # of sums of ±n thousandths, at even steps from the lowest; all terms positive: 14 good digits
+    masses = np.ones(
+        1
+    )  # of sums of ±n thousandths, at even steps from the lowest; all terms positive: 14 good digits
     for n in range(1, 101):
         p = 1 / (1 + math.exp(-n / 1000))
         masses = np.append(masses * (1 - p), np.zeros(n)) + np.append(np.zeros(n), masses * p)
@@ -134,7 +169,9 @@ def test_many_different_losses_cost_what_direct_convolution_says() -> None:
         middle = (low + high) / 2
         leak = float((masses * -np.expm1(np.minimum(middle - sums, 0))).sum())
         low, high = (middle, high) if leak > 1e-6 else (low, middle)
-    found = epsilon_of([response(epsilon=Fraction(n, 1000), delta=Fraction(0)) for n in range(1, 101)], "1e-6")
+    found = epsilon_of(
+        [response(epsilon=Fraction(n, 1000), delta=Fraction(0)) for n in range(1, 101)], "1e-6"
+    )
     assert low <= found <= low * (1 + 1e-4)
 
 
@@ -152,7 +189,9 @@ def test_the_delta_of_unknown_keys_is_paid_in_the_batch() -> None:
     keys = coin("0.1", "1e-7")
     assert epsilon_of([keys] * 5, "1e-6") > epsilon_of([coin("0.1")] * 5, "1e-6")
     assert epsilon_of([coin("0", "1e-7")] * 5, "1e-6") == 0
-    with pytest.raises(UsageError, match=r"A batch with δ = 1.1e-6 of its own cannot be priced at δ = 1e-6"):
+    with pytest.raises(
+        UsageError, match=r"A batch with δ = 1.1e-6 of its own cannot be priced at δ = 1e-6"
+    ):
         batch([keys] * 11, delta=Fraction(1, 10**6))
 
 
@@ -177,7 +216,9 @@ def test_the_noise_of_the_mechanisms_themselves() -> None:
         (DiscreteGaussian(sigma=Fraction(10), l2_squared=Fraction(1)), gaussian(10.0)),
     ):
         mine, theirs = shift(noise, by=1), shift(mechanism.log_mass, by=1)
-        assert epsilon_of([theirs] * 100, "1e-6") == pytest.approx(epsilon_of([mine] * 100, "1e-6"), rel=1e-8)
+        assert epsilon_of([theirs] * 100, "1e-6") == pytest.approx(
+            epsilon_of([mine] * 100, "1e-6"), rel=1e-8
+        )
 
 
 def test_the_price_has_no_proof_in_rho() -> None:

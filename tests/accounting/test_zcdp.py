@@ -19,7 +19,9 @@ def real(value: Fraction) -> mpmath.mpf:
 
 
 def log_delta(rho: Fraction, epsilon: Fraction) -> mpmath.mpf:
-    """log of the infimum over a > 1 of exp((a-1)(a rho - epsilon)) / (a-1) (1-1/a)^a, which is convex in a."""
+    """log of the infimum over a > 1 of exp((a-1)(a rho - epsilon)) / (a-1) (1-1/a)^a, which is
+    convex in a.
+    """
     with mpmath.workdps(50):
         r, e = real(rho), real(epsilon)
 
@@ -30,7 +32,11 @@ def log_delta(rho: Fraction, epsilon: Fraction) -> mpmath.mpf:
         low, high = mpmath.mpf(-60), mpmath.mpf(60)
         for _ in range(120):  # unimodal in log u as well
             third = (high - low) / 3
-            low, high = (low, high - third) if value(low + third) < value(high - third) else (low + third, high)
+            low, high = (
+                (low, high - third)
+                if value(low + third) < value(high - third)
+                else (low + third, high)
+            )
         return value((low + high) / 2)
 
 
@@ -44,10 +50,16 @@ deltas = st.sampled_from([Fraction(1, 10**n) for n in (2, 5, 6, 9, 12, 30, 100)]
 
 
 def test_the_known_figures() -> None:
-    assert float(epsilon_of(rho=Fraction("0.005"), delta=Fraction("1e-6"))) == pytest.approx(0.42994, abs=5e-6)
+    assert float(epsilon_of(rho=Fraction("0.005"), delta=Fraction("1e-6"))) == pytest.approx(
+        0.42994, abs=5e-6
+    )
     whole = rho_of(epsilon=Fraction(4), delta=Fraction("5e-10"))
-    assert float(rho_of(epsilon=Fraction(1), delta=Fraction("5e-10")) / whole) == pytest.approx(0.072, abs=5e-4)
-    assert float(rho_of(epsilon=Fraction(4), delta=Fraction("1e-9")) / whole) == pytest.approx(1.034, abs=5e-4)
+    assert float(rho_of(epsilon=Fraction(1), delta=Fraction("5e-10")) / whole) == pytest.approx(
+        0.072, abs=5e-4
+    )
+    assert float(rho_of(epsilon=Fraction(4), delta=Fraction("1e-9")) / whole) == pytest.approx(
+        1.034, abs=5e-4
+    )
 
 
 @settings(deadline=None, max_examples=60)
@@ -87,7 +99,9 @@ def test_what_is_left_can_be_asked_for(rho: Fraction, delta: Fraction) -> None:
 
 @settings(deadline=None)
 @given(epsilons, epsilons, deltas, deltas)
-def test_more_epsilon_or_more_delta_is_more_rho(e1: Fraction, e2: Fraction, d1: Fraction, d2: Fraction) -> None:
+def test_more_epsilon_or_more_delta_is_more_rho(
+    e1: Fraction, e2: Fraction, d1: Fraction, d2: Fraction
+) -> None:
     (e1, e2), (d1, d2) = sorted((e1, e2)), sorted((d1, d2))
     assert rho_of(epsilon=e1, delta=d1) <= rho_of(epsilon=e2, delta=d1)
     assert rho_of(epsilon=e1, delta=d1) <= rho_of(epsilon=e1, delta=d2)
@@ -95,7 +109,9 @@ def test_more_epsilon_or_more_delta_is_more_rho(e1: Fraction, e2: Fraction, d1: 
 
 @settings(deadline=None)
 @given(rhos, rhos, deltas, deltas)
-def test_more_rho_or_less_delta_is_more_epsilon(r1: Fraction, r2: Fraction, d1: Fraction, d2: Fraction) -> None:
+def test_more_rho_or_less_delta_is_more_epsilon(
+    r1: Fraction, r2: Fraction, d1: Fraction, d2: Fraction
+) -> None:
     (r1, r2), (d1, d2) = sorted((r1, r2)), sorted((d1, d2))
     assert epsilon_of(rho=r1, delta=d2) <= epsilon_of(rho=r2, delta=d2)
     assert epsilon_of(rho=r1, delta=d2) <= epsilon_of(rho=r1, delta=d1)
@@ -103,7 +119,9 @@ def test_more_rho_or_less_delta_is_more_epsilon(r1: Fraction, r2: Fraction, d1: 
 
 @settings(deadline=None)
 @given(st.integers(2**20, 2**21), st.integers(-60, 60), deltas)
-def test_the_intercept_is_rounded_up_and_by_next_to_nothing(mantissa: int, exponent: int, delta: Fraction) -> None:
+def test_the_intercept_is_rounded_up_and_by_next_to_nothing(
+    mantissa: int, exponent: int, delta: Fraction
+) -> None:
     u = mantissa * Fraction(2) ** (exponent - 20)
     claimed = zcdp._intercept(u, delta)
     with mpmath.workdps(120):
@@ -149,9 +167,13 @@ def test_pure_rho_covers_randomized_response_at_every_order(epsilon: float) -> N
     p = mpmath.e**epsilon / (1 + mpmath.e**epsilon)
     rho = real(pure_rho(epsilon=Fraction(epsilon)))
     for order in (1.0001, 1.5, 2, 3, 10, 100):
-        renyi = mpmath.log(p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)) / (order - 1)
+        renyi = mpmath.log(
+            p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
+        ) / (order - 1)
         assert renyi <= order * rho
-    assert (2 * p - 1) * epsilon == pytest.approx(float(rho))  # order 1, the Kullback-Leibler divergence, is tight
+    assert (2 * p - 1) * epsilon == pytest.approx(
+        float(rho)
+    )  # order 1, the Kullback-Leibler divergence, is tight
 
 
 def test_a_question_asked_again_is_not_converted_again() -> None:

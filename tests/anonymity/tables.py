@@ -55,8 +55,12 @@ def people(draw: st.DrawFn, *, least: int = 4, most: int = 14) -> pa.Table:
     return pa.table(
         {
             "age": pa.array(column(st.integers(18, 45)), pa.int64()),
-            "zip": pa.array(column(st.sampled_from(["02138", "02139", "02141", "10001"])), pa.string()),
-            "job": pa.array(column(st.sampled_from(["self-a", "self-b", "nurse", None])), pa.string()),
+            "zip": pa.array(
+                column(st.sampled_from(["02138", "02139", "02141", "10001"])), pa.string()
+            ),
+            "job": pa.array(
+                column(st.sampled_from(["self-a", "self-b", "nurse", None])), pa.string()
+            ),
             "ill": pa.array(column(st.sampled_from(["flu", "cold", "none"])), pa.string()),
         }
     )
@@ -66,11 +70,17 @@ def groups_of(table: pa.Table, columns: Sequence[str]) -> Groups:
     """What `Source.groups` finds, without an engine."""
     encoded = [encode(table.column(name)) for name in columns]
     found, counts = np.unique(np.stack([codes for _, codes in encoded]), axis=1, return_counts=True)
-    return Groups(columns=tuple(columns), values=tuple(v for v, _ in encoded), codes=tuple(found), counts=counts)
+    return Groups(
+        columns=tuple(columns),
+        values=tuple(v for v, _ in encoded),
+        codes=tuple(found),
+        counts=counts,
+    )
 
 
 def optimum(table: RowGroups, guarantee: Guarantee) -> float:
-    """The least average cost of any partition into classes with the guarantee, each at its tightest levels.
+    """The least average cost of any partition into classes with the guarantee, each at its tightest
+    levels.
 
     By all subsets of the rows; equal rows may part.
     """
@@ -101,7 +111,9 @@ def tightest(part: RowGroups) -> list[int]:
     """The lowest levels on which all rows look alike."""
     found = []
     for codes, nodes in zip(part.codes, part.nodes, strict=True):
-        found.append(next(level for level, each in enumerate(nodes) if len(set(each[codes].tolist())) == 1))
+        found.append(
+            next(level for level, each in enumerate(nodes) if len(set(each[codes].tolist())) == 1)
+        )
     return found
 
 

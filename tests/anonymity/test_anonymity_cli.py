@@ -51,11 +51,15 @@ def test_anonymize(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert set(found["transformation"]) == set(QUASI.split(","))
     assert risk(out, quasi=QUASI.split(",")).k == 2
     assert "What it does not give" in page.read_text()
-    code, told, _ = ran(capsys, *asked, "--recoding", "global", "--suppress", 0.1, "--weights", "race=2")
+    code, told, _ = ran(
+        capsys, *asked, "--recoding", "global", "--suppress", 0.1, "--weights", "race=2"
+    )
     assert (code, "What it does not give" in told) == (0, True)
 
 
-def test_hierarchies_are_written_to_be_edited(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hierarchies_are_written_to_be_edited(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, out = tmp_path / "h.yaml", tmp_path / "out.csv"
     assert ran(capsys, "anonymize", data, "--quasi", QUASI, "--write-hierarchies", path)[0] == 0
     assert "born: {dates: [month, year, decade]}" in path.read_text()
@@ -87,7 +91,11 @@ def test_hierarchies_are_written_to_be_edited(data: Path, tmp_path: Path, capsys
     ],
 )
 def test_mistakes_are_one_sentence_and_leave_nothing(
-    data: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    data: Path,
+    words: tuple[str, ...],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(data.parent)
     code, out, err = ran(capsys, "anonymize", data, "--quasi", QUASI, *words)
@@ -109,9 +117,13 @@ def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert out.read_text() == "a\n1\n"
 
 
-def test_an_identifier_left_in_the_output_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_identifier_left_in_the_output_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data, out = tmp_path / "t.csv", tmp_path / "o.csv"
     csv.write_csv(pa.table({"name": [f"n{i}" for i in range(30)], "age": [20, 30, 40] * 10}), data)
-    code, told, _ = ran(capsys, "anonymize", data, "--quasi", "age", "--k", 5, "--out", out, "--format", "json")
+    code, told, _ = ran(
+        capsys, "anonymize", data, "--quasi", "age", "--k", 5, "--out", out, "--format", "json"
+    )
     assert code == 0
     assert json.loads(told)["warnings"][0].startswith("name is different for nearly everyone")

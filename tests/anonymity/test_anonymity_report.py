@@ -1,4 +1,6 @@
-"""What is told: the two failures by hand, errors of counts by hand, and a page that needs nothing else."""
+"""What is told: the two failures by hand, errors of counts by hand, and a page that needs nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,12 @@ def test_the_page_stands_alone_and_escapes(made: Anonymized) -> None:
     assert not re.search(r"<script|https?://|@import|url\(", text)
     assert "&lt;grades&gt;" in text
     assert "<grades>" not in text
-    for said in ("not differential privacy", "Everybody in the class has the same grade", "3 are left", "ε = 0.1"):
+    for said in (
+        "not differential privacy",
+        "Everybody in the class has the same grade",
+        "3 are left",
+        "ε = 0.1",
+    ):
         assert said in text
 
 
@@ -78,14 +85,24 @@ def test_the_terminal_says_the_same(made: Anonymized) -> None:
     told = StringIO()
     console = Console(file=told, width=100)
     print_anonymized(made, where="out.csv", console=console)
-    print_risk(risk(GRADES, quasi=["year"], sensitive="grade", fraction=0.1), reveal=True, console=console)
+    print_risk(
+        risk(GRADES, quasi=["year"], sensitive="grade", fraction=0.1), reveal=True, console=console
+    )
     text = " ".join(told.getvalue().split())
-    for said in ("Wrote out.csv", "3 are left", "not differential privacy", "k = 5", "l = 1", "The most exposed"):
+    for said in (
+        "Wrote out.csv",
+        "3 are left",
+        "not differential privacy",
+        "k = 5",
+        "l = 1",
+        "The most exposed",
+    ):
         assert said in text
 
 
 @pytest.mark.parametrize(
-    ("part", "said"), [(0, "none"), (1, "under 1 %"), (400, "40 %"), (999, "over 99 %"), (1000, "all")]
+    ("part", "said"),
+    [(0, "none"), (1, "under 1 %"), (400, "40 %"), (999, "over 99 %"), (1000, "all")],
 )
 def test_shares_are_never_rounded_to_nothing(part: int, said: str) -> None:
     assert share(part, 1000) == said

@@ -17,11 +17,13 @@ from discreet.anonymity.hierarchies import Hierarchy, Tree, build
 
 VALUES = ("a", "b", "c", "d", "e")
 TREE: Hierarchy = build(
-    Tree(branches={"one": {"ab": ("a", "b"), "c": ()}, "two": ("d", "e")}), "s", pa.array(list(VALUES))
+    Tree(branches={"one": {"ab": ("a", "b"), "c": ()}, "two": ("d", "e")}),
+    "s",
+    pa.array(list(VALUES)),
 )
-COUNTS = st.lists(st.lists(st.integers(0, 6), min_size=5, max_size=5).filter(sum), min_size=1, max_size=6).map(
-    lambda rows: np.array(rows, dtype=float)
-)
+COUNTS = st.lists(
+    st.lists(st.integers(0, 6), min_size=5, max_size=5).filter(sum), min_size=1, max_size=6
+).map(lambda rows: np.array(rows, dtype=float))
 
 
 def moved(p: np.ndarray, q: np.ndarray, ground: np.ndarray) -> float:
@@ -30,7 +32,10 @@ def moved(p: np.ndarray, q: np.ndarray, ground: np.ndarray) -> float:
     flows_out = np.kron(np.eye(n), np.ones(n))
     flows_in = np.kron(np.ones(n), np.eye(n))
     found = linprog(
-        ground.ravel(), A_eq=np.vstack([flows_out, flows_in]), b_eq=np.concatenate([p, q]), bounds=(0, None)
+        ground.ravel(),
+        A_eq=np.vstack([flows_out, flows_in]),
+        b_eq=np.concatenate([p, q]),
+        bounds=(0, None),
     )
     return float(found.fun)
 

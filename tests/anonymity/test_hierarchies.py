@@ -1,4 +1,6 @@
-"""Hierarchies: each level is coarser than the one before, labels say what is inside, and files tell what is wrong."""
+"""Hierarchies: each level is coarser than the one before, labels say what is inside, and files tell
+what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.anonymity.hierarchies import FLAT, Bands, Cuts, Dates, Hierarchy, Prefix, Spec, Tree, build, interval_text
+from discreet.anonymity.hierarchies import (
+    FLAT,
+    Bands,
+    Cuts,
+    Dates,
+    Hierarchy,
+    Prefix,
+    Spec,
+    Tree,
+    build,
+    interval_text,
+)
 from discreet.anonymity.hierarchy_file import automatic, complete, read, text_of
 from discreet.anonymity.information_loss import less_one
 from discreet.anonymity.source import encode
@@ -42,10 +55,15 @@ def values_of(items: list[object], kind: pa.DataType) -> pa.Array:
     return encode(pa.array(items, kind))[0]
 
 
-@given(st.lists(st.one_of(st.none(), st.integers(-500, 500)), min_size=1, max_size=30), st.integers(1, 7))
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-500, 500)), min_size=1, max_size=30),
+    st.integers(1, 7),
+)
 def test_bands_of_whole_numbers_hold_their_numbers(numbers: list[int | None], width: int) -> None:
     values = values_of(numbers, pa.int64())
-    spec = Bands(widths=(Fraction(width), Fraction(3 * width), Fraction(12 * width)), start=Fraction(1))
+    spec = Bands(
+        widths=(Fraction(width), Fraction(3 * width), Fraction(12 * width)), start=Fraction(1)
+    )
     hierarchy = build(spec, "x", values)
     coarsens(hierarchy)
     for code, number in enumerate(values.to_pylist()):
@@ -82,14 +100,20 @@ def test_bands_of_other_numbers_are_nested(numbers: list[float]) -> None:
         ),
         (Prefix(lengths=(4, 2)), ["02139", "02138", "10001", None], pa.string()),
         (Prefix(lengths=(4, 2)), [2139, 2138, 10001], pa.int64()),
-        (Dates(parts=("month", "quarter", "year", "decade", "century")), ["1999-12-31", "2000-01-01"], pa.date32()),
+        (
+            Dates(parts=("month", "quarter", "year", "decade", "century")),
+            ["1999-12-31", "2000-01-01"],
+            pa.date32(),
+        ),
         (TREE, ["state", "local", "a", "b", "alone", "?"], pa.string()),
         (FLAT, ["x", "y", None], pa.string()),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_every_kind_coarsens(spec: Spec, items: list[object], kind: pa.DataType) -> None:
-    made = [datetime.date.fromisoformat(str(item)) for item in items] if kind == pa.date32() else items
+    made = (
+        [datetime.date.fromisoformat(str(item)) for item in items] if kind == pa.date32() else items
+    )
     coarsens(build(spec, "x", values_of(made, kind)))
 
 
@@ -100,8 +124,15 @@ def test_spans_are_shares_of_the_domain() -> None:
     assert by_label["15-19"] == 3 / 74  # 17, 18 and 19: nobody is younger
     assert by_label["90-94"] == 0  # 90 alone
     tree = build(TREE, "job", pa.array(["state", "a"]))
-    assert dict(zip(tree.labels[2], tree.spans[2].tolist(), strict=True)) == {"gov": 2 / 6, "own": 3 / 6}
-    dates = build(Dates(parts=("month",)), "d", pa.array([datetime.date(2000, 1, 1), datetime.date(2000, 12, 31)]))
+    assert dict(zip(tree.labels[2], tree.spans[2].tolist(), strict=True)) == {
+        "gov": 2 / 6,
+        "own": 3 / 6,
+    }
+    dates = build(
+        Dates(parts=("month",)),
+        "d",
+        pa.array([datetime.date(2000, 1, 1), datetime.date(2000, 12, 31)]),
+    )
     assert dates.spans[1].tolist() == [31 / 366, 31 / 366]
     assert (ages.domain, tree.domain, dates.domain) == (74, 6, 366)
     assert build(Bands(widths=(Fraction(1),)), "x", pa.array([0.5, 7.0])).domain == float("inf")
@@ -120,9 +151,15 @@ def test_a_band_edge_belongs_to_the_band_it_starts() -> None:
     assert tenth.labels[1] == ("[0.1, 0.2)", "[0.2, 0.3)", "[0.3, 0.4)", "[0.7, 0.8)")
 
 
-@given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=30), st.integers(1, 40), st.integers(-50, 50))
+@given(
+    st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=30),
+    st.integers(1, 40),
+    st.integers(-50, 50),
+)
 def test_a_number_at_an_edge_starts_its_band(steps: list[int], width: int, start: int) -> None:
-    """Bands of 0.07 from 0.3: each number is the float next to an edge, and lies in the band that the edge starts."""
+    """Bands of 0.07 from 0.3: each number is the float next to an edge, and lies in the band that
+    the edge starts.
+    """
     spec = Bands(widths=(Fraction(width, 100),), start=Fraction(start, 10))
     edges = sorted({spec.start + step * spec.widths[0] for step in steps})
     built = build(spec, "x", pa.array([float(edge) for edge in edges]))
@@ -136,13 +173,29 @@ def test_bands_that_floating_point_cannot_tell_apart_are_refused() -> None:
 
 
 def test_labels_are_what_people_write() -> None:
-    born = build(Dates(parts=("month", "quarter", "year", "decade")), "d", pa.array([datetime.date(1999, 12, 31)]))
-    assert [labels[0] for labels in born.labels] == ["1999-12-31", "1999-12", "1999-Q4", "1999", "1990s", "*"]
-    assert build(Prefix(lengths=(3,)), "zip", pa.array([2139, 10001])).labels[1] == ("021**", "100**")
+    born = build(
+        Dates(parts=("month", "quarter", "year", "decade")),
+        "d",
+        pa.array([datetime.date(1999, 12, 31)]),
+    )
+    assert [labels[0] for labels in born.labels] == [
+        "1999-12-31",
+        "1999-12",
+        "1999-Q4",
+        "1999",
+        "1990s",
+        "*",
+    ]
+    assert build(Prefix(lengths=(3,)), "zip", pa.array([2139, 10001])).labels[1] == (
+        "021**",
+        "100**",
+    )
 
 
 def test_a_value_that_the_tree_lacks_is_an_error_with_the_column_and_not_the_value() -> None:
-    with pytest.raises(UsageError, match="job has 1 different value that its tree does not list") as error:
+    with pytest.raises(
+        UsageError, match="job has 1 different value that its tree does not list"
+    ) as error:
         build(TREE, "job", pa.array(["state", "astronaut"]))
     assert "astronaut" not in str(error.value)
     mended = complete(TREE, pa.array(["state", "astronaut"]))
@@ -151,7 +204,11 @@ def test_a_value_that_the_tree_lacks_is_an_error_with_the_column_and_not_the_val
 
 @pytest.mark.parametrize(
     ("spec", "items"),
-    [(Bands(widths=(Fraction(5),)), ["a"]), (Dates(parts=("year",)), [1, 2]), (Bands(widths=(Fraction(5),)), [np.inf])],
+    [
+        (Bands(widths=(Fraction(5),)), ["a"]),
+        (Dates(parts=("year",)), [1, 2]),
+        (Bands(widths=(Fraction(5),)), [np.inf]),
+    ],
 )
 def test_the_wrong_kind_for_a_column_is_refused(spec: Spec, items: list[object]) -> None:
     with pytest.raises(UsageError, match="x "):
@@ -211,7 +268,9 @@ def test_a_file_comes_back_as_it_went(tmp_path: Path) -> None:
         ("income: {cuts: [[0, 1], [0, 2]]}", "1:9", "add none"),
     ],
 )
-def test_a_wrong_file_is_told_with_the_place(tmp_path: Path, text: str, place: str, message: str) -> None:
+def test_a_wrong_file_is_told_with_the_place(
+    tmp_path: Path, text: str, place: str, message: str
+) -> None:
     path = tmp_path / "h.yaml"
     path.write_text(text)
     with pytest.raises(PolicyError, match=message.replace("?", r"\?")) as error:

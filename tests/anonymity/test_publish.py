@@ -1,4 +1,6 @@
-"""From a table to a published one: the promise on what is written, nothing half-written, nothing telling left."""
+"""From a table to a published one: the promise on what is written, nothing half-written, nothing
+telling left.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,25 @@ QUASI = ["age", "zip", "job"]
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=people(most=20), k=st.integers(1, 4), local=st.booleans(), share=st.sampled_from([0.0, 0.2]))
-def test_what_is_published_has_what_is_claimed(data: pa.Table, k: int, local: bool, share: float) -> None:
+@given(
+    data=people(most=20),
+    k=st.integers(1, 4),
+    local=st.booleans(),
+    share=st.sampled_from([0.0, 0.2]),
+)
+def test_what_is_published_has_what_is_claimed(
+    data: pa.Table, k: int, local: bool, share: float
+) -> None:
     assume(k <= data.num_rows)
     made = anonymize(
-        data, Demand(quasi=QUASI, k=k, sensitive="ill", suppress=share, recoding="local" if local else "global")
+        data,
+        Demand(
+            quasi=QUASI,
+            k=k,
+            sensitive="ill",
+            suppress=share,
+            recoding="local" if local else "global",
+        ),
     )
     assert made.table is not None
     if made.rows:
@@ -60,7 +76,9 @@ def test_the_lectures_patients() -> None:
     made = anonymize(patients(), Demand(quasi=["race", "born", "sex"], k=2))
     assert made.table is not None
     assert made.suppressed == 0
-    assert Counter(zip(*(made.table[name].to_pylist() for name in ("race", "born", "sex")), strict=True)) == {
+    assert Counter(
+        zip(*(made.table[name].to_pylist() for name in ("race", "born", "sex")), strict=True)
+    ) == {
         ("asian", "2000-04", "male"): 2,
         ("asian", "2000-09", "female"): 2,
         ("black", "1999-03", "male"): 2,
@@ -86,8 +104,14 @@ def test_columns_that_stay_exact_keep_their_type() -> None:
 
 def test_tight_intervals_lose_less_and_hold_their_class() -> None:
     ages = pa.table({"age": [20, 21, 24, 31, 38, 39], "n": [1, 2, 3, 4, 5, 6]})
-    loose = anonymize(ages, Demand(quasi=["age"], k=3), hierarchies={"age": Bands(widths=(Fraction(10),))})
-    tight = anonymize(ages, Demand(quasi=["age"], k=3), hierarchies={"age": Bands(widths=(Fraction(10),), tight=True)})
+    loose = anonymize(
+        ages, Demand(quasi=["age"], k=3), hierarchies={"age": Bands(widths=(Fraction(10),))}
+    )
+    tight = anonymize(
+        ages,
+        Demand(quasi=["age"], k=3),
+        hierarchies={"age": Bands(widths=(Fraction(10),), tight=True)},
+    )
     assert loose.table is not None
     assert tight.table is not None
     assert set(loose.table["age"].to_pylist()) == {"20-29", "30-39"}
@@ -97,8 +121,12 @@ def test_tight_intervals_lose_less_and_hold_their_class() -> None:
 
 
 def test_missing_values_are_a_value() -> None:
-    table = pa.table({"age": pa.array([1, 2, None, None], pa.int64()), "job": ["a", "a", None, None]})
-    made = anonymize(table, Demand(quasi=["age", "job"], k=2), hierarchies={"age": Bands(widths=(Fraction(5),))})
+    table = pa.table(
+        {"age": pa.array([1, 2, None, None], pa.int64()), "job": ["a", "a", None, None]}
+    )
+    made = anonymize(
+        table, Demand(quasi=["age", "job"], k=2), hierarchies={"age": Bands(widths=(Fraction(5),))}
+    )
     assert made.table is not None
     assert made.table["age"].to_pylist() == ["0-4", "0-4", None, None]
     assert made.table["job"].to_pylist() == ["a", "a", None, None]
@@ -128,7 +156,9 @@ def test_a_broken_promise_is_not_released(tmp_path: Path, monkeypatch: pytest.Mo
         from discreet.anonymity.recoding.lattice import Recoding
 
         zeros = np.zeros(len(table), dtype=np.int64)
-        return Recoding(levels=(zeros,) * len(table.codes), classes=zeros, optimal=False, searched=0)
+        return Recoding(
+            levels=(zeros,) * len(table.codes), classes=zeros, optimal=False, searched=0
+        )
 
     monkeypatch.setattr(publish.recode_local, "recode", careless)
     out = tmp_path / "out.csv"
@@ -139,7 +169,9 @@ def test_a_broken_promise_is_not_released(tmp_path: Path, monkeypatch: pytest.Mo
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
-def test_an_interrupted_check_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_check_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
@@ -161,25 +193,35 @@ def test_columns_that_undo_the_work_are_named() -> None:
     )
     made = anonymize(table, Demand(quasi=["education", "age"], k=5, sensitive="wage"))
     assert [warning.split()[0] for warning in made.warnings] == ["name", "years", "wage"]
-    dropped = anonymize(table, Demand(quasi=["education", "age"], k=5), drop=["name", "years", "wage"])
+    dropped = anonymize(
+        table, Demand(quasi=["education", "age"], k=5), drop=["name", "years", "wage"]
+    )
     assert dropped.warnings == ()
     assert dropped.table is not None
     assert dropped.table.column_names == ["education", "age"]
 
 
 def test_hierarchies_of_other_tables_are_allowed_and_told() -> None:
-    made = anonymize(patients(), Demand(quasi=["race"], k=2), hierarchies={"rice": FLAT, "sex": FLAT, "fnlwgt": FLAT})
+    made = anonymize(
+        patients(),
+        Demand(quasi=["race"], k=2),
+        hierarchies={"rice": FLAT, "sex": FLAT, "fnlwgt": FLAT},
+    )
     assert [each for each in made.warnings if "hierarchy" in each] == [
         "There is a hierarchy for rice, which the table does not have. Did you mean race?"
     ]
 
 
-def test_large_tables_are_looked_at_in_part_and_then_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables_are_looked_at_in_part_and_then_in_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from discreet.anonymity.recoding import suppress
 
     monkeypatch.setattr(suppress, "_LOOKED_AT", 10)
     table = pa.table({"q": ["a", "b"] * 20, "same": [1, 2] * 20, "almost": [1, 2] * 19 + [1, 1]})
-    assert [each.split()[0] for each in anonymize(table, Demand(quasi=["q"], k=2)).warnings] == ["same"]
+    assert [each.split()[0] for each in anonymize(table, Demand(quasi=["q"], k=2)).warnings] == [
+        "same"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +241,10 @@ def test_large_tables_are_looked_at_in_part_and_then_in_full(monkeypatch: pytest
         ({"k": 2, "t": 1.5, "sensitive": "health issue"}, "t must lie between"),
         ({"k": 2, "t": float("nan"), "sensitive": "health issue"}, "t must lie between"),
         ({"k": 2, "l": 2, "sensitive": "health issue", "diversity": "recursive"}, "needs c"),
-        ({"k": 2, "t": 0.5, "sensitive": "health issue", "closeness": "hierarchical"}, "needs a hierarchy"),
+        (
+            {"k": 2, "t": 0.5, "sensitive": "health issue", "closeness": "hierarchical"},
+            "needs a hierarchy",
+        ),
         ({"k": 2, "suppress": 2}, "share between 0 and 1"),
         ({"k": 2, "loss": "discernibility"}, "which local recoding does not weigh"),
         ({"k": 2, "loss": "regret"}, "loss must be one of"),
@@ -207,7 +252,10 @@ def test_large_tables_are_looked_at_in_part_and_then_in_full(monkeypatch: pytest
         ({"k": 2, "weights": {"marital status": 1}}, "not a quasi-identifier"),
         ({"k": 2, "drop": ["race"]}, "cannot be dropped"),
         ({"k": 2, "drop": ["nobody"]}, "does not have"),
-        ({"k": 2, "hierarchies": {"race": Tree(branches={"a": ("asian",)})}}, "race has 2 different values"),
+        (
+            {"k": 2, "hierarchies": {"race": Tree(branches={"a": ("asian",)})}},
+            "race has 2 different values",
+        ),
         ({"k": 2, "out": "table.xlsx"}, "should end in"),
         ({"k": 2, "out": "no/such/folder/t.csv"}, "not a folder"),
     ],
@@ -215,7 +263,9 @@ def test_large_tables_are_looked_at_in_part_and_then_in_full(monkeypatch: pytest
 )
 def test_bad_questions_are_refused(arguments: dict[str, Any], message: str) -> None:
     asked = {"quasi": ["race", "sex"], **arguments}
-    beside = {name: asked.pop(name) for name in ("weights", "drop", "hierarchies", "out") if name in asked}
+    beside = {
+        name: asked.pop(name) for name in ("weights", "drop", "hierarchies", "out") if name in asked
+    }
     with pytest.raises(UsageError, match=message):
         anonymize(patients(), Demand(**asked), **beside)
 

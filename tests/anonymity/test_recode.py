@@ -1,4 +1,6 @@
-"""Recoding: what is claimed holds, global is the optimum, local is never better than brute force and never far off."""
+"""Recoding: what is claimed holds, global is the optimum, local is never better than brute force
+and never far off.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,21 @@ def tries(number: int) -> settings:
     return settings(max_examples=number, suppress_health_check=list(HealthCheck), deadline=None)
 
 
-def prepared(table: pa.Table, measure: Measure = "ncp", **asked: Any) -> tuple[RowGroups, Guarantee]:
+def prepared(
+    table: pa.Table, measure: Measure = "ncp", **asked: Any
+) -> tuple[RowGroups, Guarantee]:
     demand = Demand(quasi=asked.pop("quasi", QUASI), **asked)
     groups = groups_of(table, demand.watched)
     built = levels_of(demand.quasi, groups, None)
     about = demand.sensitive if demand.watched != demand.quasi else None
-    return encode(groups, built, costs(measure, built, groups), about), guarantee_of(demand, groups, None)
+    return encode(groups, built, costs(measure, built, groups), about), guarantee_of(
+        demand, groups, None
+    )
 
 
-def possible(table: pa.Table, promise: dict[str, Any], k: int, measure: Measure = "ncp") -> tuple[RowGroups, Guarantee]:
+def possible(
+    table: pa.Table, promise: dict[str, Any], k: int, measure: Measure = "ncp"
+) -> tuple[RowGroups, Guarantee]:
     assume(k <= table.num_rows)
     try:
         return prepared(table, measure, k=k, **promise)
@@ -55,12 +63,19 @@ def average(table: RowGroups, levels: Any, classes: Any) -> float:
     """The loss by definition: each row at its levels, a suppressed row at `*`."""
     total = 0.0
     for group in range(len(table)):
-        vector = [int(level[group]) for level in levels] if classes[group] >= 0 else list(table.heights)
+        vector = (
+            [int(level[group]) for level in levels] if classes[group] >= 0 else list(table.heights)
+        )
         total += float(table.cost(vector)[group]) * int(table.counts[group])
     return total / int(table.counts.sum())
 
 
-ASKED = {"data": people(), "k": st.integers(1, 5), "suppressed": st.integers(0, 2), "full": st.booleans()}
+ASKED = {
+    "data": people(),
+    "k": st.integers(1, 5),
+    "suppressed": st.integers(0, 2),
+    "full": st.booleans(),
+}
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
@@ -78,7 +93,9 @@ def test_local_recoding_keeps_its_promise_many_times(promise: dict[str, Any], **
     keeps_locally(promise=promise, **asked)
 
 
-def keeps_locally(data: pa.Table, k: int, suppressed: int, full: bool, promise: dict[str, Any]) -> None:
+def keeps_locally(
+    data: pa.Table, k: int, suppressed: int, full: bool, promise: dict[str, Any]
+) -> None:
     table, guarantee = possible(data, promise, k)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recode_local, "FULL_LATTICE", 20_000 if full else 0)
@@ -86,17 +103,25 @@ def keeps_locally(data: pa.Table, k: int, suppressed: int, full: bool, promise: 
     kept = made.classes >= 0
     assert int(table.counts[~kept].sum()) <= suppressed
     rest = table.select(kept)
-    assert guarantee.kept(made.classes[kept], int(made.classes.max()) + 1, rest.sensitive, rest.counts)
+    assert guarantee.kept(
+        made.classes[kept], int(made.classes.max()) + 1, rest.sensitive, rest.counts
+    )
     for number in np.unique(made.classes[kept]):
         members = made.classes == number
-        vectors = {tuple(int(level[group]) for level in made.levels) for group in np.flatnonzero(members)}
+        vectors = {
+            tuple(int(level[group]) for level in made.levels) for group in np.flatnonzero(members)
+        }
         assert vectors == {tuple(tightest(table.select(members)))}
 
 
 def test_suppression_does_not_leave_a_rest_without_the_guarantee() -> None:
-    """Four of eight have the flu and may; after two others are suppressed, too many of the rest would have it."""
+    """Four of eight have the flu and may; after two others are suppressed, too many of the rest
+    would have it.
+    """
     zips = ["02138"] * 4 + ["02139", "02138", "02138", "02139"]
-    data = pa.table({"age": [18] * 8, "zip": zips, "job": ["nurse"] * 8, "ill": ["flu"] * 5 + ["cold"] * 3})
+    data = pa.table(
+        {"age": [18] * 8, "zip": zips, "job": ["nurse"] * 8, "ill": ["flu"] * 5 + ["cold"] * 3}
+    )
     table, guarantee = prepared(data, k=1, l=2, c=2.0, sensitive="ill", diversity="recursive")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recode_local, "FULL_LATTICE", 0)
@@ -107,7 +132,9 @@ def test_suppression_does_not_leave_a_rest_without_the_guarantee() -> None:
 
 @tries(15)
 @given(data=people(most=9), k=st.integers(2, 4), diverse=st.booleans())
-def test_local_recoding_is_never_better_than_brute_force(data: pa.Table, k: int, diverse: bool) -> None:
+def test_local_recoding_is_never_better_than_brute_force(
+    data: pa.Table, k: int, diverse: bool
+) -> None:
     table, guarantee = possible(data, {"l": 2, "sensitive": "ill"} if diverse else {}, k)
     made = recode_local.recode(table, guarantee, most_suppressed=0)
     found, least = average(table, made.levels, made.classes), optimum(table, guarantee)
@@ -138,7 +165,9 @@ def test_global_recoding_is_the_optimum(
     assert int(table.counts[made.classes < 0].sum()) == chosen.suppressed <= suppressed
     kept = made.classes >= 0
     rest = table.select(kept)
-    assert guarantee.kept(made.classes[kept], int(made.classes.max()) + 1, rest.sensitive, rest.counts)
+    assert guarantee.kept(
+        made.classes[kept], int(made.classes.max()) + 1, rest.sensitive, rest.counts
+    )
 
 
 @tries(25)
@@ -173,9 +202,13 @@ def test_greedy_descent_keeps_the_promise_too(data: pa.Table, k: int) -> None:
     vector=st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 2)),
     taken=st.sets(st.integers(0, 39)),
 )
-def test_crowded_boxes_are_those_with_k_rows(data: pa.Table, vector: tuple[int, int, int], taken: set[int]) -> None:
+def test_crowded_boxes_are_those_with_k_rows(
+    data: pa.Table, vector: tuple[int, int, int], taken: set[int]
+) -> None:
     table, _ = prepared(data, k=1)
-    levels = np.array([min(level, height) for level, height in zip(vector, table.heights, strict=True)])
+    levels = np.array(
+        [min(level, height) for level, height in zip(vector, table.heights, strict=True)]
+    )
     rest = Remaining.of(table, np.arange(len(table)), levels[None, :])
     gone = np.array(sorted(each for each in taken if each < len(table)), dtype=np.int64)
     for part in np.array_split(gone, 3):  # tidied on the way, or not
@@ -189,7 +222,9 @@ def test_crowded_boxes_are_those_with_k_rows(data: pa.Table, vector: tuple[int, 
     every, count = left.classes(levels)
     crowds = np.bincount(every, left.counts, count)[every] >= 3
     assert sorted(rest.rows[rows]) == sorted(np.setdiff1d(np.arange(len(table)), gone)[crowds])
-    number = dict(zip(np.setdiff1d(np.arange(len(table)), gone).tolist(), every.tolist(), strict=True))
+    number = dict(
+        zip(np.setdiff1d(np.arange(len(table)), gone).tolist(), every.tolist(), strict=True)
+    )
     pairs = {(int(box), number[int(row)]) for box, row in zip(boxes, rest.rows[rows], strict=True)}
     assert len(pairs) == len({box for box, _ in pairs}) == len({each for _, each in pairs})
     assert boxes.tolist() == sorted(boxes.tolist())

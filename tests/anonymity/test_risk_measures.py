@@ -34,7 +34,8 @@ def test_risk_is_what_counting_by_hand_gives(data: pa.Table) -> None:
     assert sum(found.sizes.values()) == len(rows)
     assert found.sensitive is not None
     assert found.sensitive.l == min(
-        len({row["ill"] for row in rows if tuple(row[name] for name in QUASI) == key}) for key in sizes
+        len({row["ill"] for row in rows if tuple(row[name] for name in QUASI) == key})
+        for key in sizes
     )
     by_columns = {each.columns: each.unique for each in found.unique_by_columns}
     assert len(by_columns) == 7
@@ -46,7 +47,9 @@ def test_risk_is_what_counting_by_hand_gives(data: pa.Table) -> None:
             for index, row in enumerate(rows):
                 if seen[tuple(row[name] for name in columns)] == 1:
                     fewest.setdefault(index, size)
-    assert found.exposed_by == {size: sum(each == size for each in fewest.values()) for size in (1, 2, 3)}
+    assert found.exposed_by == {
+        size: sum(each == size for each in fewest.values()) for size in (1, 2, 3)
+    }
 
 
 def test_json_has_the_agreed_names() -> None:
@@ -59,8 +62,14 @@ def test_json_has_the_agreed_names() -> None:
 
 
 def test_hierarchical_closeness_needs_the_tree() -> None:
-    tree = {"health issue": Tree(branches={"heart": ("hypertension", "chest-pain"), "other": {}}, closed=False)}
-    kinds = risk(patients(), quasi=["sex"], sensitive="health issue", hierarchies=tree).as_json()["sensitive"]
+    tree = {
+        "health issue": Tree(
+            branches={"heart": ("hypertension", "chest-pain"), "other": {}}, closed=False
+        )
+    }
+    kinds = risk(patients(), quasi=["sex"], sensitive="health issue", hierarchies=tree).as_json()[
+        "sensitive"
+    ]
     assert isinstance(kinds, dict)
     assert set(kinds["t"]) == {"equal", "ordered", "hierarchical"}
     assert kinds["t"]["hierarchical"] <= kinds["t"]["equal"]
@@ -84,7 +93,9 @@ def test_a_population_lowers_the_journalists_risk() -> None:
 
 
 def test_many_columns_are_tried_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "MOST_SUBSETS", 11)  # of five columns: those of one and none of two
+    monkeypatch.setattr(
+        measure, "MOST_SUBSETS", 11
+    )  # of five columns: those of one and none of two
     table = pa.table({name: list(range(6)) for name in "abcde"})
     found = risk(table, quasi=list("abcde"))
     assert not found.every_subset
@@ -144,8 +155,16 @@ def test_a_first_line_that_is_empty_is_no_header(tmp_path: Path, text: str) -> N
 def test_the_header_says_how_fields_are_cut(tmp_path: Path, mark: str) -> None:
     """Not what rows hold: other marks, remarks, a byte order mark, line ends."""
     path = tmp_path / "t.csv"
-    rows = [("b", '"a;b,c|d"', "c"), ("#1", "x", "2"), ("'x", '"p,q;r|s\t"', "2"), ("#1", "x", "2"), ("#1", "x", "")]
-    path.write_text("\ufeff" + "".join(mark.join(row) + "\r\n" for row in rows), newline="", encoding="utf-8")
+    rows = [
+        ("b", '"a;b,c|d"', "c"),
+        ("#1", "x", "2"),
+        ("'x", '"p,q;r|s\t"', "2"),
+        ("#1", "x", "2"),
+        ("#1", "x", ""),
+    ]
+    path.write_text(
+        "\ufeff" + "".join(mark.join(row) + "\r\n" for row in rows), newline="", encoding="utf-8"
+    )
     found = risk(path, quasi=["a;b,c|d", "b"])
     assert (found.rows, found.classes) == (4, 2)
 
@@ -215,7 +234,9 @@ def test_zayatz_finds_the_uniques_of_a_large_sample(fraction: float) -> None:
 
 
 def test_pitman_finds_the_uniques_of_its_own_model() -> None:
-    """Classes by Pitman's formula have sizes j with frequencies about alpha * G(j - alpha) / G(1 - alpha) / j!."""
+    """Classes by Pitman's formula have sizes j with frequencies about alpha * G(j - alpha) / G(1 -
+    alpha) / j!.
+    """
     alpha, classes = 0.5, 200_000
     share, spectrum = alpha, {}
     for size in range(1, 60):

@@ -1,4 +1,6 @@
-"""Census reconstruction against brute force, and the seven people of Garfinkel, Abowd and Martindale."""
+"""Census reconstruction against brute force, and the seven people of Garfinkel, Abowd and
+Martindale.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def test_the_seven_people():
 def test_with_fewer_statistics_there_are_more_worlds():
     """The counts were found twice more, by programs over people and over single records."""
     for dropped, worlds in (([5], 22), ([6], 2), ([5, 6], 76), ([4, 6], 3), ([1, 2], 6)):
-        fewer = dict(SEVEN, statistics=[s for i, s in enumerate(SEVEN["statistics"]) if i not in dropped])
+        fewer = dict(
+            SEVEN, statistics=[s for i, s in enumerate(SEVEN["statistics"]) if i not in dropped]
+        )
         assert census(fewer).worlds == worlds
 
 
@@ -98,9 +102,21 @@ def test_noisy_tables_are_infeasible_and_with_margins_vague():
 DOMAIN = {"age": [1, 4], "rooms": [1, 2], "sex": ["F", "M"]}
 RULES = [{"if": {"sex": "M"}, "then": {"age": {">=": 2}}}]
 RECORDS = [
-    {"age": a, "rooms": r, "sex": s} for a in range(1, 5) for r in (1, 2) for s in "FM" if not (s == "M" and a < 2)
+    {"age": a, "rooms": r, "sex": s}
+    for a in range(1, 5)
+    for r in (1, 2)
+    for s in "FM"
+    if not (s == "M" and a < 2)
 ]
-GROUPS = [{}, {"sex": "F"}, {"sex": "M"}, {"age": [2, 3]}, {"rooms": 2}, {"sex": "F", "age": [1, 2]}, {"age": {">": 2}}]
+GROUPS = [
+    {},
+    {"sex": "F"},
+    {"sex": "M"},
+    {"age": [2, 3]},
+    {"rooms": 2},
+    {"sex": "F", "age": [1, 2]},
+    {"age": {">": 2}},
+]
 
 
 def inside(person, group):
@@ -162,7 +178,11 @@ def fits(world, row):
             return False
         exact = {"sum": sum(values)}
         if values:
-            exact |= {"mean": Fraction(sum(values), len(values)), "min": min(values), "max": max(values)}
+            exact |= {
+                "mean": Fraction(sum(values), len(values)),
+                "min": min(values),
+                "max": max(values),
+            }
             exact["median"] = quantile(values, Fraction(1, 2))
         for key, number in numbers.items():
             if key == "quantiles":
@@ -187,7 +207,9 @@ KEYS = ("count", "mean", "median", "min", "max", "sum", "quantiles", "suppressed
 
 def random_tables(rng):
     world = [RECORDS[i] for i in rng.integers(len(RECORDS), size=rng.integers(1, 5))]
-    total = {"group": {}, "count": len(world)} if rng.random() < 0.7 else {"group": {}, "count": [0, 4]}
+    total = (
+        {"group": {}, "count": len(world)} if rng.random() < 0.7 else {"group": {}, "count": [0, 4]}
+    )
     rows = [total]
     for _ in range(rng.integers(1, 5)):
         keys = set(rng.choice(KEYS, size=rng.integers(1, 4), replace=False))
@@ -224,7 +246,9 @@ def _shared(worlds):
 
 
 def test_columns_that_nothing_tells_apart_multiply_the_worlds():
-    """Three people, each any of 50 shirt sizes: 50 * 51 * 52 / 6 multisets, from one solution of the program."""
+    """Three people, each any of 50 shirt sizes: 50 * 51 * 52 / 6 multisets, from one solution of
+    the program.
+    """
     tables = {"domain": {"shirt": [1, 50]}, "statistics": [{"group": {}, "count": 3}]}
     found = census(tables, cap=2)
     assert (found.worlds, found.capped) == (50 * 51 * 52 // 6, False)
@@ -234,28 +258,41 @@ def test_blocks_of_a_tract_fall_apart():
     rows = []
     for block, ages in (("north", (3, 5, 9)), ("south", (2, 2, 8))):
         group = {"block": block}
-        rows.append({"group": group, "count": 3, "mean": round(sum(ages) / 3, 1), "median": sorted(ages)[1]})
+        rows.append(
+            {"group": group, "count": 3, "mean": round(sum(ages) / 3, 1), "median": sorted(ages)[1]}
+        )
     domain = {"age": [1, 10], "block": ["north", "south"]}
     apart = {"domain": domain, "statistics": rows}
     whole = {"domain": domain, "statistics": [*rows, {"group": {}, "count": 6, "sum": 29}]}
     assert len(components(read(apart))) == len(components(read(whole))) == 2
-    alone = [census({"domain": {"age": [1, 10]}, "statistics": [dict(row, group={})]}).worlds for row in rows]
+    alone = [
+        census({"domain": {"age": [1, 10]}, "statistics": [dict(row, group={})]}).worlds
+        for row in rows
+    ]
     assert census(apart).worlds == census(whole).worlds == alone[0] * alone[1] > 1
     median = {"domain": domain, "statistics": [*rows, {"group": {}, "median": 4}]}
     assert len(components(read(median))) == 1  # a median of all ties the blocks together
 
 
 def test_a_contradiction_between_totals_is_seen():
-    rows = [{"group": {"sex": "F"}, "count": 2}, {"group": {"sex": "M"}, "count": 2}, {"group": {}, "count": 5}]
+    rows = [
+        {"group": {"sex": "F"}, "count": 2},
+        {"group": {"sex": "M"}, "count": 2},
+        {"group": {}, "count": 5},
+    ]
     assert census({"domain": {"sex": ["F", "M"]}, "statistics": rows}).verdict == "infeasible"
 
 
 def test_arrangements_count_multisets():
     for width, twins, n in itertools.product((1, 2, 3), (1, 2, 5), (1, 2, 3)):
         records = [(v, t) for v in range(width) for t in range(twins)]
-        sums = Counter(sum(v for v, _ in s) for s in itertools.combinations_with_replacement(records, n))
+        sums = Counter(
+            sum(v for v, _ in s) for s in itertools.combinations_with_replacement(records, n)
+        )
         assert {
-            s: arrangements(width, twins, n, s) for s in range(n * width) if arrangements(width, twins, n, s)
+            s: arrangements(width, twins, n, s)
+            for s in range(n * width)
+            if arrangements(width, twins, n, s)
         } == sums
 
 
@@ -267,7 +304,9 @@ def test_blocks_of_thirty_people():
         people = [
             {"age": int(a), "sex": s, "race": r, "marital": "S" if a < 15 else m}
             for a, s, r, m in zip(
-                rng.integers(1, 95, size), *(rng.choice(list(v), size) for v in ("FM", "BW", "SM")), strict=True
+                rng.integers(1, 95, size),
+                *(rng.choice(list(v), size) for v in ("FM", "BW", "SM")),
+                strict=True,
             )
         ]
         groups = [{}, {"sex": "F"}, {"sex": "M"}, {"race": "B"}, {"race": "W"}, {"marital": "M"}]
@@ -291,11 +330,20 @@ def test_blocks_of_thirty_people():
     ("tables", "message"),
     [
         ({"statistics": [], "domain": {"age": "old"}}, "domain of age"),
-        ({"domain": {"sex": ["F"]}, "statistics": [{"group": {"sex": "X"}, "count": 1}]}, "not in the domain"),
+        (
+            {"domain": {"sex": ["F"]}, "statistics": [{"group": {"sex": "X"}, "count": 1}]},
+            "not in the domain",
+        ),
         ({"domain": {"sex": ["F"]}, "statistics": [{"group": {}, "counts": 1}]}, 'write "count"'),
         ({"domain": {"sex": ["F"]}, "statistics": [{"group": {}, "mean": 1}]}, '"of"'),
-        ({"domain": {"age": [1, 9]}, "statistics": [{"group": {}, "mean": 1}]}, "bounds the number of people"),
-        ({"domain": {"age": [1, 9]}, "statistics": [{"group": {"ages": 3}, "count": 1}]}, "names the column"),
+        (
+            {"domain": {"age": [1, 9]}, "statistics": [{"group": {}, "mean": 1}]},
+            "bounds the number of people",
+        ),
+        (
+            {"domain": {"age": [1, 9]}, "statistics": [{"group": {"ages": 3}, "count": 1}]},
+            "names the column",
+        ),
         ("[1, 2", "not JSON"),
     ],
 )

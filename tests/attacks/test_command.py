@@ -45,7 +45,12 @@ def test_census(run, folder):
     (folder / "stats.json").write_text(json.dumps(published()))
     found = run("census", folder / "stats.json")
     assert ALWAYS | {"worlds", "capped", "common", "certainty", "seconds"} <= found.keys()
-    assert (found["worlds"], found["capped"], len(found["common"]), len(found["certainty"])) == (1, False, 7, 7)
+    assert (found["worlds"], found["capped"], len(found["common"]), len(found["certainty"])) == (
+        1,
+        False,
+        7,
+        7,
+    )
     assert {"age": 8, "sex": "F", "race": "B", "marital": "S"} in found["common"]
     assert 0 < found["seconds"] < 60  # how quick it is, test_census says
     assert "everybody is reconstructed" in run("census", folder / "stats.json", json_wanted=False)
@@ -57,14 +62,20 @@ def test_scoreboard(run, folder):
     ratings = pa.table({name: rng.integers(low, high, 4000) for name, (low, high) in ends.items()})
     csv.write_csv(ratings, folder / "ratings.csv")
     mine = np.flatnonzero(ratings["user"].to_numpy() == 3)[:8]
-    aux = ratings.take(mine).drop_columns("user").append_column("target", pa.array(["x"] * len(mine)))
+    aux = (
+        ratings.take(mine).drop_columns("user").append_column("target", pa.array(["x"] * len(mine)))
+    )
     pq.write_table(aux, folder / "aux.parquet")
-    found = run("scoreboard", folder / "ratings.csv", folder / "aux.parquet", "--index", folder / "kept")
+    found = run(
+        "scoreboard", folder / "ratings.csv", folder / "aux.parquet", "--index", folder / "kept"
+    )
     assert found.keys() >= ALWAYS
     [match] = found["matches"]
     assert {"target", "user", "score", "eccentricity"} <= match.keys()
     assert (match["target"], match["user"]) == ("x", 3)
-    again = run("scoreboard", folder / "ratings.csv", folder / "aux.parquet", "--index", folder / "kept")
+    again = run(
+        "scoreboard", folder / "ratings.csv", folder / "aux.parquet", "--index", folder / "kept"
+    )
     assert again == found
 
 
@@ -80,9 +91,21 @@ def test_reconstruct(run, folder, method):
 
 
 def test_reconstruct_published_tables(run, folder):
-    csv.write_csv(pa.table({"team": ["a", "a", "b"], "floor": ["1", "2", "1"]}), folder / "people.csv")
-    csv.write_csv(pa.table({"team": ["a", "b", ""], "floor": ["", "", "1"], "count": [1, 1, 2]}), folder / "tables.csv")
-    found = run("reconstruct", folder / "tables.csv", "--people", folder / "people.csv", "--method", "exhaustive")
+    csv.write_csv(
+        pa.table({"team": ["a", "a", "b"], "floor": ["1", "2", "1"]}), folder / "people.csv"
+    )
+    csv.write_csv(
+        pa.table({"team": ["a", "b", ""], "floor": ["", "", "1"], "count": [1, 1, 2]}),
+        folder / "tables.csv",
+    )
+    found = run(
+        "reconstruct",
+        folder / "tables.csv",
+        "--people",
+        folder / "people.csv",
+        "--method",
+        "exhaustive",
+    )
     assert found["bits"] == [1, 0, 1]
 
 
@@ -95,7 +118,9 @@ def test_link(run, folder):
     assert ALWAYS | {"links", "uniqueness", "risks"} <= found.keys()
     assert found["success"] > 0.9
     assert town.GOVERNOR["name"] not in json.dumps(found)
-    assert town.GOVERNOR["name"] in json.dumps(run("link", *files, "--on", "zip,born,sex", "--reveal"))
+    assert town.GOVERNOR["name"] in json.dumps(
+        run("link", *files, "--on", "zip,born,sex", "--reveal")
+    )
     plain = run("link", *files, "--on", "zip,born,sex", json_wanted=False)
     assert "unique by" in plain
     assert "\ufffd" not in plain  # its percentages have no-break spaces
@@ -109,7 +134,9 @@ def test_link_reveals_names_and_secrets(run, folder, on):
     """In the table as in JSON: who it is, and what the release says of them."""
     people = town.tables(30)["people"]
     pq.write_table(people.select(["zip", "born", "sex", "diagnosis"]), folder / "few.parquet")
-    pq.write_table(people.select(["name", "zip", "born", "sex"]).slice(0, 25), folder / "names.parquet")
+    pq.write_table(
+        people.select(["name", "zip", "born", "sex"]).slice(0, 25), folder / "names.parquet"
+    )
     files = folder / "few.parquet", folder / "names.parquet"
     found = run("link", *files, "--on", on, "--reveal")
     shown = run("link", *files, "--on", on, "--reveal", json_wanted=False)
@@ -125,34 +152,55 @@ def test_link_reveals_names_and_secrets(run, folder, on):
 
 
 def test_difference(run, folder):
-    csv.write_csv(pa.table({"id": [1, 2, 3, 4], "ill": [True, False, True, True]}), folder / "staff.csv")
+    csv.write_csv(
+        pa.table({"id": [1, 2, 3, 4], "ill": [True, False, True, True]}), folder / "staff.csv"
+    )
     (folder / "log.sql").write_text(
         "SELECT COUNT(*) FROM staff WHERE ill; -- everybody\nSELECT COUNT(*) FROM staff WHERE ill AND id <> 3;\n"
     )
-    for table in (folder / "staff.csv", "staff"):  # its file, or its name and the file beside the log
+    for table in (
+        folder / "staff.csv",
+        "staff",
+    ):  # its file, or its name and the file beside the log
         found = run("difference", folder / "log.sql", "--table", table, "--secret", "ill")
         assert found.keys() >= ALWAYS
         [person] = found["exposed"]
         assert (person["row"], person["questions"], person["weights"]) == (2, [1, 2], ["1", "-1"])
         assert "value" not in person
-    assert run("difference", folder / "log.sql", "--table", "staff", "--reveal")["exposed"][0]["value"] == 1
+    assert (
+        run("difference", folder / "log.sql", "--table", "staff", "--reveal")["exposed"][0]["value"]
+        == 1
+    )
     (folder / "safe.sql").write_text("SELECT COUNT(*) FROM staff WHERE ill")
     assert run("difference", folder / "safe.sql", "--table", "staff")["safe"]
-    assert "nobody is exposed" in run("difference", folder / "safe.sql", "--table", "staff", json_wanted=False)
+    assert "nobody is exposed" in run(
+        "difference", folder / "safe.sql", "--table", "staff", json_wanted=False
+    )
 
 
 def test_difference_says_safe_only_where_it_is_proved(run, folder):
     csv.write_csv(
-        pa.table({"id": [1, 2, 3, 4], "ill": [True, True, False, True], "pay": [4, 4, 4, 9]}), folder / "s.csv"
+        pa.table({"id": [1, 2, 3, 4], "ill": [True, True, False, True], "pay": [4, 4, 4, 9]}),
+        folder / "s.csv",
     )
     (folder / "all.sql").write_text("SELECT COUNT(*) FROM s WHERE ill AND id < 3")
-    found = run("difference", folder / "all.sql", "--table", folder / "s.csv", "--secret", "ill", "--reveal")
+    found = run(
+        "difference", folder / "all.sql", "--table", folder / "s.csv", "--secret", "ill", "--reveal"
+    )
     assert (found["safe"], found["verdict"]) == (False, "exposed")
     assert [(e["row"], e["by"], e["questions"], e["value"]) for e in found["exposed"]] == [
         (0, "range", [1], 1),
         (1, "range", [1], 1),
     ]
-    told = run("difference", folder / "all.sql", "--table", folder / "s.csv", "--secret", "ill", json_wanted=False)
+    told = run(
+        "difference",
+        folder / "all.sql",
+        "--table",
+        folder / "s.csv",
+        "--secret",
+        "ill",
+        json_wanted=False,
+    )
     assert "2 people are exposed" in told
     (folder / "more.sql").write_text("SELECT COUNT(*) FROM s WHERE ill; SELECT MEDIAN(pay) FROM s")
     told = run("difference", folder / "more.sql", "--table", folder / "s.csv", json_wanted=False)
@@ -160,7 +208,9 @@ def test_difference_says_safe_only_where_it_is_proved(run, folder):
     assert "nobody is exposed." not in told
     (folder / "sum.sql").write_text("SELECT SUM(pay) FROM s WHERE id < 4")
     options = "--table", folder / "s.csv", "--secret", "pay"
-    assert len(run("difference", folder / "sum.sql", *options)["exposed"]) == 3  # nobody in the table has less
+    assert (
+        len(run("difference", folder / "sum.sql", *options)["exposed"]) == 3
+    )  # nobody in the table has less
     assert run("difference", folder / "sum.sql", *options, "--range", "pay=0:10")["safe"]
 
 
@@ -171,14 +221,26 @@ def test_attacks_on_records(run, folder):
     inside, control = folder / "in.parquet", folder / "control.parquet"
     for arguments in (
         ("single-out", inside, inside, "--control", control, "--trials", 100),
-        ("linkability", inside, inside, "--control", control, "--half", "age,sex", "--half", "zip,state,smoker"),
+        (
+            "linkability",
+            inside,
+            inside,
+            "--control",
+            control,
+            "--half",
+            "age,sex",
+            "--half",
+            "zip,state,smoker",
+        ),
         ("inference", inside, inside, "--control", control, "--secret", "zip"),
     ):
         found = run(*arguments)
         assert ALWAYS | {"control", "risk"} <= found.keys()
         assert found["risk"]["value"] > 0.05
     assert run("membership", inside, inside, control)["auc"] > 0.6
-    assert "Without --control" in run("inference", inside, inside, "--secret", "sex", json_wanted=False)
+    assert "Without --control" in run(
+        "inference", inside, inside, "--secret", "sex", json_wanted=False
+    )
 
 
 def test_demo_as_json_and_as_a_page(run, folder):

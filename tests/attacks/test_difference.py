@@ -1,4 +1,6 @@
-"""Differencing against exact elimination and all tables that fit, and on planted pairs and chains among many."""
+"""Differencing against exact elimination and all tables that fit, and on planted pairs and chains
+among many.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from discreet.errors import UsageError
 
 
 def reduced(rows):
-    """The reduced echelon form over the rationals, row by row: the definition that the attack must agree with."""
+    """The reduced echelon form over the rationals, row by row: the definition that the attack must
+    agree with.
+    """
     rows = [[Fraction(int(v)) for v in row] for row in rows]
     done = 0
     for column in range(len(rows[0])):
@@ -31,13 +35,17 @@ def reduced(rows):
         rows[done] = [v / rows[done][column] for v in rows[done]]
         for r in range(len(rows)):
             if r != done and rows[r][column]:
-                rows[r] = [a - rows[r][column] * b for a, b in zip(rows[r], rows[done], strict=True)]
+                rows[r] = [
+                    a - rows[r][column] * b for a, b in zip(rows[r], rows[done], strict=True)
+                ]
         done += 1
     return rows[:done]
 
 
 def people(n, rng):
-    return pa.table({"id": np.arange(n), "sick": rng.random(n) < 0.5, "income": rng.integers(0, 100_000, n)})
+    return pa.table(
+        {"id": np.arange(n), "sick": rng.random(n) < 0.5, "income": rng.integers(0, 100_000, n)}
+    )
 
 
 def asked(members, what="COUNT(*)", where="sick AND "):
@@ -49,7 +57,9 @@ def test_exposed_people_are_those_in_the_row_space():
     for _ in range(40):
         n, m = int(rng.integers(3, 9)), int(rng.integers(2, 8))
         sets = [s for s in rng.random((m, n)) < 0.5 if s.any()] or [np.ones(n, dtype=bool)]
-        found = difference([asked(s) for s in sets], people(n, rng), name="people", secrets=["sick"])
+        found = difference(
+            [asked(s) for s in sets], people(n, rng), name="people", secrets=["sick"]
+        )
         units = {row.index(1) for row in reduced(sets) if sum(map(bool, row)) == 1}
         alone = [e for e in found.exposed if e.by == "combination"]
         assert {e.row for e in alone} == units
@@ -69,11 +79,15 @@ def test_pairs_of_whom_a_sum_follows_are_told():
     log = [asked([1, 1, 0, 0, 0]), asked([0, 1, 1, 0, 0]), asked([1, 0, 0, 1, 1])]
     pair = mixed.set_column(1, "sick", pa.array([True, False, True, False, False]))
     found = difference(log, pair, name="people", secrets=["sick"])
-    assert (0, 1, 2) in {g.rows for g in found.groups}  # whoever knows one of the three knows the others
+    assert (0, 1, 2) in {
+        g.rows for g in found.groups
+    }  # whoever knows one of the three knows the others
 
 
 def test_exposed_people_are_those_with_no_other_value():
-    """Against all tables of 0 and 1 that give the same answers; sums of a known column over the sick among them."""
+    """Against all tables of 0 and 1 that give the same answers; sums of a known column over the
+    sick among them.
+    """
     rng = np.random.default_rng()
     for _ in range(60):
         n, m = int(rng.integers(2, 8)), int(rng.integers(1, 5))
@@ -82,9 +96,15 @@ def test_exposed_people_are_those_with_no_other_value():
         table = pa.table({"id": np.arange(n), "sick": sick, "income": income})
         sets = [s if s.any() else ~s for s in rng.random((m, n)) < 0.6]
         weights = [income if rng.random() < 0.3 else np.ones(n, dtype=int) for _ in sets]
-        log = [asked(s, "COUNT(*)" if (w == 1).all() else "SUM(income)") for s, w in zip(sets, weights, strict=True)]
+        log = [
+            asked(s, "COUNT(*)" if (w == 1).all() else "SUM(income)")
+            for s, w in zip(sets, weights, strict=True)
+        ]
         worlds = np.array(list(product([0, 1], repeat=n)))
-        fits = np.all([(worlds @ (s * w)) == sick @ (s * w) for s, w in zip(sets, weights, strict=True)], axis=0)
+        fits = np.all(
+            [(worlds @ (s * w)) == sick @ (s * w) for s, w in zip(sets, weights, strict=True)],
+            axis=0,
+        )
         fixed = (worlds[fits] == sick).all(axis=0) & np.any(sets, axis=0)
         found = difference(log, table, name="people", secrets=["sick"])
         assert {e.row for e in found.exposed} == set(np.flatnonzero(fixed).tolist())
@@ -124,7 +144,10 @@ EVERYBODY = {  # a question whose answer is at an end, and who is exposed by it
     "SELECT COUNT(*) FROM people WHERE pay > 8 AND id > 3": {4, 5},
     "SELECT COUNT(*) FROM people WHERE town = 'nowhere'": {0, 1, 2, 3, 4, 5},
     "SELECT SUM(one) FROM people": {0, 1, 2, 3, 4, 5},
-    "SELECT COUNT(*) FROM people WHERE ill; SELECT COUNT(*) FROM people WHERE ill AND id <> 3 AND id <> 4": {3, 4},
+    "SELECT COUNT(*) FROM people WHERE ill; SELECT COUNT(*) FROM people WHERE ill AND id <> 3 AND id <> 4": {
+        3,
+        4,
+    },
     "SELECT COUNT(*) FROM people WHERE town = 'x' AND id < 3;SELECT COUNT(*) FROM people WHERE town = 'y' AND id < 5": {
         0,
         1,
@@ -167,24 +190,36 @@ def test_what_is_not_proved_is_not_called_safe():
         assert found.verdict == "not found", more
         assert found.unproved
         assert not found.as_json()["safe"]
-    found = difference(["SELECT SUM(pay) FROM people"], table, name="people", ranges={"pay": (0, 9)})
+    found = difference(
+        ["SELECT SUM(pay) FROM people"], table, name="people", ranges={"pay": (0, 9)}
+    )
     assert found.safe
-    found = difference(["SELECT SUM(pay) FROM people"], table, name="people", ranges={"pay": (0, 5)})
+    found = difference(
+        ["SELECT SUM(pay) FROM people"], table, name="people", ranges={"pay": (0, 5)}
+    )
     assert len(found.exposed) == 6
 
 
 def test_very_many_sums_are_looked_at_one_by_one(monkeypatch):
     monkeypatch.setattr(ranges, "MOST_CELLS", 1)
     table = pa.table({"id": range(4), "ill": [True, True, False, True]})
-    found = difference(["SELECT COUNT(*) FROM people WHERE ill AND id < 2"], table, name="people", secrets=["ill"])
+    found = difference(
+        ["SELECT COUNT(*) FROM people WHERE ill AND id < 2"], table, name="people", secrets=["ill"]
+    )
     assert {e.row for e in found.exposed} == {0, 1}
-    found = difference(["SELECT COUNT(*) FROM people WHERE ill"], table, name="people", secrets=["ill"])
+    found = difference(
+        ["SELECT COUNT(*) FROM people WHERE ill"], table, name="people", secrets=["ill"]
+    )
     assert found.verdict == "not found"
 
 
 def test_planted_pairs_and_chains_among_many_questions():
-    """Ranges over two columns, and among them: everybody but one; a sum in four parts without one; and a mean."""
-    rng = np.random.default_rng(8)  # now and then a range holds the planted person alone, which is a shorter chain
+    """Ranges over two columns, and among them: everybody but one; a sum in four parts without one;
+    and a mean.
+    """
+    rng = np.random.default_rng(
+        8
+    )  # now and then a range holds the planted person alone, which is a shorter chain
     n, m = 3000, 400
     table = pa.table(
         {
@@ -199,13 +234,21 @@ def test_planted_pairs_and_chains_among_many_questions():
     for _ in range(m):
         a, b = sorted(rng.integers(0, 100, 2))
         z, y = sorted(rng.integers(0, 300, 2))
-        log.append(f"SELECT COUNT(*) FROM people WHERE sick AND age BETWEEN {a} AND {b} AND zip BETWEEN {z} AND {y}")
+        log.append(
+            f"SELECT COUNT(*) FROM people WHERE sick AND age BETWEEN {a} AND {b} AND zip BETWEEN {z} AND {y}"
+        )
     log[40] = "SELECT COUNT(*) FROM people WHERE sick"
     log[350] = "SELECT COUNT(*) FROM people WHERE (id <> 1234) AND sick"
-    log += ["SELECT SUM(income) FROM people WHERE id < 1000", "SELECT SUM(income) FROM people WHERE id < 250"]
+    log += [
+        "SELECT SUM(income) FROM people WHERE id < 1000",
+        "SELECT SUM(income) FROM people WHERE id < 250",
+    ]
     log += ["SELECT SUM(income) FROM people WHERE id BETWEEN 250 AND 776"]
     log += ["SELECT AVG(income) AS mean FROM people WHERE id > 777 AND id < 1000"]
-    log += ["SELECT COUNT(*) FROM people WHERE sick GROUP BY age", "SELECT MEDIAN(income) FROM people"]
+    log += [
+        "SELECT COUNT(*) FROM people WHERE sick GROUP BY age",
+        "SELECT MEDIAN(income) FROM people",
+    ]
     found = difference(log, table, name="people", secrets=["sick", "income"])
     chains = {(e.row, e.secret): [number for number, _ in e.chain] for e in found.exposed}
     assert chains[1234, "sick"] == [41, 351]
@@ -221,9 +264,14 @@ def test_group_by_and_both_sides_of_a_secret():
     log = ["SELECT team, COUNT(*) FROM people WHERE ill GROUP BY team"]
     found = difference(log, table, name="people", secrets=["ill"])
     assert [e.row for e in found.exposed] == [2]
-    log = ["SELECT COUNT(*) FROM people WHERE ill", "SELECT COUNT(*) FROM people WHERE NOT ill AND age < 3"]
+    log = [
+        "SELECT COUNT(*) FROM people WHERE ill",
+        "SELECT COUNT(*) FROM people WHERE NOT ill AND age < 3",
+    ]
     found = difference(log, table, name="people", secrets=["ill"])
-    assert [e.row for e in found.exposed] == [2]  # counting those who are not ill counts those who are
+    assert [e.row for e in found.exposed] == [
+        2
+    ]  # counting those who are not ill counts those who are
     hidden = ["SELECT ill, COUNT(*) FROM people WHERE age < 2 GROUP BY ill"]
     assert [e.row for e in difference(hidden, table, name="people", secrets=["ill"]).exposed] == [0]
 
@@ -240,7 +288,9 @@ def test_answers_from_a_function_and_with_noise():
     exact = difference(log, table, name="people", secrets=["sick"], answers=answering(lambda: 0))
     assert len(exact.exposed) == 60
     assert exact.finding.success == 1.0
-    noisy = difference(log, table, name="people", secrets=["sick"], answers=answering(lambda: rng.laplace(0, 100)))
+    noisy = difference(
+        log, table, name="people", secrets=["sick"], answers=answering(lambda: rng.laplace(0, 100))
+    )
     assert noisy.finding.success < 0.9  # 60 coins: all but six right has probability 1e-10
     assert noisy.finding.chance == pytest.approx(max(truth.mean(), 1 - truth.mean()), abs=0.51)
 
@@ -257,10 +307,14 @@ def test_the_demo_log_is_safe():
     found = difference(log, residents, name="people")
     assert not found.exposed
     assert not found.skipped
-    assert found.verdict == "not found"  # mean incomes by age say something about ages that is not worked out
+    assert (
+        found.verdict == "not found"
+    )  # mean incomes by age say something about ages that is not worked out
     assert not found.safe
     assert difference(log[:1], residents, name="people").safe
-    assert difference([*log, MALICIOUS], residents, name="people").exposed  # it asks about Karrie alone
+    assert difference(
+        [*log, MALICIOUS], residents, name="people"
+    ).exposed  # it asks about Karrie alone
 
 
 def test_what_cannot_be_analyzed_is_listed():
@@ -272,14 +326,23 @@ def test_what_cannot_be_analyzed_is_listed():
     assert [number for number, _ in log.skipped] == [1, 2, 3, 4, 5]
     assert len(log.questions) == 1
     with pytest.raises(UsageError, match="does not fit the table"):
-        difference(["SELECT COUNT(*) FROM people WHERE nowhere = 1"], people(3, np.random.default_rng()), name="people")
+        difference(
+            ["SELECT COUNT(*) FROM people WHERE nowhere = 1"],
+            people(3, np.random.default_rng()),
+            name="people",
+        )
 
 
 def test_the_log_cannot_read_files():
     with pytest.raises(UsageError):
         difference(
-            ["SELECT COUNT(*) FROM people WHERE (SELECT COUNT(*) FROM 'pyproject.toml') > 0 AND sick"] * 2
-            + ["SELECT COUNT(*) FROM people WHERE read_text('pyproject.toml') IS NOT NULL AND sick"],
+            [
+                "SELECT COUNT(*) FROM people WHERE (SELECT COUNT(*) FROM 'pyproject.toml') > 0 AND sick"
+            ]
+            * 2
+            + [
+                "SELECT COUNT(*) FROM people WHERE read_text('pyproject.toml') IS NOT NULL AND sick"
+            ],
             people(3, np.random.default_rng()),
             name="people",
         )
@@ -289,7 +352,9 @@ def test_modular_algebra_is_exact():
     rng = np.random.default_rng()
     p = prime(Dice())
     for m, width, rank in ((5, 7, 3), (150, 200, 100), (130, 90, 70)):
-        left, right = (rng.integers(0, p, shape).astype(object) for shape in ((m, rank), (rank, width)))
+        left, right = (
+            rng.integers(0, p, shape).astype(object) for shape in ((m, rank), (rank, width))
+        )
         matrix = (left @ right % p).astype(float)
         found = factor(matrix, p)
         assert len(found.rows) == rank
@@ -314,13 +379,19 @@ def test_thousands_of_questions():
     for _ in range(m):
         a, b = sorted(rng.integers(0, 100, 2))
         z, y = sorted(rng.integers(0, 500, 2))
-        log.append(f"SELECT COUNT(*) FROM people WHERE sick AND age BETWEEN {a} AND {b} AND zip BETWEEN {z} AND {y}")
+        log.append(
+            f"SELECT COUNT(*) FROM people WHERE sick AND age BETWEEN {a} AND {b} AND zip BETWEEN {z} AND {y}"
+        )
     planted = rng.choice(n, 50, replace=False)
     for k, person in enumerate(planted):
         crowd = f"(zip < {9 * k + 20} OR id = {person})"
         log.append(f"SELECT COUNT(*) FROM people WHERE sick AND {crowd}")
-        log.append(f"SELECT COUNT(*) FROM people WHERE sick AND {crowd} AND id <> {person} AND age < 40")
-        log.append(f"SELECT COUNT(*) FROM people WHERE sick AND {crowd} AND id <> {person} AND age >= 40")
+        log.append(
+            f"SELECT COUNT(*) FROM people WHERE sick AND {crowd} AND id <> {person} AND age < 40"
+        )
+        log.append(
+            f"SELECT COUNT(*) FROM people WHERE sick AND {crowd} AND id <> {person} AND age >= 40"
+        )
     log = [log[i] for i in rng.permutation(len(log))]
     found = difference(log, table, name="people", secrets=["sick"])
     assert {int(p) for p in planted} <= {e.row for e in found.exposed}

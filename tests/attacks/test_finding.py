@@ -14,20 +14,28 @@ from discreet.errors import UsageError
 
 
 def test_wilson_solves_its_equation() -> None:
-    """Both ends are the rates whose distance from the observed one is z of their own standard errors."""
+    """Both ends are the rates whose distance from the observed one is z of their own standard
+    errors.
+    """
     z = 1.959963984540054
     for hits, n in ((3, 10), (50, 200), (1, 7), (999, 1000)):
         for end in wilson(hits, n):
-            assert math.isclose(abs(hits / n - end), z * math.sqrt(end * (1 - end) / n), rel_tol=1e-9)
+            assert math.isclose(
+                abs(hits / n - end), z * math.sqrt(end * (1 - end) / n), rel_tol=1e-9
+            )
     assert wilson(0, 10)[0] == 0.0
     assert wilson(10, 10)[1] == 1.0
     assert wilson(0, 0) == (0.0, 1.0)
 
 
 def test_wilson_covers() -> None:
-    """The exact coverage at n = 200, by summing binomial masses; a nominal 90 % interval would fail."""
+    """The exact coverage at n = 200, by summing binomial masses; a nominal 90 % interval would
+    fail.
+    """
     for p in (0.1, 0.5, 0.9):
-        covered = sum(binom.pmf(k, 200, p) for k in range(201) if wilson(k, 200)[0] <= p <= wilson(k, 200)[1])
+        covered = sum(
+            binom.pmf(k, 200, p) for k in range(201) if wilson(k, 200)[0] <= p <= wilson(k, 200)[1]
+        )
         assert 0.93 < covered < 0.97
 
 
@@ -50,7 +58,9 @@ def test_enough_trials_make_the_interval_narrow() -> None:
 
 
 def test_the_ceiling_is_that_of_two_neighboring_answers() -> None:
-    """Of all tests between Laplace answers about 0 and 1 the best is right with e^ε/(1+e^ε): summed by definition."""
+    """Of all tests between Laplace answers about 0 and 1 the best is right with e^ε/(1+e^ε): summed
+    by definition.
+    """
     for epsilon in (0.1, 1.0, 3.0):
         z = np.arange(-2000, 2001)
         mass = np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(z))
@@ -62,7 +72,10 @@ def test_the_ceiling_is_that_of_two_neighboring_answers() -> None:
 
 
 def test_percent_keeps_the_digits_that_matter() -> None:
-    shown = [percent(p).replace("\u00a0", " ") for p in (0.5, 0.053, 0.0004, 0.997, 1, 0, 0.000_01, 0.999_999)]
+    shown = [
+        percent(p).replace("\u00a0", " ")
+        for p in (0.5, 0.053, 0.0004, 0.997, 1, 0, 0.000_01, 0.999_999)
+    ]
     assert shown == ["50 %", "5.3 %", "0.04 %", "99.7 %", "100 %", "0 %", "0.001 %", "over 99.99 %"]
 
 

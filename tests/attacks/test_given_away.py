@@ -1,4 +1,6 @@
-"""Whom published tables give away: on small tables by hand, on a generated country beside exact and swapped ones."""
+"""Whom published tables give away: on small tables by hand, on a generated country beside exact and
+swapped ones.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from discreet.policy.policy import Policy
 
 def table(*rows: str) -> pa.Table:
     """Each row is a place, a sex and an age, one letter each."""
-    return pa.table({name: [row[at] for row in rows] for at, name in enumerate(("block", "sex", "age"))})
+    return pa.table(
+        {name: [row[at] for row in rows] for at, name in enumerate(("block", "sex", "age"))}
+    )
 
 
 def test_by_hand() -> None:
@@ -26,7 +30,9 @@ def test_by_hand() -> None:
     published = table("aF1", "aM3", "bF1", "bM3", "bM1")
     found = given_away(original, published, place="block", swap=0)
     by_name = {way.name: way for way in found.ways}
-    assert by_name["exact"] == Way(name="exact", people=5, exact=5, partial=0, alone=3, found=3, claims=3, right=3)
+    assert by_name["exact"] == Way(
+        name="exact", people=5, exact=5, partial=0, alone=3, found=3, claims=3, right=3
+    )
     assert by_name["swapped 0%"].exact == 5
     # aF1 and bF1 are the same; aM2 is like aM3 but for the age, bF3 like bM3 but for the sex.
     assert by_name["published"] == Way(
@@ -51,13 +57,22 @@ def test_refusals() -> None:
         given_away(table("aF1"), table("aF1"), place="block", swap=2)
 
 
-def test_a_publication_gives_away_no_more_than_chance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_publication_gives_away_no_more_than_chance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Beside exact tables, which give everybody away, and swapped ones."""
     path = country.build(tmp_path / "country", people=4000)
     create_ledger(Policy.read(path))
     discreet.open(path).publication("census_2030").run().save(tmp_path / "out")
     people = tmp_path / "country" / "data" / "people.parquet"
-    asked = ["attack", "census", "--publication", str(tmp_path / "out"), "--against", f"{people}:block"]
+    asked = [
+        "attack",
+        "census",
+        "--publication",
+        str(tmp_path / "out"),
+        "--against",
+        f"{people}:block",
+    ]
     assert cli.run([*asked, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     ways = {way["name"]: way for way in found["ways"]}

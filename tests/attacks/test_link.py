@@ -16,7 +16,9 @@ def random_tables(rng):
     def table(rows, **more):
         return pa.table(
             {
-                "zip": pa.array(rng.choice([None, "01", "02", "03"], rows, p=[0.1, 0.3, 0.3, 0.3]), pa.string()),
+                "zip": pa.array(
+                    rng.choice([None, "01", "02", "03"], rows, p=[0.1, 0.3, 0.3, 0.3]), pa.string()
+                ),
                 "sex": pa.array([str(rng.choice(["F", "M"])) for _ in range(rows)]),
                 "born": pa.array(rng.integers(0, 4, rows)),
             }
@@ -41,15 +43,23 @@ def test_exact_links_against_brute_force():
         for each in found.links:  # the columns told are enough, and no fewer are
             for dropped in ((), *((c,) for c in each.columns)):
                 chosen = [c for c in each.columns if c not in dropped]
-                keys = [[tuple(r[c] for c in chosen) for r in t.to_pylist()] for t in (release, listed)]
+                keys = [
+                    [tuple(r[c] for c in chosen) for r in t.to_pylist()] for t in (release, listed)
+                ]
                 mine = keys[0][each.release_row]
                 clean = [[k for k in side if None not in k] for side in keys]
-                alone = bool(chosen) and None not in mine and clean[0].count(mine) == clean[1].count(mine) == 1
+                alone = (
+                    bool(chosen)
+                    and None not in mine
+                    and clean[0].count(mine) == clean[1].count(mine) == 1
+                )
                 assert alone == (not dropped)
         for u in found.uniqueness:
             rows = [tuple(r[c] for c in u.columns) for r in release.to_pylist()]
             clean = [row for row in rows if None not in row]
-            assert u.release == pytest.approx(sum(clean.count(row) == 1 for row in clean) / len(rows))
+            assert u.release == pytest.approx(
+                sum(clean.count(row) == 1 for row in clean) / len(rows)
+            )
 
 
 def test_a_column_that_is_missing_everywhere_links_nobody():
@@ -61,7 +71,10 @@ def town(n, rng):
     return pa.table(
         {
             "id": np.arange(n),
-            "name": [f"{a}{b} {c}" for a, b, c in zip(*(rng.choice(list("abcdefghij"), (3, n))), strict=True)],
+            "name": [
+                f"{a}{b} {c}"
+                for a, b, c in zip(*(rng.choice(list("abcdefghij"), (3, n))), strict=True)
+            ],
             "zip": [f"{z:05}" for z in rng.integers(0, 20, n)],
             "born": [date(1940, 1, 1) + timedelta(days=int(d)) for d in rng.integers(0, 20_000, n)],
         }
@@ -80,8 +93,12 @@ def test_dates_that_are_a_little_wrong_need_a_tolerance():
 
 
 def test_misspelt_names_are_found_by_similarity():
-    people = pa.table({"id": [1, 2, 3], "name": ["Catherine Meyer", "Jonathan Osterman", "Ursula Iguaran"]})
-    release = pa.table({"id": [2, 3, 1], "name": ["Jonathon Ostermann", "Ursula Iguarán", "Katherine Meyer"]})
+    people = pa.table(
+        {"id": [1, 2, 3], "name": ["Catherine Meyer", "Jonathan Osterman", "Ursula Iguaran"]}
+    )
+    release = pa.table(
+        {"id": [2, 3, 1], "name": ["Jonathon Ostermann", "Ursula Iguarán", "Katherine Meyer"]}
+    )
     assert not link(release, people, on=["name"]).links
     found = link(release, people, on=["name~0.8"], truth="id")
     assert found.finding.success == 1.0
@@ -111,7 +128,11 @@ def test_types_may_differ_and_mistakes_are_told():
     release = pa.table({"zip": [2138, 2139]})
     listed = pa.table({"code": ["2138", "2140"], "name": ["a", "b"]})
     assert len(link(release, listed, on=["zip=code"]).links) == 1
-    for on, message in (([], "which columns"), (["zap"], "needs a column zap"), (["zip=code~x"], "comes a number")):
+    for on, message in (
+        ([], "which columns"),
+        (["zap"], "needs a column zap"),
+        (["zip=code~x"], "comes a number"),
+    ):
         with pytest.raises(UsageError, match=message):
             link(release, listed, on=on)
     with pytest.raises(UsageError, match="coverage"):

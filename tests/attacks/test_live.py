@@ -63,7 +63,9 @@ def test_the_budget_ends_the_attack(staffed):
     def ask(mask):
         chosen = ", ".join(map(str, np.flatnonzero(mask)))
         asked.append(chosen)
-        return counted(curator, f"SELECT COUNT(*) FROM staff WHERE ill AND number IN ({chosen})", "0.05")
+        return counted(
+            curator, f"SELECT COUNT(*) FROM staff WHERE ill AND number IN ({chosen})", "0.05"
+        )
 
     with pytest.raises(BudgetExceeded):
         against(ask, 20, questions=80, truth=bits)
@@ -81,7 +83,9 @@ def test_reconstruction_stays_near_chance(staffed):
         return counted(curator, sql, f"1/{questions}")
 
     private = against(ask, n, questions=questions, truth=bits).finding
-    exact = against(lambda mask: float(bits[mask].sum()), n, questions=questions, truth=bits).finding
+    exact = against(
+        lambda mask: float(bits[mask].sum()), n, questions=questions, truth=bits
+    ).finding
     assert exact.success == 1.0
     assert private.success < 0.55 + sure(n) < 1.0
 

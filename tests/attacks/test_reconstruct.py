@@ -1,4 +1,6 @@
-"""Reconstruction: the methods against each other, the law of Dinur and Nissim, published tables, a live curator."""
+"""Reconstruction: the methods against each other, the law of Dinur and Nissim, published tables, a
+live curator.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def all_subsets(n):
 
 
 def test_the_law_of_the_exponential_case():
-    """All 2^n subsets, answers wrong by at most E: whoever fits is within 4E of the truth; E < n/401 gives 99 %."""
+    """All 2^n subsets, answers wrong by at most E: whoever fits is within 4E of the truth; E <
+    n/401 gives 99 %.
+    """
     rng = np.random.default_rng()
     n = 10
     subsets = all_subsets(n)
@@ -49,7 +53,9 @@ def test_the_law_of_the_exponential_case():
 
 
 def test_the_law_is_tight_against_the_worst_noise():
-    """Answers half-way between two people sets that differ in k ones and k zeros: wrong by k/2, and 2k = 4E apart."""
+    """Answers half-way between two people sets that differ in k ones and k zeros: wrong by k/2, and
+    2k = 4E apart.
+    """
     n = 10
     subsets = all_subsets(n)
     for k in (1, 2, 3):
@@ -60,20 +66,31 @@ def test_the_law_is_tight_against_the_worst_noise():
         assert np.abs(subsets @ bits - answers).max() == error
         apart = np.abs(consistent(subsets, answers, error=error) - bits).sum(axis=1)
         assert apart.max() == 4 * error
-        assert np.abs(consistent(subsets, answers, error=error - 0.25) - bits).sum(axis=1).max(initial=0) < 4 * error
+        assert (
+            np.abs(consistent(subsets, answers, error=error - 0.25) - bits)
+            .sum(axis=1)
+            .max(initial=0)
+            < 4 * error
+        )
 
 
 def test_least_squares_beats_the_program_under_bounded_noise():
-    """The facts' case: n = 100, m = 4n, uniform noise of 0.5 sqrt(n): about 0.95 against 0.84 of the bits."""
+    """The facts' case: n = 100, m = 4n, uniform noise of 0.5 sqrt(n): about 0.95 against 0.84 of
+    the bits.
+    """
     rng = np.random.default_rng()
     right = {"lp": 0, "least-squares": 0}
     for _ in range(7):
         bits, queries, answers = drawn(100, 400, rng)
         noisy = answers + rng.uniform(-5, 5, 400)
         for method in right:
-            right[method] += int((reconstruct(queries, noisy, method=method, truth=bits).bits == bits).sum())
+            right[method] += int(
+                (reconstruct(queries, noisy, method=method, truth=bits).bits == bits).sum()
+            )
     assert right["least-squares"] > right["lp"]
-    assert 0.88 < right["least-squares"] / 700 <= 1  # at least seven deviations away, like the others
+    assert (
+        0.88 < right["least-squares"] / 700 <= 1
+    )  # at least seven deviations away, like the others
     assert 0.70 < right["lp"] / 700 < 0.95
 
 
@@ -82,7 +99,9 @@ def test_a_large_program_is_solved_as_a_small_one_is(noise, monkeypatch):
     """Step by step the sum of misses is never under the least, and within a thousandth of it."""
     _, queries, answers = drawn(100, 400, np.random.default_rng())
     noisy = answers + np.random.default_rng().uniform(-noise, noise, 400)
-    solved = importlib.import_module("discreet.attacks.reconstruct")  # the package's name for it is the function
+    solved = importlib.import_module(
+        "discreet.attacks.reconstruct"
+    )  # the package's name for it is the function
     exact = solved._program(queries.astype(float), noisy)
     monkeypatch.setattr(solved, "MOST_SOLVED", 10)
     stepped = solved._program(queries.astype(float), noisy)
@@ -97,7 +116,11 @@ def test_laplace_at_total_epsilon_one_stays_near_chance():
     hits = 0
     for _ in range(5):
         bits, queries, answers = drawn(100, 400, rng)
-        hits += int((reconstruct(queries, answers + rng.laplace(0, 400, 400), truth=bits).bits == bits).sum())
+        hits += int(
+            (
+                reconstruct(queries, answers + rng.laplace(0, 400, 400), truth=bits).bits == bits
+            ).sum()
+        )
     assert hits / 500 < 0.5 + 0.02 + math.sqrt(math.log(1e9) / 1000)
 
 
@@ -120,7 +143,9 @@ def test_from_a_file_and_from_published_tables(tmp_path):
     with pytest.raises(UsageError, match="answers"):
         reconstruct_file(tmp_path / "half.npz")
     people = pa.table({"team": ["a", "a", "b", "b"], "floor": ["1", "2", "1", "2"]})
-    tables = pa.table({"team": ["a", "b", None, None], "floor": [None, None, "1", "2"], "ill": [1, 2, 1, 2]})
+    tables = pa.table(
+        {"team": ["a", "b", None, None], "floor": [None, None, "1", "2"], "ill": [1, 2, 1, 2]}
+    )
     q, a = published(tables, people, count="ill")
     assert q.tolist() == [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
     assert reconstruct(q, a, method="exhaustive").bits.tolist() == [0, 1, 1, 1]
@@ -128,7 +153,10 @@ def test_from_a_file_and_from_published_tables(tmp_path):
 
 def test_against_an_answering_function():
     bits = np.random.default_rng().integers(0, 2, 40)
-    assert against(lambda mask: float(bits[mask].sum()), 40, questions=160, truth=bits).finding.success == 1.0
+    assert (
+        against(lambda mask: float(bits[mask].sum()), 40, questions=160, truth=bits).finding.success
+        == 1.0
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Membership, singling out, linkability and inference: on copies, on strangers, and against brute force."""
+"""Membership, singling out, linkability and inference: on copies, on strangers, and against brute
+force.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from discreet.attacks.membership import judge
 from discreet.attacks.single_out import Predicates, _adjust
 from discreet.errors import UsageError
 
-SURE = math.sqrt(math.log(2e9) / 2)  # a rate over n trials is off by more than SURE / sqrt(n) once in 1e9
+SURE = math.sqrt(
+    math.log(2e9) / 2
+)  # a rate over n trials is off by more than SURE / sqrt(n) once in 1e9
 
 
 def people(n, rng):
@@ -59,7 +63,12 @@ def test_predicates_count_what_they_say():
     rows = rng.integers(0, 4, (300, 3)).astype(np.float32)
     test = rng.integers(-1, 3, (50, 3)).astype(np.int8)
     value = rng.integers(0, 4, (50, 3)).astype(np.float32)
-    ops = {-1: lambda a, b: a <= b, 0: lambda a, b: a == b, 1: lambda a, b: a >= b, 2: lambda a, b: True}
+    ops = {
+        -1: lambda a, b: a <= b,
+        0: lambda a, b: a == b,
+        1: lambda a, b: a >= b,
+        2: lambda a, b: True,
+    }
     expected = [
         sum(all(ops[int(t)](r, v) for t, v, r in zip(ts, vs, row, strict=True)) for row in rows)
         for ts, vs in zip(test, value, strict=True)
@@ -76,7 +85,9 @@ def tables():
 
 ATTACKS = {
     "single-out": lambda r, o, c: single_out(r, o, c, columns=3, trials=400),
-    "linkability": lambda r, o, c: linkability(r, o, c, halves=(("age", "town"), ("job", "income")), trials=400),
+    "linkability": lambda r, o, c: linkability(
+        r, o, c, halves=(("age", "town"), ("job", "income")), trials=400
+    ),
     "inference": lambda r, o, c: inference(r, o, c, secret="ill", trials=400),
 }
 
@@ -91,7 +102,15 @@ def test_a_copy_is_all_risk_and_strangers_are_none(name, tables):
     assert copy.risk.interval[0] > 0.15
     assert other.risk.interval[0] < 0.2
     assert abs(other.finding.success - other.control.value) < 2 * SURE / math.sqrt(400)
-    assert {"attack", "success", "chance", "interval", "n", "control", "risk"} <= copy.as_json().keys()
+    assert {
+        "attack",
+        "success",
+        "chance",
+        "interval",
+        "n",
+        "control",
+        "risk",
+    } <= copy.as_json().keys()
 
 
 def test_without_control_there_is_no_risk(tables):
@@ -102,7 +121,9 @@ def test_without_control_there_is_no_risk(tables):
 
 
 def test_numbers_are_trialled_until_the_interval_is_narrow():
-    """A rate of 1 is narrow at once; one half needs some 1,500 trials for a width of 0.05; nobody is tried twice."""
+    """A rate of 1 is narrow at once; one half needs some 1,500 trials for a width of 0.05; nobody
+    is tried twice.
+    """
     tried = []
 
     def attempt(rows):
@@ -119,7 +140,9 @@ def test_numbers_are_trialled_until_the_interval_is_narrow():
 
 
 def test_the_control_is_adjusted_to_the_size():
-    """Counts of predicates among m strangers, and how many would be one among 3 m: six deviations of it and a bias."""
+    """Counts of predicates among m strangers, and how many would be one among 3 m: six deviations
+    of it and a bias.
+    """
     rng = np.random.default_rng()
     rates = rng.gamma(0.7, 1.0, 20_000)
     truth = (3 * rates * np.exp(-3 * rates)).sum()
@@ -140,12 +163,16 @@ def test_membership_by_records_and_by_totals(tables):
     inside, outside = (rng.random((100, 800)) < common for _ in range(2))
     leaky = trace(inside.sum(axis=0), 100, inside, outside, reference=common)
     assert leaky.finding.success > 0.8
-    noisy = trace(inside.sum(axis=0) + rng.laplace(0, 800, 800), 100, inside, outside, reference=common)
+    noisy = trace(
+        inside.sum(axis=0) + rng.laplace(0, 800, 800), 100, inside, outside, reference=common
+    )
     assert noisy.finding.success < 0.5 + 2 * SURE / math.sqrt(200)
 
 
 def test_thresholds_are_judged_on_others():
-    """With equal scores for all, every guess is a coin; with separated scores, every guess is right."""
+    """With equal scores for all, every guess is a coin; with separated scores, every guess is
+    right.
+    """
     assert judge(np.zeros(500), np.zeros(500)).finding.success == 0.5
     assert judge(np.ones(500), np.zeros(500)).finding.success == 1.0
     n = 2000

@@ -20,7 +20,9 @@ from discreet.errors import UsageError
 
 
 def by_formula(rows, known):
-    """score = sum of wt (exp(-|rating|/1.5) + exp(-|days|/30)), the best entry of each user and item."""
+    """score = sum of wt (exp(-|rating|/1.5) + exp(-|days|/30)), the best entry of each user and
+    item.
+    """
     users = sorted({r["user"] for r in rows})
     board = dict.fromkeys(users, 0.0)
     for item, value, day in known:
@@ -54,7 +56,11 @@ def test_scores_are_the_formula():
         table = table.take(sorted(pairs.values()))  # the support counts people, so one entry each
         where = index(table)
         known = [
-            (str(rng.choice(table["item"].to_pylist())), float(rng.integers(1, 6)), int(rng.integers(100, 300))),
+            (
+                str(rng.choice(table["item"].to_pylist())),
+                float(rng.integers(1, 6)),
+                int(rng.integers(100, 300)),
+            ),
             (str(rng.choice(table["item"].to_pylist())), None, int(rng.integers(100, 300))),
             (str(rng.choice(table["item"].to_pylist())), 3.0, None),
             (str(rng.choice(table["item"].to_pylist())), None, None),
@@ -72,9 +78,13 @@ def test_scores_are_the_formula():
 
 
 def test_the_best_of_several_visits_counts():
-    visits = pa.table({"user": [1, 1, 2, 3], "item": ["a", "a", "a", "b"], "day": [10, 200, 100, 10]})
+    visits = pa.table(
+        {"user": [1, 1, 2, 3], "item": ["a", "a", "a", "b"], "day": [10, 200, 100, 10]}
+    )
     where = index(visits)
-    board = scores(where, Known(item=np.array([0]), value=np.array([np.nan]), day=np.array([200.0])))
+    board = scores(
+        where, Known(item=np.array([0]), value=np.array([np.nan]), day=np.array([200.0]))
+    )
     assert board.argmax() == 0
     assert board[0] == pytest.approx(1 / math.log(3))
 
@@ -87,7 +97,9 @@ def test_from_files_with_dates_to_matches(tmp_path):
     rows = [np.flatnonzero(club["user"].to_numpy() == user)[:8] for user in (5, 17)]
     who = np.repeat([5, 17], [len(r) for r in rows])
     aux = release.take(np.concatenate(rows)).drop_columns("user")
-    aux = aux.append_column("target", pa.array([f"t{user}" for user in who])).append_column("who", pa.array(who))
+    aux = aux.append_column("target", pa.array([f"t{user}" for user in who])).append_column(
+        "who", pa.array(who)
+    )
     csv.write_csv(aux, tmp_path / "aux.csv")
     found = scoreboard(tmp_path / "release.parquet", tmp_path / "aux.csv", truth="who")
     assert found.as_json()["matches"][0]["user"] == 5
@@ -112,7 +124,9 @@ def test_nobody_is_named_when_two_fit_alike():
 
 
 def test_the_experiment_names_most_and_noise_in_what_is_known_costs():
-    """Exact knowledge of eight entries names nearly everybody; of one popular entry without a date, hardly anybody."""
+    """Exact knowledge of eight entries names nearly everybody; of one popular entry without a date,
+    hardly anybody.
+    """
     where = index(film_club(1500, 500, Dice()))
     much = experiment(where, Knowledge(entries=8, wrong=2, days=14), targets=150)
     little = experiment(where, Knowledge(entries=1), targets=150)
@@ -132,7 +146,9 @@ def test_obscure_items_and_short_records():
 
 
 def test_types_are_as_small_as_they_can_be():
-    where = index(pa.table({"user": ["a", "b"], "item": [1, 2], "value": [1, 5], "day": [10_000, 10_200]}))
+    where = index(
+        pa.table({"user": ["a", "b"], "item": [1, 2], "value": [1, 5], "day": [10_000, 10_200]})
+    )
     assert (where.value.dtype, where.day.dtype, where.first_day) == (np.uint8, np.uint8, 10_000)
     halves = index(pa.table({"user": ["a", "b"], "item": [1, 2], "value": [1.5, None]}))
     assert halves.value.dtype == np.float32

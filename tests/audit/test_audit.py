@@ -39,7 +39,13 @@ analysts:
 SURE = 1 - 1e-9
 
 
-WEAK = {"Quantiles": 0.2, "AboveThreshold": 0.3, "GaussianThreshold": 0.3, "TopK": 0.4, "DiscreteGaussian": 0.4}
+WEAK = {
+    "Quantiles": 0.2,
+    "AboveThreshold": 0.3,
+    "GaussianThreshold": 0.3,
+    "TopK": 0.4,
+    "DiscreteGaussian": 0.4,
+}
 MORE = {  # their events are rare
     "AboveThreshold": 1_000_000,
     "ExponentialMechanism": 400_000,
@@ -74,9 +80,13 @@ def test_bounds_of_coins() -> None:
     """Randomized response at ε = log 3: no more than that is proved, and most of it."""
     draws = np.random.default_rng()
     first, second = (draws.random(10**6) < p for p in (0.75, 0.25))
-    bound = epsilon.lower_bound(first.astype(np.int64), second.astype(np.int64), delta=0, confidence=SURE)
+    bound = epsilon.lower_bound(
+        first.astype(np.int64), second.astype(np.int64), delta=0, confidence=SURE
+    )
     assert 0.9 * np.log(3) < bound.proved <= np.log(3)
-    alike = epsilon.lower_bound(first.astype(np.int64), first.astype(np.int64), delta=0, confidence=SURE)
+    alike = epsilon.lower_bound(
+        first.astype(np.int64), first.astype(np.int64), delta=0, confidence=SURE
+    )
     assert alike.proved == 0
 
 
@@ -89,7 +99,9 @@ def test_refusals() -> None:
 
 
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
-def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_ledger_recomputed(
+    tmp_path: Path, accountant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY.replace("ACCOUNTANT", accountant), encoding="utf-8")
     policy = discreet.Policy.read(path)
@@ -113,10 +125,14 @@ def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.Cap
         assert found.batch.epsilon is not None
         assert found.batch.epsilon <= found.spent.amount
     page = report.ledger_page(found, currency="ε")
-    assert re.search(r'class="line" d="M[\d. ]+(L[\d. ]+L[\d. ]+){3}"', page), "a step for each charge"
+    assert re.search(r'class="line" d="M[\d. ]+(L[\d. ]+L[\d. ]+){3}"', page), (
+        "a step for each charge"
+    )
     assert "holds" in page
     assert "BROKEN" not in page
-    short = replace(found.charges[0], charged=replace(found.charges[0].charged, amount=Fraction(1, 10**6)))
+    short = replace(
+        found.charges[0], charged=replace(found.charges[0].charged, amount=Fraction(1, 10**6))
+    )
     wrong = replace(found, charges=(short, *found.charges[1:]))
     assert not wrong.sound
     assert "BROKEN" in report.ledger_page(wrong, currency="ε")
@@ -126,7 +142,9 @@ def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.Cap
 
 
 def test_a_description_that_spent_rho_of_a_sum_budget_is_recomputed(tmp_path: Path) -> None:
-    """One (ε, δ) row of the ledger, of Gaussian noise within ρ: due is what that ρ converts to, and no more."""
+    """One (ε, δ) row of the ledger, of Gaussian noise within ρ: due is what that ρ converts to, and
+    no more.
+    """
     path = tmp_path / "policy.yaml"
     columns = "\n".join(f"      x{place}: {{boolean: true}}" for place in range(6))
     path.write_text(
@@ -137,7 +155,9 @@ def test_a_description_that_spent_rho_of_a_sum_budget_is_recomputed(tmp_path: Pa
     policy = discreet.Policy.read(path)
     create_ledger(policy)
     people = {"person_id": range(30), **{f"x{place}": [True, False] * 15 for place in range(6)}}
-    discreet.open(path, tables={"people": pa.table(people)}).describe("people", epsilon=1, synthesizer="default")
+    discreet.open(path, tables={"people": pa.table(people)}).describe(
+        "people", epsilon=1, synthesizer="default"
+    )
     found = ledger.audit_ledger(policy)
     (charge,) = found.charges
     assert found.sound

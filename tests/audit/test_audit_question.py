@@ -1,4 +1,6 @@
-"""`audit question`: what holds is found to hold, and a plan, a noise or an engine that is not what it claims is not."""
+"""`audit question`: what holds is found to hold, and a plan, a noise or an engine that is not what
+it claims is not.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,20 @@ SURE = 1 - 1e-9
 def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Policy:
     neighbors, accountant = request.param.split()
     path = tmp_path_factory.mktemp("audit") / "policy.yaml"
-    path.write_text(POLICY.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant), encoding="utf-8")
+    path.write_text(
+        POLICY.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     discreet.open(path, tables=town(victim=True))
     return Policy.read(path)
 
 
-def audit(policy: Policy, sql: str, *, runs: int = 20_000, epsilon: object = 4) -> question.QuestionAudit:
-    return audit_question(policy, sql, epsilon=epsilon, runs=runs, confidence=SURE, leavers=Leavers(most=3))
+def audit(
+    policy: Policy, sql: str, *, runs: int = 20_000, epsilon: object = 4
+) -> question.QuestionAudit:
+    return audit_question(
+        policy, sql, epsilon=epsilon, runs=runs, confidence=SURE, leavers=Leavers(most=3)
+    )
 
 
 SHAPES = (
@@ -49,11 +57,16 @@ SHAPES = (
 
 @pytest.mark.parametrize("sql", SHAPES)
 def test_what_holds(policy: Policy, sql: str) -> None:
-    found = audit(policy, sql, runs=20_000 if "MEDIAN" in sql else 60_000)  # so many that enough is proved
+    found = audit(
+        policy, sql, runs=20_000 if "MEDIAN" in sql else 60_000
+    )  # so many that enough is proved
     assert found.sound
     assert max(each.share for each in found.changes) > 0.5, "no neighbor came near the claim"
     assert all(each.draws for each in found.replayed)
-    assert found.findings[-1].proved > (0.2 if policy.budget.accountant == "sum" else 0.05) * found.findings[-1].claimed
+    assert (
+        found.findings[-1].proved
+        > (0.2 if policy.budget.accountant == "sum" else 0.05) * found.findings[-1].claimed
+    )
     page = report.question_page(found)
     assert report.NOT_FOR_RELEASE in page
     assert "BROKEN" not in page
@@ -67,7 +80,8 @@ def test_the_neighbor_that_moves_most_is_run(policy: Policy) -> None:
     assert moved[found.pair] > 0.5 * max(moved.values()) > 0.4
 
 
-ALONE = "SELECT COUNT(*) FROM people WHERE zip = '9' AND income > 50000"  # about person 7 and nobody else
+# about person 7 and nobody else
+ALONE = "SELECT COUNT(*) FROM people WHERE zip = '9' AND income > 50000"
 
 
 def moved(found: question.QuestionAudit, reason: str) -> float:
@@ -79,7 +93,9 @@ def test_whoever_a_question_is_about_is_taken_away(policy: Policy) -> None:
     """By default, though nobody else changes its answer and they are one of 60."""
     most = 1 if policy.neighbors == "add_remove" else 0.5  # of what a change of one allows
     for sql in (ALONE, "SELECT COUNT(*) FILTER (WHERE zip = '9' AND income > 50000) FROM people"):
-        found = audit_question(policy, sql, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1))
+        found = audit_question(
+            policy, sql, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1)
+        )
         assert moved(found, "without person 1, moves it most") >= most
     found = audit_question(
         policy,
@@ -91,30 +107,48 @@ def test_whoever_a_question_is_about_is_taken_away(policy: Policy) -> None:
     )
     assert any("rare key" in second for _, second in found.tried)
     found = audit_question(
-        policy, "SELECT MAX(age) FROM people", epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=4)
+        policy,
+        "SELECT MAX(age) FROM people",
+        epsilon=4,
+        runs=1_000,
+        confidence=SURE,
+        leavers=Leavers(most=4),
     )
     assert any("largest" in second for _, second in found.tried)
 
 
 @pytest.mark.parametrize(
     "chosen",
-    [{"persons": ("7",)}, {"where": "zip = '9'"}, {"where": "income >= 200000 AND sex = 'M'"}, {"where": "cost > 999"}],
+    [
+        {"persons": ("7",)},
+        {"where": "zip = '9'"},
+        {"where": "income >= 200000 AND sex = 'M'"},
+        {"where": "cost > 999"},
+    ],
 )
 def test_people_are_named_or_chosen_by_a_condition(policy: Policy, chosen: dict[str, Any]) -> None:
     """A condition is written as analysts write it, on any table that has its columns."""
     # Person 7 does not move this count; whoever was chosen for that must not stand in their place.
     sql = "SELECT COUNT(*) FROM people WHERE zip = '1'"
-    found = audit_question(policy, sql, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1, **chosen))
+    found = audit_question(
+        policy, sql, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1, **chosen)
+    )
     reason = "named" if "persons" in chosen else "chosen by --where"
-    assert [second for _, second in found.tried if "without" in second] == [f"without person 1, {reason}"]
+    assert [second for _, second in found.tried if "without" in second] == [
+        f"without person 1, {reason}"
+    ]
     assert moved(found, reason) == 0
-    found = audit_question(policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1, **chosen))
+    found = audit_question(
+        policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1, **chosen)
+    )
     assert moved(found, reason) > 0
 
 
 def test_nobody_by_that_name(policy: Policy) -> None:
     def of(**chosen: Any) -> None:
-        audit_question(policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=2, **chosen))
+        audit_question(
+            policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=2, **chosen)
+        )
 
     with pytest.raises(UsageError, match="identifier 4711"):
         of(persons=("4711",))
@@ -147,7 +181,9 @@ def test_too_little_noise_is_found_out(policy: Policy, monkeypatch: pytest.Monke
     assert "BROKEN" in report.question_page(found)
 
 
-def test_a_claim_that_is_too_small_is_found_out(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_that_is_too_small_is_found_out(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = question._offer
 
     def smaller(*arguments: Any) -> Offer:
@@ -164,8 +200,12 @@ def test_a_claim_that_is_too_small_is_found_out(policy: Policy, monkeypatch: pyt
     assert not all(each.within for each in found.changes)
 
 
-def test_draws_that_follow_the_data_are_found_out(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise of one more item where there are more groups: the same answer for all others, and a leak."""
+def test_draws_that_follow_the_data_are_found_out(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise of one more item where there are more groups: the same answer for all others, and a
+    leak.
+    """
     real = Allowance.measure
 
     def following(self: Any, mechanism: Any, exact: Any, **named: Any) -> Any:
@@ -179,7 +219,9 @@ def test_draws_that_follow_the_data_are_found_out(policy: Policy, monkeypatch: p
     assert not found.sound
 
 
-def test_a_key_that_leaves_without_a_threshold_is_found_out(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_leaves_without_a_threshold_is_found_out(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import numpy as np
 
     real = Allowance.threshold
@@ -191,7 +233,9 @@ def test_a_key_that_leaves_without_a_threshold_is_found_out(policy: Policy, monk
 
     monkeypatch.setattr(Allowance, "threshold", open_door)
     monkeypatch.setattr(
-        question, "_telling", lambda changed, around, run: next(p for p in around.pairs if "low" in p[1])
+        question,
+        "_telling",
+        lambda changed, around, run: next(p for p in around.pairs if "low" in p[1]),
     )
     found = audit(policy, "SELECT zip, COUNT(*) FROM people GROUP BY zip", runs=1_000)
     assert not all(each.sound for each in found.support)
@@ -204,12 +248,17 @@ def test_shared_noise_is_found_out() -> None:
         stream = Stream.fresh().derive("measurement", 0)
         for _ in range(2):
             discrete_laplace(stream, Items.positions(3), discreet.budget.Fraction(2))
-    twice = replay.Transcript(tape=tape, steps=(replay.Step(name="measure", draws=tuple(tape.draws), left=None),))
+    twice = replay.Transcript(
+        tape=tape, steps=(replay.Step(name="measure", draws=tuple(tape.draws), left=None),)
+    )
     assert replay.shared(twice)
 
 
 def test_the_command(policy: Policy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page, asked = tmp_path / "page.html", ["audit", "question", str(policy.path), "SELECT COUNT(*) FROM people"]
+    page, asked = (
+        tmp_path / "page.html",
+        ["audit", "question", str(policy.path), "SELECT COUNT(*) FROM people"],
+    )
     sure = ["--runs", "2000", "--confidence", str(SURE)]
     assert run([*asked, *sure, "--epsilon", "2", "--people", "2", "--out", str(page)]) == 0
     shown = capsys.readouterr().out
@@ -234,7 +283,9 @@ def test_the_command(policy: Policy, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_refusals_before_a_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
-    path.write_text(POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), encoding="utf-8")
+    path.write_text(
+        POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     with pytest.raises(UsageError, match="snapshot"):
         audit(Policy.read(path), "SELECT COUNT(*) FROM people", runs=1_000)

@@ -1,7 +1,8 @@
-"""One run is enough to doubt a claim: what is true is never exceeded, what has too little noise is found out.
+"""One run is enough to doubt a claim: what is true is never exceeded, what has too little noise is
+found out.
 
-Each synthesizer is audited so: hundreds of people, each alone with a value, put in by a coin, and guessed by the count
-that the description gives that value.
+Each synthesizer is audited so: hundreds of people, each alone with a value, put in by a coin, and
+guessed by the count that the description gives that value.
 """
 
 from __future__ import annotations
@@ -43,22 +44,39 @@ limits: {epsilon: 1000}
 
 
 def audited(
-    name: str, folder: Path, *, people: int, asked: float, budget: str, seed: int | None = None, bins: int | None = None
+    name: str,
+    folder: Path,
+    *,
+    people: int,
+    asked: float,
+    budget: str,
+    seed: int | None = None,
+    bins: int | None = None,
 ) -> Any:
     """One description of people put in by coins, and what the guesses prove beside the claim.
 
-    With fewer `bins` than people, intervals are split first, and people guessed by the cell that they are in.
+    With fewer `bins` than people, intervals are split first, and people guessed by the cell that
+    they are in.
     """
     included = np.random.default_rng(seed).random(people) < 0.5
     ids = np.flatnonzero(included)
     table = pa.table(
-        {"person_id": ids, "code": ids, "sex": ["FM"[i % 2] for i in ids], "ill": [i % 3 == 0 for i in ids]}
+        {
+            "person_id": ids,
+            "code": ids,
+            "sex": ["FM"[i % 2] for i in ids],
+            "ill": [i % 3 == 0 for i in ids],
+        }
     )
     path = folder / "policy.yaml"
-    path.write_text(POLICY.replace("PEOPLE", str(people - 1)).replace("DELTA", budget), encoding="utf-8")
+    path.write_text(
+        POLICY.replace("PEOPLE", str(people - 1)).replace("DELTA", budget), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     curator = discreet.open(path, tables={"people": table})
-    described = curator.describe("people", epsilon=asked, synthesizer=name, intervals=Intervals(bins=bins or people))
+    described = curator.describe(
+        "people", epsilon=asked, synthesizer=name, intervals=Intervals(bins=bins or people)
+    )
     cells = described.axes[0].codes(pa.chunked_array([np.arange(people)]))
     scores = np.asarray(described.counts[0], dtype=np.float64)[cells]
     epsilon, delta, rho = (described.cost[name] for name in ("epsilon", "delta", "rho"))
@@ -76,12 +94,16 @@ def test_a_description_keeps_its_claim(name: str, tmp_path: Path) -> None:
 
 
 def test_a_description_that_splits_intervals_keeps_its_claim(tmp_path: Path) -> None:
-    found, claimed = audited("independent", tmp_path, people=400, asked=900, budget="delta: 0", bins=100)
+    found, claimed = audited(
+        "independent", tmp_path, people=400, asked=900, budget="delta: 0", bins=100
+    )
     assert 0 < found.proved <= claimed
 
 
 def test_a_description_of_several_tables_keeps_its_claim(tmp_path: Path) -> None:
-    """Each person is alone with three rows of a value of her own, and is guessed by the weight that this value has."""
+    """Each person is alone with three rows of a value of her own, and is guessed by the weight that
+    this value has.
+    """
     people = 400
     included = np.random.default_rng(4).random(people) < 0.5
     ids = np.flatnonzero(included)
@@ -89,14 +111,23 @@ def test_a_description_of_several_tables_keeps_its_claim(tmp_path: Path) -> None
     visits = "  visits:\n    owner: person_id\n    max_rows: 5\n    columns:\n      person_id: {identifier: true}\n"
     text = POLICY.replace("PEOPLE", "9").replace("DELTA", "delta: 0")
     path.write_text(
-        text.replace("budget", f"{visits}      of: {{integer: [0, {people - 1}]}}\nbudget"), encoding="utf-8"
+        text.replace("budget", f"{visits}      of: {{integer: [0, {people - 1}]}}\nbudget"),
+        encoding="utf-8",
     )
     create_ledger(Policy.read(path))
     rows = np.repeat(ids, 3)
-    person = {"person_id": ids, "code": ids % 10, "sex": ["FM"[i % 2] for i in ids], "ill": [i % 3 == 0 for i in ids]}
+    person = {
+        "person_id": ids,
+        "code": ids % 10,
+        "sex": ["FM"[i % 2] for i in ids],
+        "ill": [i % 3 == 0 for i in ids],
+    }
     tables = {"people": pa.table(person), "visits": pa.table({"person_id": rows, "of": rows})}
     linked = discreet.open(path, tables=tables).describe_together(
-        ["people", "visits"], epsilon=100, synthesizer="independent", intervals=Intervals(bins=people)
+        ["people", "visits"],
+        epsilon=100,
+        synthesizer="independent",
+        intervals=Intervals(bins=people),
     )
     scores = np.asarray(linked.rows[0][2].counts[0], dtype=np.float64)[:people]
     found = one_run(included, scores, guesses=people // 2, delta=0.0, confidence=SURE)
@@ -109,18 +140,27 @@ def test_too_little_noise_is_found_out(tmp_path: Path, monkeypatch: pytest.Monke
     def quiet(self: Any, mechanism: Any, *arguments: Any, **named: Any) -> Any:
         field = "scale" if hasattr(mechanism, "scale") else "sigma"
         self._accountant = type("Free", (), {"price": lambda *_: self._paid})()
-        return marginal(self, replace(mechanism, **{field: getattr(mechanism, field) / 100}), *arguments, **named)
+        return marginal(
+            self,
+            replace(mechanism, **{field: getattr(mechanism, field) / 100}),
+            *arguments,
+            **named,
+        )
 
     monkeypatch.setattr(Allowance, "marginal", quiet)
     # Smoothing hides some people of some crowds, up to a twentieth; of this crowd nobody.
-    found, claimed = audited("independent", tmp_path, people=400, asked=1, budget="delta: 0", seed=2)
+    found, claimed = audited(
+        "independent", tmp_path, people=400, asked=1, budget="delta: 0", seed=2
+    )
     assert found.proved > claimed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", ["delta: 0", "delta: 1e-6", "delta: 1e-6, accountant: zcdp"])
 @pytest.mark.parametrize("name", SYNTHESIZERS)
-def test_every_synthesizer(name: str, budget: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_synthesizer(
+    name: str, budget: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found, claimed = audited(name, tmp_path, people=1000, asked=8, budget=budget)
     with capsys.disabled():
         print(
@@ -144,7 +184,10 @@ def test_coins_with_a_known_epsilon() -> None:
 
 
 def test_delta_weakens_what_is_proved() -> None:
-    exact = [epsilon_proved(1000, 500, 450, delta=delta, confidence=0.999) for delta in (0, 1e-6, 1e-4, 1e-2)]
+    exact = [
+        epsilon_proved(1000, 500, 450, delta=delta, confidence=0.999)
+        for delta in (0, 1e-6, 1e-4, 1e-2)
+    ]
     assert exact == sorted(exact, reverse=True)
     assert exact[-1] < exact[0]
     assert probability(10, 10, 0, epsilon=1, delta=0.1) == 1
@@ -152,7 +195,9 @@ def test_delta_weakens_what_is_proved() -> None:
 
 
 def test_delta_is_needed() -> None:
-    """With probability δ somebody's coin is published: (0, δ)-DP, and no ε above 0 may be proved."""
+    """With probability δ somebody's coin is published: (0, δ)-DP, and no ε above 0 may be
+    proved.
+    """
     draws, people = np.random.default_rng(), 20_000
     included = draws.random(people) < 0.5
     seen = draws.random(people) < 0.01
@@ -163,7 +208,13 @@ def test_delta_is_needed() -> None:
 
 def test_refusals() -> None:
     coins, scores = np.ones(10, dtype=bool), np.zeros(10)
-    for named in ({"guesses": 3}, {"guesses": 12}, {"guesses": 0}, {"confidence": 1.0}, {"delta": 1.0}):
+    for named in (
+        {"guesses": 3},
+        {"guesses": 12},
+        {"guesses": 0},
+        {"confidence": 1.0},
+        {"delta": 1.0},
+    ):
         with pytest.raises(UsageError):
             one_run(coins, scores, **{"guesses": 4, "delta": 0.0, "confidence": 0.9} | named)  # type: ignore[arg-type]
     with pytest.raises(UsageError):

@@ -1,4 +1,6 @@
-"""What is said about errors is true: before, of least squares; after, of whole numbers, bias included."""
+"""What is said about errors is true: before, of least squares; after, of whole numbers, bias
+included.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,15 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, list[Count
         cell = cell * axis.size + axis.codes(people.column(axis.name))
     ones = np.ones(len(block), dtype=np.int64)
     levels = range(len(plan.places.levels))
-    return found, [Counts(place=plan.places.above(level)[block], cell=cell, count=ones) for level in levels]
+    return found, [
+        Counts(place=plan.places.above(level)[block], cell=cell, count=ones) for level in levels
+    ]
 
 
 def test_least_squares_vary_as_the_quote_says(published: tuple[Any, list[Counts]]) -> None:
-    """Mean squared errors of many cells over what is claimed: near 1 at the levels with many cells."""
+    """Mean squared errors of many cells over what is claimed: near 1 at the levels with many
+    cells.
+    """
     from discreet.census.errors import expect
 
     found, truth = published
@@ -46,10 +52,12 @@ def test_least_squares_vary_as_the_quote_says(published: tuple[Any, list[Counts]
         exact = truth[level].table(plan.grid, table, size)
         gap = found._least_squares[level][table] - exact
         ratio = float((gap**2).mean()) / claims[plan.places.levels[level], plan.names[3]] ** 2
-        assert 0.8 < ratio < 1.2  # of 16,000 cells and more, of which an eighth is known to be nobody
-    measured = found.noisy[5, 3] - truth[5].table(plan.grid, plan.grid.tables[3], plan.places.sizes[5]).reshape(
-        plan.places.sizes[5], -1
-    )
+        assert (
+            0.8 < ratio < 1.2
+        )  # of 16,000 cells and more, of which an eighth is known to be nobody
+    measured = found.noisy[5, 3] - truth[5].table(
+        plan.grid, plan.grid.tables[3], plan.places.sizes[5]
+    ).reshape(plan.places.sizes[5], -1)
     margin = plan.noises[5][3].margin(0.95)
     assert 0.945 < (np.abs(measured) <= margin).mean() < 0.99
     assert found._least_squares[5][table].var() < measured.var() + 50
@@ -59,7 +67,11 @@ def test_whole_numbers_err_as_the_margins_say(published: tuple[Any, list[Counts]
     """Errors of one run beside those that were simulated from its own release."""
     found, truth = published
     plan = found.plan
-    rows = {(row["level"], row["table"], row["from"]): row for row in found.margins.to_pylist() if row["of"] == "cell"}
+    rows = {
+        (row["level"], row["table"], row["from"]): row
+        for row in found.margins.to_pylist()
+        if row["of"] == "cell"
+    }
     for name in ("adult_hispanic_race", "living_adult_hispanic_race"):
         table = plan.grid.tables[plan.names.index(name)]
         for level in (4, 5):
@@ -71,7 +83,9 @@ def test_whole_numbers_err_as_the_margins_say(published: tuple[Any, list[Counts]
                 here = gap[(exact >= low) & (exact < high)]
                 assert 0.4 * row["error"] - 0.05 < np.abs(here).mean() < 2.5 * row["error"] + 0.05
             nobody = rows[plan.places.levels[level], name, 0]
-            assert nobody["bias"] == pytest.approx(nobody["error"])  # a count of nobody can only be too high
+            assert nobody["bias"] == pytest.approx(
+                nobody["error"]
+            )  # a count of nobody can only be too high
             assert nobody["bias"] > 0
 
 
@@ -86,15 +100,22 @@ def test_margins_are_a_function_of_what_was_released(published: tuple[Any, list[
 
 
 def test_margins_of_whole_numbers_cover(published: tuple[Any, list[Counts]]) -> None:
-    """Of the cells of every class of published counts, 95 % lie within its margin; classes together, and with slack."""
+    """Of the cells of every class of published counts, 95 % lie within its margin; classes
+    together, and with slack.
+    """
     found, truth = published
     plan = found.plan
     inside = number = 0
     for row in found.margins.to_pylist():
-        level, table = plan.places.levels.index(row["level"]), plan.grid.tables[plan.names.index(row["table"])]
+        level, table = (
+            plan.places.levels.index(row["level"]),
+            plan.grid.tables[plan.names.index(row["table"])],
+        )
         if row["of"] == "cell" and row["from"] > 0 and level:
             counts = found.counts(level, table)
-            exact = truth[level].table(plan.grid, table, plan.places.sizes[level]).reshape(counts.shape)
+            exact = (
+                truth[level].table(plan.grid, table, plan.places.sizes[level]).reshape(counts.shape)
+            )
             here = (counts >= row["from"]) & (counts < (row["below"] or np.inf))
             inside += int((np.abs(counts - exact)[here] <= row["margin"]).sum())
             number += int(here.sum())

@@ -1,4 +1,6 @@
-"""Record and replay over neighbors (S14): what leaves depends on the data through noisy counts alone."""
+"""Record and replay over neighbors (S14): what leaves depends on the data through noisy counts
+alone.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,17 @@ from test_replay import transcripts
 NOTHING_EXACT = "no published number is a function of anything but what was released"
 
 
-@pytest.mark.parametrize(("neighbors", "accountant"), [("add_remove", "sum"), ("change_one", "zcdp")])
-def test_replay(tmp_path: Path, neighbors: str, accountant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Given that the same has left, the whole publication is the same, byte for byte, with or without a person.
+@pytest.mark.parametrize(
+    ("neighbors", "accountant"), [("add_remove", "sum"), ("change_one", "zcdp")]
+)
+def test_replay(
+    tmp_path: Path, neighbors: str, accountant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given that the same has left, the whole publication is the same, byte for byte, with or
+    without a person.
 
-    Rounding that looked at exact numbers, or a total that left without noise, would make a difference here.
+    Rounding that looked at exact numbers, or a total that left without noise, would make a
+    difference here.
     """
     pair = []
     for victim in (True, False):
@@ -35,8 +43,15 @@ def test_replay(tmp_path: Path, neighbors: str, accountant: str, monkeypatch: py
         text = policy_text(neighbors=neighbors, accountant=accountant, epsilon=1)
         pair.append(opened(folder, text, tables(victim=victim)))
     published: list[Any] = []
-    found = transcripts(pair, lambda each: published.append(each.publication("census").run()), monkeypatch)
-    measured = [noise for row in pair[0].publication("census").plan.noises for noise in row if noise is not None]
+    found = transcripts(
+        pair, lambda each: published.append(each.publication("census").run()), monkeypatch
+    )
+    measured = [
+        noise
+        for row in pair[0].publication("census").plan.noises
+        for noise in row
+        if noise is not None
+    ]
     assert len(found[0].steps) == len(measured)
     assert all(step.draws for step in found[0].steps), "a number left without noise"
     assert not differences(*found)
@@ -48,11 +63,17 @@ def test_replay(tmp_path: Path, neighbors: str, accountant: str, monkeypatch: py
 
 
 def test_every_number_has_noise_of_its_own(tmp_path: Path) -> None:
-    """With the same noise the neighbors' measurements differ by the person alone; and no two cells share noise."""
+    """With the same noise the neighbors' measurements differ by the person alone; and no two cells
+    share noise.
+    """
     curator = opened(tmp_path, policy_text(epsilon=1))
     published = curator.publication("census").run()
     people = tables()["people"].to_pylist()
-    exact = [sum(row["block"] == block and row["sex"] == sex for row in people) for block in "abcdef" for sex in "FM"]
+    exact = [
+        sum(row["block"] == block and row["sex"] == sex for row in people)
+        for block in "abcdef"
+        for sex in "FM"
+    ]
     noise = published.noisy[3, 1].ravel() - np.array(exact)
     deviation = published.plan.noises[3][1].deviation  # type: ignore[union-attr]
     assert 0 < np.abs(noise).mean() < 6 * deviation
@@ -62,10 +83,12 @@ def test_every_number_has_noise_of_its_own(tmp_path: Path) -> None:
 
 
 def test_all_levels_together_tell_as_much_as_was_paid_for(tmp_path: Path) -> None:
-    """The best test of one person over all levels and tables at once, run many times on both neighbors.
+    """The best test of one person over all levels and tables at once, run many times on both
+    neighbors.
 
-    Under Gaussian noise its means lie sqrt(2ρ) deviations apart, where ρ is the whole charge: farther, and some level
-    or table was not paid for; nearer, and the noise is more than was paid for.
+    Under Gaussian noise its means lie sqrt(2ρ) deviations apart, where ρ is the whole charge:
+    farther, and some level or table was not paid for; nearer, and the noise is more than was paid
+    for.
     """
     run = opened(tmp_path, policy_text(epsilon=6)).publication("census")
     plan = run.plan
@@ -73,7 +96,9 @@ def test_all_levels_together_tell_as_much_as_was_paid_for(tmp_path: Path) -> Non
     victim = (4, 1, 2, 0)
 
     def exact(rows: list[tuple[int, ...]]) -> Exact:
-        columns = {f"k{place}": pa.array([row[place] for row in rows], pa.int64()) for place in range(4)}
+        columns = {
+            f"k{place}": pa.array([row[place] for row in rows], pa.int64()) for place in range(4)
+        }
         return Exact(pa.table({**columns, "s0": pa.array([1] * len(rows), pa.int64())}))
 
     cells = {}
@@ -86,12 +111,15 @@ def test_all_levels_together_tell_as_much_as_was_paid_for(tmp_path: Path) -> Non
         allowance = allowed(os.urandom(32), run.accountant, plan.cost)
         noisy = measure(plan, allowance, lambda _: exact(rows))
         parts = [
-            noisy[key].ravel()[cell] / float(plan.noises[key[0]][key[1]].spread) ** 2 for key, cell in cells.items()
+            noisy[key].ravel()[cell] / float(plan.noises[key[0]][key[1]].spread) ** 2
+            for key, cell in cells.items()
         ]
         return float(sum(parts))
 
     times = 150
-    with_, without = (np.array([statistic(rows) for _ in range(times)]) for rows in ([*people, victim], people))
+    with_, without = (
+        np.array([statistic(rows) for _ in range(times)]) for rows in ([*people, victim], people)
+    )
     apart = (with_.mean() - without.mean()) / np.sqrt((with_.var() + without.var()) / 2)
     claimed = math.sqrt(2 * plan.cost.amount)
     assert 1 < claimed < 3

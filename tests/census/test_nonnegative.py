@@ -12,23 +12,34 @@ from discreet.census.least_squares import Alone
 from discreet.census.nonnegative import nearest, shared_out
 
 GRID = Grid(sizes=(2, 3), tables=((), (0,), (1,), (0, 1)))
-PEOPLE = Counts(place=np.zeros(4, np.int64), cell=np.array([0, 1, 3, 5]), count=np.array([40, 3, 7, 20]))
+PEOPLE = Counts(
+    place=np.zeros(4, np.int64), cell=np.array([0, 1, 3, 5]), count=np.array([40, 3, 7, 20])
+)
 OPEN = PEOPLE.cell
 BEGINS = np.array([0])
 
 
 def a_place(seed: int, children: int = 3, variances: dict[Columns, float] | None = None) -> Alone:
-    """What was measured of the children of one place: noise of several deviations, so that zero is often met."""
+    """What was measured of the children of one place: noise of several deviations, so that zero is
+    often met.
+    """
     generator = np.random.default_rng(seed)
     variances = variances or {(): 4.0, (0,): 9.0, (1,): 16.0, (0, 1): 25.0}
     truth = np.zeros((children, 6))
-    truth[:, OPEN] = generator.multinomial(1, np.full(children, 1 / children), size=(4,)).T * PEOPLE.count
+    truth[:, OPEN] = (
+        generator.multinomial(1, np.full(children, 1 / children), size=(4,)).T * PEOPLE.count
+    )
     counts = {}
     for table, variance in variances.items():
-        sums = truth.reshape(children, 2, 3).sum(axis=tuple(1 + axis for axis in (0, 1) if axis not in table))
+        sums = truth.reshape(children, 2, 3).sum(
+            axis=tuple(1 + axis for axis in (0, 1) if axis not in table)
+        )
         flat = sums.reshape(children, -1)
         counts[table] = flat + generator.normal(0, min(variance, 100.0) ** 0.5, flat.shape)
-    return Alone(counts=counts, variances={table: np.full(children, each) for table, each in variances.items()})
+    return Alone(
+        counts=counts,
+        variances={table: np.full(children, each) for table, each in variances.items()},
+    )
 
 
 def shared(known: Alone, totals: object = None) -> Floats:
@@ -52,13 +63,28 @@ def test_it_adds_up_both_ways_and_is_the_best_that_does(seed: int) -> None:
             gone = tuple(1 + axis for axis in (0, 1) if axis not in table)
             sums = cells.reshape(3, 2, 3).sum(axis=gone).reshape(3, -1)
             held = np.isin(np.arange(sums.shape[1]), np.unique(project(OPEN, GRID, table)))
-            total += float((((sums - counts)[:, held]) ** 2 / known.variances[table][:, None]).sum())
+            total += float(
+                (((sums - counts)[:, held]) ** 2 / known.variances[table][:, None]).sum()
+            )
         return total
 
-    sums = [{"type": "eq", "fun": lambda x, at=at: x.reshape(3, 4)[:, at].sum() - PEOPLE.count[at]} for at in range(4)]
-    sums += [{"type": "eq", "fun": lambda x, at=at: x.reshape(3, 4)[at].sum() - [30, 30, 10][at]} for at in range(2)]
+    sums = [
+        {"type": "eq", "fun": lambda x, at=at: x.reshape(3, 4)[:, at].sum() - PEOPLE.count[at]}
+        for at in range(4)
+    ]
+    sums += [
+        {"type": "eq", "fun": lambda x, at=at: x.reshape(3, 4)[at].sum() - [30, 30, 10][at]}
+        for at in range(2)
+    ]
     start = np.outer(np.array([30, 30, 10]) / 70, PEOPLE.count).ravel()
-    best = minimize(distance, start, bounds=[(0, None)] * 12, constraints=sums, method="SLSQP", options={"ftol": 1e-10})
+    best = minimize(
+        distance,
+        start,
+        bounds=[(0, None)] * 12,
+        constraints=sums,
+        method="SLSQP",
+        options={"ftol": 1e-10},
+    )
     assert best.success
     assert distance(numbers.ravel()) <= best.fun * 1.01 + 0.5
 
@@ -68,7 +94,9 @@ def test_totals_are_kept_where_they_are_public_and_estimated_where_not() -> None
     assert shared(known, [70, 0, 0]).sum(axis=1) == pytest.approx([70, 0, 0], abs=0.2)
     estimated = shared(known).sum(axis=1)
     assert estimated.sum() == pytest.approx(70, abs=0.2)
-    assert np.abs(estimated - known.counts[()][:, 0]).max() < 15  # seven deviations of the best table
+    assert (
+        np.abs(estimated - known.counts[()][:, 0]).max() < 15
+    )  # seven deviations of the best table
 
 
 def test_cells_without_people_stay_empty_in_every_child() -> None:

@@ -1,4 +1,6 @@
-"""A publication from its quote to its files: one charge, the same bytes again, and numbers that add up."""
+"""A publication from its quote to its files: one charge, the same bytes again, and numbers that add
+up.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def curator(tmp_path: Path) -> Curator:
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 4, 900])
-@pytest.mark.parametrize(("neighbors", "accountant"), [("add_remove", "zcdp"), ("change_one", "sum")])
+@pytest.mark.parametrize(
+    ("neighbors", "accountant"), [("add_remove", "zcdp"), ("change_one", "sum")]
+)
 def test_it_adds_up(tmp_path: Path, epsilon: float, neighbors: str, accountant: str) -> None:
     text = policy_text(epsilon=epsilon, neighbors=neighbors, accountant=accountant, more=ZEROS)
     require_consistent(opened(tmp_path, text).publication("census").run())
@@ -46,7 +50,9 @@ def test_it_adds_up(tmp_path: Path, epsilon: float, neighbors: str, accountant: 
 def test_nobody_at_all(tmp_path: Path) -> None:
     given = tables()
     given["people"] = given["people"].slice(0, 0)
-    require_consistent(opened(tmp_path, policy_text(epsilon=0.1), given).publication("census").run())
+    require_consistent(
+        opened(tmp_path, policy_text(epsilon=0.1), given).publication("census").run()
+    )
 
 
 def test_one_charge_and_the_same_bytes(curator: Curator) -> None:
@@ -96,7 +102,11 @@ def test_interrupted_anywhere_it_goes_on_with_the_same_noise(
         if where == "pack":
             patch.setattr(Publication, "to_bytes", stopped)
         else:
-            patch.setattr(running, where, lambda *given: (witnessed(*given) if where == "measure" else None, stopped()))
+            patch.setattr(
+                running,
+                where,
+                lambda *given: (witnessed(*given) if where == "measure" else None, stopped()),
+            )
         with pytest.raises(KeyboardInterrupt):
             curator.publication("census").run()
     with pytest.raises(UsageError, match="was not published yet"):
@@ -109,7 +119,9 @@ def test_interrupted_anywhere_it_goes_on_with_the_same_noise(
     require_consistent(published)
 
 
-def test_what_fails_after_the_charge_is_one_sentence(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_after_the_charge_is_one_sentence(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("17 people in block e")
 
@@ -131,7 +143,9 @@ def test_over_budget(tmp_path: Path) -> None:
 
 
 def test_an_invariant_is_exact_named_and_from_the_public_table(tmp_path: Path) -> None:
-    """A table that says something else than the data does wins: nothing exact comes from private rows."""
+    """A table that says something else than the data does wins: nothing exact comes from private
+    rows.
+    """
     curator = opened(tmp_path, policy_text(more=LAW))
     published = curator.publication("census").run()
     require_consistent(published)
@@ -147,7 +161,10 @@ def test_an_invariant_is_exact_named_and_from_the_public_table(tmp_path: Path) -
 
 def test_without_invariants_it_says_so(curator: Curator) -> None:
     published = curator.publication("census").run()
-    assert published.certificate["invariants"] == "No number is exact: every level and table has noise."
+    assert (
+        published.certificate["invariants"]
+        == "No number is exact: every level and table has noise."
+    )
     assert published.as_json()["invariants"] == published.certificate["invariants"]
 
 
@@ -155,12 +172,21 @@ def test_places_from_columns_alone(tmp_path: Path) -> None:
     """Without a public table every combination of declared values is a place."""
     text = policy_text().replace("{levels: [state, tract, block], table: blocks}", "[sex, age]")
     text = text.replace("[[], [sex], [sex, age], {columns: [age, ill], weight: 2}]", "[[], [ill]]")
-    published = opened(tmp_path, text.replace("epsilon: 4", "epsilon: 900")).publication("census").run()
+    published = (
+        opened(tmp_path, text.replace("epsilon: 4", "epsilon: 900")).publication("census").run()
+    )
     require_consistent(published)
     assert published.plan.places.sizes == (1, 2, 8)
     people = tables()["people"].to_pylist()
-    counted = [sum(row["sex"] == s and row["age"] == a for row in people) for s in "FM" for a in range(4)]
-    assert np.abs(np.array(published.tables["age", "total"].column("count").to_pylist()) - counted).max() <= 3
+    counted = [
+        sum(row["sex"] == s and row["age"] == a for row in people) for s in "FM" for a in range(4)
+    ]
+    assert (
+        np.abs(
+            np.array(published.tables["age", "total"].column("count").to_pylist()) - counted
+        ).max()
+        <= 3
+    )
 
 
 def test_rows_without_a_place_or_a_value_are_in_no_table(tmp_path: Path) -> None:
@@ -176,40 +202,57 @@ def test_rows_without_a_place_or_a_value_are_in_no_table(tmp_path: Path) -> None
 
 
 def test_values_and_codes_meet(tmp_path: Path) -> None:
-    """At a large ε the tables are those of the data: maps of places and cells are right, for listed blocks too."""
+    """At a large ε the tables are those of the data: maps of places and cells are right, for listed
+    blocks too.
+    """
     people = tables()["people"].to_pylist()
     for listed in (False, True):
         folder = tmp_path / str(listed)
         folder.mkdir()
         text = policy_text(epsilon=990)
-        text = text.replace("block: text", "block: {values: [f, b, x, a, e, d, c]}") if listed else text
+        text = (
+            text.replace("block: text", "block: {values: [f, b, x, a, e, d, c]}")
+            if listed
+            else text
+        )
         published = opened(folder, text).publication("census").run()
         for row in published.tables["block", "sex_age"].to_pylist():
-            exact = sum(all(each[key] == row[key] for key in ("block", "sex", "age")) for each in people)
+            exact = sum(
+                all(each[key] == row[key] for key in ("block", "sex", "age")) for each in people
+            )
             assert abs(row["count"] - exact) <= 3
         for row in published.measurements["tract", "age_ill"].to_pylist():
             blocks = {"1": "ab", "2": "cd", "3": "ef"}[row["tract"]]
             exact = sum(
-                each["block"] in blocks and (each["age"], each["ill"]) == (row["age"], row["ill"]) for each in people
+                each["block"] in blocks and (each["age"], each["ill"]) == (row["age"], row["ill"])
+                for each in people
             )
             assert abs(row["count"] - exact) <= 3
 
 
-# --- sensitivity ------------------------------------------------------------------------------------------------------
+# --- sensitivity ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "change_one"])
 def test_no_person_moves_more_than_claimed(tmp_path: Path, neighbors: str) -> None:
     """All that one person can be, by brute force: two rows, anywhere, at every level and table."""
     plan = opened(tmp_path, policy_text(neighbors=neighbors, rows=2)).publication("census").plan
-    assert plan.moved == Moved(l1=2, l2_squared=4) if neighbors == "add_remove" else Moved(l1=4, l2_squared=8)
-    rows = list(itertools.product((0, 1, 5, 6), (0, 1), (0, 3), (0, 2)))  # block (6: elsewhere), sex, age, ill
+    assert (
+        plan.moved == Moved(l1=2, l2_squared=4)
+        if neighbors == "add_remove"
+        else Moved(l1=4, l2_squared=8)
+    )
+    rows = list(
+        itertools.product((0, 1, 5, 6), (0, 1), (0, 3), (0, 2))
+    )  # block (6: elsewhere), sex, age, ill
     admissible = [(), *((row,) for row in rows), *itertools.combinations_with_replacement(rows, 2)]
     names = [axis.name for axis in plan.axes]
     assert names == ["sex", "age", "ill"]
 
     def counts(person: tuple[Any, ...], level: int, at: int) -> np.ndarray:
-        columns = {f"k{place}": pa.array([row[place] for row in person], pa.int64()) for place in range(4)}
+        columns = {
+            f"k{place}": pa.array([row[place] for row in person], pa.int64()) for place in range(4)
+        }
         rows = pa.table({**columns, "s0": pa.array([1] * len(person), pa.int64())})
         maps, sizes = plan.maps(level, plan.grid.tables[at])
         return _counted(*_places_of(rows, maps, sizes), 0, math.prod(sizes))
@@ -223,7 +266,9 @@ def test_no_person_moves_more_than_claimed(tmp_path: Path, neighbors: str) -> No
                 apart = [np.abs(vectors - each) for each in np.unique(vectors, axis=0)]
                 l1 = max(int(each.sum(axis=1).max()) for each in apart)
                 l2 = max(int((each**2).sum(axis=1).max()) for each in apart)
-            assert (l1, l2) == (plan.moved.l1, plan.moved.l2_squared) or (plan.grid.tables[at] == () and level == 0)
+            assert (l1, l2) == (plan.moved.l1, plan.moved.l2_squared) or (
+                plan.grid.tables[at] == () and level == 0
+            )
             assert l1 <= plan.moved.l1
             assert l2 <= plan.moved.l2_squared
             noise = plan.noises[level][at]
@@ -259,7 +304,7 @@ def _allowed(accountant: Accountant) -> Any:
     return allowed(bytes(32), accountant, Charge(amount=Fraction(10**6)))
 
 
-# --- errors -----------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def test_a_quote_is_free_and_says_what_to_expect(curator: Curator) -> None:
@@ -268,7 +313,9 @@ def test_a_quote_is_free_and_says_what_to_expect(curator: Curator) -> None:
     assert [each.level for each in quote.errors[::4]] == ["all", "state", "tract", "block"]
     for each in quote.errors:
         assert each.margin is not None
-        assert 0 < 1.96 * each.deviation <= each.margin + 1  # least squares is no worse than what was measured
+        assert (
+            0 < 1.96 * each.deviation <= each.margin + 1
+        )  # least squares is no worse than what was measured
     assert abs(sum(each.share for each in quote.errors) - 1) < 1e-6
     said = str(quote)
     assert "No number is exact" in said
@@ -278,10 +325,22 @@ def test_a_quote_is_free_and_says_what_to_expect(curator: Curator) -> None:
 def test_files_and_sql(curator: Curator, tmp_path: Path) -> None:
     published = curator.publication("census").run()
     files = published.save(tmp_path / "out")
-    assert {each.name for each in files} >= {"microdata.parquet", "block_sex_age.parquet", "block_total_noisy.parquet"}
+    assert {each.name for each in files} >= {
+        "microdata.parquet",
+        "block_sex_age.parquet",
+        "block_total_noisy.parquet",
+    }
     total = published.tables["all", "total"].column("count")[0].as_py()
-    assert pa.parquet.read_table(tmp_path / "out" / "block_sex_age.parquet").column("count").to_numpy().sum() == total
-    for path in curator.publication("census").show().save(tmp_path / "again"):  # of what was stored: the same bytes
+    assert (
+        pa.parquet.read_table(tmp_path / "out" / "block_sex_age.parquet")
+        .column("count")
+        .to_numpy()
+        .sum()
+        == total
+    )
+    for path in (
+        curator.publication("census").show().save(tmp_path / "again")
+    ):  # of what was stored: the same bytes
         assert path.read_bytes() == (tmp_path / "out" / path.name).read_bytes()
     published.save(tmp_path / "csv", csv=True)
     assert pa.csv.read_csv(tmp_path / "csv" / "microdata.csv").num_rows == total
@@ -332,7 +391,23 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert cli.run(["publish", "show", policy, "census"]) == 2
     assert "was not published yet" in capsys.readouterr().err
     page, out = tmp_path / "census.html", tmp_path / "out"
-    assert cli.run(["publish", "run", policy, "census", "--html", str(page), "--out", str(out), "--files", "csv"]) == 0
+    assert (
+        cli.run(
+            [
+                "publish",
+                "run",
+                policy,
+                "census",
+                "--html",
+                str(page),
+                "--out",
+                str(out),
+                "--files",
+                "csv",
+            ]
+        )
+        == 0
+    )
     assert "people, total, sex, sex_age, age_ill" in capsys.readouterr().out
     assert (out / "tract_sex.csv").exists()
     written = page.read_text(encoding="utf-8")
@@ -343,4 +418,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert shown["tables"] == ["total", "sex", "sex_age", "age_ill"]
     assert cli.run(["publish", "run", policy, "censsus"]) == 2
     assert "Did you mean census?" in capsys.readouterr().err
-    assert cli.run(["publish", "run", policy, "census", "--html", str(tmp_path / "no" / "page.html")]) == 2
+    assert (
+        cli.run(["publish", "run", policy, "census", "--html", str(tmp_path / "no" / "page.html")])
+        == 2
+    )

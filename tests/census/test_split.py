@@ -1,4 +1,6 @@
-"""The split of a budget: what is given stays, what is left out is chosen well, from public sizes alone."""
+"""The split of a budget: what is given stays, what is left out is chosen well, from public sizes
+alone.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def test_what_is_given_stays() -> None:
 
 
 def test_the_measure_is_that_of_least_squares() -> None:
-    """Where every place has as many children, it is the sum of the variances that `least_squares` claims."""
+    """Where every place has as many children, it is the sum of the variances that `least_squares`
+    claims.
+    """
     from discreet.census.least_squares import Level, final_precisions, known_precisions
 
     sizes = (1, 4, 12)
@@ -65,6 +69,12 @@ def test_the_measure_is_that_of_least_squares() -> None:
     final = [below[0]]
     for begins, lower in zip(starts, below[1:], strict=True):
         final.append(final_precisions(final[-1], lower, begins))
-    pairs = [(each, table, weight) for each in final for table, weight in zip(GRID.tables, WEIGHTS, strict=True)]
-    wanted = sum(weight * float(np.mean(GRID.variance(table, each))) for each, table, weight in pairs)
+    pairs = [
+        (each, table, weight)
+        for each in final
+        for table, weight in zip(GRID.tables, WEIGHTS, strict=True)
+    ]
+    wanted = sum(
+        weight * float(np.mean(GRID.variance(table, each))) for each, table, weight in pairs
+    )
     assert np.isclose(error(given[None], GRID, sizes, np.array(WEIGHTS), "l2")[0], wanted)

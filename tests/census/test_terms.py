@@ -1,4 +1,6 @@
-"""`hierarchies` and `publications` of a policy: what they mean, and a sentence for whatever is wrong with them."""
+"""`hierarchies` and `publications` of a policy: what they mean, and a sentence for whatever is
+wrong with them.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,17 @@ def test_what_it_means() -> None:
     ("old", "new", "said"),
     [
         ("[state, tract, block], table", "[state, tract, tract], table", "names tract twice"),
-        ("{levels: [state, tract, block], table: blocks}", "{table: blocks}", "needs levels, from coarse to fine"),
+        (
+            "{levels: [state, tract, block], table: blocks}",
+            "{table: blocks}",
+            "needs levels, from coarse to fine",
+        ),
         ("levels: [state, tract, block]", "levels: []", "has no levels"),
-        ("levels: [state, tract, block]", "levels: [all, block]", "all is the level above the first"),
+        (
+            "levels: [state, tract, block]",
+            "levels: [all, block]",
+            "all is the level above the first",
+        ),
         ("levels: [state, tract, block]", "levels: block", "must be columns from coarse to fine"),
         ("table: blocks}", "table: people}", "people is private"),
         (
@@ -56,8 +66,16 @@ def test_what_it_means() -> None:
         ("weight: 2", "weight: many", "a weight must be a number above zero, not many."),
         ("tables: [[],", "tables: [{weight: 1},", "a table needs columns"),
         ("epsilon: 4\n", "epsilon: 4000\n", "epsilon must be at most the budget's, 1000."),
-        ("epsilon: 4\n", "epsilon: 4\n    split: {levels: {county: 1}}\n", "there is no county here"),
-        ("epsilon: 4\n", "epsilon: 4\n    split: {levels: {state: -1}}\n", "must be a number from zero, not -1."),
+        (
+            "epsilon: 4\n",
+            "epsilon: 4\n    split: {levels: {county: 1}}\n",
+            "there is no county here",
+        ),
+        (
+            "epsilon: 4\n",
+            "epsilon: 4\n    split: {levels: {state: -1}}\n",
+            "must be a number from zero, not -1.",
+        ),
         ("epsilon: 4\n", "epsilon: 4\n    split: {levels: {state: 0}}\n", "every share is zero"),
         ("epsilon: 4\n", "epsilon: 4\n    split: {tables: {ages: 1}}\n", "there is no ages here"),
         ("epsilon: 4\n", "epsilon: 4\n    zeros: [{zip: 3}]\n", "zip is in none of the tables"),
@@ -65,7 +83,11 @@ def test_what_it_means() -> None:
         ("because: the law", "because: ''", "must be the law or the reason, in words"),
         (", because: the law", "", "need `because`, the law or reason that makes them public."),
         ("level: state", "level: county", "there is no level county"),
-        ("values: known", "values: people", "people is not a public table. What is exact comes from a table that is"),
+        (
+            "values: known",
+            "values: people",
+            "people is not a public table. What is exact comes from a table that is",
+        ),
         ("epsilon: 4\n", "epsilon: 4\n    rounding: none\n", "has no key rounding"),
     ],
 )
@@ -96,25 +118,63 @@ def test_every_mistake_gets_a_sentence_with_its_place(old: str, new: str, said: 
         ),
         ("", "", {**BLOCKS, "tract": [None, *"12233"]}, "has rows without a tract"),
         ("", "", {key: [] for key in BLOCKS}, "is empty: list the places"),
-        ("", "", {"state": ["A"], "block": ["a"]}, "blocks has no column tract; it has state, block."),
+        (
+            "",
+            "",
+            {"state": ["A"], "block": ["a"]},
+            "blocks has no column tract; it has state, block.",
+        ),
         (", table: blocks}", "}", {"state": ["A"]}, "no public table has the column state"),
-        ("[age, ill]", "[age, block]", None, "people.block cannot be in a table: its values are not declared"),
-        ("integer: [0, 3]", "integer: [0, 30000]", None, "it has 30,001 values, and 10,000 is the most"),
-        ("integer: [0, 3]", "integer: [0, 9999]", "memory", "cells at all levels, and limits.memory holds"),
-        ("epsilon: 4\n", "epsilon: 4\n    zeros: [{sex: X}]\n", None, "zeros: sex cannot be 'X': it is one of F, M."),
-        ("epsilon: 4\n", "epsilon: 4\n    zeros: [{sex: [F, M]}]\n", None, "leave no cell that anybody can be in"),
+        (
+            "[age, ill]",
+            "[age, block]",
+            None,
+            "people.block cannot be in a table: its values are not declared",
+        ),
+        (
+            "integer: [0, 3]",
+            "integer: [0, 30000]",
+            None,
+            "it has 30,001 values, and 10,000 is the most",
+        ),
+        (
+            "integer: [0, 3]",
+            "integer: [0, 9999]",
+            "memory",
+            "cells at all levels, and limits.memory holds",
+        ),
+        (
+            "epsilon: 4\n",
+            "epsilon: 4\n    zeros: [{sex: X}]\n",
+            None,
+            "zeros: sex cannot be 'X': it is one of F, M.",
+        ),
+        (
+            "epsilon: 4\n",
+            "epsilon: 4\n    zeros: [{sex: [F, M]}]\n",
+            None,
+            "leave no cell that anybody can be in",
+        ),
     ],
 )
-def test_what_public_tables_show(tmp_path: Path, old: str, new: str, blocks: object, said: str) -> None:
+def test_what_public_tables_show(
+    tmp_path: Path, old: str, new: str, blocks: object, said: str
+) -> None:
     """A sentence at the hierarchy's or the publication's place, before anything is charged."""
     text = policy_text().replace(old, new) if old else policy_text()
     given = tables()
     if isinstance(blocks, dict):
-        given["blocks"] = pa.table({key: pa.array(values, pa.string()) for key, values in blocks.items()})
+        given["blocks"] = pa.table(
+            {key: pa.array(values, pa.string()) for key, values in blocks.items()}
+        )
     if blocks == "memory":
         text += "limits: {memory: 100MB}\n"
         given["blocks"] = pa.table(
-            {"state": ["A"] * 200, "tract": ["1"] * 200, "block": [str(each) for each in range(200)]}
+            {
+                "state": ["A"] * 200,
+                "tract": ["1"] * 200,
+                "block": [str(each) for each in range(200)],
+            }
         )
     curator = opened(tmp_path, text, given)
     with pytest.raises(PolicyError) as refused:
@@ -123,7 +183,9 @@ def test_what_public_tables_show(tmp_path: Path, old: str, new: str, blocks: obj
     assert curator.ledger() == ()
 
 
-def test_what_could_not_be_stored_is_refused_before_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_stored_is_refused_before_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(plan, "MOST_STORED", 100)
     curator = opened(tmp_path, policy_text())
     with pytest.raises(PolicyError, match="is the most that is stored as one answer"):
@@ -139,7 +201,9 @@ def test_what_could_not_be_stored_is_refused_before_the_charge(tmp_path: Path, m
         ({"state": ["A", "B"]}, "it has no count"),
     ],
 )
-def test_invariants_are_looked_at_before_the_charge(tmp_path: Path, known: dict[str, list[object]], said: str) -> None:
+def test_invariants_are_looked_at_before_the_charge(
+    tmp_path: Path, known: dict[str, list[object]], said: str
+) -> None:
     curator = opened(tmp_path, policy_text(more=INVARIANT), {**tables(), "known": pa.table(known)})
     with pytest.raises(PolicyError, match=said):
         curator.publication("census")

@@ -21,7 +21,11 @@ def a_tree(generator: np.random.Generator, most: int) -> tuple[list[int], list[n
 
 
 def measured(
-    grid: Grid, starts: list[np.ndarray], truth: np.ndarray, noise: float, generator: np.random.Generator
+    grid: Grid,
+    starts: list[np.ndarray],
+    truth: np.ndarray,
+    noise: float,
+    generator: np.random.Generator,
 ) -> list[Level]:
     exact = [truth]
     for each in starts[::-1]:
@@ -36,7 +40,9 @@ def measured(
             for table in grid.tables
         }
         variances = dict.fromkeys(grid.tables, noise**2)
-        levels.append(Level(places=len(counts), counts=noisy, variances=variances, totals=None, starts=begins))
+        levels.append(
+            Level(places=len(counts), counts=noisy, variances=variances, totals=None, starts=begins)
+        )
     return levels
 
 
@@ -122,11 +128,15 @@ def test_numbers_go_to_a_neighboring_whole_number() -> None:
 
 
 def test_better_than_every_level_alone() -> None:
-    """What lower levels say and what places have in common makes errors smaller: by half and more in small cells."""
+    """What lower levels say and what places have in common makes errors smaller: by half and more
+    in small cells.
+    """
     generator = np.random.default_rng(3)
     grid = Grid(sizes=(2, 12), tables=((), (0,), (1,), (0, 1)))
     places, starts = a_tree(generator, 12)
-    truth = generator.poisson(generator.gamma(0.5, 4.0, size=(places[-1], 1, 12)), size=(places[-1], 2, 12))
+    truth = generator.poisson(
+        generator.gamma(0.5, 4.0, size=(places[-1], 1, 12)), size=(places[-1], 2, 12)
+    )
     errors = {}
     for name, alone in (("ours", False), ("alone", True)):
         levels = measured(grid, starts, truth, 4.0, np.random.default_rng(4))
@@ -137,8 +147,12 @@ def test_better_than_every_level_alone() -> None:
     assert errors["ours"] < 0.5 * noise
 
 
-def test_least_squares_where_counts_stand_out_from_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large and unequal counts: the sums of all tables that a place has people in say more than proportions do."""
+def test_least_squares_where_counts_stand_out_from_their_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Large and unequal counts: the sums of all tables that a place has people in say more than
+    proportions do.
+    """
     generator = np.random.default_rng(6)
     grid = Grid(sizes=(4, 12), tables=((), (0,), (1,), (0, 1)))
     places, starts = a_tree(generator, 12)
@@ -148,7 +162,10 @@ def test_least_squares_where_counts_stand_out_from_their_noise(monkeypatch: pyte
     for most in (1_000, 2):
         monkeypatch.setattr(whole, "MOST_CELLS", most)
         found = top_down(by_table(levels, grid), starts, grid)
-        tables = [np.abs(found[-1].table(grid, t, places[-1]) - margin(truth, (0, 1), t)).mean() for t in grid.tables]
+        tables = [
+            np.abs(found[-1].table(grid, t, places[-1]) - margin(truth, (0, 1), t)).mean()
+            for t in grid.tables
+        ]
         errors.append(tables)
     assert (np.array(errors[0]) < 0.97 * np.array(errors[1])).sum() >= 2
     assert np.mean(np.array(errors[0]) / errors[1]) < 1

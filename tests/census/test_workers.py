@@ -1,4 +1,6 @@
-"""Several processes make the same bytes as one; a killed one costs time alone, one that fails is one sentence."""
+"""Several processes make the same bytes as one; a killed one costs time alone, one that fails is
+one sentence.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,13 @@ def die_elsewhere(task: tuple[int, int]) -> int:
 
 def test_the_task_of_a_killed_worker_is_done_here() -> None:
     with Workers(2) as workers:
-        assert list(workers.map(die_elsewhere, [(os.getpid(), each) for each in range(5)])) == [0, 1, 2, 3, 4]
+        assert list(workers.map(die_elsewhere, [(os.getpid(), each) for each in range(5)])) == [
+            0,
+            1,
+            2,
+            3,
+            4,
+        ]
 
 
 def test_a_worker_ends_with_its_pipe() -> None:
@@ -47,7 +55,9 @@ def test_a_worker_ends_with_its_pipe() -> None:
     assert subprocess.run([sys.executable, "-c", serve], input=b"", check=False).returncode == 0
 
 
-def test_numbers_do_not_depend_on_how_many_processes_made_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_do_not_depend_on_how_many_processes_made_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(whole, "AT_ONCE", 60)  # two blocks at once
     monkeypatch.setattr(errors, "AT_ONCE", 60)
     curator = opened(tmp_path, policy_text(epsilon=1))
@@ -62,9 +72,15 @@ def test_numbers_do_not_depend_on_how_many_processes_made_them(tmp_path: Path, m
         curator.publication("census").run(jobs=0)
 
 
-def test_what_fails_in_a_worker_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_in_a_worker_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     curator = opened(tmp_path, policy_text())
-    monkeypatch.setattr(running, "make_whole", lambda plan, noisy, workers: list(workers.map(int, ["17 people", "18"])))
+    monkeypatch.setattr(
+        running,
+        "make_whole",
+        lambda plan, noisy, workers: list(workers.map(int, ["17 people", "18"])),
+    )
     with pytest.raises(EngineFailure) as failed:
         curator.publication("census").run(jobs=2)
     assert "17" not in str(failed.value)

@@ -1,4 +1,6 @@
-"""A country of two states, three tracts and six blocks, one of them empty; with or without one person."""
+"""A country of two states, three tracts and six blocks, one of them empty; with or without one
+person.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,12 @@ BLOCKS = {"state": list("AAAABB"), "tract": list("112233"), "block": list("abcde
 
 
 def policy_text(
-    *, neighbors: str = "add_remove", accountant: str = "zcdp", rows: int = 1, epsilon: object = 4, more: str = ""
+    *,
+    neighbors: str = "add_remove",
+    accountant: str = "zcdp",
+    rows: int = 1,
+    epsilon: object = 4,
+    more: str = "",
 ) -> str:
     text = POLICY.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant)
     return text.replace("ROWS", str(rows)).replace("EPSILON", str(epsilon)) + more
@@ -72,7 +79,9 @@ def opened(folder: Path, text: str, given: dict[str, Any] | None = None) -> Cura
 
 
 def require_consistent(publication: Any) -> None:
-    """Whole, none below zero, every level the sum of the next, every table the sum of the largest, microdata too."""
+    """Whole, none below zero, every level the sum of the next, every table the sum of the largest,
+    microdata too.
+    """
     plan = publication.plan
     cells = publication.people.cell
     for level in range(len(plan.places.levels)):
@@ -84,16 +93,26 @@ def require_consistent(publication: Any) -> None:
             assert (counts.sum(axis=1) == total).all()
             if level:
                 above = publication.counts(level - 1, table)
-                assert (np.add.reduceat(counts, plan.places.starts[level - 1], axis=0) == above).all()
+                assert (
+                    np.add.reduceat(counts, plan.places.starts[level - 1], axis=0) == above
+                ).all()
     if plan.zeros is not None:
         assert not plan.zeros[cells].any()
     for (level, name), table in publication.tables.items():
         at = plan.names.index(name)
         keys = [*plan.places.levels[1 : plan.places.levels.index(level) + 1]]
         keys += [plan.axes[column].name for column in plan.grid.tables[at]]
-        expected = {tuple(row[key] for key in keys): row["count"] for row in table.to_pylist() if row["count"]}
+        expected = {
+            tuple(row[key] for key in keys): row["count"]
+            for row in table.to_pylist()
+            if row["count"]
+        }
         if keys:
-            counted = publication.microdata.group_by(keys).aggregate([([], "count_all")]).to_pylist()
-            assert {tuple(row[key] for key in keys): row["count_all"] for row in counted} == expected
+            counted = (
+                publication.microdata.group_by(keys).aggregate([([], "count_all")]).to_pylist()
+            )
+            assert {
+                tuple(row[key] for key in keys): row["count_all"] for row in counted
+            } == expected
         else:
             assert publication.microdata.num_rows == table.column("count")[0].as_py()

@@ -1,4 +1,6 @@
-"""`--format` means the same for every command, or is refused before any work; files are written whole or not at all."""
+"""`--format` means the same for every command, or is refused before any work; files are written
+whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ ROWS = {("ask",), ("query",), ("release", "show")}
 LISTS = pa.table({"name": ["a", None], "list": [[1, 2], None], "n": [1.5, 2.0]})
 
 
-def commands(group: Any = None, verbs: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def commands(
+    group: Any = None, verbs: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
     group = group or typer.main.get_command(cli.app())
     for name, each in group.commands.items():
         if hasattr(each, "commands"):
@@ -35,7 +39,9 @@ def commands(group: Any = None, verbs: tuple[str, ...] = ()) -> Iterator[tuple[t
 
 
 WITH_FORMAT = {
-    verbs: command for verbs, command in commands() if any("--format" in each.opts for each in command.params)
+    verbs: command
+    for verbs, command in commands()
+    if any("--format" in each.opts for each in command.params)
 }
 
 
@@ -53,15 +59,24 @@ def test_a_command_that_prints_no_rows_refuses_formats_of_rows(
     verbs: tuple[str, ...], format: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Before anything is opened: none of these files exists."""
-    needed = [each for each in WITH_FORMAT[verbs].params if each.required or each.param_type_name == "argument"]
-    given = [["nowhere"] if each.param_type_name == "argument" else [each.opts[0], "1"] for each in needed]
+    needed = [
+        each
+        for each in WITH_FORMAT[verbs].params
+        if each.required or each.param_type_name == "argument"
+    ]
+    given = [
+        ["nowhere"] if each.param_type_name == "argument" else [each.opts[0], "1"]
+        for each in needed
+    ]
     code = cli.run([*verbs, *(word for words in given for word in words), "--format", format])
     said = capsys.readouterr().err
     assert code != 0
     assert ("is for rows, and this prints none" in said) == (verbs not in ROWS), said
 
 
-def test_csv_arrow_and_parquet_hold_the_same_rows(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_csv_arrow_and_parquet_hold_the_same_rows(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
     found = {}
     for format in (Format.csv, Format.arrow, Format.parquet):
         print_rows(LISTS, format)

@@ -53,17 +53,31 @@ def test_a_statement_ends_at_its_own_semicolon(text: str, complete: bool) -> Non
 
 def test_a_text_has_statements_and_commands() -> None:
     text = "SELECT 1;\n\\budget\nSELECT\n  ';'\n; SELECT 2;\n\\quote SELECT\n 3;\nSELECT 4"
-    assert [*pieces(text)] == ["SELECT 1", "\\budget", "SELECT\n  ';'", "SELECT 2", "\\quote SELECT 3;", "SELECT 4"]
+    assert [*pieces(text)] == [
+        "SELECT 1",
+        "\\budget",
+        "SELECT\n  ';'",
+        "SELECT 2",
+        "\\quote SELECT 3;",
+        "SELECT 4",
+    ]
 
 
 def test_completion_is_by_the_beginning_of_a_word() -> None:
     complete = completer(["people", "person_id", "PERCENT"])
-    assert [complete("PE", number) for number in range(4)] == ["people", "person_id", "PERCENT", None]
+    assert [complete("PE", number) for number in range(4)] == [
+        "people",
+        "person_id",
+        "PERCENT",
+        None,
+    ]
 
 
 def test_files_are_asked(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "questions.sql"
-    file.write_text(f"-- by sex\n{COUNT}\n\\budget\n\\tables\n\\tables people\n\\quote SELECT COUNT(*) FROM visits\n")
+    file.write_text(
+        f"-- by sex\n{COUNT}\n\\budget\n\\tables\n\\tables people\n\\quote SELECT COUNT(*) FROM visits\n"
+    )
     assert cli.run(["shell", str(policy), str(file), "--analyst", "bob", "--epsilon", "0.1"]) == 0
     said = capsys.readouterr().out
     assert said.count("±") >= 4
@@ -73,11 +87,19 @@ def test_files_are_asked(policy: Path, tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_the_first_error_ends_a_file_with_its_code(
-    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    policy: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DISCREET_ANALYST", "bob")
     file = tmp_path / "questions.sql"
-    for text, code in (("SELECT age FROM people;", 4), ("\\nonsense", 2), ("\\tables nowhere", 2), ("\\quote", 2)):
+    for text, code in (
+        ("SELECT age FROM people;", 4),
+        ("\\nonsense", 2),
+        ("\\tables nowhere", 2),
+        ("\\quote", 2),
+    ):
         file.write_text(f"{text}\n\\budget\n")
         assert cli.run(["shell", str(policy), str(file), "--epsilon", "0.1"]) == code
         assert "left" not in capsys.readouterr().out
@@ -90,23 +112,28 @@ def test_stdin_is_asked(policy: Path) -> None:
     command = [sys.executable, "-m", "discreet", "shell", str(policy), "-"]
     text = f"\\epsilon 0.1\n{COUNT}\n\\explain SELECT COUNT(*) FROM visits\n"
     environment = {**os.environ, "DISCREET_ANALYST": "bob"}
-    found = subprocess.run(command, input=text, capture_output=True, text=True, timeout=240, env=environment)
+    found = subprocess.run(
+        command, input=text, capture_output=True, text=True, timeout=240, env=environment
+    )
     assert found.returncode == 0, found.stderr
     assert "±" in found.stdout
     assert "1. " in found.stdout or "1  " in found.stdout
 
 
 class Terminal:
-    """A shell at a pty: what is typed, and what is seen. Whoever starts it has Ctrl-C ignored, as scripts have.
+    """A shell at a pty: what is typed, and what is seen. Whoever starts it has Ctrl-C ignored, as
+    scripts have.
 
-    No Ctrl-C is sent: readline overlooks one between its prompt and its first look, and one that is sent again may meet
-    the next line.
+    No Ctrl-C is sent: readline overlooks one between its prompt and its first look, and one that is
+    sent again may meet the next line.
     """
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._own, other = pty.openpty()
         deaf = ["env", "--ignore-signal=INT", *command]
-        self.process = subprocess.Popen(deaf, stdin=other, stdout=other, stderr=other, env=environment)
+        self.process = subprocess.Popen(
+            deaf, stdin=other, stdout=other, stderr=other, env=environment
+        )
         os.close(other)
         self.seen = ""
 
@@ -135,7 +162,12 @@ class Terminal:
 
 @pytest.fixture
 def state(tmp_path: Path) -> dict[str, str]:
-    return {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+    return {
+        **os.environ,
+        "XDG_STATE_HOME": str(tmp_path),
+        "TERM": "dumb",
+        "PYTHONIOENCODING": "utf-8",
+    }
 
 
 def test_at_a_keyboard(policy: Path, tmp_path: Path, state: dict[str, str]) -> None:
@@ -165,7 +197,9 @@ def test_at_a_keyboard(policy: Path, tmp_path: Path, state: dict[str, str]) -> N
 def test_ctrl_c_forgets_what_was_begun(
     policy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The lines that somebody types, the second of which is Ctrl-C; whoever started the shell has it ignored."""
+    """The lines that somebody types, the second of which is Ctrl-C; whoever started the shell has
+    it ignored.
+    """
     typed = iter(["SELECT 'never closed", None, "\\budget", "\\q"])
     prompts = []
 
@@ -194,7 +228,9 @@ def test_ctrl_c_stops_what_runs_and_never_the_shell() -> None:
     try:
         with CtrlC() as ctrl_c:
             signal.raise_signal(signal.SIGINT)  # nothing runs
-            assert ctrl_c.may_stop(lambda: signal.raise_signal(signal.SIGINT) or "not reached") is None
+            assert (
+                ctrl_c.may_stop(lambda: signal.raise_signal(signal.SIGINT) or "not reached") is None
+            )
             signal.raise_signal(signal.SIGINT)  # nothing runs any more
             assert ctrl_c.may_stop(lambda: "done") == "done"
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -209,10 +245,15 @@ def server(tmp_path: Path) -> Iterator[Running]:
 
 
 def test_a_server_is_asked(
-    server: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    server: Running,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     url, file = f"http://127.0.0.1:{server.http}", tmp_path / "questions.sql"
-    file.write_text(f"{COUNT}\n\\budget\n\\tables\n\\tables people\n\\quote {COUNT}\n\\explain {COUNT}\n")
+    file.write_text(
+        f"{COUNT}\n\\budget\n\\tables\n\\tables people\n\\quote {COUNT}\n\\explain {COUNT}\n"
+    )
     monkeypatch.setenv("DISCREET_TOKEN", server.users.add_token("bob"))
     assert cli.run(["shell", url, str(file), "--epsilon", "0.5"]) == 0
     said = capsys.readouterr().out

@@ -1,4 +1,6 @@
-"""A small clinic whose visits are released, on tables in memory that a test changes as days go by."""
+"""A small clinic whose visits are released, on tables in memory that a test changes as days go
+by.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,10 @@ Visit = tuple[int, int, str, float]  # person, day from 0, clinic, cost
 def opened(folder: Path, tables: Mapping[str, Any], **changes: str) -> Curator:
     """A curator of this policy; the ledger is made the first time."""
     text = POLICY
-    for name, value in {**DEFAULTS, **{name.upper(): value for name, value in changes.items()}}.items():
+    for name, value in {
+        **DEFAULTS,
+        **{name.upper(): value for name, value in changes.items()},
+    }.items():
         text = text.replace(name, value)
     path = folder / "clinic.yaml"
     path.write_text(text, encoding="utf-8")

@@ -1,4 +1,6 @@
-"""A release from start to end: charged once, rows counted where they arrive, published steps recalled."""
+"""A release from start to end: charged once, rows counted where they arrive, published steps
+recalled.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,16 @@ from discreet.mechanisms.shapes import Moved
 from discreet.policy.policy import Policy
 
 BUSY: list[Visit] = [
-    (person, day, "Hill" if person % 2 else "Harbor", 10.0) for day in range(10) for person in (1, 2, 3)
+    (person, day, "Hill" if person % 2 else "Harbor", 10.0)
+    for day in range(10)
+    for person in (1, 2, 3)
 ]
 
 
 def test_a_year_in_small(tmp_path: Path) -> None:
-    """One charge at the start; then days are published as they end, and the budget stays where it is."""
+    """One charge at the start; then days are published as they end, and the budget stays where it
+    is.
+    """
     live = tables([])
     curator = opened(tmp_path, live, periods="6")
     release = curator.release("daily_visits")
@@ -48,7 +54,9 @@ def test_a_year_in_small(tmp_path: Path) -> None:
     assert values(series, "3", clinic="Hill") == [3, 6, 9, 12]  # from the day that fills it
     assert set(values(series, "cumulative", clinic="Harbor")) == {0}
     assert curator._ledger.spent() == spent
-    assert [entry.state for entry in curator.ledger()] == ["posted"]  # the last day ends it, and erases its key
+    assert [entry.state for entry in curator.ledger()] == [
+        "posted"
+    ]  # the last day ends it, and erases its key
     curator._ledger.verify()
     assert release.run(after(99)).table.equals(series.table)
 
@@ -63,14 +71,31 @@ def test_a_person_counts_in_so_many_periods_and_by_one_row_in_each(tmp_path: Pat
 
 
 def test_one_period_in_any_three_by_two_rows(tmp_path: Path) -> None:
-    release = opened(tmp_path, tables([*BUSY, *BUSY, *BUSY]), person="{every: 3, rows: 2}").release("daily_visits")
+    release = opened(tmp_path, tables([*BUSY, *BUSY, *BUSY]), person="{every: 3, rows: 2}").release(
+        "daily_visits"
+    )
     release.start()
-    assert values(release.run(after(10)), "daily", clinic="Harbor") == [2, 0, 0, 2, 0, 0, 2, 0, 0, 2]
+    assert values(release.run(after(10)), "daily", clinic="Harbor") == [
+        2,
+        0,
+        0,
+        2,
+        0,
+        0,
+        2,
+        0,
+        0,
+        2,
+    ]
 
 
 def test_the_rows_that_count_are_a_fair_sample_of_each_person(tmp_path: Path) -> None:
-    """All have the same two visits and one of them counts: it was the same one for all. False alarm below 1e-9."""
-    visits: list[Visit] = [(person, 0, clinic, 5.0) for person in range(2000) for clinic in ("Hill", "Harbor")]
+    """All have the same two visits and one of them counts: it was the same one for all. False alarm
+    below 1e-9.
+    """
+    visits: list[Visit] = [
+        (person, 0, clinic, 5.0) for person in range(2000) for clinic in ("Hill", "Harbor")
+    ]
     release = opened(tmp_path, tables(visits)).release("daily_visits")
     release.start()
     found = release.run(after(1))
@@ -90,7 +115,11 @@ def test_late_and_corrected_rows_count_when_they_arrive(tmp_path: Path) -> None:
     assert values(series, "daily", clinic="Hill") == [2, 2]
     assert values(series, "daily", clinic="Harbor") == [0, 1]
     # The removed one comes back: it was counted, and is not counted again.
-    live.update(tables([(1, 0, "Hill", 6.0), (2, 0, "Hill", 5.0), (3, 0, "Hill", 5.0), (4, 1, "Harbor", 5.0)]))
+    live.update(
+        tables(
+            [(1, 0, "Hill", 6.0), (2, 0, "Hill", 5.0), (3, 0, "Hill", 5.0), (4, 1, "Harbor", 5.0)]
+        )
+    )
     assert values(release.run(after(3)), "daily", clinic="Hill") == [2, 2, 0]
     # Each correction uses up one of a person's four periods.
     for day in range(3, 8):
@@ -158,7 +187,9 @@ def test_a_new_horizon_is_a_new_charge(tmp_path: Path) -> None:
 
 def test_sums_counts_and_several_at_once(tmp_path: Path) -> None:
     question = "SELECT COUNT(*) AS visits, SUM(cost) AS cost, SUM(balance) AS balance FROM visits WHERE clinic = 'Hill'"
-    release = opened(tmp_path, tables(BUSY), question=question, epsilon="100000").release("daily_visits")
+    release = opened(tmp_path, tables(BUSY), question=question, epsilon="100000").release(
+        "daily_visits"
+    )
     release.start()
     series = release.run(after(3))
     assert values(series, "daily", "visits") == [2, 2, 2]
@@ -171,9 +202,16 @@ def test_an_unknown_horizon(tmp_path: Path) -> None:
     for accountant in ("sum", "zcdp"):
         folder = tmp_path / accountant
         folder.mkdir()
-        settings = {"periods": "unknown", "accountant": accountant, "epsilon": "100000", "publish": "[cumulative, 30]"}
+        settings = {
+            "periods": "unknown",
+            "accountant": accountant,
+            "epsilon": "100000",
+            "publish": "[cumulative, 30]",
+        }
         release = opened(folder, tables(visits), **settings).release("daily_visits")
-        assert release.start().design.strategy.name.startswith({"sum": "15-ary tree", "zcdp": "column"}[accountant])
+        assert release.start().design.strategy.name.startswith(
+            {"sum": "15-ary tree", "zcdp": "column"}[accountant]
+        )
         release.run(after(30))
         series = release.run(after(40))  # beyond the first epoch of 32
         assert values(series, "cumulative", clinic="Hill") == list(range(1, 41))
@@ -196,7 +234,12 @@ def test_a_source_that_cannot_be_read_publishes_nothing(tmp_path: Path) -> None:
 
 def test_a_long_stream_is_buffered(tmp_path: Path) -> None:
     """Five thousand hours: no matrix is stored, and hours without rows are published too."""
-    settings = {"accountant": "zcdp", "periods": "5000", "publish": "[cumulative]", "person": "{periods: 1}"}
+    settings = {
+        "accountant": "zcdp",
+        "periods": "5000",
+        "publish": "[cumulative]",
+        "person": "{periods: 1}",
+    }
     curator = opened(tmp_path, tables(BUSY), **settings)
     path = tmp_path / "clinic.yaml"
     path.write_text(path.read_text().replace("period: day", "period: hour"))
@@ -212,7 +255,10 @@ def test_a_long_stream_is_buffered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("question", "why"),
     [
-        ("SELECT COUNT(*) AS n FROM visits v JOIN people p ON v.person_id = p.person_id", "one private table, once"),
+        (
+            "SELECT COUNT(*) AS n FROM visits v JOIN people p ON v.person_id = p.person_id",
+            "one private table, once",
+        ),
         (
             "SELECT COUNT(*) AS n FROM (SELECT cost FROM visits UNION ALL SELECT cost FROM visits) AS t",
             "one private table",
@@ -220,8 +266,14 @@ def test_a_long_stream_is_buffered(tmp_path: Path) -> None:
         ("SELECT AVG(cost) AS mean FROM visits", "mean is neither a count nor a sum"),
         ("SELECT MAX(cost) AS m FROM visits", "public keys, and counts or sums"),
         ("SELECT COUNT(*) + 1 AS n FROM visits", "computes nothing"),
-        ("SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic HAVING COUNT(*) > 3", "computes nothing"),
-        ("SELECT COUNT(*) AS value FROM visits", "none of them margin, period, publish, statistic, value"),
+        (
+            "SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic HAVING COUNT(*) > 3",
+            "computes nothing",
+        ),
+        (
+            "SELECT COUNT(*) AS value FROM visits",
+            "none of them margin, period, publish, statistic, value",
+        ),
         ("SELECT COUNT(*) AS n FROM states", "one private table"),
         ("SELECT person_id FROM visits", "rows never leave"),
     ],
@@ -247,13 +299,20 @@ def test_columns_that_do_not_date_and_horizons_outside(tmp_path: Path) -> None:
 def test_a_release_started_with_less_noise_than_it_needs_publishes_nothing(
     accountant: str, neighbors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As an older version with a smaller bound would have started it: what was stored is held against the plan."""
-    curator = opened(tmp_path, tables(BUSY), accountant=accountant, neighbors=neighbors, epsilon="1")
+    """As an older version with a smaller bound would have started it: what was stored is held
+    against the plan.
+    """
+    curator = opened(
+        tmp_path, tables(BUSY), accountant=accountant, neighbors=neighbors, epsilon="1"
+    )
     release, real = curator.release("daily_visits"), design._move
 
     def less(*arguments: Any, **named: Any) -> Moved:
         found = real(*arguments, **named)
-        l1, l2_squared = (None if norm is None else norm * Fraction(99, 100) for norm in (found.l1, found.l2_squared))
+        l1, l2_squared = (
+            None if norm is None else norm * Fraction(99, 100)
+            for norm in (found.l1, found.l2_squared)
+        )
         return Moved(l1=l1, l2_squared=l2_squared)
 
     monkeypatch.setattr(design, "_move", less)
@@ -277,7 +336,9 @@ def test_margins_and_consistency(tmp_path: Path) -> None:
     for accountant in ("sum", "zcdp"):
         folder = tmp_path / accountant
         folder.mkdir()
-        release = opened(folder, tables(BUSY), epsilon="1", accountant=accountant).release("daily_visits")
+        release = opened(folder, tables(BUSY), epsilon="1", accountant=accountant).release(
+            "daily_visits"
+        )
         release.start()
         series = release.run(after(10))
         revised = series.consistent()
@@ -292,12 +353,18 @@ def test_margins_and_consistency(tmp_path: Path) -> None:
                 for publish in ("daily", "cumulative", "3")
             }
             assert min(kinds["daily"]) >= -1e-9
-            assert kinds["cumulative"] == pytest.approx([sum(kinds["daily"][: day + 1]) for day in range(10)])
-            assert kinds["3"] == pytest.approx([sum(kinds["daily"][day - 2 : day + 1]) for day in range(2, 10)])
+            assert kinds["cumulative"] == pytest.approx(
+                [sum(kinds["daily"][: day + 1]) for day in range(10)]
+            )
+            assert kinds["3"] == pytest.approx(
+                [sum(kinds["daily"][day - 2 : day + 1]) for day in range(2, 10)]
+            )
 
 
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
-def test_an_auditor_recomputes_it_and_a_new_key_goes_on_with_it(tmp_path: Path, accountant: str) -> None:
+def test_an_auditor_recomputes_it_and_a_new_key_goes_on_with_it(
+    tmp_path: Path, accountant: str
+) -> None:
     curator = opened(tmp_path, tables(BUSY), accountant=accountant, epsilon="1")
     curator.release("daily_visits").start()
     first = curator.release("daily_visits").run(after(3))
@@ -306,7 +373,11 @@ def test_an_auditor_recomputes_it_and_a_new_key_goes_on_with_it(tmp_path: Path, 
     assert [each.due for each in found.charges] == [first.cost]
     curator._ledger.close()
     Ledger.rotate_key(tmp_path / "clinic.ledger")
-    later = opened(tmp_path, tables(BUSY), accountant=accountant, epsilon="1").release("daily_visits").run(after(5))
+    later = (
+        opened(tmp_path, tables(BUSY), accountant=accountant, epsilon="1")
+        .release("daily_visits")
+        .run(after(5))
+    )
     assert later.table.slice(0, first.table.num_rows).equals(first.table)
     assert later.periods == 5
 
@@ -339,7 +410,9 @@ def test_what_was_published_is_a_public_table(tmp_path: Path) -> None:
     series = release.run(after(10))
     path = tmp_path / "clinic.yaml"
     path.write_text(
-        path.read_text().replace("  states: {public: true}", "  states: {public: true}\n  released: {public: true}")
+        path.read_text().replace(
+            "  states: {public: true}", "  states: {public: true}\n  released: {public: true}"
+        )
     )
     data = tmp_path / "data"
     data.mkdir()
@@ -372,7 +445,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "ε = 1 for the whole horizon" in capsys.readouterr().out
     assert cli.run(["release", "run", policy, "daily_visits", "--as-of", "2024-01-06"]) == 0
     assert "Published 5 periods of daily_visits; 5 so far." in capsys.readouterr().out
-    assert cli.run(["release", "run", policy, "daily_visits", "--as-of", "2024-01-07", "--format", "json"]) == 0
+    assert (
+        cli.run(
+            ["release", "run", policy, "daily_visits", "--as-of", "2024-01-07", "--format", "json"]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["published"] == 6
     page = str(tmp_path / "page.html")
     assert cli.run(["release", "show", policy, "daily_visits", "--out", page, "--consistent"]) == 0

@@ -1,4 +1,6 @@
-"""The page of a release in a browser: it loads nothing, says nothing to the console, and fits a phone."""
+"""The page of a release in a browser: it loads nothing, says nothing to the console, and fits a
+phone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A release's margins before it is charged: the same that are published later, and nothing is spent."""
+"""A release's margins before it is charged: the same that are published later, and nothing is
+spent.
+"""
 
 from __future__ import annotations
 

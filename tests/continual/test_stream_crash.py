@@ -1,7 +1,8 @@
-"""kill -9 at every write: a published step stays as it is, none is skipped, and no noise is drawn anew.
+"""kill -9 at every write: a published step stays as it is, none is skipped, and no noise is drawn
+anew.
 
-All trials start from copies of one started release, so they have one key: whatever happens on the way, the bytes that
-are published must be those of a run that nothing interrupts.
+All trials start from copies of one started release, so they have one key: whatever happens on the
+way, the bytes that are published must be those of a run that nothing interrupts.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def published(folder: Path, live: dict[str, Any], until: int) -> list[bytes]:
 
 
 def killed(work: Callable[[], object], writes: int) -> bool:
-    """Run in a child that is killed before its n-th write into the ledger's file; whether it was."""
+    """Run in a child that is killed before its n-th write into the ledger's file; whether it
+    was.
+    """
     child = os.fork()
     if child == 0:
         left = [writes]
@@ -84,7 +87,9 @@ def test_killed_at_every_write(started: Path, tmp_path: Path) -> None:
         curator._ledger.close()
         assert before == wanted[: len(before)]
         finished = published(folder, late, 4)
-        assert not list((folder / "clinic.store").glob(".live*"))  # the copy of rows that a dead run left is gone
+        assert not list(
+            (folder / "clinic.store").glob(".live*")
+        )  # the copy of rows that a dead run left is gone
         assert len(finished) == 5
         assert finished[: stream.frozen] == wanted[: stream.frozen]
         if stream.frozen < 4:
@@ -104,7 +109,9 @@ def test_two_runs_at_once_publish_one_series(started: Path, tmp_path: Path) -> N
         child = os.fork()
         if child == 0:
             try:
-                live = tables([*VISITS, *[(200 + extra, day, "Harbor", 1.0) for day in range(extra)]])
+                live = tables(
+                    [*VISITS, *[(200 + extra, day, "Harbor", 1.0) for day in range(extra)]]
+                )
                 published(folder, live, 4)
             except (UsageError, LedgerUnavailable):
                 os._exit(1)  # met the other in the middle of a step: to be run again
@@ -135,7 +142,9 @@ def test_what_is_stored_is_sealed_and_cannot_be_swapped(started: Path, tmp_path:
     with sqlite3.connect(folder / "clinic.ledger") as connection:
         rows = [row for (row,) in connection.execute("SELECT row FROM contents ORDER BY row")]
         contents = dict(connection.execute("SELECT row, content FROM contents"))
-        connection.execute("UPDATE contents SET content = ? WHERE row = ?", (contents[rows[4]], rows[2]))
+        connection.execute(
+            "UPDATE contents SET content = ? WHERE row = ?", (contents[rows[4]], rows[2])
+        )
     changed = opened(folder, tables(VISITS), **SETTINGS)
     with pytest.raises(LedgerUnavailable):
         changed._ledger.verify()

@@ -1,4 +1,6 @@
-"""The engines that the battery holds against DuckDB. To add one: a line in ENGINES, and how a test gets at it."""
+"""The engines that the battery holds against DuckDB. To add one: a line in ENGINES, and how a test
+gets at it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from discreet.engines.stores import store_of
 from discreet.policy.engine import EngineChoice
 from discreet.policy.policy import Policy
 
-# An engine's name, and the fixture of conftest.py that gives an EngineChoice with nothing in it yet.
+# An engine's name, and the fixture of conftest.py that gives an EngineChoice with nothing in it
+# yet.
 ENGINES: dict[str, str] = {"duckdb": "embedded", "postgres": "database", "spark": "cluster"}
 _ORDER = "00112233445566aa\n"  # the key that decides which rows are kept: the same for all
 
@@ -36,7 +39,9 @@ def store_on(policy: Policy, choice: EngineChoice, folder: Path) -> Store:
 
 
 @contextmanager
-def opened(policy: Policy, choice: EngineChoice, folder: Path, tables: dict[str, Any]) -> Iterator[Engine]:
+def opened(
+    policy: Policy, choice: EngineChoice, folder: Path, tables: dict[str, Any]
+) -> Iterator[Engine]:
     """The engine on a snapshot of these tables."""
     store = store_on(policy, choice, folder)
     store.build(1, tables)
@@ -48,7 +53,9 @@ def opened(policy: Policy, choice: EngineChoice, folder: Path, tables: dict[str,
 
 
 def rows_of(engine: Engine, query: Numbers) -> Counter[tuple[Any, ...]]:
-    """What an engine reads, however often: whole numbers as Python has them, whatever they came in."""
+    """What an engine reads, however often: whole numbers as Python has them, whatever they came
+    in.
+    """
     table = engine.fetch(query, 60).unwrap()
     return Counter(tuple(map(_plain, row.values())) for row in table.to_pylist())
 

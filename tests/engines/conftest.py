@@ -18,17 +18,25 @@ from real_postgres import Server, server
 
 @pytest.fixture
 def prepared(tmp_path: Path) -> Callable[..., dict[str, Rows]]:
-    """Prepare tables from Python in a store of their own and give back what was kept; stores share the order's key."""
+    """Prepare tables from Python in a store of their own and give back what was kept; stores share
+    the order's key.
+    """
     made = 0
 
-    def run(tables: str, sources: dict[str, pa.Table], *, threads: int | None = None) -> dict[str, Rows]:
+    def run(
+        tables: str, sources: dict[str, pa.Table], *, threads: int | None = None
+    ) -> dict[str, Rows]:
         nonlocal made
         made += 1
         policy = policy_of(tables, tmp_path)
         prepare(policy, sources, policy.store, made, threads=threads)
         engine = DuckDB.open(policy, made)
         try:
-            return {name: kept(engine, name) for name, table in policy.tables.items() if not table.public}
+            return {
+                name: kept(engine, name)
+                for name, table in policy.tables.items()
+                if not table.public
+            }
         finally:
             engine.close()
 

@@ -1,4 +1,6 @@
-"""Sail, which speaks Spark Connect without Java, stands in for Spark in quick tests: one server a process."""
+"""Sail, which speaks Spark Connect without Java, stands in for Spark in quick tests: one server a
+process.
+"""
 
 from __future__ import annotations
 

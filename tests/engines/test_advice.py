@@ -58,7 +58,10 @@ def test_a_good_policy_has_notes_only(folder: Path) -> None:
     assert "people.name (text): no public values" in notes
     assert "people.pay has 10,000,001 possible values, more than limits.keys" in notes
     assert "visits declares no columns" in notes
-    assert "not declared, so no question can use them: smoker, born, seen, kind, marks, a column." in notes
+    assert (
+        "not declared, so no question can use them: smoker, born, seen, kind, marks, a column."
+        in notes
+    )
     assert "SECRET" not in notes
     assert "moved on" not in notes
     prepare(policy, policy.source, policy.store, 1)
@@ -68,10 +71,13 @@ def test_a_good_policy_has_notes_only(folder: Path) -> None:
 
 def test_what_would_stop_a_snapshot_has_its_place(folder: Path) -> None:
     tables = (
-        "  people:\n    owner: nobody\n    columns:\n      pay: {date: [2024-01-01, 2024-01-02]}\n      age: boolean\n"
+        "  people:\n    owner: nobody\n    columns:\n"
+        "      pay: {date: [2024-01-01, 2024-01-02]}\n      age: boolean\n"
     )
     findings = check(policy_of(tables + "  labs: {owner: id}\n", folder.parent))
-    assert [f"{problem.line}:{problem.column}: {problem.message}" for problem in findings.problems] == [
+    assert [
+        f"{problem.line}:{problem.column}: {problem.message}" for problem in findings.problems
+    ] == [
         "7:5: people.nobody leads to the owner, and the source has no such column of a simple type.",
         "9:7: people.pay is declared date, and the file people.parquet has DOUBLE there.",
         "10:7: people.age: the source has no such column.",
@@ -106,7 +112,12 @@ def test_a_snapshot_of_an_earlier_version_is_told(tmp_path: Path) -> None:
 def test_findings_are_grouped_by_what_they_are_about(folder: Path) -> None:
     policy = policy_of("  visits: {owner: row, columns: {note: text}}\n", folder.parent)
     groups = check(policy).groups
-    assert list(groups) == ["Whom it protects", "The budget", "What can be asked", "What is left out"]
+    assert list(groups) == [
+        "Whom it protects",
+        "The budget",
+        "What can be asked",
+        "What is left out",
+    ]
     assert groups["Whom it protects"][0].startswith("EACH ROW of visits is taken to be one person.")
     assert [note for found in groups.values() for note in found] == list(check(policy).notes)
 
@@ -118,8 +129,13 @@ def test_an_owner_that_cannot_be_one_is_told_before_and_after_the_snapshot(folde
     (folder / "people.csv").write_text("age\n" + "40\n41\n" * 50)
     policy = policy_of(tables, folder.parent)
     before = check(policy).groups
-    assert "is declared to have 121 values: at most so many people can be told apart" in before["Whom it protects"][0]
+    assert (
+        "is declared to have 121 values: at most so many people can be told apart"
+        in before["Whom it protects"][0]
+    )
     assert "The snapshot" not in before
     prepare(policy, policy.source, policy.store, 1)
     (said,) = check(policy).groups["The snapshot"]
-    assert said.startswith("Only 2 % of the rows of people are in the snapshot. Does age tell people apart?")
+    assert said.startswith(
+        "Only 2 % of the rows of people are in the snapshot. Does age tell people apart?"
+    )

@@ -1,4 +1,6 @@
-"""Files that are not written as a policy says: what the curator is told, and the declaration that mends each."""
+"""Files that are not written as a policy says: what the curator is told, and the declaration that
+mends each.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from discreet.errors import PolicyError, UsageError
 ROWS = 40
 
 
-def told(tmp_path: Path, column: str, content: str | bytes, read: str = "") -> tuple[list[str], Rows]:
+def told(
+    tmp_path: Path, column: str, content: str | bytes, read: str = ""
+) -> tuple[list[str], Rows]:
     """The report of a file of a column x, and what was kept of it."""
     (tmp_path / "data").mkdir(exist_ok=True)
     text = content if isinstance(content, bytes) else content.encode()
@@ -39,10 +43,15 @@ def written(values: list[str], head: str = "id;x") -> str:
     return "\n".join([head, *lines]) + "\n"
 
 
-NUMBER, LIST, DAY = "{decimal: [0, 9000], step: 0.1%s}", "{values: [Yes, No]%s}", "{date: [2000-01-01, 2030-12-31]%s}"
+NUMBER, LIST, DAY = (
+    "{decimal: [0, 9000], step: 0.1%s}",
+    "{values: [Yes, No]%s}",
+    "{date: [2000-01-01, 2030-12-31]%s}",
+)
 MOMENT = "{timestamp: [2000-01-01, 2030-01-01], step: 1s%s}"
 
-# a column, what its file holds, the declaration that the report names, and what is then read of the first two rows
+# a column, what its file holds, the declaration that the report names, and what is then read of the
+# first two rows
 BAD: dict[str, tuple[str, list[str], str, list[Any]]] = {
     "decimal comma": (NUMBER, ["1,5", "1.234,5"], "read: {decimal: comma}", [15, 12345]),
     "thousands": (NUMBER, ["1,234.5", "2,000"], "read: {decimal: point}", [12345, 20000]),
@@ -86,7 +95,12 @@ def test_days_that_fit_either_order_name_both(tmp_path: Path) -> None:
 def test_a_mark_of_thousands_elsewhere_is_no_number(tmp_path: Path) -> None:
     """1.5 is not 15 where the comma is the decimal mark."""
     values = ["1.5", "1.2345", "12,34,5", "1,5", "-2.000,25", "1 234,5", "1e2", "x"]
-    _, rows = told(tmp_path, "{decimal: [-9000, 9000], step: 0.01}", written(values), "read: {decimal: comma}, ")
+    _, rows = told(
+        tmp_path,
+        "{decimal: [-9000, 9000], step: 0.01}",
+        written(values),
+        "read: {decimal: comma}, ",
+    )
     found = [row[1] for row in sorted(rows, key=lambda row: int(row[0]))[: len(values)]]
     assert found == [None, None, None, 150, -200025, 123450, 10000, None]
 
@@ -115,7 +129,9 @@ def test_an_owner_that_cannot_be_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "shift_jis"])
 def test_other_encodings(tmp_path: Path, encoding: str) -> None:
-    column = "{values: ['日本', Tokyo]}" if encoding == "shift_jis" else "{values: [Zürich, Genève]}"
+    column = (
+        "{values: ['日本', Tokyo]}" if encoding == "shift_jis" else "{values: [Zürich, Genève]}"
+    )
     first = "日本" if encoding == "shift_jis" else "Zürich"
     content = written([first, "Tokyo" if encoding == "shift_jis" else "Genève"]).encode(encoding)
     if encoding != "utf-16":  # which is not even cut into lines
@@ -140,8 +156,14 @@ def test_a_header_in_another_encoding(tmp_path: Path) -> None:
 
 def test_ragged_files_name_their_line_and_no_value(tmp_path: Path) -> None:
     for text, why in (
-        ("id;x\n1;2\nSECRET\n", "The file t.csv, line 3: there are 1 fields, and the header has 2."),
-        ('id;x\n1;"a\nb"\n2;2;SECRET\n', "The file t.csv, line 4: there are 3 fields, and the header has 2."),
+        (
+            "id;x\n1;2\nSECRET\n",
+            "The file t.csv, line 3: there are 1 fields, and the header has 2.",
+        ),
+        (
+            'id;x\n1;"a\nb"\n2;2;SECRET\n',
+            "The file t.csv, line 4: there are 3 fields, and the header has 2.",
+        ),
         ('id;x\n1;2\n2;"SECRET\n', "The file t.csv, line 3: a quote begins here"),
     ):
         with pytest.raises(UsageError) as caught:
@@ -155,7 +177,9 @@ def test_ragged_files_name_their_line_and_no_value(tmp_path: Path) -> None:
 def test_time_stamps_of_pandas(tmp_path: Path, unit: str, zone: str | None) -> None:
     """With and without a zone, in every unit; by UTC's clock, or by that of `timezone`."""
     moments = pd.Series(pd.to_datetime(["2024-07-01 23:30:00"])).dt.as_unit(unit)
-    frame = pd.DataFrame({"id": [1], "x": moments if zone is None else moments.dt.tz_localize(zone)})
+    frame = pd.DataFrame(
+        {"id": [1], "x": moments if zone is None else moments.dt.tz_localize(zone)}
+    )
     clocks = {
         None: {None: 23, "Europe/Berlin": 21, "UTC": 23},
         "Europe/Berlin": {None: 23, "Europe/Berlin": 23, "UTC": 25},
@@ -191,7 +215,11 @@ def test_one_odd_value_changes_no_other(tmp_path: Path) -> None:
         (NUMBER % "", ["1,5", " 2.000,5"], ["x", "", "1e999", "\x81", '"a\nb"', "-"]),
         (LIST % "", ["yes", " NO"], ["\x81", "", '"\n"', "YeS"]),
         (DAY % ", format: '%d.%m.%Y'", ["31.12.2024"], ["31.13.2024", "99999999999", "%d", "\x81"]),
-        (MOMENT % "", ["2024-07-01 10:00Z"], ["infinity", "294277-01-01 00:00+02", "10:00", "\x81"]),
+        (
+            MOMENT % "",
+            ["2024-07-01 10:00Z"],
+            ["infinity", "294277-01-01 00:00+02", "10:00", "\x81"],
+        ),
     ):
         _, before = told(tmp_path, column, written(values).encode("latin-1"), read)
         text = written(values) + "".join(f"new {place};{each}\n" for place, each in enumerate(odd))
@@ -208,7 +236,9 @@ def test_one_odd_value_changes_no_other(tmp_path: Path) -> None:
         ("{}", "{date: [2000-01-01, 2001-01-01], format: '%d.%m.%Y'}", "which is for texts"),
     ],
 )
-def test_what_cannot_be_read_so_is_refused(tmp_path: Path, read: str, column: str, why: str) -> None:
+def test_what_cannot_be_read_so_is_refused(
+    tmp_path: Path, read: str, column: str, why: str
+) -> None:
     policy = policy_of(f"  t: {{owner: id, read: {read}, columns: {{x: {column}}}}}\n", tmp_path)
     source = {"t": pa.table({"id": [1], "x": pa.array([0], pa.date32())})}
     with pytest.raises(PolicyError, match=why):
@@ -237,5 +267,11 @@ def test_declarations_that_are_none(tmp_path: Path, table: str, why: str) -> Non
 
 def test_how_it_is_read_is_part_of_what_an_answer_means(tmp_path: Path) -> None:
     plain = policy_of("  t: {owner: id, columns: {x: text}}\n", tmp_path)
-    assert policy_of("  t: {owner: id, read: {trim: false}, columns: {x: text}}\n", tmp_path).digest == plain.digest
-    assert policy_of("  t: {owner: id, read: {trim: true}, columns: {x: text}}\n", tmp_path).digest != plain.digest
+    assert (
+        policy_of("  t: {owner: id, read: {trim: false}, columns: {x: text}}\n", tmp_path).digest
+        == plain.digest
+    )
+    assert (
+        policy_of("  t: {owner: id, read: {trim: true}, columns: {x: text}}\n", tmp_path).digest
+        != plain.digest
+    )

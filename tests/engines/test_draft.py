@@ -104,7 +104,9 @@ def test_names_that_break_a_line_stay_in_it(tmp_path: Path) -> None:
 def test_whose_rows_is_asked_where_no_name_says_it(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "t.csv").write_text("age,x\n1,2\n")
-    with pytest.raises(PolicyError, match=r"t.owner is still open: instead of \?\?\? write a column, row"):
+    with pytest.raises(
+        PolicyError, match=r"t.owner is still open: instead of \?\?\? write a column, row"
+    ):
         Policy.parse(draft(tmp_path / "data").text(), path="new.yaml")
 
 
@@ -152,7 +154,14 @@ def test_owners_by_name() -> None:
 
 
 def test_constraints_become_declarations() -> None:
-    families = {"age": "whole", "pay": "decimal", "sex": "text", "n": "whole", "m": "whole", "free": "text"}
+    families = {
+        "age": "whole",
+        "pay": "decimal",
+        "sex": "text",
+        "n": "whole",
+        "m": "whole",
+        "free": "text",
+    }
     checks = (
         "CHECK (((age >= 0) AND (age <= 120)))",  # as PostgreSQL writes them
         "CHECK ((sex = ANY (ARRAY['F'::text, 'M'::text, 'it''s'::text])))",
@@ -209,7 +218,10 @@ def test_a_codebook_of_ddi(tmp_path: Path) -> None:
     )
     found = Codebook.read(book)
     age, sex = found.get("any", "AGE"), found.get("any", "sex")
-    assert (age and age.declaration, sex and sex.declaration) == ("{integer: [18, 99]}", "{values: [1, 2]}")
+    assert (age and age.declaration, sex and sex.declaration) == (
+        "{integer: [18, 99]}",
+        "{values: [1, 2]}",
+    )
     assert found.get("any", "other") is None
 
 
@@ -248,7 +260,7 @@ def test_beginning_from_data_frames() -> None:
     assert "31337" not in text
 
 
-# --- SQLite, Excel, PostgreSQL ----------------------------------------------------------------------------------------
+# --- SQLite, Excel, PostgreSQL --------------------------------------------------------------------
 
 ROWS = [(1, 40, "F", "a"), (1, 40, "F", "b"), (2, 300, "q", None), (None, 5, "M", "c")]
 COLUMNS = "{age: {integer: [0, 120]}, sex: {values: [F, M]}, note: text}"
@@ -279,8 +291,10 @@ def test_sqlite(tmp_path: Path, suffix: str) -> None:
         "CREATE TABLE labs (visit_id INTEGER REFERENCES visits(visit_id), value REAL);"
     )
     rows = [(*row, "SECRET") for row in ROWS]
-    connection.executemany("INSERT INTO visits (person_id, age, sex, note, free) VALUES (?, ?, ?, ?, ?)",
-                           [(p, min(a, 130), s if s != "q" else "F", n, f) for p, a, s, n, f in rows])  # fmt: skip
+    connection.executemany(
+        "INSERT INTO visits (person_id, age, sex, note, free) VALUES (?, ?, ?, ?, ?)",
+        [(p, min(a, 130), s if s != "q" else "F", n, f) for p, a, s, n, f in rows],
+    )
     connection.execute("PRAGMA ignore_check_constraints = ON")
     connection.execute("UPDATE visits SET age = 300, sex = 'q' WHERE person_id = 2")
     connection.commit()
@@ -326,7 +340,12 @@ def test_excel(tmp_path: Path) -> None:
 
 def labelled(tmp_path: Path, write: Callable[..., None], name: str, **options: Any) -> Path:
     frame = pd.DataFrame(
-        {"person_id": [1, 2, 3], "sex": [1.0, 2.0, 9.0], "score": [1.0, 2.5, 31337.0], "note": ["SECRET", "b", "c"]}
+        {
+            "person_id": [1, 2, 3],
+            "sex": [1.0, 2.0, 9.0],
+            "score": [1.0, 2.5, 31337.0],
+            "note": ["SECRET", "b", "c"],
+        }
     )
     labels = {"sex": {1: "Male", 2: "Female\n# x", 9: "No answer"}, "score": {1: "low"}}
     write(frame, str(tmp_path / name), variable_value_labels=labels, **options)
@@ -334,11 +353,17 @@ def labelled(tmp_path: Path, write: Callable[..., None], name: str, **options: A
 
 
 def test_spss_labels_are_read_and_no_row(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"missing_ranges": {"sex": [9]}, "variable_measure": {"score": "scale"}}
+    options: dict[str, Any] = {
+        "missing_ranges": {"sex": [9]},
+        "variable_measure": {"score": "scale"},
+    }
     file = labelled(tmp_path, pyreadstat.write_sav, "town.sav", **options)
     text = draft(file, beside=tmp_path).text()
     assert "    owner: person_id  # from the name" in text
-    assert "sex: {values: [1, 2]}  # from the labels (1 Male, 2 Female # x): check that every value has one\n" in text
+    assert (
+        "sex: {values: [1, 2]}  # from the labels (1 Male, 2 Female # x): check that every value has one\n"
+        in text
+    )
     assert "      # score: " in text  # on a scale: a label of one value says nothing of the others
     assert "SECRET" not in text
     assert "31337" not in text
@@ -350,13 +375,20 @@ def test_spss_labels_are_read_and_no_row(tmp_path: Path) -> None:
     assert check(policy).problems == ()
     prepare(policy, policy.source, policy.store, 1)
     engine = DuckDB.open(policy, 1)
-    assert kept(engine, "town") == [("1", 0, 10, "SECRET"), ("2", 1, 25, "b"), ("3", None, 1000, "c")]
+    assert kept(engine, "town") == [
+        ("1", 0, 10, "SECRET"),
+        ("2", 1, 25, "b"),
+        ("3", None, 1000, "c"),
+    ]
     engine.close()
 
 
 def test_stata_labels(tmp_path: Path) -> None:
     text = draft(labelled(tmp_path, pyreadstat.write_dta, "town.dta")).text()
-    assert "sex: {values: [1, 2, 9]}  # from the labels (1 Male, 2 Female # x, 9 No answer): check" in text
+    assert (
+        "sex: {values: [1, 2, 9]}  # from the labels (1 Male, 2 Female # x, 9 No answer): check"
+        in text
+    )
 
 
 @pytest.mark.parametrize(
@@ -375,7 +407,9 @@ def test_other_labelled_files_are_sources(
     frame = pd.DataFrame({"ID": [1.0, 2.0, 3.0], "SCORE": [1.0, 2.5, 7.0], "NOTE": ["a", "b", "c"]})
     write(frame, str(tmp_path / f"town{suffix}"), **options)
     columns = "{SCORE: {decimal: [0, 10], step: 0.1}, NOTE: text}"
-    policy = policy_for(str(tmp_path / f"town{suffix}"), tmp_path, f"town: {{owner: ID, columns: {columns}}}")
+    policy = policy_for(
+        str(tmp_path / f"town{suffix}"), tmp_path, f"town: {{owner: ID, columns: {columns}}}"
+    )
     prepare(policy, policy.source, policy.store, 1)
     engine = DuckDB.open(policy, 1)
     assert kept(engine, "town") == [("1", 10, "a"), ("2", 25, "b"), ("3", 70, "c")]
@@ -389,7 +423,9 @@ def test_a_labelled_file_that_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
-def test_columns_that_refer_to_codes(tmp_path: Path, suffix: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_columns_that_refer_to_codes(
+    tmp_path: Path, suffix: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Keys of a table are listed only where the curator says that everybody may know it."""
     file = tmp_path / f"town{suffix}"
     script = (
@@ -407,7 +443,9 @@ def test_columns_that_refer_to_codes(tmp_path: Path, suffix: str, capfd: pytest.
         with duckdb.connect(str(file)) as database:
             database.execute(script)
     before = draft(file).text()
-    assert "      # state: left out: it refers to states; if everybody may know that table" in before
+    assert (
+        "      # state: left out: it refers to states; if everybody may know that table" in before
+    )
     assert "N, S" not in before
     assert "height: {integer: [40, 230]}  # from CHECK" in before
     assert "owner: {through: visits, on: visit_id}  # from the keys: check" in before
@@ -433,7 +471,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     tools = [shutil.which(tool) or next(iter(sorted(map(str, Path("/usr/lib/postgresql").glob(f"*/bin/{tool}")))), None)
              for tool in ("initdb", "pg_ctl")]  # fmt: skip
     if None in tools:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("PostgreSQL is not installed")
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            "PostgreSQL is not installed"
+        )
     folder = Path("/tmp") / f"discreet-{os.getpid()}"  # the path of a socket is short
     folder.mkdir(mode=0o700)
     account = {"user": "nobody"} if os.getuid() == 0 else {}
@@ -445,17 +485,34 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                              "cwd": folder, **account}  # fmt: skip
     options = f"-k {folder} -c listen_addresses='' -c fsync=off"
     try:
-        subprocess.run([str(tools[0]), "-D", str(data), "-U", "curator", "-A", "trust", "-N"], **quiet)
         subprocess.run(
-            [str(tools[1]), "-D", str(data), "-w", "-o", options, "-l", str(folder / "log"), "start"], **quiet
+            [str(tools[0]), "-D", str(data), "-U", "curator", "-A", "trust", "-N"], **quiet
+        )
+        subprocess.run(
+            [
+                str(tools[1]),
+                "-D",
+                str(data),
+                "-w",
+                "-o",
+                options,
+                "-l",
+                str(folder / "log"),
+                "start",
+            ],
+            **quiet,
         )
     except (OSError, subprocess.SubprocessError):
         shutil.rmtree(folder, ignore_errors=True)
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"PostgreSQL does not start: {log}")
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            f"PostgreSQL does not start: {log}"
+        )
     try:
         yield f"postgresql://curator@/postgres?host={folder}"
     finally:
-        subprocess.run([str(tools[1]), "-D", str(data), "-m", "immediate", "stop"], **{**quiet, "check": False})
+        subprocess.run(
+            [str(tools[1]), "-D", str(data), "-m", "immediate", "stop"], **{**quiet, "check": False}
+        )
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -468,7 +525,9 @@ def test_postgres(server: str, tmp_path: Path) -> None:
         )
         connection.execute("CREATE TABLE labs (visit_id int REFERENCES visits, value float8)")
         for row in ROWS:
-            connection.execute("INSERT INTO visits (person_id, age, sex, note) VALUES (%s, %s, %s, %s)", row)
+            connection.execute(
+                "INSERT INTO visits (person_id, age, sex, note) VALUES (%s, %s, %s, %s)", row
+            )
         connection.execute(
             "UPDATE visits SET seen = '2024-07-01 10:00+02', paid = 1234.55, day = 'infinity', tags = '{SECRET}'"
         )
@@ -491,7 +550,9 @@ def test_postgres(server: str, tmp_path: Path) -> None:
     policy = policy_for(server, tmp_path, f"visits: {{owner: visit_id, columns: {more}}}")
     prepare(policy, policy.source, policy.store, 7)
     engine = DuckDB.open(policy, 7)
-    assert {row[1:] for row in kept(engine, "visits")} == {(pd.Timestamp("2024-07-01 08:00"), 123455, None)}
+    assert {row[1:] for row in kept(engine, "visits")} == {
+        (pd.Timestamp("2024-07-01 08:00"), 123455, None)
+    }
     engine.close()
     reader = server.replace("curator@", "reader@")
     with pytest.raises(UsageError, match="the role may lack SELECT"):
@@ -503,7 +564,9 @@ def test_postgres(server: str, tmp_path: Path) -> None:
 def test_postgres_is_read_as_of_one_moment(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What somebody writes between the reading of two tables is in neither of them."""
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute("CREATE SCHEMA moment; CREATE TABLE moment.a (n int); CREATE TABLE moment.b (n int)")
+        connection.execute(
+            "CREATE SCHEMA moment; CREATE TABLE moment.a (n int); CREATE TABLE moment.b (n int)"
+        )
         reader = Postgres(address=f"{server}&options=-csearch_path%3Dmoment")
         one_table = Postgres._read
 
@@ -513,9 +576,18 @@ def test_postgres_is_read_as_of_one_moment(server: str, monkeypatch: pytest.Monk
             return found
 
         monkeypatch.setattr(Postgres, "_read", then_write)
-        assert {table: found.num_rows for table, found in reader.read(["a", "b"]).items()} == {"a": 0, "b": 0}
-        assert {table: found.num_rows for table, found in reader.read(["a", "b"]).items()} == {"a": 2, "b": 2}
-        assert {table: found.num_rows for table, found in reader.read(["a"]).items()} == {"a": 4, "b": 0}
+        assert {table: found.num_rows for table, found in reader.read(["a", "b"]).items()} == {
+            "a": 0,
+            "b": 0,
+        }
+        assert {table: found.num_rows for table, found in reader.read(["a", "b"]).items()} == {
+            "a": 2,
+            "b": 2,
+        }
+        assert {table: found.num_rows for table, found in reader.read(["a"]).items()} == {
+            "a": 4,
+            "b": 0,
+        }
 
 
 def policy_for(source: str, tmp_path: Path, table: str) -> Policy:
@@ -523,11 +595,15 @@ def policy_for(source: str, tmp_path: Path, table: str) -> Policy:
     return Policy.parse(text, path=tmp_path / "p.yaml")
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
-def test_the_dialogue(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """Column by column: Enter takes a suggestion, - leaves it out, what is no declaration is asked again."""
+def test_the_dialogue(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Column by column: Enter takes a suggestion, - leaves it out, what is no declaration is asked
+    again.
+    """
     (folder / "people.parquet").unlink()
     answers = iter(["", "{integer: [9, 0]}", "{values: [a, b]}", "-"])
     monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
@@ -560,12 +636,17 @@ def test_each_step_names_the_next(folder: Path, capfd: pytest.CaptureFixture[str
     assert following() == f"discreet snapshot {out}"
     assert run(["snapshot", out, "--quiet"]) == 0
     assert capfd.readouterr().out == ""
-    assert following() == f'discreet ask {out} "SELECT COUNT(*) FROM people" --analyst alice --epsilon 0.1'
+    assert (
+        following()
+        == f'discreet ask {out} "SELECT COUNT(*) FROM people" --analyst alice --epsilon 0.1'
+    )
     Path(out).write_text(Path(out).read_text().replace("max_rows: 1", "max_rows: 2"))
     assert following().startswith(f"discreet snapshot {out}  (the tables are declared otherwise")
 
 
-def test_missing_readers_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_readers_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in ("psycopg", "openpyxl", "pyreadstat"):
         monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / "t.xlsx").write_bytes(b"")
@@ -574,5 +655,7 @@ def test_missing_readers_say_what_to_install(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(UsageError, match=r"pip install 'discreet\[postgres\]'"):
         draft("postgresql://x@/y")
     (tmp_path / "t.sav").write_bytes(b"")
-    with pytest.raises(UsageError, match=r"A .sav file needs pyreadstat: pip install 'discreet\[spss\]'"):
+    with pytest.raises(
+        UsageError, match=r"A .sav file needs pyreadstat: pip install 'discreet\[spss\]'"
+    ):
         draft(tmp_path / "t.sav")

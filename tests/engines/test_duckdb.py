@@ -36,7 +36,9 @@ SLOW = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     policy = policy_of(TABLES, tmp_path_factory.mktemp("engine"))
-    people = pa.table({"id": range(1000), "name": [f"SECRET{i}" for i in range(1000)], "pay": [2**62] * 1000})
+    people = pa.table(
+        {"id": range(1000), "name": [f"SECRET{i}" for i in range(1000)], "pay": [2**62] * 1000}
+    )
     states = pa.table({"code": ["NY", "MA", None], "people": [20, 7, 1]})
     prepare(policy, {"people": people, "states": states}, policy.store, 1)
     return policy
@@ -50,10 +52,16 @@ def engine(policy: Policy) -> Iterator[DuckDB]:
 
 
 def test_wide_sums_are_exact(engine: DuckDB) -> None:
-    """SUM gives a HUGEINT; Arrow gets it as decimal128(38, 0), whose 128 bits are the number itself."""
-    found = engine.read("SELECT sum(pay) AS s, sum(-pay::HUGEINT) AS t, count(*) AS n FROM people", 5)
+    """SUM gives a HUGEINT; Arrow gets it as decimal128(38, 0), whose 128 bits are the number
+    itself.
+    """
+    found = engine.read(
+        "SELECT sum(pay) AS s, sum(-pay::HUGEINT) AS t, count(*) AS n FROM people", 5
+    )
     assert found.schema.types == [pa.decimal128(38, 0), pa.decimal128(38, 0), pa.int64()]
-    assert found.to_pylist() == [{"s": Decimal(1000 * 2**62), "t": Decimal(-1000 * 2**62), "n": 1000}]
+    assert found.to_pylist() == [
+        {"s": Decimal(1000 * 2**62), "t": Decimal(-1000 * 2**62), "n": 1000}
+    ]
     edge = "170141183460469231731687303715884105727"  # 2^127 - 1, which has 39 digits
     assert engine.read(f"SELECT {edge}::HUGEINT AS s", 5).to_pylist() == [{"s": Decimal(edge)}]
 
@@ -97,7 +105,9 @@ def test_columns_and_public_tables(engine: DuckDB) -> None:
         "SELECT sum(pay::HUGEINT * 10000000000000000000) FROM people",
     ],
 )
-def test_everything_else_is_one_fixed_sentence(engine: DuckDB, sql: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_everything_else_is_one_fixed_sentence(
+    engine: DuckDB, sql: str, caplog: pytest.LogCaptureFixture
+) -> None:
     visible_in_python = pa.table({"a": [1]})  # noqa: F841
     with caplog.at_level(logging.DEBUG), pytest.raises(EngineFailure) as caught:
         engine.read(sql, 5)
@@ -121,18 +131,29 @@ def test_the_configuration_stays(engine: DuckDB) -> None:
         "access_mode": "read_only",
     }
     listed = ", ".join(f"'{name}'" for name in wanted)
-    found = engine.read(f"SELECT name, value FROM duckdb_settings() WHERE name IN ({listed})", 5).to_pylist()
+    found = engine.read(
+        f"SELECT name, value FROM duckdb_settings() WHERE name IN ({listed})", 5
+    ).to_pylist()
     assert {row["name"]: row["value"].lower() for row in found} == wanted
 
 
 @pytest.mark.parametrize("names", [[], [None], [None, None, "b"]])
-def test_no_statement_fails_for_what_statistics_say(tmp_path: Path, names: list[str | None]) -> None:
+def test_no_statement_fails_for_what_statistics_say(
+    tmp_path: Path, names: list[str | None]
+) -> None:
     """The engine's optimizer knew that nobody has a name, and failed on that alone."""
     policy = policy_of(TABLES, tmp_path)
     numbers = pa.array(range(len(names)), pa.int64())
     people = pa.table({"id": numbers, "name": pa.array(names, pa.string()), "pay": numbers})
-    prepare(policy, {"people": people, "states": pa.table({"code": ["NY"], "people": [20]})}, policy.store, 1)
-    found = DuckDB.open(policy, 1).read("SELECT count(*) FROM people WHERE split_part(name, 'a', 1) = 'b'", 10.0)
+    prepare(
+        policy,
+        {"people": people, "states": pa.table({"code": ["NY"], "people": [20]})},
+        policy.store,
+        1,
+    )
+    found = DuckDB.open(policy, 1).read(
+        "SELECT count(*) FROM people WHERE split_part(name, 'a', 1) = 'b'", 10.0
+    )
     assert found.column(0).to_pylist() == [names.count("b")]
 
 
@@ -140,13 +161,17 @@ def test_a_question_is_stopped_in_time(engine: DuckDB) -> None:
     start = time.monotonic()
     with pytest.raises(Overrun) as caught:
         engine.read(SLOW, 0.3)
-    assert time.monotonic() - start >= 0.3  # and it came to an end, which by itself it would not for hours
+    assert (
+        time.monotonic() - start >= 0.3
+    )  # and it came to an end, which by itself it would not for hours
     assert str(caught.value) == SENTENCE
     assert engine.read("SELECT 1 AS a", 5).to_pylist() == [{"a": 1}]
 
 
 def test_stopping_one_question_stops_no_other(engine: DuckDB) -> None:
-    """One is stopped three times while another one runs, which ends with its answer, however long it takes."""
+    """One is stopped three times while another one runs, which ends with its answer, however long
+    it takes.
+    """
     stopped: list[bool] = []
 
     def stop() -> None:
@@ -158,7 +183,9 @@ def test_stopping_one_question_stops_no_other(engine: DuckDB) -> None:
     thread = threading.Thread(target=stop)
     thread.start()
     while thread.is_alive():
-        found = engine.read("SELECT sum(a.range + b.range) AS n FROM range(20000) a, range(5000) b", 600)
+        found = engine.read(
+            "SELECT sum(a.range + b.range) AS n FROM range(20000) a, range(5000) b", 600
+        )
         assert found.to_pylist() == [{"n": 20000 * 5000 * (19999 + 4999) // 2}]
     thread.join()
     assert len(stopped) == 3
@@ -170,7 +197,9 @@ def test_memory_has_a_limit(policy: Policy, tmp_path: Path) -> None:
     engine = DuckDB(copy, memory=100 * 10**6)
     try:
         with pytest.raises(Overrun):
-            engine.read("SELECT length(string_agg(range::VARCHAR, ',')) AS n FROM range(40000000)", 60)
+            engine.read(
+                "SELECT length(string_agg(range::VARCHAR, ',')) AS n FROM range(40000000)", 60
+            )
     finally:
         engine.close()
 
@@ -217,7 +246,9 @@ def test_after_a_fork_it_refuses_instead_of_hanging(engine: DuckDB) -> None:
 
 
 def test_a_snapshot_of_other_tables_is_not_used(policy: Policy) -> None:
-    changed = policy_of(TABLES.replace("owner: id", "owner: id\n    max_rows: 2"), policy.path.parent)
+    changed = policy_of(
+        TABLES.replace("owner: id", "owner: id\n    max_rows: 2"), policy.path.parent
+    )
     with pytest.raises(UsageError, match="Take a new one"):
         DuckDB.open(changed, 1)
     with pytest.raises(UsageError, match="no snapshot 2"):
@@ -234,7 +265,10 @@ def test_snapshots_are_listed_and_removed(tmp_path: Path) -> None:
     policy = policy_of("  people: {owner: id}\n", tmp_path)
     store = SnapshotFolder(policy.store)
     assert store.snapshots() == ()
-    made = [prepare(policy, {"people": pa.table({"id": [1]})}, policy.store, number) for number in (1, 2, 11)]
+    made = [
+        prepare(policy, {"people": pa.table({"id": [1]})}, policy.store, number)
+        for number in (1, 2, 11)
+    ]
     assert store.snapshots() == tuple(made)
     assert [snapshot.number for snapshot in store.snapshots()] == [1, 2, 11]
     store.remove(2)

@@ -1,7 +1,9 @@
-"""One battery for engines: what each reads is held against DuckDB, on the same snapshot, before any noise.
+"""One battery for engines: what each reads is held against DuckDB, on the same snapshot, before any
+noise.
 
-Every question of plans.sql, on dirty sources; prepared rows one by one; every word of the vocabulary; empty tables and
-tables of NULLs; limits of time; what cannot be computed is refused by name, before it is charged.
+Every question of plans.sql, on dirty sources; prepared rows one by one; every word of the
+vocabulary; empty tables and tables of NULLs; limits of time; what cannot be computed is refused by
+name, before it is charged.
 """
 
 from __future__ import annotations
@@ -18,7 +20,18 @@ import pytest
 from conformance import ENGINES, all_rows, choice_of, opened, rows_of, store_on
 from small_sources import policy_of
 
-from discreet.algebra import Aggregate, Cast, Column, Constant, Expression, Numbers, OwnerJoin, Scan, Sum, call
+from discreet.algebra import (
+    Aggregate,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Numbers,
+    OwnerJoin,
+    Scan,
+    Sum,
+    call,
+)
 from discreet.engines.engine import Engine
 from discreet.engines.layout import OWNER
 from discreet.engines.overrun import Overrun
@@ -30,7 +43,8 @@ from sql import bounded, harness, policies
 
 OTHERS = [name for name in ENGINES if name != "duckdb"]
 POLICIES = ("hospital", "census", "isp", "school")
-# Questions of plans.sql that an engine refuses by name, because no form of its own has the same values.
+# Questions of plans.sql that an engine refuses by name, because no form of its own has the same
+# values.
 REFUSED: dict[str, frozenset[str]] = {"spark": frozenset({"hospital: count / EXISTS / filter"})}
 
 
@@ -47,23 +61,31 @@ def engine_name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module", params=POLICIES)
-def pair(request: pytest.FixtureRequest, engine_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def pair(
+    request: pytest.FixtureRequest, engine_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Pair]:
     name = str(request.param)
     policy, folder = policies.policy(name), tmp_path_factory.mktemp(name)
     tables = {**bounded.dirty(policy, people=60, dice=random.Random(name)), **policies.public(name)}
     with ExitStack() as stack:
         truth = stack.enter_context(opened(policy, EngineChoice(), folder / "duckdb", tables))
-        other = stack.enter_context(opened(policy, choice_of(engine_name, request), folder / "other", tables))
+        other = stack.enter_context(
+            opened(policy, choice_of(engine_name, request), folder / "other", tables)
+        )
         yield Pair(truth, other, name)
 
 
 def queries_of(block: Block) -> Iterator[tuple[Numbers, ...]]:
-    """All that a block may ask for: what is read in parts of the keys, as all its parts together."""
+    """All that a block may ask for: what is read in parts of the keys, as all its parts
+    together.
+    """
     if block.unknown:
         yield block.in_passes(block.people)
     if block.measured:
         yield block.in_passes(block.sums)
-    first = 1 + (bool(block.unknown) and bool(block.measured)) if block.unknown or block.measured else 0
+    first = (
+        1 + (bool(block.unknown) and bool(block.measured)) if block.unknown or block.measured else 0
+    )
     for query in list(block.queries)[first:]:
         yield (query,)
 
@@ -81,17 +103,22 @@ def test_every_plan_reads_the_same_numbers(pair: Pair, engine_name: str) -> None
                     refused.add(case.id)
                     continue
                 found = [
-                    sum((rows_of(engine, each) for each in queries), Counter()) for engine in (pair.truth, pair.other)
+                    sum((rows_of(engine, each) for each in queries), Counter())
+                    for engine in (pair.truth, pair.other)
                 ]
                 if found[0] != found[1]:
                     different.append((case.id, pair.other.sql(queries[0])))
     assert different == []
-    assert refused == {each for each in REFUSED.get(engine_name, frozenset()) if each.startswith(pair.name)}
+    assert refused == {
+        each for each in REFUSED.get(engine_name, frozenset()) if each.startswith(pair.name)
+    }
     assert len(seen) > 30
 
 
 def test_prepared_rows_are_the_same_one_by_one(pair: Pair) -> None:
-    """Of sources with values outside their domains, rows of nobody, and people with too many rows."""
+    """Of sources with values outside their domains, rows of nobody, and people with too many
+    rows.
+    """
     policy = policies.policy(pair.name)
     for table in (each for each in policy.tables.values() if not each.public):
         ours = all_rows(pair.truth, policy, table.name)
@@ -116,7 +143,7 @@ def test_a_result_in_parts(pair: Pair) -> None:
     assert [part.num_rows for part in pair.other.fetch_parts(nobody, 60, 7).unwrap_parts()] == [0]
 
 
-# --- odd values -------------------------------------------------------------------------------------------------------
+# --- odd values -----------------------------------------------------------------------------------
 
 ODD = """\
   visits:
@@ -132,9 +159,58 @@ ODD = """\
       well: {boolean: true, nullable: true}
 """
 WORDS = (
-    *("", " ", "a", "NULL", "null", '"', '""', "'", "\\", "\\.", "\\N", ",", "a,b", "a\nb", "a\r\nb", "\n", "\r", "\t"),
-    *("Straße", "ẞ", "ŉ", "ﬁ", "ΟΔΟΣ", "ς", "İstanbul", "ıi", "é", "e\u0301", "日本", "\U0001f600", "\ue000", "\x01"),
-    *("50%", "a_b", "a\\%b", "x" * 1000, "-", "1:2,3", "{1,2}", "t", "f", "2024-01-01", "infinity", "nan", "0", "007"),
+    *(
+        "",
+        " ",
+        "a",
+        "NULL",
+        "null",
+        '"',
+        '""',
+        "'",
+        "\\",
+        "\\.",
+        "\\N",
+        ",",
+        "a,b",
+        "a\nb",
+        "a\r\nb",
+        "\n",
+        "\r",
+        "\t",
+    ),
+    *(
+        "Straße",
+        "ẞ",
+        "ŉ",
+        "ﬁ",
+        "ΟΔΟΣ",
+        "ς",
+        "İstanbul",
+        "ıi",
+        "é",
+        "e\u0301",
+        "日本",
+        "\U0001f600",
+        "\ue000",
+        "\x01",
+    ),
+    *(
+        "50%",
+        "a_b",
+        "a\\%b",
+        "x" * 1000,
+        "-",
+        "1:2,3",
+        "{1,2}",
+        "t",
+        "f",
+        "2024-01-01",
+        "infinity",
+        "nan",
+        "0",
+        "007",
+    ),
 )
 SOURCE_KINDS = {
     "person": pa.string(),
@@ -165,7 +241,9 @@ def odd_rows() -> pa.Table:
     rows = [
         {
             "person": dice.choice(("a", "B", "é", "'", "a,b", "x" * 300)),
-            "cost": dice.choice((0.0, -0.01, 499.99, 1e300, -1e300, float("inf"), float("nan"), 0.005, None)),
+            "cost": dice.choice(
+                (0.0, -0.01, 499.99, 1e300, -1e300, float("inf"), float("nan"), 0.005, None)
+            ),
             "days": dice.choice((0, 1, -1, 9 * 10**15, -9 * 10**15, 2**63 - 1, -(2**63), None)),
             "kind": dice.choice(("x", "", "é", "NULL", '"q"', "other", None)),
             "word": word,
@@ -175,16 +253,22 @@ def odd_rows() -> pa.Table:
         }
         for word in (*WORDS, *WORDS, None, None)
     ]
-    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in SOURCE_KINDS.items()})
+    return pa.table(
+        {name: pa.array([row[name] for row in rows], kind) for name, kind in SOURCE_KINDS.items()}
+    )
 
 
 @pytest.fixture(scope="module")
-def odd(request: pytest.FixtureRequest, engine_name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def odd(
+    request: pytest.FixtureRequest, engine_name: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Pair]:
     folder, tables = tmp_path_factory.mktemp("odd"), {"visits": odd_rows()}
     policy = policy_of(ODD, folder)
     with ExitStack() as stack:
         truth = stack.enter_context(opened(policy, EngineChoice(), folder / "duckdb", tables))
-        other = stack.enter_context(opened(policy, choice_of(engine_name, request), folder / "other", tables))
+        other = stack.enter_context(
+            opened(policy, choice_of(engine_name, request), folder / "other", tables)
+        )
         yield Pair(truth, other, "odd")
 
 
@@ -201,26 +285,63 @@ COST, DAYS, KIND, WORD, DAY, SEEN, WELL = (
 )
 _GRAINS = ("day", "week", "month", "quarter", "year")
 _CLOCK = ("hour", "minute", "second")
-_PARTS = ("quarter", "month", "week", "day", "dow", "isodow", "doy", "year", "decade", "century", "isoyear")
-_FORMATS = ("%Y-%m-%d", "%y %b %B|%-m/%-d", "%j %a %A %w %u", "100%% %H:%M:%S %p %I %-H %-I %-M %-S")
+_PARTS = (
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "dow",
+    "isodow",
+    "doy",
+    "year",
+    "decade",
+    "century",
+    "isoyear",
+)
+_FORMATS = (
+    "%Y-%m-%d",
+    "%y %b %B|%-m/%-d",
+    "%j %a %A %w %u",
+    "100%% %H:%M:%S %p %I %-H %-I %-M %-S",
+)
 _FLOAT = Cast(COST, "DOUBLE")
-# One for each word of the vocabulary that looks at values of a row, and for what is known to differ between engines.
+# One for each word of the vocabulary that looks at values of a row, and for what is known to differ
+# between engines.
 EXPRESSIONS: tuple[Expression, ...] = (
     *(call(sign, COST, each) for sign in ("//", "%") for each in (7, -7, 100)),
-    *(call(sign, Cast(DAYS, "HUGEINT") * 1000, each) for sign in ("//", "%") for each in (7, -7, 10**19)),
+    *(
+        call(sign, Cast(DAYS, "HUGEINT") * 1000, each)
+        for sign in ("//", "%")
+        for each in (7, -7, 10**19)
+    ),
     *(call(sign, DAYS, call("nullif", COST, 0)) for sign in ("//", "%")),
     *(COST + DAYS, COST - DAYS, Cast(COST, "HUGEINT") * DAYS, -DAYS, call("abs", DAYS)),
-    *(call("least", COST, 5, DAYS), call("greatest", COST, 5), call("coalesce", COST, 7), call("nullif", COST, 0)),
+    *(
+        call("least", COST, 5, DAYS),
+        call("greatest", COST, 5),
+        call("coalesce", COST, 7),
+        call("nullif", COST, 0),
+    ),
     *(Cast(call("round", _FLOAT / each), "BIGINT") for each in (2, -2, 10, 7)),
-    *(Cast(call("round", call(each, _FLOAT / 10_000) * 1000), "BIGINT") for each in ("cbrt", "exp")),
+    *(
+        Cast(call("round", call(each, _FLOAT / 10_000) * 1000), "BIGINT")
+        for each in ("cbrt", "exp")
+    ),
     Cast(call("round", call("sqrt", call("abs", _FLOAT)) * 1000), "BIGINT"),
     Cast(call("round", call("ln", call("abs", _FLOAT) + 1) * 1000), "BIGINT"),
     *(call(each, WORD) for each in ("upper", "lower", "trim", "ltrim", "rtrim", "length", "md5")),
-    *(call("substr", WORD, *each) for each in ((1, 3), (2,), (0, 2), (-3, 2), (-3,), (-9, 6), (5, 0))),
+    *(
+        call("substr", WORD, *each)
+        for each in ((1, 3), (2,), (0, 2), (-3, 2), (-3,), (-9, 6), (5, 0))
+    ),
     *(call("left", WORD, each) for each in (0, 2, -2)),
     *(call("right", WORD, each) for each in (0, 2)),
     *(call(each, WORD, 5, fill) for each in ("lpad", "rpad") for fill in ("0", "ab")),
-    *(call("replace", WORD, "a", "éé"), call("split_part", WORD, ",", 2), call("split_part", WORD, "b", 1)),
+    *(
+        call("replace", WORD, "a", "éé"),
+        call("split_part", WORD, ",", 2),
+        call("split_part", WORD, "b", 1),
+    ),
     *(
         call(each, WORD, text)
         for each in ("strpos", "contains", "starts_with", "ends_with")
@@ -231,9 +352,19 @@ EXPRESSIONS: tuple[Expression, ...] = (
         for each in ("like", "ilike")
         for text in ("A%", "a_b", "%\\%", "%ß%", "%Σ", "\\%", "%i%")
     ),
-    *(call("like", WORD, "a\\%b", "\\"), call("like", WORD, "50!%", "!"), call("||", WORD, "-", WORD)),
+    *(
+        call("like", WORD, "a\\%b", "\\"),
+        call("like", WORD, "50!%", "!"),
+        call("||", WORD, "-", WORD),
+    ),
     *(call("concat", WORD, None, "z"), call("concat_ws", "-", WORD, None, "z")),
-    *(WORD < "b", WORD.equals("a"), call("in", WORD, "a", "É", ""), call("least", WORD, "b"), WORD.is_null),
+    *(
+        WORD < "b",
+        WORD.equals("a"),
+        call("in", WORD, "a", "É", ""),
+        call("least", WORD, "b"),
+        WORD.is_null,
+    ),
     *(call("date_diff", each, DAY, SEEN) for each in (*_GRAINS, *_CLOCK)),
     call("date_diff", "microsecond", SEEN, Cast(DAY, "TIMESTAMP")),
     *(call("date_part", part, each) for part in _PARTS for each in (DAY, SEEN)),
@@ -241,10 +372,29 @@ EXPRESSIONS: tuple[Expression, ...] = (
     *(Cast(call("date_trunc", each, DAY), "DATE") for each in _GRAINS),
     *(call("date_trunc", each, SEEN) for each in _CLOCK),
     *(call("strftime", each, form) for form in _FORMATS for each in (DAY, SEEN)),
-    *(call("epoch_us", SEEN), call("make_timestamp", call("epoch_us", SEEN)), call("make_timestamp", DAYS)),
-    *(Cast(SEEN, "DATE"), Cast(DAY, "TIMESTAMP"), Cast(SEEN, "VARCHAR"), Cast(DAY, "VARCHAR"), Cast(DAYS, "VARCHAR")),
-    *(Cast(WELL, "VARCHAR"), Cast(WELL, "BIGINT"), call("NOT", WELL), call("is true", WELL), call("is false", WELL)),
-    *(call("list_extract", call("list", "x", "y"), each) for each in (KIND + 1, call("greatest", DAYS, 0))),
+    *(
+        call("epoch_us", SEEN),
+        call("make_timestamp", call("epoch_us", SEEN)),
+        call("make_timestamp", DAYS),
+    ),
+    *(
+        Cast(SEEN, "DATE"),
+        Cast(DAY, "TIMESTAMP"),
+        Cast(SEEN, "VARCHAR"),
+        Cast(DAY, "VARCHAR"),
+        Cast(DAYS, "VARCHAR"),
+    ),
+    *(
+        Cast(WELL, "VARCHAR"),
+        Cast(WELL, "BIGINT"),
+        call("NOT", WELL),
+        call("is true", WELL),
+        call("is false", WELL),
+    ),
+    *(
+        call("list_extract", call("list", "x", "y"), each)
+        for each in (KIND + 1, call("greatest", DAYS, 0))
+    ),
     *(
         call("list_position", call("list", "a", "É"), WORD),
         call("list_extract", Cast(Constant("[4, 5]"), "BIGINT[]"), KIND),
@@ -258,7 +408,7 @@ def test_an_expression_has_the_same_value_in_every_row(node: Expression, odd: Pa
     assert rows_of(odd.other, query) == rows_of(odd.truth, query)
 
 
-# --- few rows, or none ------------------------------------------------------------------------------------------------
+# --- few rows, or none ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("content", ["nobody", "nothing known"])
@@ -274,7 +424,9 @@ def test_tables_of_nobody_and_of_nothing_known(
         tables = {
             each: pa.table(
                 {
-                    column: table[column] if column in keys else pa.nulls(table.num_rows, table[column].type)
+                    column: table[column]
+                    if column in keys
+                    else pa.nulls(table.num_rows, table[column].type)
                     for column in table.column_names
                 }
             )
@@ -283,18 +435,21 @@ def test_tables_of_nobody_and_of_nothing_known(
     tables |= policies.public(name)
     with ExitStack() as stack:
         truth = stack.enter_context(opened(everything, EngineChoice(), tmp_path / "duckdb", tables))
-        other = stack.enter_context(opened(everything, choice_of(engine_name, request), tmp_path / "other", tables))
+        other = stack.enter_context(
+            opened(everything, choice_of(engine_name, request), tmp_path / "other", tables)
+        )
         for case in [each for each in harness.cases() if each.policy == name][::4]:
             plan = harness.planned(case.sql, everything, name=name)
             for block in (each for each in plan.blocks if not isinstance(each.kind, Shared)):
                 for queries in queries_of(block):
                     ours, theirs = (
-                        sum((rows_of(engine, each) for each in queries), Counter()) for engine in (truth, other)
+                        sum((rows_of(engine, each) for each in queries), Counter())
+                        for engine in (truth, other)
                     )
                     assert theirs == ours, case.id
 
 
-# --- limits -----------------------------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------
 
 
 def slow_query(times: int = 4) -> Numbers:
@@ -321,8 +476,12 @@ def test_what_is_not_there_fails_with_one_sentence(odd: Pair) -> None:
         odd.other.fetch(query, 10)
 
 
-def test_numbers_of_snapshots(request: pytest.FixtureRequest, engine_name: str, tmp_path: Path) -> None:
-    """One after another, each whole; a number is given once; what is removed is gone; another policy is refused."""
+def test_numbers_of_snapshots(
+    request: pytest.FixtureRequest, engine_name: str, tmp_path: Path
+) -> None:
+    """One after another, each whole; a number is given once; what is removed is gone; another
+    policy is refused.
+    """
     policy, choice = policy_of(ODD, tmp_path), choice_of(engine_name, request)
     store = store_on(policy, choice, tmp_path / "store")
     assert store.numbers() == []

@@ -1,4 +1,6 @@
-"""How one file is read: by its own header and types, whatever its name and its folders' names are."""
+"""How one file is read: by its own header and types, whatever its name and its folders' names
+are.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from discreet.errors import UsageError
         ("only", ",", ["only"]),
     ],
 )
-def test_the_header_says_how_a_file_is_cut(tmp_path: Path, header: str, delimiter: str, names: list[str]) -> None:
+def test_the_header_says_how_a_file_is_cut(
+    tmp_path: Path, header: str, delimiter: str, names: list[str]
+) -> None:
     file = tmp_path / "x.csv"
     file.write_text(f"{header}\n1{delimiter}2\n", encoding="utf-8")
     assert delimiter_of(file) == delimiter

@@ -1,4 +1,6 @@
-"""The flow on engines other than the embedded one: refusals, releases and publications go through them, too."""
+"""The flow on engines other than the embedded one: refusals, releases and publications go through
+them, too.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,15 @@ def curator_of(request: pytest.FixtureRequest) -> Callable[..., Curator]:
     return opened
 
 
-def test_what_is_refused_is_refused_with_the_same_words(curator_of: Callable[..., Curator], tmp_path: Path) -> None:
+def test_what_is_refused_is_refused_with_the_same_words(
+    curator_of: Callable[..., Curator], tmp_path: Path
+) -> None:
     """Of rejected.sql and of the engine's own; nothing is charged."""
     dice = random.Random("refusals")
-    tables = {**bounded.dirty(policies.policy("hospital"), people=10, dice=dice), **policies.public("hospital")}
+    tables = {
+        **bounded.dirty(policies.policy("hospital"), people=10, dice=dice),
+        **policies.public("hospital"),
+    }
     path = tmp_path / "hospital.yaml"
     path.write_text(policies.text("hospital"))
     curator = curator_of(Policy.read(path), **tables)
@@ -57,7 +64,9 @@ def test_what_an_engine_cannot_compute_is_refused_by_name(
         raise Unspelled("COUNT(*) by sex")
 
     monkeypatch.setattr(Spelling, "reading", refuse)
-    with pytest.raises(Rejected, match=r"COUNT\(\*\) by sex cannot be computed by the engine of this policy"):
+    with pytest.raises(
+        Rejected, match=r"COUNT\(\*\) by sex cannot be computed by the engine of this policy"
+    ):
         curator.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex", analyst="bob", epsilon="0.1")
     assert curator.ledger() == ()
 
@@ -76,9 +85,14 @@ def test_a_publication(curator_of: Callable[..., Curator], tmp_path: Path) -> No
     assert curator.publication("census_2030").show().to_bytes() == made.to_bytes()
 
 
-def test_an_audit_of_a_question_needs_the_embedded_engine(curator_of: Callable[..., Curator], tmp_path: Path) -> None:
+def test_an_audit_of_a_question_needs_the_embedded_engine(
+    curator_of: Callable[..., Curator], tmp_path: Path
+) -> None:
     from discreet.audit.neighbors import neighborhood
 
     curator = curator_of(Policy.read(town.build(tmp_path, people=50)))
-    with pytest.raises(UsageError, match="leave `engine` out"), neighborhood(curator.policy, 1, wanted=None):  # type: ignore[arg-type]
+    with (
+        pytest.raises(UsageError, match="leave `engine` out"),
+        neighborhood(curator.policy, 1, wanted=None),
+    ):  # type: ignore[arg-type]
         pass

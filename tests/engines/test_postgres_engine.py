@@ -1,4 +1,6 @@
-"""The engine postgres alone: its second wall, the rights of its roles, and a server that goes away."""
+"""The engine postgres alone: its second wall, the rights of its roles, and a server that goes
+away.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,23 @@ DAYS = Column("v", "days")
 
 
 @pytest.fixture(scope="module")
-def engine(database: Callable[[], EngineChoice], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresEngine]:
+def engine(
+    database: Callable[[], EngineChoice], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PostgresEngine]:
     folder = tmp_path_factory.mktemp("odd")
-    with opened(policy_of(ODD, folder), database(), folder / "store", {"visits": odd_rows()}) as found:
+    with opened(
+        policy_of(ODD, folder), database(), folder / "store", {"visits": odd_rows()}
+    ) as found:
         assert isinstance(found, PostgresEngine)
         yield found
 
 
-# --- the second wall --------------------------------------------------------------------------------------------------
+# --- the second wall ------------------------------------------------------------------------------
 
 SPELLED = [
-    (node, value) for node, value in VALUES if not str(Spelling().expression(node)).startswith(("(row", "({'k'"))
+    (node, value)
+    for node, value in VALUES
+    if not str(Spelling().expression(node)).startswith(("(row", "({'k'"))
 ]
 
 
@@ -97,8 +105,12 @@ OVERFLOWING: list[Expression] = [
 
 
 @pytest.mark.parametrize("node", OVERFLOWING, ids=lambda node: Spelling().expression(node)[:60])
-def test_what_fails_on_a_row_is_computed_carefully(node: Expression, engine: PostgresEngine) -> None:
-    """The first run fails on a value, which nobody learns: the second gives every other row its value."""
+def test_what_fails_on_a_row_is_computed_carefully(
+    node: Expression, engine: PostgresEngine
+) -> None:
+    """The first run fails on a value, which nobody learns: the second gives every other row its
+    value.
+    """
     query = Aggregate(VISITS, (DAYS, call("is null", Careful(node))), (Sum(),))
     found = rows_of(engine, query)
     assert sum(row[-1] * count for row, count in found.items()) == sum(
@@ -125,7 +137,7 @@ def test_what_has_no_form_is_refused_by_name(engine: PostgresEngine) -> None:
         assert caught.value.what.startswith(what)
 
 
-# --- rights -----------------------------------------------------------------------------------------------------------
+# --- rights ---------------------------------------------------------------------------------------
 
 EXCESS = {
     "ALTER ROLE {role} CREATEDB": "ALTER ROLE {role} NOSUPERUSER NOCREATEDB",
@@ -154,7 +166,9 @@ def test_a_role_with_more_rights_is_refused_with_what_to_revoke(
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(grant.format(**names))
         try:
-            with pytest.raises(UsageError, match=f"The role {role} may do more than read snapshots") as caught:
+            with pytest.raises(
+                UsageError, match=f"The role {role} may do more than read snapshots"
+            ) as caught:
                 store.open(1)
             assert revoke.format(**names) in str(caught.value)
             for statement in str(caught.value).split("run: ")[1].removesuffix(".").split("; "):
@@ -193,10 +207,12 @@ def test_the_reader_can_only_read(engine: PostgresEngine) -> None:
     connection.close()
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- what goes wrong ------------------------------------------------------------------------------
 
 
-def test_a_question_that_is_cancelled_on_the_server(engine: PostgresEngine, postgres_server: Server) -> None:
+def test_a_question_that_is_cancelled_on_the_server(
+    engine: PostgresEngine, postgres_server: Server
+) -> None:
     """Whoever cancels it, it took too long: that is counted."""
     began = threading.Event()
 
@@ -238,7 +254,9 @@ def test_a_fork_opens_it_again(engine: PostgresEngine) -> None:
 def test_threads_ask_at_once(engine: PostgresEngine) -> None:
     query = Aggregate(VISITS, (DAYS,), (Sum(),))
     expected, found = rows_of(engine, query), []
-    threads = [threading.Thread(target=lambda: found.append(rows_of(engine, query))) for _ in range(12)]
+    threads = [
+        threading.Thread(target=lambda: found.append(rows_of(engine, query))) for _ in range(12)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -254,7 +272,11 @@ def test_threads_ask_at_once(engine: PostgresEngine) -> None:
     ],
 )
 def test_a_server_or_a_role_that_is_not_there(
-    at: str | None, reader: str | None, says: str, database: Callable[[], EngineChoice], tmp_path: Path
+    at: str | None,
+    reader: str | None,
+    says: str,
+    database: Callable[[], EngineChoice],
+    tmp_path: Path,
 ) -> None:
     choice = database()
     wrong = replace(choice, at=at or choice.at, reader=reader if at is None else None)
@@ -265,13 +287,17 @@ def test_a_server_or_a_role_that_is_not_there(
 
 def test_a_curator_without_the_right_to_create(postgres_server: Server, tmp_path: Path) -> None:
     choice = postgres_server.database()
-    store = store_on(policy_of(ODD, tmp_path), replace(choice, at=choice.reader), tmp_path / "store")
+    store = store_on(
+        policy_of(ODD, tmp_path), replace(choice, at=choice.reader), tmp_path / "store"
+    )
     with pytest.raises(UsageError, match="needs CREATE on the database"):
         store.build(1, {"visits": odd_rows()})
     assert store.numbers() == []
 
 
-def test_a_text_that_postgres_cannot_hold(database: Callable[[], EngineChoice], tmp_path: Path) -> None:
+def test_a_text_that_postgres_cannot_hold(
+    database: Callable[[], EngineChoice], tmp_path: Path
+) -> None:
     store = store_on(policy_of(ODD, tmp_path), database(), tmp_path / "store")
     rows = odd_rows()
     words = rows.column("word").to_pylist()
@@ -279,7 +305,9 @@ def test_a_text_that_postgres_cannot_hold(database: Callable[[], EngineChoice], 
     import pyarrow as pa
 
     with pytest.raises(UsageError, match="letter NUL"):
-        store.build(1, {"visits": rows.set_column(rows.column_names.index("word"), "word", pa.array(words))})
+        store.build(
+            1, {"visits": rows.set_column(rows.column_names.index("word"), "word", pa.array(words))}
+        )
     assert store.numbers() == []
     assert not [file for file in (tmp_path / "store").iterdir() if "building" in file.name]
 
@@ -298,10 +326,12 @@ def test_no_value_is_logged(engine: PostgresEngine, caplog: pytest.LogCaptureFix
     assert "9000000000000000" not in caplog.text
 
 
-# --- a crash, and the command line ------------------------------------------------------------------------------------
+# --- a crash, and the command line ----------------------------------------------------------------
 
 
-def test_a_server_that_dies_in_the_middle_of_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_dies_in_the_middle_of_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing of it is there afterwards; the next one is whole."""
     with server(options="") as own:
         store = store_on(policy_of(ODD, tmp_path), own.database(), tmp_path / "store")
@@ -314,7 +344,9 @@ def test_a_server_that_dies_in_the_middle_of_a_snapshot(tmp_path: Path, monkeypa
         own.start()
         assert store.numbers() == []
         with store._writing() as connection:
-            assert not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'discreet%'").fetchall()
+            assert not connection.execute(
+                "SELECT 1 FROM pg_namespace WHERE nspname LIKE 'discreet%'"
+            ).fetchall()
         assert not [file for file in (tmp_path / "store").iterdir() if "building" in file.name]
         store.build(1, {"visits": odd_rows()})
         own.crash()
@@ -364,7 +396,9 @@ QUESTIONS = {
 def test_by_the_command_line(
     database: Callable[[], EngineChoice], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """init and check from the catalog, a snapshot, every verb that asks: source and engine are one database."""
+    """init and check from the catalog, a snapshot, every verb that asks: source and engine are one
+    database.
+    """
     choice, file = database(), str(tmp_path / "town.yaml")
     with psycopg.connect(choice.at, autocommit=True) as connection:
         connection.execute(TOWN)
@@ -386,14 +420,30 @@ def test_by_the_command_line(
         assert json.loads(told("quote", file, sql, *who))["cost"]["epsilon"] == 50
         answer = json.loads(told("ask", file, sql, *who))
         assert [row[:-1] for row in answer["rows"]] == [row[:-1] for row in rows]
-        assert all(abs(row[-1] - true[-1]) <= 3 for row, true in zip(answer["rows"], rows, strict=True))
-        assert json.loads(told("ask", file, sql, *who))["rows"] == answer["rows"]  # free, and the same
+        assert all(
+            abs(row[-1] - true[-1]) <= 3 for row, true in zip(answer["rows"], rows, strict=True)
+        )
+        assert (
+            json.loads(told("ask", file, sql, *who))["rows"] == answer["rows"]
+        )  # free, and the same
     explained = told("explain", file, "SELECT SUM(age) FROM people", *who[:4])
     assert 'FROM "people" AS t1' in explained
-    told("describe", file, "people", "--epsilon", "50", "--out", str(tmp_path / "d.json"), "--columns", "age,sex")
+    told(
+        "describe",
+        file,
+        "people",
+        "--epsilon",
+        "50",
+        "--out",
+        str(tmp_path / "d.json"),
+        "--columns",
+        "age,sex",
+    )
     with psycopg.connect(choice.at, autocommit=True) as connection:
         connection.execute("GRANT SELECT ON people TO discreet_reader")
-        refused = json.loads(told("ask", file, "SELECT COUNT(*) FROM people", *who, code=2))["error"]
+        refused = json.loads(told("ask", file, "SELECT COUNT(*) FROM people", *who, code=2))[
+            "error"
+        ]
         assert "run: REVOKE ALL ON public.people FROM PUBLIC, discreet_reader" in refused["message"]
     entries = json.loads(told("ledger", file, "--format", "json"))
     assert str(entries).count("SELECT") == len(QUESTIONS)

@@ -1,4 +1,6 @@
-"""Preparing a snapshot: whose rows, which rows, as what; and that nobody else can change it (S4)."""
+"""Preparing a snapshot: whose rows, which rows, as what; and that nobody else can change it
+(S4).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ VISITS = "  visits: {owner: person, max_rows: 3, columns: {a: {integer: [0, 9]},
 
 def visits(rows: list[tuple[Any, ...]]) -> dict[str, pa.Table]:
     person, a, b, c = (list(column) for column in zip(*rows, strict=True))
-    schema = pa.schema([("person", pa.int64()), ("a", pa.int64()), ("b", pa.string()), ("c", pa.string())])
+    schema = pa.schema(
+        [("person", pa.int64()), ("a", pa.int64()), ("b", pa.string()), ("c", pa.string())]
+    )
     return {"visits": pa.table([person, a, b, c], schema=schema)}
 
 
@@ -39,7 +43,12 @@ def crowd(people: int) -> list[tuple[Any, ...]]:
     """People with 0 to 7 rows each, many of them equal, some with values outside the domain."""
     generator = Random()
     return [
-        (person, generator.choice([None, -5, 1, 2, 99]), generator.choice(["u", "v", None]), generator.choice("xyq"))
+        (
+            person,
+            generator.choice([None, -5, 1, 2, 99]),
+            generator.choice(["u", "v", None]),
+            generator.choice("xyq"),
+        )
         for person in range(people)
         for _ in range(generator.randrange(8))
     ]
@@ -62,10 +71,14 @@ def test_order_threads_and_other_people_change_nothing(prepared: Prepared) -> No
 
 
 def test_many_rows_in_many_pieces_are_kept_alike(prepared: Prepared) -> None:
-    """Enough rows that DuckDB works in parallel: 200,000 rows of 20,000 people, every one truncated."""
+    """Enough rows that DuckDB works in parallel: 200,000 rows of 20,000 people, every one
+    truncated.
+    """
     person = np.repeat(np.arange(20_000), 10)
     columns = {"person": person, "a": np.arange(200_000) % 10, "b": None, "c": None}
-    table = pa.table({**columns, "b": (person * 7919 % 1000).astype(str), "c": pa.nulls(200_000, pa.string())})
+    table = pa.table(
+        {**columns, "b": (person * 7919 % 1000).astype(str), "c": pa.nulls(200_000, pa.string())}
+    )
     shuffled = table.take(np.random.default_rng().permutation(200_000))
     first = prepared(VISITS, {"visits": table}, threads=1)["visits"]
     assert first == prepared(VISITS, {"visits": shuffled}, threads=4)["visits"]
@@ -76,21 +89,28 @@ def test_at_most_max_rows_of_the_persons_own_rows(prepared: Prepared) -> None:
     rows = crowd(300)
     found = prepared(VISITS, visits(rows))["visits"]
     code = {"x": 0, "y": 1, "z": 2}
-    own = Counter((p, None if a is None else max(0, min(9, a)), b, code.get(c)) for p, a, b, c in rows)
+    own = Counter(
+        (p, None if a is None else max(0, min(9, a)), b, code.get(c)) for p, a, b, c in rows
+    )
     assert not Counter(found) - own
     expected = {person: min(3, count) for person, count in Counter(row[0] for row in rows).items()}
     assert Counter(row[0] for row in found) == expected
 
 
 def test_the_choice_prefers_no_value(prepared: Prepared) -> None:
-    """Of two rows one is kept: by a hash, so that small values do not win. False alarm below 1e-9."""
+    """Of two rows one is kept: by a hash, so that small values do not win. False alarm below
+    1e-9.
+    """
     rows = [(person, a, None, None) for person in range(4000) for a in (person % 5, 9 - person % 5)]
     table = "  visits: {owner: person, columns: {a: {integer: [0, 9]}}}\n"
     found = prepared(table, visits(rows))["visits"]
     small = sum(row[1] < 5 for row in found)
     assert len(found) == 4000
     assert abs(small - 2000) < 6.2 * (4000**0.5) / 2
-    assert {sum(row[0] % 5 == pair and row[1] < 5 for row in found) for pair in range(5)} & {0, 800} == set()
+    assert {sum(row[0] % 5 == pair and row[1] < 5 for row in found) for pair in range(5)} & {
+        0,
+        800,
+    } == set()
     distinct = [(person, None, f"{person} {side}", side) for person in range(4000) for side in "xy"]
     table = "  visits: {owner: person, columns: {b: text, c: {values: [x, y]}}}\n"
     picked = Counter(row[2] for row in prepared(table, visits(distinct))["visits"])
@@ -100,9 +120,18 @@ def test_the_choice_prefers_no_value(prepared: Prepared) -> None:
 def test_rows_without_an_owner_are_dropped(prepared: Prepared) -> None:
     rows = [(None, 1, "u", "x"), (1, 1, "u", "x"), (None, 2, "v", "y")]
     assert prepared(VISITS, visits(rows))["visits"] == [(1, 1, "u", 0)]
-    table = pa.table({"person": ["", " ", None, "7"], "a": [1, 2, 3, 4], "b": ["u"] * 4, "c": ["x"] * 4})
+    table = pa.table(
+        {"person": ["", " ", None, "7"], "a": [1, 2, 3, 4], "b": ["u"] * 4, "c": ["x"] * 4}
+    )
     assert prepared(VISITS, {"visits": table})["visits"] == [("7", 4, "u", 0)]
-    table = pa.table({"person": [1.0, 1.5, float("nan"), None], "a": [1, 2, 3, 4], "b": ["u"] * 4, "c": ["x"] * 4})
+    table = pa.table(
+        {
+            "person": [1.0, 1.5, float("nan"), None],
+            "a": [1, 2, 3, 4],
+            "b": ["u"] * 4,
+            "c": ["x"] * 4,
+        }
+    )
     assert prepared(VISITS, {"visits": table})["visits"] == [(1, 1, "u", 0)]
 
 
@@ -119,7 +148,9 @@ def chain(
     return {
         "visits": pa.table({"visit": visit, "person": person}),
         "labs": pa.table({"visit": [each[0] for each in labs], "lab": [each[1] for each in labs]}),
-        "notes": pa.table({"lab": [each[0] for each in notes], "text": [each[1] for each in notes]}),
+        "notes": pa.table(
+            {"lab": [each[0] for each in notes], "text": [each[1] for each in notes]}
+        ),
     }
 
 
@@ -141,8 +172,12 @@ def test_a_lab_of_a_dropped_visit_keeps_its_owner(prepared: Prepared) -> None:
     assert (len(found["visits"]), found["labs"], found["notes"]) == (1, [(1, 100)], [(1, "a")])
 
 
-@pytest.mark.parametrize("kinds", [(pa.int64(), pa.string()), (pa.float64(), pa.int32()), (pa.uint64(), pa.int8())])
-def test_keys_of_different_types_meet(prepared: Prepared, kinds: tuple[pa.DataType, pa.DataType]) -> None:
+@pytest.mark.parametrize(
+    "kinds", [(pa.int64(), pa.string()), (pa.float64(), pa.int32()), (pa.uint64(), pa.int8())]
+)
+def test_keys_of_different_types_meet(
+    prepared: Prepared, kinds: tuple[pa.DataType, pa.DataType]
+) -> None:
     tables = chain([10, 11], [1, 2], [(10, 100)], [(100, "a")])
     tables["visits"] = tables["visits"].cast(pa.schema([("visit", kinds[0]), ("person", kinds[0])]))
     tables["labs"] = tables["labs"].cast(pa.schema([("visit", kinds[1]), ("lab", kinds[1])]))
@@ -154,7 +189,9 @@ def test_keys_of_different_types_meet(prepared: Prepared, kinds: tuple[pa.DataTy
 
 def test_owners_of_all_tables_have_one_type(prepared: Prepared) -> None:
     tables = "  a: {owner: person}\n  b: {owner: person}\n"
-    found = prepared(tables, {"a": pa.table({"person": ["1", "x"]}), "b": pa.table({"person": [1, 2]})})
+    found = prepared(
+        tables, {"a": pa.table({"person": ["1", "x"]}), "b": pa.table({"person": [1, 2]})}
+    )
     assert found == {"a": [("1",), ("x",)], "b": [("1",), ("2",)]}
 
 
@@ -180,7 +217,7 @@ def test_columns_may_be_called_what_we_call_ours(prepared: Prepared) -> None:
     assert prepared(tables, {"a": a, "b": twice})["b"] == expected
 
 
-# --- sources ----------------------------------------------------------------------------------------------------------
+# --- sources --------------------------------------------------------------------------------------
 
 TOWN = """\
   people:
@@ -203,7 +240,10 @@ def town() -> dict[str, pa.Table]:
         "day": ["2024-02-03", "2023-01-01", "never", None, None],
         "town": ["v17", "v0", "v18", None, None],
     }
-    return {"people": pa.table(people), "states": pa.table({"code": ["MA", "NY"], "people": [7, 20]})}
+    return {
+        "people": pa.table(people),
+        "states": pa.table({"code": ["MA", "NY"], "people": [7, 20]}),
+    }
 
 
 def write(folder: Path, kind: str) -> Path:
@@ -239,7 +279,10 @@ def test_every_kind_of_source_gives_the_same_snapshot(tmp_path: Path, kind: str)
         ("3", "3", "None", "200", "None", "None"),
         ("4", "4", "120", "100", "None", "None"),
     ]
-    assert engine.public_table("states").select(["code", "people"]).to_pylist() == town()["states"].to_pylist()
+    assert (
+        engine.public_table("states").select(["code", "people"]).to_pylist()
+        == town()["states"].to_pylist()
+    )
     assert engine.columns("people")["town"] == "UTINYINT"
     assert snapshot.tables[0] == TableReport(
         name="people",
@@ -284,7 +327,10 @@ def test_the_source_has_not_what_is_declared(tmp_path: Path) -> None:
         (None, "names no source"),
         ("nowhere", "does not exist"),
         ("postgresql://127.0.0.1:1/data", "cannot be reached"),
-        (Path(__file__), "neither a folder nor a .duckdb, .sqlite, .xlsx, .sav, .dta or .sas7bdat file"),
+        (
+            Path(__file__),
+            "neither a folder nor a .duckdb, .sqlite, .xlsx, .sav, .dta or .sas7bdat file",
+        ),
         ({"people": pa.table({"a": [1]}).to_reader()}, "can be read once"),
         ({"people": 7}, "The table people from Python cannot be read"),
         ({"people": {"id": [1, 2], "x": [1]}}, "The table people from Python cannot be read"),
@@ -296,7 +342,9 @@ def test_sources_that_are_none(tmp_path: Path, source: object, reason: str) -> N
         prepare(policy, source, policy.store, 1)
 
 
-@pytest.mark.parametrize(("suffix", "delimiter"), [(".csv", ";"), (".tsv", "\t"), (".csv.gz", ","), (".csv", "|")])
+@pytest.mark.parametrize(
+    ("suffix", "delimiter"), [(".csv", ";"), (".tsv", "\t"), (".csv.gz", ","), (".csv", "|")]
+)
 def test_csv_is_cut_as_its_header_is(tmp_path: Path, suffix: str, delimiter: str) -> None:
     rows = ['1|"a,b;c"|2', "2|x y|3", '3|"say ""no"""|4', "4||5", '5|"two\nlines"|6', "6|'|7"]
     text = "\n".join(["id|word|n", *rows]).replace("|", delimiter) + "\n"
@@ -304,7 +352,9 @@ def test_csv_is_cut_as_its_header_is(tmp_path: Path, suffix: str, delimiter: str
     opened = gzip.open if suffix.endswith("gz") else open
     with opened(tmp_path / "data" / f"people{suffix}", "wt", encoding="utf-8", newline="") as file:
         file.write(text)
-    policy = policy_of("  people: {owner: id, columns: {word: text, n: {integer: [0, 9]}}}\n", tmp_path)
+    policy = policy_of(
+        "  people: {owner: id, columns: {word: text, n: {integer: [0, 9]}}}\n", tmp_path
+    )
     prepare(policy, policy.source, policy.store, 1)
     engine = DuckDB.open(policy, 1)
     assert kept(engine, "people") == [
@@ -329,11 +379,15 @@ ODD = {
 
 
 @pytest.mark.parametrize("rows", ODD.values(), ids=ODD.keys())
-def test_one_line_does_not_decide_how_others_are_read(tmp_path: Path, rows: tuple[list[str], str]) -> None:
+def test_one_line_does_not_decide_how_others_are_read(
+    tmp_path: Path, rows: tuple[list[str], str]
+) -> None:
     """Were the dialect guessed, one line without a # would make comments of all others."""
     many, one = rows
     (tmp_path / "data").mkdir()
-    policy = policy_of("  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path)
+    policy = policy_of(
+        "  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path
+    )
     found = []
     for number, lines in enumerate((many, [*many, one], [one, *many])):
         (tmp_path / "data" / "people.csv").write_text("\n".join(["id,s,x", *lines]) + "\n")
@@ -349,34 +403,52 @@ def test_one_line_does_not_decide_how_others_are_read(tmp_path: Path, rows: tupl
 
 
 def test_texts_are_equal_when_their_bytes_are(tmp_path: Path) -> None:
-    """A database may say that 'a' and 'A' are one: then a row meets both, and one person's spelling names a group."""
+    """A database may say that 'a' and 'A' are one: then a row meets both, and one person's spelling
+    names a group.
+    """
     with duckdb.connect(str(tmp_path / "town.duckdb")) as connection:
         connection.execute(
             "CREATE TABLE people(id VARCHAR COLLATE NOCASE, s VARCHAR COLLATE NOCASE, c VARCHAR COLLATE NOCASE)"
         )
-        connection.execute("INSERT INTO people VALUES ('a', 'x', 'x'), ('A', 'X', 'X'), ('b', 'x', 'x')")
+        connection.execute(
+            "INSERT INTO people VALUES ('a', 'x', 'x'), ('A', 'X', 'X'), ('b', 'x', 'x')"
+        )
         connection.execute("CREATE TABLE codes(code VARCHAR COLLATE NOACCENT, n UHUGEINT)")
-        connection.execute("INSERT INTO codes VALUES ('e', 1), ('é', 340282366920938463463374607431768211455)")
-    tables = "  people: {owner: id, columns: {s: text, c: {values: [X, x]}}}\n  codes: {public: true}\n"
+        connection.execute(
+            "INSERT INTO codes VALUES ('e', 1), ('é', 340282366920938463463374607431768211455)"
+        )
+    tables = (
+        "  people: {owner: id, columns: {s: text, c: {values: [X, x]}}}\n  codes: {public: true}\n"
+    )
     policy = policy_of(tables, tmp_path)
     prepare(policy, tmp_path / "town.duckdb", policy.store, 1)
     engine = DuckDB.open(policy, 1)
     assert kept(engine, "people") == [("A", "X", 0), ("a", "x", 1), ("b", "x", 1)]
     found = engine.read("SELECT s, count(*) AS n FROM people GROUP BY s ORDER BY s", 10)
     assert found.to_pylist() == [{"s": "X", "n": 1}, {"s": "x", "n": 2}]
-    assert engine.read("SELECT count(*) AS n FROM public_tables.codes WHERE code = 'e'", 10).to_pylist() == [{"n": 1}]
-    assert engine.public_table("codes")["n"].to_pylist() == ["1", "340282366920938463463374607431768211455"]
+    assert engine.read(
+        "SELECT count(*) AS n FROM public_tables.codes WHERE code = 'e'", 10
+    ).to_pylist() == [{"n": 1}]
+    assert engine.public_table("codes")["n"].to_pylist() == [
+        "1",
+        "340282366920938463463374607431768211455",
+    ]
     engine.close()
 
 
 def test_one_person_whose_number_is_text(prepared: Prepared) -> None:
     tables = "  people: {owner: id}\n  visits: {owner: id}\n"
-    sources = {"people": pa.table({"id": [1.0, 2.0, 3.5]}), "visits": pa.table({"id": ["3.50", "1.0", "2"]})}
+    sources = {
+        "people": pa.table({"id": [1.0, 2.0, 3.5]}),
+        "visits": pa.table({"id": ["3.50", "1.0", "2"]}),
+    }
     found = prepared(tables, sources)
     assert found["people"] == found["visits"] == [("1",), ("2",), ("3.5",)]
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(10, 2), pa.string(), pa.decimal128(20, 4)])
+@pytest.mark.parametrize(
+    "kind", [pa.int64(), pa.float64(), pa.decimal128(10, 2), pa.string(), pa.decimal128(20, 4)]
+)
 @pytest.mark.parametrize("other", [pa.int32(), pa.float64(), pa.decimal128(10, 2), pa.string()])
 def test_one_person_is_one_in_every_table(
     prepared: Callable[..., dict[str, Rows]], kind: pa.DataType, other: pa.DataType
@@ -395,7 +467,9 @@ def test_one_person_is_one_in_every_table(
 
 
 def test_folders_are_no_columns(tmp_path: Path) -> None:
-    """One person's file in a folder of its own would change what the others' folders are read as, or hide them all."""
+    """One person's file in a folder of its own would change what the others' folders are read as,
+    or hide them all.
+    """
     folder = tmp_path / "data" / "people"
     (folder / "id=1").mkdir(parents=True)
     (folder / "id=2").mkdir()
@@ -416,17 +490,23 @@ def test_folders_are_no_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [7_999_800, 15_999_950])
 def test_a_line_in_the_middle_of_a_long_file(tmp_path: Path, place: int) -> None:
-    """Several threads begin in the middle of it: what stands there is read right, or all is refused."""
+    """Several threads begin in the middle of it: what stands there is read right, or all is
+    refused.
+    """
     (tmp_path / "data").mkdir()
     lines, size = ["id,s,x"], 7
     while size < place:
-        lines.append(f"{len(lines)},somebody else with a rather long name of some eighty letters so as to fill,1")
+        lines.append(
+            f"{len(lines)},somebody else with a rather long name of some eighty letters so as to fill,1"
+        )
         size += len(lines[-1]) + 1
     before = len(lines) - 1
     quoted = "\n".join(f"{10**9 + i},made up,9" for i in range(20))
     lines += [f'{10**8},"{quoted}",1', *(f"{10**7 + i},x,1" for i in range(1000))]
     (tmp_path / "data" / "people.csv").write_text("\n".join(lines) + "\n")
-    policy = policy_of("  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path)
+    policy = policy_of(
+        "  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path
+    )
     with suppress(EngineFailure):
         prepare(policy, policy.source, policy.store, 1)
         engine = DuckDB.open(policy, 1)
@@ -441,7 +521,9 @@ def test_files_of_one_table_with_other_columns(tmp_path: Path) -> None:
     (folder / "a.csv").write_text("id,s,x\n1,a,1\n")
     (folder / "b.csv").write_text("\ufeffx;id\n2;2\n", encoding="utf-8")
     (folder / "c.csv").write_text(",id , s\n0,3,c\n")
-    policy = policy_of("  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path)
+    policy = policy_of(
+        "  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path
+    )
     prepare(policy, policy.source, policy.store, 1)
     engine = DuckDB.open(policy, 1)
     assert kept(engine, "people") == [("1", "a", 1), ("2", None, 2), ("3", "c", None)]
@@ -500,7 +582,9 @@ def test_a_table_that_is_there_twice_or_in_two_kinds(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_broken_files(tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, logged: str, told: str) -> None:
+def test_broken_files(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, logged: str, told: str
+) -> None:
     folder = write(tmp_path / "data", "csv")
     (folder / "people.csv").write_text(text)
     policy = policy_of(TOWN, tmp_path)
@@ -520,7 +604,7 @@ def test_a_text_file_that_calls_itself_a_database(tmp_path: Path) -> None:
         prepare(policy, tmp_path / "data.duckdb", policy.store, 1)
 
 
-# --- the store --------------------------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 def test_private_files(tmp_path: Path) -> None:
@@ -547,7 +631,11 @@ def test_a_failure_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         prepare(policy, town(), policy.store, 2, stop)
     assert {file.name: file.read_bytes() for file in policy.store.iterdir()} == before
-    for left in (".building.duckdb", ".building.duckdb.wal", ".building.json"):  # what a crash leaves behind
+    for left in (
+        ".building.duckdb",
+        ".building.duckdb.wal",
+        ".building.json",
+    ):  # what a crash leaves behind
         (policy.store / left).write_text("torn")
     assert prepare(policy, town(), policy.store, 2).number == 2
     assert not list(policy.store.glob(".building*"))
@@ -577,7 +665,13 @@ def test_one_builder_at_a_time(tmp_path: Path) -> None:
 def test_progress_goes_up_to_one(tmp_path: Path) -> None:
     policy = policy_of(TOWN, tmp_path)
     told: dict[str, list[float]] = {}
-    prepare(policy, town(), policy.store, 1, lambda table, share: told.setdefault(table, []).append(share))
+    prepare(
+        policy,
+        town(),
+        policy.store,
+        1,
+        lambda table, share: told.setdefault(table, []).append(share),
+    )
     assert list(told) == ["people", "states"]
     for shares in told.values():
         assert shares == sorted(shares)

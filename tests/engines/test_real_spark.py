@@ -1,7 +1,9 @@
-"""A real Spark, started by the test: the same rows and numbers as DuckDB's, and the same noise when executors die.
+"""A real Spark, started by the test: the same rows and numbers as DuckDB's, and the same noise when
+executors die.
 
-Quick is one conformance run on local[2]; `make slow` asks all questions of plans.sql and kills executors of a local
-cluster, from within the task that they run: so they die in the middle of it, whenever that is.
+Quick is one conformance run on local[2]; `make slow` asks all questions of plans.sql and kills
+executors of a local cluster, from within the task that they run: so they die in the middle of it,
+whenever that is.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def started(master: str) -> Iterator[EngineChoice]:
     """A Spark of this process, gone afterwards: a process can have one."""
     if shutil.which("java") is None:
         missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-        missing("Java is missing, so NO REAL SPARK WAS ASKED. Install it: apt-get install default-jre-headless.")
+        missing(
+            "Java is missing, so NO REAL SPARK WAS ASKED. Install it: apt-get install default-jre-headless."
+        )
     from pyspark import SparkContext
 
     yield EngineChoice(name="spark", at=master)
@@ -86,8 +90,12 @@ def test_a_real_spark_gives_the_same(local: EngineChoice, tmp_path: Path) -> Non
         opened(policy, local, tmp_path / "spark", tables) as spark,
     ):
         assert all_rows(spark, policy, "visits") == all_rows(truth, policy, "visits")
-        row = tuple(Column("v", each) for each in ("word", "cost", "days", "day", "seen", "well", "kind"))
-        query = Aggregate(visits, (*row, *EXPRESSIONS[::9]), (Sum(),))  # a few: all of them are tried on Sail
+        row = tuple(
+            Column("v", each) for each in ("word", "cost", "days", "day", "seen", "well", "kind")
+        )
+        query = Aggregate(
+            visits, (*row, *EXPRESSIONS[::9]), (Sum(),)
+        )  # a few: all of them are tried on Sail
         assert rows_of(spark, query) == rows_of(truth, query)
         words = Aggregate(visits, (Column("v", "word"),), (Sum(),))
         exact = Exact(truth.fetch(words, 60).unwrap())
@@ -119,18 +127,22 @@ def test_every_plan_on_a_real_spark(name: str, local: EngineChoice, tmp_path: Pa
                     except Unspelled:
                         refused.add(case.id)
                         continue
-                    ours, theirs = (sum((rows_of(e, q) for q in queries), Counter()) for e in (truth, spark))
+                    ours, theirs = (
+                        sum((rows_of(e, q) for q in queries), Counter()) for e in (truth, spark)
+                    )
                     if ours != theirs:
                         different.append((case.id, spark.sql(queries[0])))
     assert different == []
     assert refused <= {"hospital: count / EXISTS / filter"}
 
 
-# --- executors that die -----------------------------------------------------------------------------------------------
+# --- executors that die ---------------------------------------------------------------------------
 
 
 def _kill_executor_once(marker: str) -> None:
-    """On a worker: kill the Java process that this task runs for, the first time that anybody comes here."""
+    """On a worker: kill the Java process that this task runs for, the first time that anybody comes
+    here.
+    """
     try:
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -172,8 +184,12 @@ class DyingReader:
 
 
 @pytest.mark.slow  # a driver and two executors of a cluster: minutes
-def test_executors_that_die(cluster_of_two: EngineChoice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While rows are prepared, while a threshold is drawn, before a question: the same rows, the same noise, once."""
+def test_executors_that_die(
+    cluster_of_two: EngineChoice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While rows are prepared, while a threshold is drawn, before a question: the same rows, the
+    same noise, once.
+    """
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -195,11 +211,15 @@ def test_executors_that_die(cluster_of_two: EngineChoice, tmp_path: Path, monkey
         monkeypatch.setattr(spark, "_made", lambda part, sql: made(Dying(part, str(died[1])), sql))
         assert thresholded(spark) == expected
         assert died[1].exists()
-        listed = subprocess.run(["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True)
+        listed = subprocess.run(
+            ["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True
+        )
         ours = [int(each) for each in listed.stdout.split() if _is_ours(int(each))]
         for process in ours[:1]:
             os.kill(process, signal.SIGKILL)
-        hashed = Aggregate(Scan("people", "t"), (call("left", call("md5", Column("t", "word")), 1),), (Sum(),))
+        hashed = Aggregate(
+            Scan("people", "t"), (call("left", call("md5", Column("t", "word")), 1),), (Sum(),)
+        )
         assert rows_of(spark, hashed) == rows_of(truth, hashed)
         spark.close()
 

@@ -47,13 +47,25 @@ def test_everything_else_is_a_part_of_the_shape(one: Expression, other: Expressi
     assert shape(counted(one)) != shape(counted(other))
 
 
-KINDS = ("TINYINT", "UTINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE", "DECIMAL(4, 2)", "DECIMAL(38, 2)")
+KINDS = (
+    "TINYINT",
+    "UTINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "DOUBLE",
+    "DECIMAL(4, 2)",
+    "DECIMAL(38, 2)",
+)
 ENDS = ((0, 127), (128, 255), (256, 2**15 - 1), (2**15, 2**16 - 1), (2**16, 2**31 - 1))
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIME"])
 def test_statements_of_one_shape_bind_alike(kind: str) -> None:
-    """For every type of column, sign and length: the least and the largest number of that length."""
+    """For every type of column, sign and length: the least and the largest number of that
+    length.
+    """
     with duckdb.connect() as database:
         database.execute(f"CREATE TABLE t (x {kind})")
         for sign in ("=", "<>", "<", "<=", ">", ">="):

@@ -1,4 +1,5 @@
-"""What Spark's engine has of its own: sources that workers read, noise that workers draw, and what goes wrong.
+"""What Spark's engine has of its own: sources that workers read, noise that workers draw, and what
+goes wrong.
 
 Sail stands in for Spark; one test asks a real one, and `make slow` kills some of its executors.
 """
@@ -60,7 +61,9 @@ def rows(count: int) -> pa.Table:
     """People of whom some have too many rows, and some rows nobody."""
     return pa.table(
         {
-            "person": pa.array([None if at % 13 == 0 else at * at % 40 for at in range(count)], pa.int64()),
+            "person": pa.array(
+                [None if at % 13 == 0 else at * at % 40 for at in range(count)], pa.int64()
+            ),
             "age": pa.array([at % 130 - 5 for at in range(count)], pa.int64()),
             "word": pa.array([f"w{at % 17 * (at % 3)}" for at in range(count)]),
             "visit": pa.array(range(count), pa.int64()),
@@ -68,7 +71,12 @@ def rows(count: int) -> pa.Table:
     )
 
 
-VISITS = pa.table({"visit": [at % 90 for at in range(300)], "day": [f"2024-0{at % 9 + 1}-01" for at in range(300)]})
+VISITS = pa.table(
+    {
+        "visit": [at % 90 for at in range(300)],
+        "day": [f"2024-0{at % 9 + 1}-01" for at in range(300)],
+    }
+)
 ROWS = pa.table({"kind": ["a", "b", None, "c", "a", "a"] * 5})
 TOWNS = pa.table({"town": ["y", "x"], "people": [7, 100]})
 TABLES = {"people": rows(120), "visits": VISITS, "towns": TOWNS}
@@ -84,7 +92,9 @@ def folder_of(path: Path) -> Path:
     (path / "people").mkdir(parents=True)
     people = rows(120)
     pq.write_table(people.slice(0, 50), path / "people/a.parquet")
-    pq.write_table(people.slice(50, 40).append_column("more", pa.array([1] * 40)), path / "people/b.parquet")
+    pq.write_table(
+        people.slice(50, 40).append_column("more", pa.array([1] * 40)), path / "people/b.parquet"
+    )
     broken = pa.array([b"w\xff", *[f"w{at}".encode() for at in range(29)]], pa.binary())
     texts = pa.StringArray.from_buffers(len(broken), *broken.buffers()[1:3])
     pq.write_table(people.slice(90, 30).set_column(2, "word", texts), path / "people/c.parquet")
@@ -103,7 +113,9 @@ def same_rows(policy: Policy, one: Engine, other: Engine) -> None:
 
 @pytest.mark.parametrize("source", ["tables", "files"])
 def test_workers_prepare_the_same_rows(source: str, tmp_path: Path) -> None:
-    """Owners through another table, rows that are people, dirty texts, files of several schemas; and the same notes."""
+    """Owners through another table, rows that are people, dirty texts, files of several schemas;
+    and the same notes.
+    """
     policy = policy_of(PEOPLE, tmp_path)
     content: Any = TABLES if source == "tables" else folder_of(tmp_path / "data")
     with (
@@ -112,7 +124,10 @@ def test_workers_prepare_the_same_rows(source: str, tmp_path: Path) -> None:
     ):
         same_rows(policy, truth, spark)
         assert spark.public_table("towns").to_pylist() == truth.public_table("towns").to_pylist()
-    notes = [store_on(policy, choice, tmp_path / choice.name).snapshot(1) for choice in (EngineChoice(), on_sail())]
+    notes = [
+        store_on(policy, choice, tmp_path / choice.name).snapshot(1)
+        for choice in (EngineChoice(), on_sail())
+    ]
     for ours, theirs in zip(*(each.tables for each in notes), strict=True):
         plain = tuple(replace(column, mended=()) for column in ours.columns)
         assert replace(ours, columns=plain) == theirs
@@ -125,12 +140,16 @@ def test_rows_that_are_people(tmp_path: Path) -> None:
         opened(policy, on_sail(), tmp_path / "spark", content) as spark,
     ):
         ours, theirs = (all_rows(engine, policy, "rows") for engine in (truth, spark))
-    assert Counter((str(owner), *rest) for owner, *rest in ours.elements()) == theirs  # UUIDs, which Spark has as texts
+    assert (
+        Counter((str(owner), *rest) for owner, *rest in ours.elements()) == theirs
+    )  # UUIDs, which Spark has as texts
 
 
-# --- keys that pass their threshold where the rows are ----------------------------------------------------------------
+# --- keys that pass their threshold where the rows are --------------------------------------------
 
-THRESHOLD = currency("sum").people(amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 100))
+THRESHOLD = currency("sum").people(
+    amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 100)
+)
 ONE_KEY = Keys(most=1, neighbors="add_remove")
 WORD = Column("t", "word")
 BY_WORD = Aggregate(Scan("people", "t"), (WORD,), (Persons(),))
@@ -138,15 +157,22 @@ BY_WORD = Aggregate(Scan("people", "t"), (WORD,), (Persons(),))
 
 def allowed(key: bytes) -> Allowance:
     paid = Charge(amount=Fraction(10), delta=Fraction(1, 10))
-    return Allowance(key=key, accountant=accountant("sum", delta=Fraction(1, 10), keys=Fraction(1)), paid=paid)
+    return Allowance(
+        key=key, accountant=accountant("sum", delta=Fraction(1, 10), keys=Fraction(1)), paid=paid
+    )
 
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """A thousand words of a few people each, some of them of more."""
     folder = tmp_path_factory.mktemp("words")
-    people = [(number, f"w{number % 31 * (number % 29)}" if number % 4 else None) for number in range(3000)]
-    table = pa.table({"person": [person for person, _ in people], "word": [word for _, word in people]})
+    people = [
+        (number, f"w{number % 31 * (number % 29)}" if number % 4 else None)
+        for number in range(3000)
+    ]
+    table = pa.table(
+        {"person": [person for person, _ in people], "word": [word for _, word in people]}
+    )
     text = "  people:\n    owner: person\n    columns:\n      word: {text: true, nullable: true}\n"
     with opened(policy_of(text, folder), on_sail(), folder / "spark", {"people": table}) as engine:
         yield engine
@@ -159,10 +185,14 @@ def test_a_key_has_the_same_noise_wherever_it_is_drawn(words: Engine) -> None:
     here, numbers = allowed(key).threshold(THRESHOLD, Exact(exact), moved=ONE_KEY, keys=1)
     assert 10 < here.num_rows < exact.num_rows
     for _ in range(2):
-        there, same = allowed(key).threshold(THRESHOLD, words.fetch_parts(BY_WORD, 60, 7), moved=ONE_KEY, keys=1)
+        there, same = allowed(key).threshold(
+            THRESHOLD, words.fetch_parts(BY_WORD, 60, 7), moved=ONE_KEY, keys=1
+        )
         assert there.to_pylist() == here.to_pylist()
         assert same.tolist() == numbers.tolist()
-    _, others = allowed(bytes(32)).threshold(THRESHOLD, words.fetch_parts(BY_WORD, 60, 7), moved=ONE_KEY, keys=1)
+    _, others = allowed(bytes(32)).threshold(
+        THRESHOLD, words.fetch_parts(BY_WORD, 60, 7), moved=ONE_KEY, keys=1
+    )
     assert others.tolist() != numbers.tolist()
 
 
@@ -181,7 +211,9 @@ def test_only_survivors_come_to_the_server(words: Engine, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(words, "_made", Counted(words))
     allowance = allowed(bytes(32))
-    survivors, _ = allowance.threshold(THRESHOLD, words.fetch_parts(BY_WORD, 60, 9), moved=ONE_KEY, keys=1)
+    survivors, _ = allowance.threshold(
+        THRESHOLD, words.fetch_parts(BY_WORD, 60, 9), moved=ONE_KEY, keys=1
+    )
     sums = Aggregate(Scan("people", "t"), (WORD,), (Sum(), Sum()))
     kept = allowance.keep(words.fetch_parts(sums, 60, 9), survivors, keys=[0]).unwrap()
     assert came == [survivors.num_rows, survivors.num_rows]
@@ -191,7 +223,7 @@ def test_only_survivors_come_to_the_server(words: Engine, monkeypatch: pytest.Mo
     assert {row["k0"]: int(row["s0"]) for row in kept.to_pylist()} == expected
 
 
-# --- a policy from its file to an answer ------------------------------------------------------------------------------
+# --- a policy from its file to an answer ----------------------------------------------------------
 
 
 def test_a_policy_that_names_spark(tmp_path: Path) -> None:
@@ -204,14 +236,22 @@ def test_a_policy_that_names_spark(tmp_path: Path) -> None:
     assert SparkStore(curator.policy).numbers() == [1]
     answer = curator.ask("SELECT COUNT(*), MEDIAN(age) FROM people", analyst="alice", epsilon=5)
     assert answer.table.num_rows == 1
-    by_word = curator.ask("SELECT word, COUNT(*) FROM people GROUP BY word", analyst="alice", epsilon=20)
+    by_word = curator.ask(
+        "SELECT word, COUNT(*) FROM people GROUP BY word", analyst="alice", epsilon=20
+    )
     assert by_word.table.num_rows > 0
     seen = "SELECT 1 FROM people q WHERE q.person = p.person AND q.age > 50"
-    with pytest.raises(discreet.Rejected, match="EXISTS within FILTER cannot be computed by the engine"):
-        curator.ask(f"SELECT COUNT(*) FILTER (WHERE EXISTS ({seen})) FROM people p", analyst="alice", epsilon=1)
+    with pytest.raises(
+        discreet.Rejected, match="EXISTS within FILTER cannot be computed by the engine"
+    ):
+        curator.ask(
+            f"SELECT COUNT(*) FILTER (WHERE EXISTS ({seen})) FROM people p",
+            analyst="alice",
+            epsilon=1,
+        )
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- what goes wrong ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -223,7 +263,9 @@ def test_a_policy_that_names_spark(tmp_path: Path) -> None:
     ],
 )
 def test_no_spark(at: str | None, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyspark.sql.connect.client.retries.DefaultPolicy.can_retry", lambda *_: False)
+    monkeypatch.setattr(
+        "pyspark.sql.connect.client.retries.DefaultPolicy.can_retry", lambda *_: False
+    )
     with pytest.raises(UsageError, match=says):
         sessions.connect(at)
 
@@ -239,7 +281,9 @@ def test_no_java_and_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_snapshot_without_its_manifest_is_not_there(tmp_path: Path) -> None:
-    """As a crash before the last step leaves it: the number is free, and what is left is cleared away."""
+    """As a crash before the last step leaves it: the number is free, and what is left is cleared
+    away.
+    """
     policy = policy_of(PEOPLE, tmp_path)
     store = store_on(policy, on_sail(), tmp_path / "store")
     store.build(1, TABLES)
@@ -253,16 +297,25 @@ def test_a_snapshot_without_its_manifest_is_not_there(tmp_path: Path) -> None:
     assert not snapshot_folder(tmp_path / "store", 1).exists()
 
 
-def test_a_snapshot_is_checked_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_is_checked_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """S23: with too many rows of somebody there is none."""
     policy = policy_of(PEOPLE, tmp_path)
     store = store_on(policy, on_sail(), tmp_path / "store")
-    monkeypatch.setattr("discreet.engines.spark.prepare.Work._heavy", lambda *_: "SELECT 1 AS nobody WHERE FALSE")
-    with pytest.raises(UsageError, match=r"somebody has more than max_rows = 3 rows \(table people\)"):
+    monkeypatch.setattr(
+        "discreet.engines.spark.prepare.Work._heavy", lambda *_: "SELECT 1 AS nobody WHERE FALSE"
+    )
+    with pytest.raises(
+        UsageError, match=r"somebody has more than max_rows = 3 rows \(table people\)"
+    ):
         store.build(1, TABLES)
     assert store.numbers() == []
     monkeypatch.undo()
-    monkeypatch.setattr("discreet.engines.spark.prepare.Work._all", lambda self, table: self._sql(_broken(table.name)))
+    monkeypatch.setattr(
+        "discreet.engines.spark.prepare.Work._all",
+        lambda self, table: self._sql(_broken(table.name)),
+    )
     with pytest.raises(UsageError, match="its columns are not those of the policy"):
         store.build(1, {**TABLES, "people": rows(3)})
 
@@ -271,10 +324,16 @@ def _broken(table: str) -> str:
     return f"SELECT 1 AS x FROM read_{table.encode().hex()}"
 
 
-def test_what_fails_on_spark_says_one_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_fails_on_spark_says_one_sentence(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     policy = policy_of(PEOPLE, tmp_path)
     with opened(policy, on_sail(), tmp_path / "store", TABLES) as engine:
-        failing = Aggregate(Scan("people", "t"), (call("date_part", "year", Column("t", "nothing")),), (Sum(),))
+        failing = Aggregate(
+            Scan("people", "t"), (call("date_part", "year", Column("t", "nothing")),), (Sum(),)
+        )
         with pytest.raises(EngineFailure, match="The engine could not answer this question"):
             engine.fetch(failing, 60)
-    assert "nothing" not in [record.message for record in caplog.records if "SELECT" not in record.message]
+    assert "nothing" not in [
+        record.message for record in caplog.records if "SELECT" not in record.message
+    ]

@@ -1,4 +1,6 @@
-"""Spark's spelling, run on Sail: the values and rows of test_spelling; letters, dates and patterns as DuckDB's."""
+"""Spark's spelling, run on Sail: the values and rows of test_spelling; letters, dates and patterns
+as DuckDB's.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,18 @@ import pytest
 from spark_servers import sail
 from test_spelling import ROWS, VALUES, VISITS
 
-from discreet.algebra import Aggregate, Call, Cast, Column, Constant, Expression, Nearest, Rank, Sum, call
+from discreet.algebra import (
+    Aggregate,
+    Call,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Nearest,
+    Rank,
+    Sum,
+    call,
+)
 from discreet.engines.layout import PUBLIC as SCHEMA
 from discreet.engines.spark.session import connect
 from discreet.engines.spark.spelling import PRIVATE, PUBLIC, SparkSpelling, text_literal, view
@@ -36,19 +49,29 @@ def values(session: Any, sql: str) -> list[Any]:
 @pytest.mark.parametrize("spelling", [PLAIN, CAREFUL], ids=["plain", "careful"])
 def test_values(session: Any, spelling: SparkSpelling) -> None:
     """Every word of the vocabulary, all in one statement."""
-    listed = ", ".join(f"{spelling.expression(node)} AS x{place}" for place, (node, _) in enumerate(VALUES))
+    listed = ", ".join(
+        f"{spelling.expression(node)} AS x{place}" for place, (node, _) in enumerate(VALUES)
+    )
     found = values(session, f"SELECT {listed}")
-    assert [(node, each) for (node, value), each in zip(VALUES, found, strict=True) if each != value] == []
+    assert [
+        (node, each) for (node, value), each in zip(VALUES, found, strict=True) if each != value
+    ] == []
 
 
 @pytest.fixture(scope="module")
 def tables(session: Any) -> Any:
     days = [date(2024, 1, 5), date(2024, 2, 5), date(2024, 2, 5), date(2024, 3, 1)]
     costs = pa.array([10, -7, None, 4], pa.int64())
-    visits = pa.table({"#owner": ["a", "a", "a", "b"], "day": days, "cost": costs, "town": ["x", "y", "x", None]})
+    visits = pa.table(
+        {"#owner": ["a", "a", "a", "b"], "day": days, "cost": costs, "town": ["x", "y", "x", None]}
+    )
     pets = pa.table({"#owner": ["a", "a", "c"], "kind": ["cat", "dog", "cat"]})
     towns = pa.table({"town": ["x", "x", "y"], "people": [100, 100, 7]})
-    for kind, name, table in ((PRIVATE, "visits", visits), (PRIVATE, "pets", pets), (PUBLIC, "towns", towns)):
+    for kind, name, table in (
+        (PRIVATE, "visits", visits),
+        (PRIVATE, "pets", pets),
+        (PUBLIC, "towns", towns),
+    ):
         session.createDataFrame(table).createOrReplaceTempView(view(kind, name))
     return session
 
@@ -63,9 +86,13 @@ def test_rows(name: str, tables: Any) -> None:
 @pytest.mark.parametrize("widths", [(1,), (9, 3, 1)])
 def test_cells_near_a_rank(session: Any, widths: tuple[int, ...]) -> None:
     """Of 0 to 99, each once, those near the median."""
-    session.createDataFrame(pa.table({"g": ["g"] * 100, "cell": range(100)})).createOrReplaceTempView("private_cells")
+    session.createDataFrame(
+        pa.table({"g": ["g"] * 100, "cell": range(100)})
+    ).createOrReplaceTempView("private_cells")
     counted = Aggregate(VISITS, (Column("v", "g"), Column("v", "cell")), (Sum(),), known=(1,))
-    sql = PLAIN.numbers(Nearest(counted, widths, (Rank(1, 2, 0, 3),))).replace("private_visits", "private_cells")
+    sql = PLAIN.numbers(Nearest(counted, widths, (Rank(1, 2, 0, 3),))).replace(
+        "private_visits", "private_cells"
+    )
     found = [tuple(row.values()) for row in session.sql(sql).toArrow().to_pylist()]
     assert all(row == ("g", row[1], 1, row[1], 100) for row in found)
     assert {48, 49, 50, 51} <= {row[1] for row in found} <= set(range(46, 54))
@@ -102,7 +129,9 @@ X = Column("r", "x")
 
 
 def test_letters(session: Any) -> None:
-    """Every letter there is, in capitals, in small letters and between blanks: as DuckDB has it, not as Java."""
+    """Every letter there is, in capitals, in small letters and between blanks: as DuckDB has it,
+    not as Java.
+    """
     letters = [chr(place) for place in range(1, 0x3000) if not 0xD800 <= place < 0xE000]
     wide = [f"{letter}a{letter}" for letter in letters]
     compare(
@@ -137,16 +166,41 @@ def test_patterns(session: Any) -> None:
 
 def test_days_and_moments(session: Any) -> None:
     days = [date(1890, 1, 1) + timedelta(days=97 * step) for step in range(700)]
-    moments = [datetime(1950, 1, 1) + timedelta(days=53 * step, seconds=7919 * step + 0.25) for step in range(700)]
-    parts = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "decade", "century", "isoyear")
+    moments = [
+        datetime(1950, 1, 1) + timedelta(days=53 * step, seconds=7919 * step + 0.25)
+        for step in range(700)
+    ]
+    parts = (
+        "year",
+        "quarter",
+        "month",
+        "week",
+        "day",
+        "dow",
+        "isodow",
+        "doy",
+        "decade",
+        "century",
+        "isoyear",
+    )
     day_nodes: list[Expression] = [call("date_part", part, X) for part in parts]
-    day_nodes += [call("date_diff", unit, date(1970, 1, 5), X) for unit in ("day", "month", "quarter", "year")]
+    day_nodes += [
+        call("date_diff", unit, date(1970, 1, 5), X) for unit in ("day", "month", "quarter", "year")
+    ]
     grains = ("day", "week", "month", "quarter", "year")
     day_nodes += [Cast(call("date_trunc", grain, X), "DATE") for grain in grains]
-    day_nodes += [Cast(X, "VARCHAR"), call("strftime", X, "%Y-%m-%d %y %-m %b %B %-d %j %a %A %w %u %% it's")]
+    day_nodes += [
+        Cast(X, "VARCHAR"),
+        call("strftime", X, "%Y-%m-%d %y %-m %b %B %-d %j %a %A %w %u %% it's"),
+    ]
     compare(session, pa.array(days), *day_nodes)
-    clock: list[Expression] = [call("date_part", part, X) for part in ("hour", "minute", "second", "dow", "isoyear")]
-    clock += [call("date_diff", unit, datetime(1970, 1, 1, 0, 30), X) for unit in ("hour", "minute", "second", "day")]
+    clock: list[Expression] = [
+        call("date_part", part, X) for part in ("hour", "minute", "second", "dow", "isoyear")
+    ]
+    clock += [
+        call("date_diff", unit, datetime(1970, 1, 1, 0, 30), X)
+        for unit in ("hour", "minute", "second", "day")
+    ]
     clock += [call("date_trunc", grain, X) for grain in ("second", "minute", "hour")]
     clock += [call("epoch_us", X), call("make_timestamp", call("epoch_us", X)), Cast(X, "VARCHAR")]
     clock += [call("strftime", X, "%H %-H %I %-I %M %-M %S %-S %p"), Cast(X, "DATE")]
@@ -176,13 +230,25 @@ def test_what_spark_would_compute_otherwise_is_refused_by_name(node: Expression,
 
 def test_names_of_tables_that_need_quotes() -> None:
     assert view(PRIVATE, "people") == "private_people"
-    assert len({view(kind, name) for kind in (PRIVATE, PUBLIC) for name in ("é", "_c3a9", "a b", "x`y")}) == 8
+    assert (
+        len(
+            {
+                view(kind, name)
+                for kind in (PRIVATE, PUBLIC)
+                for name in ("é", "_c3a9", "a b", "x`y")
+            }
+        )
+        == 8
+    )
     assert all(view(PRIVATE, name).isidentifier() for name in ("é", "a b", "x`y; DROP"))
     assert SCHEMA not in PLAIN.query(ROWS["public join"][0])
 
 
 def test_texts_that_end_a_text(session: Any) -> None:
     hostile = ["'", "\\", "\\'", "''", "a\0b", "\\u0041", "\n", "`", '"', "--", "/*"]
-    found = values(session, "SELECT " + ", ".join(f"{text_literal(each)} AS x{at}" for at, each in enumerate(hostile)))
+    found = values(
+        session,
+        "SELECT " + ", ".join(f"{text_literal(each)} AS x{at}" for at, each in enumerate(hostile)),
+    )
     assert found == hostile
     assert values(session, f"SELECT {PLAIN.expression(Constant('x'))} AS x") == ["x"]

@@ -1,6 +1,8 @@
-"""Every kind of node and every word of the vocabulary, spelled and run: DuckDB's values are those that are meant.
+"""Every kind of node and every word of the vocabulary, spelled and run: DuckDB's values are those
+that are meant.
 
-A dialect that is derived is run too, with each of its own forms in the place of DuckDB's, on the same trees.
+A dialect that is derived is run too, with each of its own forms in the place of DuckDB's, on the
+same trees.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ from discreet.engines.spelling import FOLDS, WORDS, Spelling, by_place
 
 @dataclass(frozen=True, slots=True)
 class Other(Spelling):
-    """Another dialect: none of the forms that DuckDB alone has, where there is a way that it knows too."""
+    """Another dialect: none of the forms that DuckDB alone has, where there is a way that it knows
+    too.
+    """
 
     def kind(self, kind: str) -> str:
         return {"VARCHAR": "TEXT", "BIGINT": "INT8", "DOUBLE": "FLOAT8"}.get(kind, kind)
@@ -70,7 +74,9 @@ class Other(Spelling):
         return f"({', '.join(values)})"
 
     def first_of_each(self, relation: str, stage: str, pins: str, most: int) -> str:
-        numbered = f"SELECT *, row_number() OVER (PARTITION BY {pins}) AS place FROM {relation} AS {stage}"
+        numbered = (
+            f"SELECT *, row_number() OVER (PARTITION BY {pins}) AS place FROM {relation} AS {stage}"
+        )
         return f"(SELECT * FROM ({numbered}) AS numbered WHERE place <= {most}) AS {stage}"
 
     def wide_cell(self, cell: str, width: int) -> str:
@@ -88,16 +94,22 @@ def spelling(request: pytest.FixtureRequest) -> Spelling:
 
 @pytest.fixture(scope="module")
 def database() -> Any:
-    """Two people of two private tables, and a public one: a has three visits, b one; a has a pet."""
+    """Two people of two private tables, and a public one: a has three visits, b one; a has a
+    pet.
+    """
     connection = connect()
     connection.execute(f"CREATE SCHEMA {PUBLIC}")
-    connection.execute(f"CREATE TABLE {private('visits')} ({name(OWNER)} VARCHAR, day DATE, cost BIGINT, town VARCHAR)")
+    connection.execute(
+        f"CREATE TABLE {private('visits')} ({name(OWNER)} VARCHAR, day DATE, cost BIGINT, town VARCHAR)"
+    )
     connection.execute(
         f"INSERT INTO {private('visits')} VALUES ('a', '2024-01-05', 10, 'x'), ('a', '2024-02-05', -7, 'y'), "
         "('a', '2024-02-05', NULL, 'x'), ('b', '2024-03-01', 4, NULL)"
     )
     connection.execute(f"CREATE TABLE {private('pets')} ({name(OWNER)} VARCHAR, kind VARCHAR)")
-    connection.execute(f"INSERT INTO {private('pets')} VALUES ('a', 'cat'), ('a', 'dog'), ('c', 'cat')")
+    connection.execute(
+        f"INSERT INTO {private('pets')} VALUES ('a', 'cat'), ('a', 'dog'), ('c', 'cat')"
+    )
     connection.execute(f"CREATE TABLE {public('towns')} (town VARCHAR, people BIGINT)")
     connection.execute(f"INSERT INTO {public('towns')} VALUES ('x', 100), ('x', 100), ('y', 7)")
     yield connection
@@ -110,7 +122,8 @@ WHO = Column("v", OWNER)
 MOMENT = datetime(2024, 2, 29, 12, 30, 15, 250)
 X, NOTHING = Constant("x"), Cast(Constant(None), "BIGINT")
 
-# One row's worth: an expression of constants, and its value. Every word of the vocabulary is among them.
+# One row's worth: an expression of constants, and its value. Every word of the vocabulary is among
+# them.
 VALUES: list[tuple[Expression, object]] = [
     (Constant(5) + 2, 7),
     (Constant(5) - 7, -2),
@@ -211,7 +224,9 @@ def run(database: Any, sql: str) -> list[tuple[Any, ...]]:
     return sorted(found, key=lambda row: [(each is None, str(each)) for each in row])
 
 
-@pytest.mark.parametrize(("node", "value"), VALUES, ids=[Spelling().expression(node) for node, _ in VALUES])
+@pytest.mark.parametrize(
+    ("node", "value"), VALUES, ids=[Spelling().expression(node) for node, _ in VALUES]
+)
 def test_a_value(node: Expression, value: object, spelling: Spelling, database: Any) -> None:
     ((found,),) = database.sql(f"SELECT {spelling.expression(node)}").fetchall()
     assert found == value
@@ -219,11 +234,13 @@ def test_a_value(node: Expression, value: object, spelling: Spelling, database: 
 
 
 def test_every_word_is_tried() -> None:
-    spelled = {part.name for node, _ in VALUES for part in walk(node) if isinstance(part, algebra.Call)}
-    assert spelled == set(WORDS)
-    assert {type(each.value) for node, _ in VALUES for each in walk(node) if isinstance(each, Constant)} == {
-        type(None) if kind is None else kind for kind in get_args(Plain)
+    spelled = {
+        part.name for node, _ in VALUES for part in walk(node) if isinstance(part, algebra.Call)
     }
+    assert spelled == set(WORDS)
+    assert {
+        type(each.value) for node, _ in VALUES for each in walk(node) if isinstance(each, Constant)
+    } == {type(None) if kind is None else kind for kind in get_args(Plain)}
 
 
 def test_a_word_that_is_not_in_the_vocabulary() -> None:
@@ -242,7 +259,7 @@ def test_what_fails_on_a_row_is_null_there(database: Any) -> None:
     assert run(database, f"SELECT {Spelling(careful=True).expression(node)}") == [(None,)]
 
 
-# --- sources and queries: which rows there are, the owner first -------------------------------------------------------
+# --- sources and queries: which rows there are, the owner first -----------------------------------
 
 
 def selected(
@@ -257,18 +274,35 @@ PLACE, PEOPLE = Column("t", "town"), Column("t", "people")
 LIST = Written(("town", "rank"), ("VARCHAR", "BIGINT"), (("x", 1), ("y", 2), (None, 3)), "t")
 NOBODY = Written(("town", "rank"), ("VARCHAR", "BIGINT"), (), "t")
 KIND = Column("p", "kind")
-FIRST = Over(Fold("first_value", (TOWN,)), WHO, order=(Order(DAY), Order(COST, descending=True, nulls_first=True)))
-RUNNING = Over(Fold("sum", (COST,)), WHO, (), (Order(DAY), Order(TOWN)), Frame("ROWS", "1 PRECEDING", "CURRENT ROW"))
+FIRST = Over(
+    Fold("first_value", (TOWN,)),
+    WHO,
+    order=(Order(DAY), Order(COST, descending=True, nulls_first=True)),
+)
+RUNNING = Over(
+    Fold("sum", (COST,)),
+    WHO,
+    (),
+    (Order(DAY), Order(TOWN)),
+    Frame("ROWS", "1 PRECEDING", "CURRENT ROW"),
+)
 WHOLE = Frame("ROWS", "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING")
 ROWS: dict[str, tuple[algebra.Query, list[tuple[Any, ...]]]] = {
     "scan": (selected(VISITS, COST), [("a", -7), ("a", 10), ("a", None), ("b", 4)]),
     "where": (selected(VISITS, COST, where=(COST > 0, TOWN.is_known)), [("a", 10)]),
     "distinct": (selected(VISITS, TOWN, distinct=True), [("a", "x"), ("a", "y"), ("b", None)]),
     "stage": (
-        selected(Stage(selected(VISITS, COST + 1), "s"), Column("s", "c0") * 2, where=(Column("s", "c0") > 0,)),
+        selected(
+            Stage(selected(VISITS, COST + 1), "s"),
+            Column("s", "c0") * 2,
+            where=(Column("s", "c0") > 0,),
+        ),
         [("a", 22), ("b", 10)],
     ),
-    "owner join": (selected(OwnerJoin(VISITS, PETS, (COST > 0,)), KIND), [("a", "cat"), ("a", "dog")]),
+    "owner join": (
+        selected(OwnerJoin(VISITS, PETS, (COST > 0,)), KIND),
+        [("a", "cat"), ("a", "dog")],
+    ),
     "outer owner join": (
         selected(OwnerJoin(VISITS, PETS, (KIND.equals("cat"),), outer=True), KIND),
         [("a", "cat")] * 3 + [("b", None)],
@@ -277,7 +311,10 @@ ROWS: dict[str, tuple[algebra.Query, list[tuple[Any, ...]]]] = {
         selected(PublicJoin(VISITS, TOWNS, 1, ((TOWN, PLACE),)), PEOPLE),
         [("a", 100), ("a", 100), ("a", 7)],
     ),
-    "public join of all": (selected(PublicJoin(VISITS, TOWNS, 2, (), (COST > 5,)), TOWN), [("a", "x"), ("a", "x")]),
+    "public join of all": (
+        selected(PublicJoin(VISITS, TOWNS, 2, (), (COST > 5,)), TOWN),
+        [("a", "x"), ("a", "x")],
+    ),
     "outer public join": (
         selected(PublicJoin(VISITS, TOWNS, 2, ((TOWN, PLACE),), (COST > 5,), outer=True), PEOPLE),
         [("a", 100), ("a", 100), ("a", None), ("a", None), ("b", None)],
@@ -286,7 +323,10 @@ ROWS: dict[str, tuple[algebra.Query, list[tuple[Any, ...]]]] = {
         selected(PublicJoin(VISITS, LIST, 1, ((TOWN, PLACE),)), Column("t", "rank")),
         [("a", 1), ("a", 1), ("a", 2)],
     ),
-    "written, of no rows": (selected(PublicJoin(VISITS, NOBODY, 1, ((TOWN, PLACE),)), Column("t", "rank")), []),
+    "written, of no rows": (
+        selected(PublicJoin(VISITS, NOBODY, 1, ((TOWN, PLACE),)), Column("t", "rank")),
+        [],
+    ),
     "exists": (
         selected(VISITS, COST, where=(Exists(PETS, WHO, (KIND.equals("dog"),)), COST.is_known)),
         [("a", -7), ("a", 10)],
@@ -310,7 +350,10 @@ ROWS: dict[str, tuple[algebra.Query, list[tuple[Any, ...]]]] = {
                 ("last", call("second of pair", Fold("max", (call("pair", DAY, TOWN),)))),
             ),
         ),
-        [("a", 3, 2, 2, Decimal(10), -7, True, False, "y"), ("b", 1, 1, 0, Decimal(4), 4, False, False, None)],
+        [
+            ("a", 3, 2, 2, Decimal(10), -7, True, False, "y"),
+            ("b", 1, 1, 0, Decimal(4), 4, False, False, None),
+        ],
     ),
     "per person and key": (
         PerPerson(VISITS, (("k", TOWN),), (("n", Fold("count", ())),), (COST.is_known,)),
@@ -329,7 +372,10 @@ ROWS: dict[str, tuple[algebra.Query, list[tuple[Any, ...]]]] = {
         selected(
             VISITS,
             DAY,
-            *(Over(Fold(each, ()), WHO, (), (Order(DAY, descending=True),)) for each in ("rank", "dense_rank")),
+            *(
+                Over(Fold(each, ()), WHO, (), (Order(DAY, descending=True),))
+                for each in ("rank", "dense_rank")
+            ),
             Over(Fold("lag", (DAY, Constant(1))), WHO, (TOWN,), (Order(DAY),)),
             Over(Fold("lead", (DAY, Constant(1))), WHO, (TOWN,), (Order(DAY),)),
             Over(Fold("row_number", ()), WHO, (), (Order(DAY), Order(TOWN))),
@@ -347,11 +393,13 @@ ROWS: dict[str, tuple[algebra.Query, list[tuple[Any, ...]]]] = {
 
 
 @pytest.mark.parametrize(("query", "rows"), ROWS.values(), ids=ROWS)
-def test_rows(query: algebra.Query, rows: list[tuple[Any, ...]], spelling: Spelling, database: Any) -> None:
+def test_rows(
+    query: algebra.Query, rows: list[tuple[Any, ...]], spelling: Spelling, database: Any
+) -> None:
     assert run(database, spelling.query(query)) == rows
 
 
-# --- what leaves ------------------------------------------------------------------------------------------------------
+# --- what leaves ----------------------------------------------------------------------------------
 
 
 def _cost(power: int) -> Factor:
@@ -359,7 +407,9 @@ def _cost(power: int) -> Factor:
 
 
 def test_numbers(spelling: Spelling, database: Any) -> None:
-    """Rows, counts, sums in 64 and in 128 bits, products, what is held to its range, people and distinct values."""
+    """Rows, counts, sums in 64 and in 128 bits, products, what is held to its range, people and
+    distinct values.
+    """
     readings = (
         Sum(),
         Sum((_cost(0),)),
@@ -376,7 +426,9 @@ def test_numbers(spelling: Spelling, database: Any) -> None:
     assert found == [(4, 3, 7, 447, 7, 2, 1, 2, 4, 2)]
 
 
-def test_what_is_beyond_its_range_adds_no_more_than_its_ends(spelling: Spelling, database: Any) -> None:
+def test_what_is_beyond_its_range_adds_no_more_than_its_ends(
+    spelling: Spelling, database: Any
+) -> None:
     """However it is held to its range, no row adds more than the range's ends."""
     held = Sum((Factor(COST, 0, 5, 1, clamp=True),))
     ((total,),) = run(database, spelling.numbers(Aggregate(VISITS, (), (held,), (COST.is_known,))))
@@ -392,14 +444,20 @@ def test_groups(spelling: Spelling, database: Any) -> None:
 
 @pytest.mark.parametrize("widths", [(1,), (4, 1), (9, 3, 1)])
 def test_cells_near_a_rank(widths: tuple[int, ...], spelling: Spelling, database: Any) -> None:
-    """Of 0 to 99, each once, those near the median: the cell, its rows, those before it, and all."""
+    """Of 0 to 99, each once, those near the median: the cell, its rows, those before it, and
+    all.
+    """
     cells = "(SELECT 'g' AS g, range AS cell FROM range(100))"
     counted = Aggregate(VISITS, (Column("v", "g"), Column("v", "cell")), (Sum(),), known=(1,))
-    sql = spelling.numbers(Nearest(counted, widths, (Rank(1, 2, 0, 3),))).replace('"visits" AS v', f"{cells} AS v")
+    sql = spelling.numbers(Nearest(counted, widths, (Rank(1, 2, 0, 3),))).replace(
+        '"visits" AS v', f"{cells} AS v"
+    )
     found = run(database, sql)
     assert all(row == ("g", row[1], 1, row[1], 100) for row in found)
     assert {48, 49, 50, 51} <= {row[1] for row in found} <= set(range(46, 54))
-    every = spelling.numbers(Nearest(counted, widths, (Rank(1, 2, 0, None),))).replace('"visits" AS v', f"{cells} AS v")
+    every = spelling.numbers(Nearest(counted, widths, (Rank(1, 2, 0, None),))).replace(
+        '"visits" AS v', f"{cells} AS v"
+    )
     assert len(run(database, every)) == 100
 
 
@@ -407,6 +465,12 @@ def test_every_kind_of_node_is_tried() -> None:
     """A kind that is added to the algebra needs a value here, or rows."""
     tried = (*(node for node, _ in VALUES), *(query for query, _ in ROWS.values()))
     shown = repr(tried)
-    kinds = [*Expression.__subclasses__(), *get_args(Source), *get_args(algebra.Query), PublicScan, Written]
+    kinds = [
+        *Expression.__subclasses__(),
+        *get_args(Source),
+        *get_args(algebra.Query),
+        PublicScan,
+        Written,
+    ]
     assert [kind.__name__ for kind in kinds if f"{kind.__name__}(" not in shown] == []
     assert [each for each in FOLDS if f"Fold(name='{each}'" not in shown] == []

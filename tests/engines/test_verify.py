@@ -48,7 +48,9 @@ WRONG = {
 
 
 def file_of(path: Path, *rows: str, types: str = TYPES, owner: str = "BIGINT") -> Path:
-    columns = ", ".join(f"{name} {kind}" for name, kind in zip("abcdefgh", types.split(", "), strict=True))
+    columns = ", ".join(
+        f"{name} {kind}" for name, kind in zip("abcdefgh", types.split(", "), strict=True)
+    )
     with duckdb.connect(str(path)) as connection:
         connection.execute(f'CREATE TABLE people("#owner" {owner}, {columns})')
         for row in rows:
@@ -66,14 +68,18 @@ def test_what_is_wrong_is_found(tmp_path: Path, row: str, reason: str) -> None:
         verify(file_of(tmp_path / "1.duckdb", FINE, EMPTY, row), policy_of(TABLES, tmp_path))
 
 
-@pytest.mark.parametrize(("old", "new"), [("SMALLINT", "DOUBLE"), ("UTINYINT", "TINYINT"), ("DATE", "TIMESTAMP")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("SMALLINT", "DOUBLE"), ("UTINYINT", "TINYINT"), ("DATE", "TIMESTAMP")]
+)
 def test_types_that_are_wrong(tmp_path: Path, old: str, new: str) -> None:
     types = TYPES.replace(old, new, 1) if old != "UTINYINT" else TYPES.replace(old, new)
     with pytest.raises(UsageError, match="has the type"):
         verify(file_of(tmp_path / "1.duckdb", EMPTY, types=types), policy_of(TABLES, tmp_path))
 
 
-def test_a_snapshot_that_is_wrong_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_is_wrong_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Were rows no longer cut, the person with three of them would be found at the end."""
     tables = "  people: {owner: id, max_rows: 2}\n"
     policy = policy_of(tables, tmp_path)

@@ -1,4 +1,6 @@
-"""Files of findings: what each kind says of a table where it holds and of one where it does not; what is refused."""
+"""Files of findings: what each kind says of a table where it holds and of one where it does not;
+what is refused.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ ROWS = 600
 
 
 def people(*, turned: bool) -> pa.Table:
-    """Earners whose pay rises with schooling and by year, more for men; turned round, all of that is untrue."""
+    """Earners whose pay rises with schooling and by year, more for men; turned round, all of that
+    is untrue.
+    """
     place = np.arange(ROWS)
     school, year = 8 + place % 9, 2000 + place % 4
     male = (place * 7919 // 13) % 2
@@ -30,7 +34,9 @@ def people(*, turned: bool) -> pa.Table:
     works = (sign * (school - 12) + 12 * noise > 0).astype(int)
     region = np.array(["north", "middle", "south"])[np.clip((place % 9) // 3, 0, 2)]
     sex = np.where(male == 1, "male", "female")
-    return pa.table({"pay": pay, "school": school, "year": year, "sex": sex, "works": works, "region": region})
+    return pa.table(
+        {"pay": pay, "school": school, "year": year, "sex": sex, "works": works, "region": region}
+    )
 
 
 OF_A_KIND = {
@@ -84,7 +90,9 @@ def test_a_verdict_has_the_number_and_the_gap_of_every_comparison() -> None:
     found = verdict("AVG(school) BETWEEN 10 AND 15 AND NOT 3 < REGR_COUNT(pay, school)", table)
     mean = float(np.mean(table.column("school").to_numpy()))
     assert found == Verdict(holds=False, value=mean, gaps=(mean - 10, 15 - mean, ROWS - 3))
-    assertion = read_assertion("AVG(school) BETWEEN 10 AND 15 AND NOT 3 < REGR_COUNT(pay, school)", table="people")
+    assertion = read_assertion(
+        "AVG(school) BETWEEN 10 AND 15 AND NOT 3 < REGR_COUNT(pay, school)", table="people"
+    )
     assert assertion.logic.distance(found.gaps) == 3 - ROWS
     assert verdict("0 < CORR(pay, school)", table, of="AVG(school)").value == mean
 
@@ -114,7 +122,10 @@ def test_all_fields_of_a_regression_can_be_asked_for() -> None:
 
 
 def test_one_plan_serves_tables_with_other_rows() -> None:
-    judge, assertion = Judge(), read_assertion("SPEARMAN(pay, school) > 0 AND COUNT(*) > 300", table="people")
+    judge, assertion = (
+        Judge(),
+        read_assertion("SPEARMAN(pay, school) > 0 AND COUNT(*) > 300", table="people"),
+    )
     assert judge.verdict(assertion, people(turned=False)).holds
     assert not judge.verdict(assertion, people(turned=False).slice(0, 300)).holds
     assert not judge.verdict(assertion, people(turned=True)).holds
@@ -220,7 +231,9 @@ def test_a_file_is_read() -> None:
 )  # fmt: skip
 def test_a_mistake_is_told_with_its_place(old: str, new: str, told: str) -> None:
     assert old in GOOD
-    with pytest.raises(PolicyError, match=told.replace("(", r"\(").replace("[", r"\[").replace("*", r"\*")):
+    with pytest.raises(
+        PolicyError, match=told.replace("(", r"\(").replace("[", r"\[").replace("*", r"\*")
+    ):
         parse_study(GOOD.replace(old, new), file="pay.yaml")
 
 
@@ -231,7 +244,11 @@ def test_what_is_no_mapping_is_refused(text: str) -> None:
 
 
 def test_all_mistakes_are_told_at_once() -> None:
-    text = GOOD.replace("kind: correlation", "kind: none").replace("within: 0.1", "within: -1").replace("study", "stud")
+    text = (
+        GOOD.replace("kind: correlation", "kind: none")
+        .replace("within: 0.1", "within: -1")
+        .replace("study", "stud")
+    )
     with pytest.raises(PolicyError) as caught:
         parse_study(text, file="pay.yaml")
     assert len(caught.value.problems) >= 4
@@ -247,7 +264,9 @@ def test_findings_that_are_not_there_are_refused(tmp_path: Path) -> None:
         study(str(tmp_path / "bytes.yaml"))
 
 
-@pytest.mark.parametrize("name", ["AER/../AER/Affairs", "AER/Nothing", "none/Affairs", "AER/Affairs.pkl", "./Affairs"])
+@pytest.mark.parametrize(
+    "name", ["AER/../AER/Affairs", "AER/Nothing", "none/Affairs", "AER/Affairs.pkl", "./Affairs"]
+)
 def test_only_tables_that_the_package_lists_are_loaded(name: str) -> None:
     """The package reads pickles by their names, so a name must never lead elsewhere."""
     with pytest.raises(UsageError, match="has no table"):
@@ -256,10 +275,15 @@ def test_only_tables_that_the_package_lists_are_loaded(name: str) -> None:
 
 def test_columns_are_chosen_by_name() -> None:
     table = people(turned=False)
-    chosen = Study(title="", citation="", table="people", data=None, columns=("SEX", "pay"), findings=())
+    chosen = Study(
+        title="", citation="", table="people", data=None, columns=("SEX", "pay"), findings=()
+    )
     assert select_columns(chosen, table).column_names == ["sex", "pay"]
     with pytest.raises(UsageError, match="no column wage"):
-        select_columns(Study(title="", citation="", table="p", data=None, columns=("wage",), findings=()), table)
+        select_columns(
+            Study(title="", citation="", table="p", data=None, columns=("wage",), findings=()),
+            table,
+        )
     with pytest.raises(UsageError, match="--public FILE"):
         study_table(chosen)
 

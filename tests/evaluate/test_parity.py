@@ -1,4 +1,6 @@
-"""Parity: the bootstrap of the real rows, synthetic tables of public and of private ones, and what is reported."""
+"""Parity: the bootstrap of the real rows, synthetic tables of public and of private ones, and what
+is reported.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,15 @@ def people() -> pa.Table:
 
 def finding(holds: str) -> Finding:
     assertion = read_assertion(holds, table="t")
-    return Finding(number=1, says="", kind="descriptive", assertion=assertion, value=None, within=None, cited="")
+    return Finding(
+        number=1,
+        says="",
+        kind="descriptive",
+        assertion=assertion,
+        value=None,
+        within=None,
+        cited="",
+    )
 
 
 def steady(holds: str, values: Any, resamples: int) -> Steadiness:
@@ -81,7 +91,8 @@ def steady(holds: str, values: Any, resamples: int) -> Steadiness:
 
 
 def test_the_bootstrap_error_covers_as_often_as_it_says() -> None:
-    """Of 40 samples with a known mean, about 37 lie within 1.96 errors of it, and about 12 within a fifth of that.
+    """Of 40 samples with a known mean, about 37 lie within 1.96 errors of it, and about 12 within a
+    fifth of that.
 
     Chance of failing: below 1e-9 for each side, were the coverages 0.9 and 0.4.
     """
@@ -122,7 +133,11 @@ def test_the_nearest_part_of_a_claim_counts() -> None:
     assert steady("ARG_MAX(x, x) = 1", values, 20).distance is None
     assert steady("COUNT(*) > 3", values, 20).distance == np.inf
     assert steady("AVG(x) > 3", values[:0], 5) == Steadiness(
-        verdict=Verdict(holds=False, value=None, gaps=(None,)), resamples=5, flips=0, distance=None, error=None
+        verdict=Verdict(holds=False, value=None, gaps=(None,)),
+        resamples=5,
+        flips=0,
+        distance=None,
+        error=None,
     )
 
 
@@ -130,7 +145,11 @@ def test_the_nearest_part_of_a_claim_counts() -> None:
 def test_intervals_cover_whatever_the_share_is(n: int) -> None:
     intervals = [clopper_pearson(hits, n) for hits in range(n + 1)]
     for share in np.linspace(0, 1, 201):
-        covered = sum(binom.pmf(k, n, share) for k, (low, high) in enumerate(intervals) if low <= share <= high)
+        covered = sum(
+            binom.pmf(k, n, share)
+            for k, (low, high) in enumerate(intervals)
+            if low <= share <= high
+        )
         assert covered >= 0.95 - 1e-9
     assert intervals[0][0] == 0
     assert intervals[n][1] == 1
@@ -153,10 +172,16 @@ def test_the_interval_of_five_of_ten_is_the_one_in_every_table() -> None:
         ([3.0, 9.0, None], "{integer: [3, 9], nullable: true}"),
         ([0.25, 1.5], "{decimal: [0.25, 1.50], step: 0.25}"),
         ([-1.1, 0.3], "{decimal: [-1.1, 0.3], step: 0.1}"),
-        (np.array([0.221, 3.9, 0.1], dtype=np.float32).astype(float), "{decimal: [0.100, 3.900], step: 0.001}"),
+        (
+            np.array([0.221, 3.9, 0.1], dtype=np.float32).astype(float),
+            "{decimal: [0.100, 3.900], step: 0.001}",
+        ),
         (["b", "a", "b", None], '{values: ["a", "b"], nullable: true}'),
         ([date(2020, 1, 2), date(2021, 3, 4)], "{date: [2020-01-02, 2021-03-04]}"),
-        ([datetime(2020, 1, 2, 3, 4), datetime(2020, 1, 5)], "{timestamp: [2020-01-02, 2020-01-06], step: 1s}"),
+        (
+            [datetime(2020, 1, 2, 3, 4), datetime(2020, 1, 5)],
+            "{timestamp: [2020-01-02, 2020-01-06], step: 1s}",
+        ),
     ],
 )
 def test_domains_come_from_a_public_column(values: Any, text: str) -> None:
@@ -171,13 +196,18 @@ def test_columns_that_cannot_be_described_say_so(values: Any) -> None:
 
 def test_every_description_of_a_public_table_is_a_fresh_one() -> None:
     table = people().append_column("row_number", pa.array(np.arange(ROWS) % 3))
-    made = [describe_public(table, name="people", epsilon="1", synthesizer="independent") for _ in range(2)]
+    made = [
+        describe_public(table, name="people", epsilon="1", synthesizer="independent")
+        for _ in range(2)
+    ]
     assert made[0].measured[0].counts.tolist() != made[1].measured[0].counts.tolist()
     assert [axis.name for axis in made[0].axes] == ["pay", "school", "sex", "row_number"]
 
 
 def test_a_public_table_of_every_kind_of_column_is_described() -> None:
-    """Also where a name has a dot or is a key word; a name that no policy takes is refused in a sentence."""
+    """Also where a name has a dot or is a key word; a name that no policy takes is refused in a
+    sentence.
+    """
     place = np.arange(300)
     table = pa.table(
         {
@@ -189,11 +219,15 @@ def test_a_public_table_of_every_kind_of_column_is_described() -> None:
             "cost": place / 4,
         }
     )
-    made = describe_public(table, name="select", epsilon="50", synthesizer="independent").generate(rows=200)
+    made = describe_public(table, name="select", epsilon="50", synthesizer="independent").generate(
+        rows=200
+    )
     assert made.column_names == table.column_names
     with pytest.raises(UsageError, match=r"public table cannot be described: .*letters, digits"):
         describe_public(pa.table({'a "b"': place}), name="t", epsilon="1", synthesizer="random")
-    found = finding('AVG("yrs.service") BETWEEN 2 AND 4 AND MAX(cost) > 50 AND COUNT("select") < COUNT(*)')
+    found = finding(
+        'AVG("yrs.service") BETWEEN 2 AND 4 AND MAX(cost) > 50 AND COUNT("select") < COUNT(*)'
+    )
     assert found.assertion.columns(tuple(table.column_names)) == ("yrs.service", "select", "cost")
     assert Judge().verdict(found.assertion, made).holds
 
@@ -233,8 +267,15 @@ def test_the_same_is_told_as_json_as_lines_and_as_a_page(tried: Parity) -> None:
     assert len(told["cells"]) == 20
     assert told["cells"][0]["interval"] == list(clopper_pearson(told["cells"][0]["held"], 2))
     assert told["findings"][1]["columns"] == ["pay", "school"]
-    assert {"synthesizer": "default", "epsilon": 20.0, "parity": 0.8, "steady": 1.0} in told["parity"]
-    assert ("2", "independent, ε = 20", "0 of 2", "never measured together: pay × school") in failures(tried)
+    assert {"synthesizer": "default", "epsilon": 20.0, "parity": 0.8, "steady": 1.0} in told[
+        "parity"
+    ]
+    assert (
+        "2",
+        "independent, ε = 20",
+        "0 of 2",
+        "never measured together: pay × school",
+    ) in failures(tried)
     assert "2 of 2: 16 to 100 %" in intervals_text(tried)
     shown = page(tried)
     assert "Pay: would it still be true?" in shown
@@ -246,7 +287,9 @@ def test_the_same_is_told_as_json_as_lines_and_as_a_page(tried: Parity) -> None:
 def test_several_processes_try_the_same(tried: Parity) -> None:
     planned = Trials(synthesizers=["independent"], epsilons=["20"], repeats=2)
     found = public_parity(pay_study(), people(), planned, resamples=0, jobs=2)
-    assert [cell.held for cell in found.cells] == [cell.held for cell in tried.of("independent", "20")]
+    assert [cell.held for cell in found.cells] == [
+        cell.held for cell in tried.of("independent", "20")
+    ]
     assert found.real[0].resamples == 0
 
 
@@ -254,7 +297,9 @@ def test_a_synthesizer_that_is_told_measures_what_findings_need() -> None:
     """With ten idle columns beside, at little ε: what is not asked for is not measured."""
     table = people()
     for number in range(10):
-        table = table.append_column(f"idle{number}", pa.array(np.arange(ROWS) * (number + 3) // 7 % 6))
+        table = table.append_column(
+            f"idle{number}", pa.array(np.arange(ROWS) * (number + 3) // 7 % 6)
+        )
     planned = Trials(synthesizers=["default"], epsilons=["1"], repeats=1, informed=True)
     found = public_parity(pay_study(), table, planned, resamples=0)
     cells = found.of("default", "1")
@@ -308,8 +353,12 @@ def test_the_private_side_is_paid_for(private: Path) -> None:
     assert paid[0].margin is not None
     assert 0 < paid[0].margin < 0.05
     assert "public rows only" in paid[4].why
-    assert before - curator.left(analyst="curator").epsilon == 30  # a quarter each; 3 and 4 are about the same means
-    assert ask_findings(pay_study(), curator, epsilon="40", analyst="curator") == paid  # asked again, it is free
+    assert (
+        before - curator.left(analyst="curator").epsilon == 30
+    )  # a quarter each; 3 and 4 are about the same means
+    assert (
+        ask_findings(pay_study(), curator, epsilon="40", analyst="curator") == paid
+    )  # asked again, it is free
     assert before - curator.left(analyst="curator").epsilon == 30
 
 
@@ -343,12 +392,22 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
 
 
 def test_the_command_on_a_private_table(private: Path, shell: Shell) -> None:
-    findings, policy, description = (private / name for name in ("pay.yaml", "policy.yaml", "people.json"))
-    code, out, _ = shell("parity", findings, policy, description, "--repeats", 3, "--epsilon", 40, "--format", "json")
+    findings, policy, description = (
+        private / name for name in ("pay.yaml", "policy.yaml", "people.json")
+    )
+    code, out, _ = shell(
+        "parity", findings, policy, description, "--repeats", 3, "--epsilon", 40, "--format", "json"
+    )
     told = json.loads(out)
     assert code == 0
     assert "release" not in told
-    assert [each["paid"]["verdict"] for each in told["findings"]] == [HOLDS, HOLDS, HOLDS, FAILS, UNASKED]
+    assert [each["paid"]["verdict"] for each in told["findings"]] == [
+        HOLDS,
+        HOLDS,
+        HOLDS,
+        FAILS,
+        UNASKED,
+    ]
     assert [each["real"] for each in told["findings"]] == [None] * 5
     assert [each["held"] for each in told["cells"]] == [3, 3, 3, 0, 3]
     code, out, _ = shell("parity", findings, policy, description, "--repeats", 2)
@@ -358,9 +417,22 @@ def test_the_command_on_a_private_table(private: Path, shell: Shell) -> None:
 
 
 def test_the_raw_report_is_marked_and_for_this_account_alone(private: Path, shell: Shell) -> None:
-    findings, policy, description = (private / name for name in ("pay.yaml", "policy.yaml", "people.json"))
+    findings, policy, description = (
+        private / name for name in ("pay.yaml", "policy.yaml", "people.json")
+    )
     raw, html = private / "data" / "people.csv", private / "raw.html"
-    words = ("parity", findings, policy, description, "--repeats", 1, "--bootstrap", 5, "--raw", raw)
+    words = (
+        "parity",
+        findings,
+        policy,
+        description,
+        "--repeats",
+        1,
+        "--bootstrap",
+        5,
+        "--raw",
+        raw,
+    )
     code, out, _ = shell(*words, "--html", html)
     assert code == 0
     assert out.startswith("NOT FOR RELEASE")
@@ -374,12 +446,16 @@ def test_the_command_on_a_public_table(private: Path, shell: Shell, tmp_path: Pa
     public, html = tmp_path / "public.csv", tmp_path / "parity.html"
     pyarrow.csv.write_csv(people(), public)
     words = ("parity", private / "pay.yaml", "--public", public, "--repeats", 1, "--bootstrap", 5)
-    code, out, _ = shell(*words, "--synthesizers", "random, independent", "--epsilons", "1,5", "--html", html)
+    code, out, _ = shell(
+        *words, "--synthesizers", "random, independent", "--epsilons", "1,5", "--html", html
+    )
     assert code == 0
     for name in ("random, ε = 1", "independent, ε = 5", "Nobody (2026)", "Finding 2 held 0 of 1"):
         assert name in out
     assert "heat" in html.read_text()
-    code, out, _ = shell(*words, "--synthesizers", "random", "--epsilons", "1/2", "--format", "json")
+    code, out, _ = shell(
+        *words, "--synthesizers", "random", "--epsilons", "1/2", "--format", "json"
+    )
     assert code == 0
     assert {each["epsilon"] for each in json.loads(out)["cells"]} == {0.5}
 
@@ -394,13 +470,39 @@ def test_the_command_on_a_public_table(private: Path, shell: Shell, tmp_path: Pa
             ["pay.yaml", "policy.yaml", "people.json", "--public", "data/people.csv"],
             "--public belongs to a public table",
         ),
-        (["pay.yaml", "policy.yaml", "people.json", "--informed"], "--informed belongs to a public table"),
+        (
+            ["pay.yaml", "policy.yaml", "people.json", "--informed"],
+            "--informed belongs to a public table",
+        ),
         (["pay.yaml", "--epsilon", "1"], "--epsilon belongs to a private table"),
-        (["pay.yaml", "--public", "data/people.csv", "--raw", "data/people.csv"], "--raw belongs to a private table"),
-        (["pay.yaml", "policy.yaml", "people.json", "--raw", "data/people.csv", "--epsilon", "1"], "Write one of them"),
-        (["pay.yaml", "--public", "data/people.csv", "--synthesizers", "best"], "There is no synthesizer best"),
-        (["pay.yaml", "--public", "data/people.csv", "--epsilons", "0"], "epsilon must be greater than zero"),
-        (["pay.yaml", "--public", "data/people.csv", "--epsilons", "1,many"], "epsilon must be a finite number"),
+        (
+            ["pay.yaml", "--public", "data/people.csv", "--raw", "data/people.csv"],
+            "--raw belongs to a private table",
+        ),
+        (
+            [
+                "pay.yaml",
+                "policy.yaml",
+                "people.json",
+                "--raw",
+                "data/people.csv",
+                "--epsilon",
+                "1",
+            ],
+            "Write one of them",
+        ),
+        (
+            ["pay.yaml", "--public", "data/people.csv", "--synthesizers", "best"],
+            "There is no synthesizer best",
+        ),
+        (
+            ["pay.yaml", "--public", "data/people.csv", "--epsilons", "0"],
+            "epsilon must be greater than zero",
+        ),
+        (
+            ["pay.yaml", "--public", "data/people.csv", "--epsilons", "1,many"],
+            "epsilon must be a finite number",
+        ),
         (["pay.yaml", "--public", "data/people.csv", "--epsilons", ","], "separated by commas"),
         (["affairs", "policy.yaml", "people.json"], "findings are about readers"),
         (["pay.yaml", "--public", "none.csv"], "none.csv"),
@@ -417,7 +519,9 @@ def test_what_is_wrong_is_told_in_a_sentence(
 
 
 def test_a_description_for_findings(private: Path, shell: Shell, tmp_path: Path) -> None:
-    """`--for` measures what the findings need; findings about another table are refused before anything is paid."""
+    """`--for` measures what the findings need; findings about another table are refused before
+    anything is paid.
+    """
     out = tmp_path / "for.json"
     words = ("describe", private / "policy.yaml", "people", "--epsilon", 1, "--out", out)
     code, _, err = shell(*words, "--for", "affairs")
@@ -426,11 +530,15 @@ def test_a_description_for_findings(private: Path, shell: Shell, tmp_path: Path)
     code, _, _ = shell(*words, "--for", private / "pay.yaml")
     assert code == 0
     made = Description.load(out)
-    measured = [frozenset(made.axes[column].name for column in each.columns) for each in made.measured]
+    measured = [
+        frozenset(made.axes[column].name for column in each.columns) for each in made.measured
+    ]
     assert any({"pay", "school"} <= each for each in measured)
 
 
-def test_draws_of_one_description_differ_and_their_rows_are_as_many_as_expected(private: Path) -> None:
+def test_draws_of_one_description_differ_and_their_rows_are_as_many_as_expected(
+    private: Path,
+) -> None:
     description = Description.load(private / "people.json")
     found = private_parity(pay_study(), description, repeats=3)
     assert len(set(found.cells[0].values)) > 1

@@ -14,7 +14,9 @@ Floats = np.ndarray
 
 
 def sample(rows: int = 400) -> tuple[Floats, Floats, Floats]:
-    """Two columns that hang together, and noise: the same numbers every time, without a generator."""
+    """Two columns that hang together, and noise: the same numbers every time, without a
+    generator.
+    """
     place = np.arange(rows)
     x1 = np.sin(place * 1.7) * 3 + 10
     x2 = np.cos(place * 0.37) + 0.3 * x1
@@ -66,7 +68,9 @@ def test_logistic_regression_is_where_the_likelihood_is_highest() -> None:
         score = design @ beta
         return float(np.sum(np.logaddexp(0, score) - y * score))
 
-    best = optimize.minimize(deviance, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "maxiter": 20_000})
+    best = optimize.minimize(
+        deviance, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "maxiter": 20_000}
+    )
     found = logit(y, [x1, x2])
     assert (found.intercept, *found.coefficient) == pytest.approx(tuple(best.x), rel=1e-3)
     chance = 1 / (1 + np.exp(-design @ best.x))
@@ -78,12 +82,19 @@ def test_logistic_regression_is_where_the_likelihood_is_highest() -> None:
 
 
 def test_logistic_regression_on_one_condition_has_a_closed_form() -> None:
-    """The coefficient is the logarithm of the odds ratio, its variance the sum of the inverse counts."""
+    """The coefficient is the logarithm of the odds ratio, its variance the sum of the inverse
+    counts.
+    """
     counts = {(0, 0): 40, (0, 1): 10, (1, 0): 20, (1, 1): 30}
-    x, y = (np.repeat([cell[place] for cell in counts], list(counts.values())).astype(float) for place in (0, 1))
+    x, y = (
+        np.repeat([cell[place] for cell in counts], list(counts.values())).astype(float)
+        for place in (0, 1)
+    )
     found = logit(y, [x])
     assert found.coefficient[0] == pytest.approx(math.log(40 * 30 / (10 * 20)), rel=1e-8)
-    assert found.error[0] == pytest.approx(math.sqrt(sum(1 / each for each in counts.values())), rel=1e-6)
+    assert found.error[0] == pytest.approx(
+        math.sqrt(sum(1 / each for each in counts.values())), rel=1e-6
+    )
 
 
 def test_spearman_agrees_with_scipy_also_with_ties() -> None:
@@ -94,7 +105,9 @@ def test_spearman_agrees_with_scipy_also_with_ties() -> None:
 
 
 def nothing(fit: Fit) -> bool:
-    return {fit.intercept, fit.r2, fit.accuracy, *fit.coefficient, *fit.error, *fit.t, *fit.p} == {None}
+    return {fit.intercept, fit.r2, fit.accuracy, *fit.coefficient, *fit.error, *fit.t, *fit.p} == {
+        None
+    }
 
 
 def test_what_does_not_exist_is_null() -> None:
@@ -114,7 +127,9 @@ def test_what_does_not_exist_is_null() -> None:
 
 @pytest.mark.parametrize("overlap", [0, 1])
 def test_separated_classes_have_no_estimate(overlap: int) -> None:
-    """Also where they touch in one value (quasi-separation), and where one column of two separates them."""
+    """Also where they touch in one value (quasi-separation), and where one column of two separates
+    them.
+    """
     x = np.arange(40.0)
     y = (x >= 20).astype(float)
     if overlap:

@@ -1,8 +1,10 @@
-"""What must hold of one statement: how it is answered does not depend on data, and data moves no more than claimed.
+"""What must hold of one statement: how it is answered does not depend on data, and data moves no
+more than claimed.
 
-`verdict` plans a statement, runs the exact SELECTs of its plan on all databases of a world, and raises `Violation` when
-a measurement, a rank score or the people of an unknown key move by more than the plan says, when a group lies outside
-the public grid, when the engine fails on any of them, or when anything but a refusal comes out of planning.
+`verdict` plans a statement, runs the exact SELECTs of its plan on all databases of a world, and
+raises `Violation` when a measurement, a rank score or the people of an unknown key move by more
+than the plan says, when a group lies outside the public grid, when the engine fails on any of them,
+or when anything but a refusal comes out of planning.
 """
 
 from __future__ import annotations
@@ -38,11 +40,15 @@ from discreet.vault.exact import Exact
 from .worlds import BACKGROUND, EMPTY, World
 
 LONG = 5.0  # seconds of processor time for an exact SELECT over a handful of rows
-LONGER = 20.0  # for all of an answer: up to 5,000 groups, each with its draws, and margins simulated
+LONGER = (
+    20.0  # for all of an answer: up to 5,000 groups, each with its draws, and margins simulated
+)
 CARRIED_OUT = 0.2  # of the answered statements: noise and all, on neighbors
 TINY = Fraction(1, 1000)  # an epsilon at which noise hides everything
 STUCK = 120.0  # seconds on the clock, which a busy machine may take for any of them
-PEOPLE = 2**36  # that there may be: what one of them adds to a sum, so many times, must fit its type
+PEOPLE = (
+    2**36
+)  # that there may be: what one of them adds to a sum, so many times, must fit its type
 SLOW = 4.0  # seconds of planning: parsing and analysis of any statement within the limits take less
 
 
@@ -55,7 +61,9 @@ class Slow(Violation):
 
 
 def verdict(sql: str, world: World, source: random.Random) -> str:
-    """How the statement was answered: "answered", "public", or the reason of the refusal in general words."""
+    """How the statement was answered: "answered", "public", or the reason of the refusal in general
+    words.
+    """
     try:
         planned = _planned(sql, world)
     except Slow:  # once more: what is slow only once, the machine was short of memory for
@@ -77,7 +85,9 @@ def _planned(sql: str, world: World) -> Plan | str:
     with _within(SLOW, "planning"):
         try:
             with refuse_depth():
-                planned = plan(sql, world.policy, world.public, world.evaluate, spell=Spelling().numbers)
+                planned = plan(
+                    sql, world.policy, world.public, world.evaluate, spell=Spelling().numbers
+                )
                 prove(planned, world.policy)
                 _rehearsed(planned, world)
         except (Rejected, UsageError) as refusal:
@@ -91,7 +101,12 @@ def _planned(sql: str, world: World) -> Plan | str:
 
 def _rehearsed(planned: Plan, world: World) -> None:
     """What `Curator` tries before it charges: on tables without rows, and on made-up numbers."""
-    for query in (query for block in planned.blocks if not isinstance(block.kind, Shared) for query in block.queries):
+    for query in (
+        query
+        for block in planned.blocks
+        if not isinstance(block.kind, Shared)
+        for query in block.queries
+    ):
         try:
             world.cursors[EMPTY].execute(f"PREPARE checked AS {Spelling().numbers(query)}")
         except duckdb.Error:
@@ -102,7 +117,9 @@ def _rehearsed(planned: Plan, world: World) -> None:
 
 
 def _carried_out(planned: Plan, world: World, epsilon: Fraction, source: random.Random) -> None:
-    """Through the allowance: answered whatever the data, in the same columns, and where epsilon is tiny in noise."""
+    """Through the allowance: answered whatever the data, in the same columns, and where epsilon is
+    tiny in noise.
+    """
     accountant, public = accountant_of(world.policy), dict(world.public)
     try:
         spend = accountant.allot(epsilon=epsilon)
@@ -115,7 +132,9 @@ def _carried_out(planned: Plan, world: World, epsilon: Fraction, source: random.
         allowance = Allowance(key=key, accountant=accountant, paid=offered.cost)
         try:
             with warnings.catch_warnings(), _within(LONGER, f"carrying it out on {name!r}"):
-                warnings.simplefilter("error")  # numbers that left their type behind are no estimates
+                warnings.simplefilter(
+                    "error"
+                )  # numbers that left their type behind are no estimates
                 noisy = measure(offered, allowance, partial(_read, cursor))
                 types, columns = _finished(offered, noisy, public, world)
         except EngineFailure:
@@ -138,8 +157,12 @@ def _read(cursor: Any, query: Numbers) -> Exact:
     return Exact(cursor.sql(Spelling().numbers(query)).to_arrow_table())
 
 
-def _finished(offered: Offer, noisy: list[Any], public: dict[str, Any], world: World) -> tuple[str, str]:
-    """What `Curator.ask` does after noise: types of noisy tables, as wide as their numbers, and of the answer."""
+def _finished(
+    offered: Offer, noisy: list[Any], public: dict[str, Any], world: World
+) -> tuple[str, str]:
+    """What `Curator.ask` does after noise: types of noisy tables, as wide as their numbers, and of
+    the answer.
+    """
     tables = {name: public[name] for name in offered.plan.public}
     tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
     run = partial(world.workbench.run, seconds=60)
@@ -151,14 +174,18 @@ def _finished(offered: Offer, noisy: list[Any], public: dict[str, Any], world: W
 
 
 def _noisy(offered: Offer, noisy: list[Any]) -> None:
-    """Of nobody all numbers are zero; at so small an epsilon a zero is released with probability 1/2000 at most."""
+    """Of nobody all numbers are zero; at so small an epsilon a zero is released with probability
+    1/2000 at most.
+    """
     for each, left in zip(offered.blocks, noisy, strict=True):
         for statistic in each.block.measured:
             parts = left.numbers[statistic.id]
             numbers = [int(number) for part in parts for number in part]
             zeros = sum(number == 0 for number in numbers)
             if len(numbers) >= 6 and zeros > 5 + len(numbers) / 50:
-                raise Violation(f"{statistic.name}: {zeros} of {len(numbers)} numbers left without noise")
+                raise Violation(
+                    f"{statistic.name}: {zeros} of {len(numbers)} numbers left without noise"
+                )
 
 
 @contextmanager
@@ -189,9 +216,9 @@ def fetched(world: World, query: Numbers) -> dict[str, list[tuple[Any, ...]]]:
         except Exception as error:
             raise Violation(f"the engine failed on {name!r}: {error}\n{sql}") from error
     # The second wall: what fails on no row is what it was.
-    if total != sql and sorted(world.cursors[BACKGROUND].execute(total).fetchall(), key=repr) != sorted(
-        found[BACKGROUND], key=repr
-    ):
+    if total != sql and sorted(
+        world.cursors[BACKGROUND].execute(total).fetchall(), key=repr
+    ) != sorted(found[BACKGROUND], key=repr):
         raise Violation(f"with NULL where it fails it is something else\n{sql}")
     return found
 
@@ -207,13 +234,23 @@ def _measured(block: Block, world: World) -> None:
         _fit(block, exact["alone"], width)
         _rows_of_one(block, world)
         for measurement in block.measured:
-            vectors = {name: _forms(rows, width, measurement.over(block.readings)) for name, rows in exact.items()}
+            vectors = {
+                name: _forms(rows, width, measurement.over(block.readings))
+                for name, rows in exact.items()
+            }
             claim = measurement.sensitivity
             for before, after in world.pairs:
                 moved = _moved(vectors[before], vectors[after])
-                found = (len(moved), sum(moved), sum(each * each for each in moved), max(moved, default=0))
+                found = (
+                    len(moved),
+                    sum(moved),
+                    sum(each * each for each in moved),
+                    max(moved, default=0),
+                )
                 allowed = (claim.l0, claim.l1, claim.l2_squared, claim.linf)
-                for norm, here, most in zip(("l0", "l1", "l2 squared", "linf"), found, allowed, strict=True):
+                for norm, here, most in zip(
+                    ("l0", "l1", "l2 squared", "linf"), found, allowed, strict=True
+                ):
                     if here > most:
                         what = f"{measurement.name}: {norm} {here} > {most} between {before!r} and {after!r}"
                         raise Violation(f"{what}\n{told(block.sums)}")
@@ -221,7 +258,9 @@ def _measured(block: Block, world: World) -> None:
         found_people = fetched(world, block.people)
         for rows in found_people.values():
             _once(rows, len(block.unknown), block.people)
-        people = {name: {row[:-1]: int(row[-1]) for row in rows} for name, rows in found_people.items()}
+        people = {
+            name: {row[:-1]: int(row[-1]) for row in rows} for name, rows in found_people.items()
+        }
         touched = block.touched * (2 if block.neighbors == "change_one" else 1)
         for before, after in world.pairs:
             moved = _moved(people[before], people[after])
@@ -230,7 +269,9 @@ def _measured(block: Block, world: World) -> None:
 
 
 def _fit(block: Block, rows: list[tuple[Any, ...]], width: int) -> None:
-    """What one person adds to each sum, for 2^36 people, fits the type in which the engine adds it up (S21)."""
+    """What one person adds to each sum, for 2^36 people, fits the type in which the engine adds it
+    up (S21).
+    """
     for place, reading in enumerate(block.readings):
         added = isinstance(reading, Sum) and any(factor.power for factor in reading.factors)
         bits = reading.bits - 1 if isinstance(reading, Sum) and added else 63
@@ -264,9 +305,13 @@ def _once(rows: list[tuple[Any, ...]], width: int, query: Numbers) -> None:
         raise Violation(f"a key stands twice\n{told(query)}")
 
 
-def _forms(rows: list[tuple[Any, ...]], width: int, forms: tuple[tuple[int, ...], ...]) -> dict[Any, int]:
+def _forms(
+    rows: list[tuple[Any, ...]], width: int, forms: tuple[tuple[int, ...], ...]
+) -> dict[Any, int]:
     return {
-        (row[:width], index): sum(f * int(value or 0) for f, value in zip(form, row[width:], strict=True))
+        (row[:width], index): sum(
+            f * int(value or 0) for f, value in zip(form, row[width:], strict=True)
+        )
         for row in rows
         for index, form in enumerate(forms)
     }
@@ -279,10 +324,11 @@ def _moved(a: dict[Any, int], b: dict[Any, int]) -> list[int]:
 
 
 def _picked(block: Block, pick: Pick, world: World) -> None:
-    """Rows per group and cell: one person moves them by at most `rows`, in or out, and no cell is off the grid.
+    """Rows per group and cell: one person moves them by at most `rows`, in or out, and no cell is
+    off the grid.
 
-    A rank score at any cell moves by no more than the rows that move, so this bounds the scores of all mechanisms.
-    What is read of a fine grid must be what its counts say.
+    A rank score at any cell moves by no more than the rows that move, so this bounds the scores of
+    all mechanisms. What is read of a fine grid must be what its counts say.
     """
     counted = block.rows_in(pick)
     _cells(block, pick, counted, pick.domain.size, world)
@@ -300,7 +346,9 @@ def _picked(block: Block, pick: Pick, world: World) -> None:
             if (cell, count) not in held or before != sum(n for place, n in held if place < cell):
                 raise Violation(f"{pick.name}: near the wanted rank {row} is read\n{told(near)}")
             if total != sum(n for _, n in held):
-                raise Violation(f"{pick.name}: near the wanted rank a group has {total} rows\n{told(near)}")
+                raise Violation(
+                    f"{pick.name}: near the wanted rank a group has {total} rows\n{told(near)}"
+                )
 
 
 def _cells(block: Block, pick: Pick, query: Numbers, cells: int, world: World) -> None:
@@ -310,7 +358,9 @@ def _cells(block: Block, pick: Pick, query: Numbers, cells: int, world: World) -
         for row in rows:
             _on_grid(block, row)
             if not 0 <= row[-2] < cells:
-                raise Violation(f"{pick.name}: a row lies in cell {row[-2]} of {cells}\n{told(query)}")
+                raise Violation(
+                    f"{pick.name}: a row lies in cell {row[-2]} of {cells}\n{told(query)}"
+                )
         counts[name] = {row[:-1]: row[-1] for row in rows}
     most = pick.rows * (2 if block.neighbors == "change_one" else 1)
     for before, after in world.pairs:

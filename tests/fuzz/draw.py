@@ -28,7 +28,9 @@ class Draw:
         return f"r{self.aliases}"
 
     def fill(self, template: str, place: Callable[[str], str]) -> str:
-        """`{a|b}` is a or b; any other `{name}` is what the place of that name draws, each time anew."""
+        """`{a|b}` is a or b; any other `{name}` is what the place of that name draws, each time
+        anew.
+        """
 
         def filled(found: re.Match[str]) -> str:
             return self.source.choice(found[1].split("|")) if "|" in found[1] else place(found[1])

@@ -1,7 +1,8 @@
-"""Expressions of every kind over the columns there are, written as templates: one that is nearly right tests most.
+"""Expressions of every kind over the columns there are, written as templates: one that is nearly
+right tests most.
 
-In a template `{number}` is an expression of that kind and `{number!}` a constant; `{x}` and `{x!}` are of one kind that
-is drawn for the whole template.
+In a template `{number}` is an expression of that kind and `{number!}` a constant; `{x}` and `{x!}`
+are of one kind that is drawn for the whole template.
 """
 
 from __future__ import annotations
@@ -140,8 +141,20 @@ CONSTANTS = {
     "number": words("0 1 2 3 7 -1 0.5 10 100 1e3 4500000000000000000 46000000000 0.001 NULL"),
     "category": words("'F' 'M' 'flu' 'Hill' 'CA' '1' '10' '' 'zz' NULL 2"),
     "flag": ["TRUE", "FALSE", "NULL", "1 = 1"],
-    "date": ["DATE '2024-01-15'", "'1970-01-01'", "DATE '1969-12-29'", "DATE '2000-02-29'", "NULL", "'2024-02-30'"],
-    "moment": ["TIMESTAMP '1970-01-01 00:00:00'", "TIMESTAMP '2024-06-01 12:30:00'", "'1970-01-01 00:10:00'", "NULL"],
+    "date": [
+        "DATE '2024-01-15'",
+        "'1970-01-01'",
+        "DATE '1969-12-29'",
+        "DATE '2000-02-29'",
+        "NULL",
+        "'2024-02-30'",
+    ],
+    "moment": [
+        "TIMESTAMP '1970-01-01 00:00:00'",
+        "TIMESTAMP '2024-06-01 12:30:00'",
+        "'1970-01-01 00:10:00'",
+        "NULL",
+    ],
     "text": ["'a'", "'Karrie Ames'", "''", "'t1'", "NULL"],
 }
 WORDS = {
@@ -167,7 +180,11 @@ class Expressions:
     def kind(self, columns: Columns, *kinds: str) -> str:
         """One of these kinds, or of all; most often one that there is a column of."""
         there = [kind for kind in kinds or KINDS if kind in columns.values()]
-        return self.draw.any(*there) if there and self.draw.maybe(0.8) else self.draw.any(*(kinds or KINDS))
+        return (
+            self.draw.any(*there)
+            if there and self.draw.maybe(0.8)
+            else self.draw.any(*(kinds or KINDS))
+        )
 
     def constant(self, kind: str) -> str:
         return self.draw.any(*CONSTANTS[kind])
@@ -179,7 +196,9 @@ class Expressions:
         return self.filled(self.draw.any(*FORMS[kind]), columns, depth - 1)
 
     def filled(self, template: str, columns: Columns, depth: int, **more: str) -> str:
-        """A template over these columns; `more` are places of its own, each the same wherever it stands."""
+        """A template over these columns; `more` are places of its own, each the same wherever it
+        stands.
+        """
         x = self.kind(columns)
 
         def place(name: str) -> str:

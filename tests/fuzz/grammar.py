@@ -1,7 +1,8 @@
-"""Statements to try: a grammar of SELECTs over a world's tables, hostile ones among them, and mutations of all of them.
+"""Statements to try: a grammar of SELECTs over a world's tables, hostile ones among them, and
+mutations of all of them.
 
-The grammar knows the kinds of columns, so that most of what it writes is nearly answerable: what is refused at once
-tests little. `statement` draws one statement; its class is for the counts.
+The grammar knows the kinds of columns, so that most of what it writes is nearly answerable: what is
+refused at once tests little. `statement` draws one statement; its class is for the counts.
 """
 
 from __future__ import annotations
@@ -220,10 +221,14 @@ class Grammar:
     def statement(self) -> tuple[str, str]:
         """A statement's class, and the statement."""
         self.draw.aliases = 0
-        kind = self.draw.source.choices(("question", "above noise", "hostile", "mutated"), (55, 10, 10, 25))[0]
+        kind = self.draw.source.choices(
+            ("question", "above noise", "hostile", "mutated"), (55, 10, 10, 25)
+        )[0]
         match kind:
             case "above noise":
-                return kind, self.of.filled(self.draw.any(*ABOVE), {}, 0, q=self.question(1), r=self.question(1))
+                return kind, self.of.filled(
+                    self.draw.any(*ABOVE), {}, 0, q=self.question(1), r=self.question(1)
+                )
             case "hostile":
                 return kind, self.hostile()
             case "mutated":
@@ -235,29 +240,43 @@ class Grammar:
         named = ""
         if self.draw.maybe(0.15):
             named, inner, columns = self.named(inner, columns)
-        kinds = [self.of.kind(columns, "category", *KINDS) for _ in range(self.draw.any(0, 0, 1, 1, 2))]
+        kinds = [
+            self.of.kind(columns, "category", *KINDS) for _ in range(self.draw.any(0, 0, 1, 1, 2))
+        ]
         keys = [self.of.expression(columns, kind, 1) for kind in kinds]
         items = [f"{key} AS k{index}" for index, key in enumerate(keys)]
-        items += [f"{self.aggregate(columns)} AS a{index}" for index in range(self.draw.any(1, 1, 1, 2, 3))]
+        items += [
+            f"{self.aggregate(columns)} AS a{index}"
+            for index in range(self.draw.any(1, 1, 1, 2, 3))
+        ]
         group = f" GROUP BY {self.grouping(keys)}" if keys else ""
         if keys and self.draw.maybe(0.1):
             items.append(f"GROUPING({keys[-1]}) AS g")
         tail = ""
         if self.draw.maybe(0.4):
-            tail = " " + self.of.filled(self.draw.any(*TAILS), columns, 1, aggregate=self.aggregate(columns))
+            tail = " " + self.of.filled(
+                self.draw.any(*TAILS), columns, 1, aggregate=self.aggregate(columns)
+            )
         return f"{named}SELECT {', '.join(items)} FROM {inner}{self.relations.where(columns)}{group}{tail}"
 
     def aggregate(self, columns: Columns) -> str:
         if self.draw.maybe(0.1):
             return self.of.filled(self.draw.any(*COMPUTED), columns, 1)
         form = self.of.filled(self.draw.any(*AGGREGATES), columns, self.draw.any(1, 2))
-        return form + (f" FILTER (WHERE {self.relations.condition(columns)})" if self.draw.maybe(0.15) else "")
+        return form + (
+            f" FILTER (WHERE {self.relations.condition(columns)})" if self.draw.maybe(0.15) else ""
+        )
 
     def grouping(self, keys: list[str]) -> str:
         form, places = self.draw.any(*GROUPINGS), range(len(keys))
-        names, positions = ", ".join(f"k{index}" for index in places), ", ".join(str(index + 1) for index in places)
+        names, positions = (
+            ", ".join(f"k{index}" for index in places),
+            ", ".join(str(index + 1) for index in places),
+        )
         listed = ", ".join(keys)
-        return self.of.filled(form, {}, 0, keys=listed, first=keys[0], last=keys[-1], names=names, positions=positions)
+        return self.of.filled(
+            form, {}, 0, keys=listed, first=keys[0], last=keys[-1], names=names, positions=positions
+        )
 
     def named(self, inner: str, columns: Columns) -> tuple[str, str, Columns]:
         """The relation under a WITH name, used twice."""
@@ -281,7 +300,9 @@ class Grammar:
         return self.of.filled(self.draw.any(*HOSTILE), columns, 2, deep=deep, **{"from": inner})
 
     def mutated(self, text: str) -> str:
-        """A statement with a few of its words dropped, doubled, or put in place of others: mostly of the same sort."""
+        """A statement with a few of its words dropped, doubled, or put in place of others: mostly
+        of the same sort.
+        """
         found = re.findall(r"'[^']*'|\w+(?:\.\w+)*|[<>=|:/]+|[^\s\w]", text)
         for _ in range(self.draw.any(1, 1, 2, 3)):
             place, word = self.draw.source.randrange(len(found)), self.draw.any(*found, *WORDS)
@@ -301,6 +322,8 @@ class Grammar:
 
 
 def sort(word: str) -> str:
-    """What a word of a statement looks like: words of one sort may often stand in for each other."""
+    """What a word of a statement looks like: words of one sort may often stand in for each
+    other.
+    """
     found = next((name for name, form in SORTS.items() if form.fullmatch(word)), "sign")
     return word if found == "bracket" else found

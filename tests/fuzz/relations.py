@@ -1,4 +1,6 @@
-"""What may stand behind FROM: tables, joins, subqueries, what is computed per person; and conditions on it."""
+"""What may stand behind FROM: tables, joins, subqueries, what is computed per person; and
+conditions on it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ WINDOWS = lines("""
     {COUNT|SUM|AVG}({number}) OVER (PARTITION BY {by} {order} {ROWS|RANGE} {1|UNBOUNDED} PRECEDING)
     {COUNT(*)|SUM({number})|MAX({number})} FILTER (WHERE {flag}) OVER (PARTITION BY {by})
     """)
-# What a table that is written out may hold: numbers and moments of every type, each with what is hard about it.
+# What a table that is written out may hold: numbers and moments of every type, each with what is
+# hard about it.
 NUMBERS = (
     *[("1", "2", "-3", "NULL")] * 4,
     ("5e-7", "-0.5e0", "1e300"),
@@ -67,15 +70,35 @@ class Relations:
 
     def scan(self, names: tuple[str, ...] = PRIVATE) -> tuple[str, Columns]:
         name, alias = self.draw.any(*names), self.draw.alias()
-        return f"{name} AS {alias}", {f"{alias}.{column}": kind for column, kind in self.tables[name].items()}
+        return f"{name} AS {alias}", {
+            f"{alias}.{column}": kind for column, kind in self.tables[name].items()
+        }
 
     def relation(self, depth: int) -> tuple[str, Columns]:
         if depth <= 0 or self.draw.maybe(0.25):
             return self.scan()
         form = self.draw.any(
-            *(self.joined, self.joined, self.with_public, self.with_public, self.derived, self.derived),
-            *(self.per_person, self.per_person, self.windowed, self.stacked, self.linked, self.listed),
-            *((self.multiplied, self.piled) if self.draw.maybe(0.4) else (self.scan_again, self.derived)),
+            *(
+                self.joined,
+                self.joined,
+                self.with_public,
+                self.with_public,
+                self.derived,
+                self.derived,
+            ),
+            *(
+                self.per_person,
+                self.per_person,
+                self.windowed,
+                self.stacked,
+                self.linked,
+                self.listed,
+            ),
+            *(
+                (self.multiplied, self.piled)
+                if self.draw.maybe(0.4)
+                else (self.scan_again, self.derived)
+            ),
         )
         return form(depth - 1)
 
@@ -97,7 +120,9 @@ class Relations:
         word = self.draw.any("JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN")
         extra = f" AND {self.of.expression(both, 'flag', 1)}" if self.draw.maybe(0.35) else ""
         lost = {"LEFT JOIN": theirs, "RIGHT JOIN": ours}.get(word, {})
-        columns = {name: "id" if kind == "owner" and name in lost else kind for name, kind in both.items()}
+        columns = {
+            name: "id" if kind == "owner" and name in lost else kind for name, kind in both.items()
+        }
         return f"{left} {word} {right} ON {a} = {b}{extra}", columns
 
     def linked(self, depth: int) -> tuple[str, Columns]:
@@ -112,7 +137,12 @@ class Relations:
         left, ours = self.relation(depth)
         right, theirs = self.scan(tuple(name for name in self.tables if name not in PRIVATE))
         both = ours | theirs
-        pairs = [(x, y) for x in ours for y in theirs if both[x] == both[y] and x.split(".")[1] == y.split(".")[1]]
+        pairs = [
+            (x, y)
+            for x in ours
+            for y in theirs
+            if both[x] == both[y] and x.split(".")[1] == y.split(".")[1]
+        ]
         if pairs and self.draw.maybe(0.8):
             chosen = self.draw.source.sample(pairs, min(len(pairs), self.draw.any(1, 1, 2)))
             on = " AND ".join(f"{x} = {y}" for x, y in chosen)
@@ -126,7 +156,9 @@ class Relations:
         """Beside a table that is written out."""
         left, ours = self.relation(depth)
         alias = self.draw.alias()
-        v, w = self.draw.any(("v", "w"), ("k0", "u0"), ("s0", "k1"), ("c0", "c1"))  # also what the engine's SQL uses
+        v, w = self.draw.any(
+            ("v", "w"), ("k0", "u0"), ("s0", "k1"), ("c0", "c1")
+        )  # also what the engine's SQL uses
         columns = ours | {f"{alias}.{v}": "number", f"{alias}.{w}": "category"}
         kinds, names = [self.draw.any(*NUMBERS), ("'a'", "'b'")], [v, w]
         if self.draw.maybe(0.3):
@@ -161,22 +193,44 @@ class Relations:
         for index in range(self.draw.any(1, 2)):
             kind = kinds[f"y{index}"] = self.draw.any("number", "number", "number", *PER_PERSON)
             form = self.of.filled(self.draw.any(*PER_PERSON[kind]), columns, 1)
-            kept = f" FILTER (WHERE {self.of.expression(columns, 'flag', 1)})" if self.draw.maybe(0.25) else ""
+            kept = (
+                f" FILTER (WHERE {self.of.expression(columns, 'flag', 1)})"
+                if self.draw.maybe(0.25)
+                else ""
+            )
             items.append(f"{form}{kept} AS y{index}")
-        having = self.draw.any(*[""] * 8, " HAVING COUNT(*) > 1", " HAVING SUM(1) = 2", " HAVING COUNT(*) < 3")
+        having = self.draw.any(
+            *[""] * 8, " HAVING COUNT(*) > 1", " HAVING SUM(1) = 2", " HAVING COUNT(*) < 3"
+        )
         keys = ", ".join(group)
         text = f"(SELECT {', '.join(items)} FROM {inner}{self.where(columns)} GROUP BY {keys}{having}) AS {alias}"
         return text, {f"{alias}.{name}": kind for name, kind in kinds.items()}
 
     def windowed(self, depth: int) -> tuple[str, Columns]:
         inner, columns, owner = self.owned(depth)
-        alias, rank, value = self.draw.alias(), self.draw.alias(), self.of.expression(columns, "number", 1)
-        by = owner if self.draw.maybe(0.8) else f"{owner}, {self.of.expression(columns, 'category', 0)}"
-        order = self.of.filled("ORDER BY {number}{| DESC}" if self.draw.maybe(0.5) else "ORDER BY {time}", columns, 1)
+        alias, rank, value = (
+            self.draw.alias(),
+            self.draw.alias(),
+            self.of.expression(columns, "number", 1),
+        )
+        by = (
+            owner
+            if self.draw.maybe(0.8)
+            else f"{owner}, {self.of.expression(columns, 'category', 0)}"
+        )
+        order = self.of.filled(
+            "ORDER BY {number}{| DESC}" if self.draw.maybe(0.5) else "ORDER BY {time}", columns, 1
+        )
         window = self.of.filled(self.draw.any(*WINDOWS), columns, 1, by=by, order=order)
         kept = self.of.expression(columns, "category", 1)
-        qualify = f" QUALIFY {window} {self.draw.any('= 1', '<= 2', '< 3', '> 1')}" if self.draw.maybe(0.25) else ""
-        inside = f"SELECT {owner} AS o, {window} AS w, {kept} AS x, {value} AS v FROM {inner}{qualify}"
+        qualify = (
+            f" QUALIFY {window} {self.draw.any('= 1', '<= 2', '< 3', '> 1')}"
+            if self.draw.maybe(0.25)
+            else ""
+        )
+        inside = (
+            f"SELECT {owner} AS o, {window} AS w, {kept} AS x, {value} AS v FROM {inner}{qualify}"
+        )
         if self.draw.maybe(0.5):
             bound = self.draw.any("= 1", "<= 2", "< 3", "= 2", "<= 0", ">= 1")
             inside = f"SELECT o, w, x, v FROM ({inside}) AS {rank} WHERE {rank}.w {bound}"
@@ -188,7 +242,10 @@ class Relations:
         sides = []
         for _ in range(self.draw.any(2, 2, 2, 3)):
             inner, columns, owner = self.owned(depth)
-            items = [f"{owner} AS o", *(f"{self.of.expression(columns, kind)} AS {x}" for x, kind in kinds.items())]
+            items = [
+                f"{owner} AS o",
+                *(f"{self.of.expression(columns, kind)} AS {x}" for x, kind in kinds.items()),
+            ]
             sides.append(f"SELECT {', '.join(items)} FROM {inner}")
         columns = {f"{alias}.{name}": kind for name, kind in {"o": "owner", **kinds}.items()}
         return f"({' UNION ALL '.join(sides)}) AS {alias}", columns
@@ -202,7 +259,9 @@ class Relations:
         for _ in range(self.draw.any(1, 1, 2, 3)):
             alias = self.draw.alias()
             rows = ", ".join(f"({place})" for place in range(self.draw.any(2, 7, 30, 100)))
-            text = f"{text} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}(v) ON TRUE"
+            text = (
+                f"{text} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}(v) ON TRUE"
+            )
             columns = columns | {f"{alias}.v": "number"}
         return text, columns
 
@@ -228,6 +287,11 @@ class Relations:
         if owner is None or self.draw.maybe(0.6):
             return self.of.expression(columns, "flag")
         inner, theirs, other = self.owned(0)
-        their, both = self.of.expression(theirs, "flag"), self.of.expression(columns | theirs, "flag", 1)
+        their, both = (
+            self.of.expression(theirs, "flag"),
+            self.of.expression(columns | theirs, "flag", 1),
+        )
         form = self.draw.any(*CONDITIONS)
-        return self.of.filled(form, columns, 1, owner=owner, inner=inner, other=other, theirs=their, both=both)
+        return self.of.filled(
+            form, columns, 1, owner=owner, inner=inner, other=other, theirs=their, both=both
+        )

@@ -1,4 +1,6 @@
-"""Runs many statements and counts them by class and outcome; a violation is shrunk and told with its world's name."""
+"""Runs many statements and counts them by class and outcome; a violation is shrunk and told with
+its world's name.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ FUZZED = "counts of the fuzzer"  # the name under which tests record them
 def run(
     count: int, *, seconds: float, each: int = 250, stop: int = 1, seed: str | None = None
 ) -> tuple[Counter[str], list[str]]:
-    """Try `count` statements, or as many as fit into so many seconds of processor time; new ones without a seed."""
+    """Try `count` statements, or as many as fit into so many seconds of processor time; new ones
+    without a seed.
+    """
     counts: Counter[str] = Counter()
     found: list[str] = []
     began = time.process_time()
@@ -54,7 +58,9 @@ def told(sql: str, here: World, source: random.Random, violation: Violation) -> 
 
 
 def shrunk(sql: str, fails: Callable[[str], bool]) -> str:
-    """The statement with every word left out that is not needed for the violation; spends a few seconds at most."""
+    """The statement with every word left out that is not needed for the violation; spends a few
+    seconds at most.
+    """
     words, size, until = sql.split(" "), 16, time.monotonic() + 5
     while size:
         place = 0
@@ -79,8 +85,14 @@ def summary(counts: Counter[str]) -> str:
         classes[f"{kind}, {'refused' if refused else outcome}"] += count
         if refused:
             reasons[outcome.removeprefix("refused: ")] += count
-    lines = [f"{total} statements", *(f"{count:7} {name}" for name, count in sorted(classes.items()))]
-    lines += ["refused most often because:", *(f"{count:7} {name}" for name, count in reasons.most_common(15))]
+    lines = [
+        f"{total} statements",
+        *(f"{count:7} {name}" for name, count in sorted(classes.items())),
+    ]
+    lines += [
+        "refused most often because:",
+        *(f"{count:7} {name}" for name, count in reasons.most_common(15)),
+    ]
     return "\n".join(lines)
 
 

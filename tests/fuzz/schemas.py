@@ -1,4 +1,6 @@
-"""The tables that statements are about: the kinds of their columns are what the grammar knows of them."""
+"""The tables that statements are about: the kinds of their columns are what the grammar knows of
+them.
+"""
 
 from __future__ import annotations
 

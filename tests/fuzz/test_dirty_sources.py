@@ -1,8 +1,10 @@
-"""Sources in which one person's rows are as odd as files allow: nobody else's prepared rows may change for it (S4).
+"""Sources in which one person's rows are as odd as files allow: nobody else's prepared rows may
+change for it (S4).
 
-Each trial draws a few people, one of them odd, and writes them as Parquet files, CSV files, Arrow chunks, a data
-frame or a DuckDB view, with and without the odd one. Either such a source is refused, or the rows of all others are
-the same in both snapshots, to the letter. A refusal is told to the curator alone.
+Each trial draws a few people, one of them odd, and writes them as Parquet files, CSV files, Arrow
+chunks, a data frame or a DuckDB view, with and without the odd one. Either such a source is
+refused, or the rows of all others are the same in both snapshots, to the letter. A refusal is told
+to the curator alone.
 """
 
 from __future__ import annotations
@@ -87,11 +89,15 @@ def plain_rows(person: int, source: random.Random) -> list[dict[str, Any]]:
 
 
 def table_of(rows: list[dict[str, Any]]) -> pa.Table:
-    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in PLAIN.items()})
+    return pa.table(
+        {name: pa.array([row[name] for row in rows], kind) for name, kind in PLAIN.items()}
+    )
 
 
 def odd_table(source: random.Random) -> pa.Table:
-    """The odd person's rows: strange types, columns that are missing, added, in another order or in capitals."""
+    """The odd person's rows: strange types, columns that are missing, added, in another order or in
+    capitals.
+    """
     count = source.choice((1, 5, 40))
     columns: dict[str, pa.Array] = {}
     for name, kind in PLAIN.items():
@@ -99,7 +105,9 @@ def odd_table(source: random.Random) -> pa.Table:
         if name != "person" and source.random() < 0.4:
             chosen, values = source.choice(STRANGE)
         if name == "person" and source.random() < 0.3:
-            chosen, values = source.choice(((pa.float64(), (99.0,)), (pa.string(), ("99", "99.0")), (pa.int8(), (99,))))
+            chosen, values = source.choice(
+                ((pa.float64(), (99.0,)), (pa.string(), ("99", "99.0")), (pa.int8(), (99,)))
+            )
         columns[name] = pa.array([source.choice(values) for _ in range(count)], chosen)
     names = list(columns)
     match source.randrange(6):
@@ -114,7 +122,7 @@ def odd_table(source: random.Random) -> pa.Table:
     return pa.table({name.upper() if capitals else name: columns[name] for name in names})
 
 
-# --- kinds of sources: each is written, or is a mapping of tables -----------------------------------------------------
+# --- kinds of sources: each is written, or is a mapping of tables ---------------------------------
 
 
 def parquet_files(parts: list[pa.Table], folder: Path) -> Any:
@@ -132,7 +140,8 @@ def csv_files(parts: list[pa.Table], folder: Path) -> Any:
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [",".join(part.column_names)]
         lines += [
-            ",".join("" if value is None else _field(value) for value in row.values()) for row in part.to_pylist()
+            ",".join("" if value is None else _field(value) for value in row.values())
+            for row in part.to_pylist()
         ]
         path.write_bytes("\n".join(lines).encode("utf-8", "surrogateescape") + b"\n")
     return folder
@@ -169,7 +178,9 @@ def view(parts: list[pa.Table], folder: Path) -> Any:
             connection.register("#part", part)
             connection.execute(f'CREATE TABLE t{place} AS FROM "#part"')
             connection.unregister("#part")
-        united = " UNION ALL BY NAME ".join(f"SELECT * FROM t{place}" for place in range(len(parts)))
+        united = " UNION ALL BY NAME ".join(
+            f"SELECT * FROM t{place}" for place in range(len(parts))
+        )
         connection.execute(f"CREATE VIEW visits AS {united}")
     return path
 
@@ -214,7 +225,9 @@ def trial(kind: Callable[[list[pa.Table], Path], Any], folder: Path, source: ran
     if isinstance(second, str):
         return "refused"
     owners = {row[0] for row in first}
-    assert [row for row in second if row[0] in owners] == first, f"others' rows changed for {odd.to_pydict()}"
+    assert [row for row in second if row[0] in owners] == first, (
+        f"others' rows changed for {odd.to_pydict()}"
+    )
     counts = Counter(row[0] for row in second)
     assert max(counts.values(), default=0) <= 3
     assert all(row[0] != "None" for row in second)
@@ -231,7 +244,9 @@ def test_one_odd_person_changes_nobody_else(kind: Callable[..., Any], tmp_path: 
 
 
 def test_a_view_has_the_types_it_says(tmp_path: Path) -> None:
-    """A view's own types are the curator's word: they do not move when rows arrive; and others' rows stay."""
+    """A view's own types are the curator's word: they do not move when rows arrive; and others'
+    rows stay.
+    """
     source = random.Random(os.urandom(16))
     policy = Policy.parse(POLICY, path=tmp_path / "policy.yaml")
     others = [table_of(plain_rows(person, source)) for person in range(3)]

@@ -1,4 +1,6 @@
-"""Public tables may hold anything: infinities, lists, numbers beyond 64 bits. Beside private rows none of it fails."""
+"""Public tables may hold anything: infinities, lists, numbers beyond 64 bits. Beside private rows
+none of it fails.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,18 @@ COLUMNS = {
     "large float": pa.array([1e300, 1.0, 2.0]),
     "large": pa.array([2**64 - 1, 1, 2], pa.uint64()),
     "far apart": pa.array([2**62, -(2**63), 1]),
-    "decimal": pa.array([Decimal("12345678901234567890123456789.5"), Decimal(1), Decimal(2)], pa.decimal128(38, 1)),
+    "decimal": pa.array(
+        [Decimal("12345678901234567890123456789.5"), Decimal(1), Decimal(2)], pa.decimal128(38, 1)
+    ),
     "list": pa.array([[1], [2], None]),
     "struct": pa.array([{"a": 1}, {"a": 2}, None]),
     "bytes": pa.array([b"\xff\x00", b"a", None]),
-    "zoned": pa.array([datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 5, tzinfo=UTC), None]),
-    "elsewhere": pa.array([datetime(2024, 1, 1), datetime(2024, 7, 1), None], pa.timestamp("us", "America/New_York")),
+    "zoned": pa.array(
+        [datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 5, tzinfo=UTC), None]
+    ),
+    "elsewhere": pa.array(
+        [datetime(2024, 1, 1), datetime(2024, 7, 1), None], pa.timestamp("us", "America/New_York")
+    ),
     "clocks put back": pa.array(
         [datetime(2024, 11, 3, 5, 30, tzinfo=UTC), datetime(2024, 11, 3, 6, 30, tzinfo=UTC), None],
         pa.timestamp("us", "America/New_York"),
@@ -66,7 +74,9 @@ def test_any_public_column(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also on a machine that is not at Greenwich."""
     monkeypatch.setenv("TZ", "America/New_York")
     source = random.Random(os.urandom(16))
-    monkeypatch.setitem(worlds.PUBLIC, "states", pa.table({"level": [1, 2, 10], "x": COLUMNS[name]}))
+    monkeypatch.setitem(
+        worlds.PUBLIC, "states", pa.table({"level": [1, 2, 10], "x": COLUMNS[name]})
+    )
     here = worlds.world("shop", source)
     for sql in QUESTIONS:
         verdict(sql, here, source)

@@ -1,4 +1,6 @@
-"""Thousands of statements, legitimate and hostile, on neighboring databases: none tells more than it claims."""
+"""Thousands of statements, legitimate and hostile, on neighboring databases: none tells more than
+it claims.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ FOUND = Path(__file__).parent / "found.sql"
 
 
 def found() -> list[str]:
-    lines = (line for line in FOUND.read_text(encoding="utf-8").splitlines() if not line.startswith("--"))
+    lines = (
+        line for line in FOUND.read_text(encoding="utf-8").splitlines() if not line.startswith("--")
+    )
     return [sql.strip() for sql in re.split(r";\n", "\n".join(lines) + "\n") if sql.strip()]
 
 
@@ -33,13 +37,17 @@ def test_statements(seed: str, record_property: Callable[[str, object], None]) -
     record_property(FUZZED, dict(counts))
     assert not violations, violations[0]
     assert sum(counts.values()) >= 500
-    assert sum(count for name, count in counts.items() if name.endswith(": answered")) >= 100, "the grammar is too wild"
+    assert sum(count for name, count in counts.items() if name.endswith(": answered")) >= 100, (
+        "the grammar is too wild"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_many_statements(part: int, record_property: Callable[[str, object], None]) -> None:
-    """A hundred thousand, in parts that workers share. What it finds goes into found.sql, which every run checks."""
+    """A hundred thousand, in parts that workers share. What it finds goes into found.sql, which
+    every run checks.
+    """
     counts, violations = run(10_000, seconds=3_600)
     record_property(FUZZED, dict(counts))
     assert not violations, violations[0]
@@ -56,7 +64,9 @@ def test_found_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_check_sees_violations() -> None:
-    """The check itself is checked: a claim that is too small, an error that some rows raise, a row over all people."""
+    """The check itself is checked: a claim that is too small, an error that some rows raise, a row
+    over all people.
+    """
     from dataclasses import replace
 
     from discreet.sql import analyze
@@ -64,7 +74,10 @@ def test_the_check_sees_violations() -> None:
     source = random.Random(os.urandom(16))
     here = world("shop", source)
     planned = analyze.plan(
-        "SELECT clinic, SUM(cost) FROM visits GROUP BY clinic", here.policy, here.public, here.evaluate
+        "SELECT clinic, SUM(cost) FROM visits GROUP BY clinic",
+        here.policy,
+        here.public,
+        here.evaluate,
     )
     block = planned.blocks[0]
     statistic = block.statistics[0]
@@ -75,7 +88,9 @@ def test_the_check_sees_violations() -> None:
     counted = Factor(Column("s", "n"), 0, 9, 1, False)
     large = Factor(Column(stage, "big") * 4, 0, 9, 1, False)
     everybody = Stage(Select(block.source, (("n", across),)), "s")
-    small = replace(statistic, sensitivity=replace(statistic.sensitivity, l1=0, l2_squared=0, linf=0))
+    small = replace(
+        statistic, sensitivity=replace(statistic.sensitivity, l1=0, l2_squared=0, linf=0)
+    )
     across_people = replace(statistic, reads=(Sum((counted,)),))
     wrong = (
         replace(block, statistics=(small,)),
@@ -84,7 +99,9 @@ def test_the_check_sees_violations() -> None:
         replace(block, source=everybody, places=(), keys=(), statistics=(across_people,)),
     )
     unseen = list(wrong)
-    for here in (world("shop", source) for _ in range(15)):  # the last is not seen in 1 of 20: in none of 15, 1e-19
+    for here in (
+        world("shop", source) for _ in range(15)
+    ):  # the last is not seen in 1 of 20: in none of 15, 1e-19
         unseen = [each for each in unseen if not _seen(each, here)]
         if not unseen:
             break

@@ -1,7 +1,9 @@
-"""Policies to fuzz, and for each a few databases in stored form: empty, a background, and neighbors of the background.
+"""Policies to fuzz, and for each a few databases in stored form: empty, a background, and neighbors
+of the background.
 
-One in-memory engine holds all of a world's databases, each in a schema of its own; a question's exact SELECTs, which
-name no schema, run on each through a cursor that looks there. Extreme values, NULLs and full rows are common.
+One in-memory engine holds all of a world's databases, each in a schema of its own; a question's
+exact SELECTs, which name no schema, run on each through a cursor that looks there. Extreme values,
+NULLs and full rows are common.
 """
 
 from __future__ import annotations
@@ -22,14 +24,24 @@ from discreet.engines.duckdb.locked import STATISTICS
 from discreet.engines.duckdb.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.duckdb.workbench import Workbench
-from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Column,
+    Dates,
+    Decimals,
+    Identifier,
+    Integers,
+    Timestamps,
+)
 from discreet.policy.owners import Through
 from discreet.policy.policy import Policy, Table
 from discreet.town import POLICY, STATES
 
 EMPTY, BACKGROUND = "nobody", "background"
 
-# Few keys, so that no question is about a million groups: what takes long is then long for its size.
+# Few keys, so that no question is about a million groups: what takes long is then long for its
+# size.
 TOWN = POLICY.replace("STATES", ", ".join(f'"{code}"' for code, _, _ in STATES[:6])).replace(
     "memory: 2GB}", "memory: 2GB, keys: 2000}"
 )
@@ -79,20 +91,34 @@ analysts:
 
 
 def shop(neighbors: str, accountant: str, keys: int) -> str:
-    return SHOP.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant).replace("KEYS", str(keys))
+    return (
+        SHOP.replace("NEIGHBORS", neighbors)
+        .replace("ACCOUNTANT", accountant)
+        .replace("KEYS", str(keys))
+    )
 
 
 def drawn(source: random.Random) -> str:
     """The shop with other ranges, steps, numbers of rows, and nullable columns."""
-    low, money, rows = source.choice((-(10**6), -3, 0, 1, 17)), source.choice((-20, 0, 5)), source.randint(1, 5)
+    low, money, rows = (
+        source.choice((-(10**6), -3, 0, 1, 17)),
+        source.choice((-20, 0, 5)),
+        source.randint(1, 5),
+    )
     text = shop(
-        source.choice(("add_remove", "change_one")), source.choice(("sum", "zcdp")), source.choice((3, 50, 2000))
+        source.choice(("add_remove", "change_one")),
+        source.choice(("sum", "zcdp")),
+        source.choice((3, 50, 2000)),
     )
     for old, new in {
         "[-3, 7]": f"[{low}, {low + source.choice((1, 2, 30, 10**7))}]",
         "[-50.5, 20], step: 0.5": f"[{money}, {money + source.choice((1, 10, 999))}], step: {source.choice((0.01, 1))}",
-        "[-1, 1], step: 0.25": source.choice(("[0, 1], step: 1", "[-10, 0], step: 0.1", "[0, 5], step: 2.5")),
-        "[1969-12-20, 1970-02-03]": source.choice(("[1900-01-01, 2030-12-31]", "[2024-02-28, 2024-03-01]")),
+        "[-1, 1], step: 0.25": source.choice(
+            ("[0, 1], step: 1", "[-10, 0], step: 0.1", "[0, 5], step: 2.5")
+        ),
+        "[1969-12-20, 1970-02-03]": source.choice(
+            ("[1900-01-01, 2030-12-31]", "[2024-02-28, 2024-03-01]")
+        ),
         "max_rows: 3\n    max_groups: 2": f"max_rows: {rows}\n    max_groups: {source.randint(1, rows)}",
         "max_rows: 4\n    columns": f"max_rows: {source.randint(1, 9)}\n    columns",
     }.items():
@@ -157,9 +183,15 @@ def world(name: str, source: random.Random) -> World:
     types, stored = _stored(policy, public)
     people = {f"p{index}": source.choice(_SHAPES) for index in range(3)}
     other = [{"q": shape} for shape in source.sample(_SHAPES, 3)]
-    rows = {who: _person(policy, index, shape, source) for index, (who, shape) in enumerate(people.items())}
+    rows = {
+        who: _person(policy, index, shape, source)
+        for index, (who, shape) in enumerate(people.items())
+    }
     extra = [_person(policy, 50, each["q"], source) for each in other]
-    databases: dict[str, list[dict[str, list[dict[str, Any]]]]] = {EMPTY: [], BACKGROUND: list(rows.values())}
+    databases: dict[str, list[dict[str, list[dict[str, Any]]]]] = {
+        EMPTY: [],
+        BACKGROUND: list(rows.values()),
+    }
     databases |= {f"with {index}": [*rows.values(), each] for index, each in enumerate(extra)}
     databases["without one"] = list(rows.values())[1:]
     databases["alone"] = [extra[0]]
@@ -182,7 +214,9 @@ def world(name: str, source: random.Random) -> World:
         for table, columns in types.items():
             listed = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
             connection.execute(f'CREATE TABLE {schema}."{table}" ({listed})')
-            content = [[row[column] for column in columns] for person in persons for row in person[table]]
+            content = [
+                [row[column] for column in columns] for person in persons for row in person[table]
+            ]
             source.shuffle(content)
             if content:
                 marks = ", ".join("?" for _ in columns)
@@ -205,23 +239,36 @@ def world(name: str, source: random.Random) -> World:
     )
 
 
-def _stored(policy: Policy, public: dict[str, pa.Table]) -> tuple[dict[str, dict[str, str]], dict[str, pa.Table]]:
+def _stored(
+    policy: Policy, public: dict[str, pa.Table]
+) -> tuple[dict[str, dict[str, str]], dict[str, pa.Table]]:
     """The types of stored columns, and public tables as stored: those of a snapshot of nobody."""
     empty: dict[str, Any] = dict(public)
     for table in policy.tables.values():
         if not table.public:
-            names = {*table.columns, table.owner.on if isinstance(table.owner, Through) else str(table.owner)}
-            empty[table.name] = pa.table({name: pa.array([], _source_type(table, name)) for name in sorted(names)})
+            names = {
+                *table.columns,
+                table.owner.on if isinstance(table.owner, Through) else str(table.owner),
+            }
+            empty[table.name] = pa.table(
+                {name: pa.array([], _source_type(table, name)) for name in sorted(names)}
+            )
     with tempfile.TemporaryDirectory() as folder:
         prepare(policy, empty, Path(folder) / "store", 1)
-        with duckdb.connect(str(SnapshotFolder(Path(folder) / "store").file(1)), read_only=True) as connection:
+        with duckdb.connect(
+            str(SnapshotFolder(Path(folder) / "store").file(1)), read_only=True
+        ) as connection:
             types = {
-                table: {row[0]: row[1] for row in connection.sql(f'DESCRIBE main."{table}"').fetchall()}
+                table: {
+                    row[0]: row[1] for row in connection.sql(f'DESCRIBE main."{table}"').fetchall()
+                }
                 for table in policy.tables
                 if table not in public
             }
             tables = {
-                table: connection.sql(f'SELECT * FROM public_tables."{table}" ORDER BY ALL').to_arrow_table()
+                table: connection.sql(
+                    f'SELECT * FROM public_tables."{table}" ORDER BY ALL'
+                ).to_arrow_table()
                 for table in public
             }
     return types, tables
@@ -243,13 +290,30 @@ def _source_type(table: Table, name: str) -> pa.DataType:
     return pa.string()
 
 
-# --- people -----------------------------------------------------------------------------------------------------------
+# --- people ---------------------------------------------------------------------------------------
 
 _SHAPES = ("low", "high", "any", "any", "ends", "ends", "nulls", "spread", "spread")
-_TEXTS = ("", "a", "b", "Karrie Ames", "02138", "%", "ä", "a" * 300, "ab " * 400, "t1", "it's", "\t", "12", "-0")
+_TEXTS = (
+    "",
+    "a",
+    "b",
+    "Karrie Ames",
+    "02138",
+    "%",
+    "ä",
+    "a" * 300,
+    "ab " * 400,
+    "t1",
+    "it's",
+    "\t",
+    "12",
+    "-0",
+)
 
 
-def _person(policy: Policy, number: int, shape: str, source: random.Random) -> dict[str, list[dict[str, Any]]]:
+def _person(
+    policy: Policy, number: int, shape: str, source: random.Random
+) -> dict[str, list[dict[str, Any]]]:
     """All rows of one person, in stored form."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for table in policy.tables.values():
@@ -259,7 +323,9 @@ def _person(policy: Policy, number: int, shape: str, source: random.Random) -> d
         count = table.max_rows if full else source.choice((0, 1, 1, table.max_rows))
         rows[table.name] = []
         for index in range(count):
-            row = {name: _value(column, shape, index, source) for name, column in table.columns.items()}
+            row = {
+                name: _value(column, shape, index, source) for name, column in table.columns.items()
+            }
             row |= {"#owner": number, **_identifiers(table, number, index)}
             rows[table.name].append(row)
     return rows
@@ -269,7 +335,9 @@ def _identifiers(table: Table, number: int, index: int) -> dict[str, int]:
     """Keys that lead to their owner: visits of one person have numbers that nobody else's have."""
     through = isinstance(table.owner, Through)
     own = {
-        name: 100 * number + index % 3 for name, each in table.columns.items() if isinstance(each.domain, Identifier)
+        name: 100 * number + index % 3
+        for name, each in table.columns.items()
+        if isinstance(each.domain, Identifier)
     }
     return own if through or not isinstance(table.owner, str) else {**own, table.owner: number}
 
@@ -283,10 +351,14 @@ def _value(column: Column, shape: str, index: int, source: random.Random) -> Any
     match domain:
         case Integers() | Decimals():
             ends = (domain.first, domain.last)
-            inside = [min(max(each, ends[0]), ends[1]) for each in (0, 1, -1)] + [source.randint(*ends)]
+            inside = [min(max(each, ends[0]), ends[1]) for each in (0, 1, -1)] + [
+                source.randint(*ends)
+            ]
             return _pick(ends, inside, shape, index, source)
         case Categories():
-            return _pick((0, len(domain.values) - 1), range(len(domain.values)), shape, index, source)
+            return _pick(
+                (0, len(domain.values) - 1), range(len(domain.values)), shape, index, source
+            )
         case Booleans():
             return _pick((False, True), (False, True), shape, index, source)
         case Dates():

@@ -16,7 +16,9 @@ from discreet.ledger import Ledger
 from discreet.ledger.place import Place
 from real_postgres import Server, server
 
-MEMORY = Path("/dev/shm")  # fsync costs nothing here, and kill -9 loses nothing that it would not lose on a disk
+MEMORY = Path(
+    "/dev/shm"
+)  # fsync costs nothing here, and kill -9 loses nothing that it would not lose on a disk
 
 
 @pytest.fixture
@@ -35,7 +37,9 @@ def running_postgres() -> Iterator[Server]:
 @pytest.fixture(params=KINDS)
 def new_place(request: Any) -> Callable[[Path], Place]:
     """Make room for a ledger: a test that asks for this runs once for each kind."""
-    return lambda path: KINDS[request.param](path, lambda: request.getfixturevalue("running_postgres"))
+    return lambda path: KINDS[request.param](
+        path, lambda: request.getfixturevalue("running_postgres")
+    )
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Where ledgers are kept: every test of a ledger runs in each of these places. A new kind is one line of KINDS."""
+"""Where ledgers are kept: every test of a ledger runs in each of these places. A new kind is one
+line of KINDS.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def in_postgres(path: Path, server: Callable[[], Server]) -> Place:
     """Fresh tables in a schema of their own, and the role that may spend there."""
     schema = f"ledger_{next(_numbers)}"
     with psycopg.connect(server().address, autocommit=True) as administrator:
-        administrator.execute(f"DO $$ BEGIN CREATE ROLE {ROLE} LOGIN; EXCEPTION WHEN duplicate_object THEN END $$")
+        administrator.execute(
+            f"DO $$ BEGIN CREATE ROLE {ROLE} LOGIN; EXCEPTION WHEN duplicate_object THEN END $$"
+        )
         administrator.execute(setup(schema, ROLE).encode())
     return Place(path=path, address=address(server(), schema))
 

@@ -52,7 +52,9 @@ def ask(ledger: Ledger, question: str = "q", **changes: Any) -> Reservation:
 
 
 def noisy(reservation: Reservation) -> bytes:
-    """What a release is to a ledger: bytes that depend on the key and the (here constant) snapshot alone."""
+    """What a release is to a ledger: bytes that depend on the key and the (here constant) snapshot
+    alone.
+    """
     return hmac.digest(reservation.key, b"the exact value", "sha256")
 
 

@@ -1,4 +1,6 @@
-"""Copies of a ledger: whole and of one moment, for this account alone; and that none gives budget back."""
+"""Copies of a ledger: whole and of one moment, for this account alone; and that none gives budget
+back.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def policy(tmp_path: Path) -> Path:
 
 
 def ask(path: Path, place: int, epsilon: str = "0.5") -> None:
-    discreet.open(path).ask(f"SELECT COUNT(*) FROM t WHERE x > {place}", analyst="ann", epsilon=epsilon)
+    discreet.open(path).ask(
+        f"SELECT COUNT(*) FROM t WHERE x > {place}", analyst="ann", epsilon=epsilon
+    )
 
 
 def moved_away(path: Path) -> Path:
@@ -53,7 +57,11 @@ def head_of(path: Path) -> dict[str, object]:
 def test_a_backup_is_whole_and_for_one_account(policy: Path, tmp_path: Path) -> None:
     folder = tmp_path / "backup"
     rows = backup(tmp_path / "p.ledger", folder)
-    assert sorted(file.name for file in folder.iterdir()) == ["p.ledger", "p.ledger.head", "p.ledger.key"]
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "p.ledger",
+        "p.ledger.head",
+        "p.ledger.key",
+    ]
     assert {oct(file.stat().st_mode)[-3:] for file in folder.iterdir()} == {"600"}
     assert oct(folder.stat().st_mode)[-3:] == "700"
     assert rows == head_of(policy)["number"]
@@ -77,7 +85,9 @@ def test_put_back_with_its_head_nothing_is_missing(policy: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("later", [0, 2])
 def test_an_older_copy_gives_no_budget_back(policy: Path, tmp_path: Path, later: int) -> None:
-    """Whatever was spent after the backup, at most what is left then can be spent: nothing, until an amendment."""
+    """Whatever was spent after the backup, at most what is left then can be spent: nothing, until
+    an amendment.
+    """
     backup(tmp_path / "p.ledger", tmp_path / "backup")
     for place in range(later):
         ask(policy, 5 + place)
@@ -116,7 +126,10 @@ def test_a_backup_while_others_ask(policy: Path, tmp_path: Path) -> None:
         backup(tmp_path / "p.ledger", tmp_path / f"backup{copies}")  # verifies the copy
         copies += 1
     thread.join()
-    heads = [json.loads((tmp_path / f"backup{each}" / "p.ledger.head").read_text())["number"] for each in range(copies)]
+    heads = [
+        json.loads((tmp_path / f"backup{each}" / "p.ledger.head").read_text())["number"]
+        for each in range(copies)
+    ]
     assert heads == sorted(heads)
 
 
@@ -147,11 +160,18 @@ def test_the_commands(policy: Path, tmp_path: Path, capfd: pytest.CaptureFixture
     assert cli.run(["ledger", str(policy), "--backup", "x", "--restore", "y"]) == 2
 
 
-def test_an_amendment_shows_before_and_after(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    text = policy.read_text().replace("{ann: {epsilon: 2}}", "{ann: {epsilon: 1}, bob: {epsilon: 1}}")
+def test_an_amendment_shows_before_and_after(
+    policy: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = policy.read_text().replace(
+        "{ann: {epsilon: 2}}", "{ann: {epsilon: 1}, bob: {epsilon: 1}}"
+    )
     policy.write_text(text.replace("budget: {epsilon: 3}", "budget: {epsilon: 4}"))
     assert cli.run(["check", str(policy)]) == 0
-    assert "all: ε = 3 before, ε = 4 now; ann: ε = 2 before, ε = 1 now; bob: nothing before" in capfd.readouterr().out
+    assert (
+        "all: ε = 3 before, ε = 4 now; ann: ε = 2 before, ε = 1 now; bob: nothing before"
+        in capfd.readouterr().out
+    )
     assert cli.run(["ledger", str(policy), "--amend"]) == 0
     assert capfd.readouterr().out.splitlines() == [
         "The limits are recorded.",

@@ -19,7 +19,9 @@ from discreet.ledger import Entry, Ledger
 from discreet.ledger.place import Place
 
 
-def test_create_makes_private_files_and_nothing_else(ledger: Ledger, place: Place, path: Path) -> None:
+def test_create_makes_private_files_and_nothing_else(
+    ledger: Ledger, place: Place, path: Path
+) -> None:
     ledger.close()
     modes = {made.name: stat.S_IMODE(made.stat().st_mode) for made in path.parent.iterdir()}
     files = {"hospital.ledger"} if place.address is None else set()
@@ -56,7 +58,10 @@ def test_ten_tenths_fit_in_one_and_the_eleventh_does_not(ledger: Ledger) -> None
         assert not ask(ledger, f"q{i}").resumed
     with pytest.raises(BudgetExceeded) as refused:
         ask(ledger, "q10")
-    assert str(refused.value) == 'Over budget: this costs ε = 0.1; alice has ε = 0 left of 1 on "hospital".'
+    assert (
+        str(refused.value)
+        == 'Over budget: this costs ε = 0.1; alice has ε = 0 left of 1 on "hospital".'
+    )
     assert (refused.value.who, refused.value.asked, refused.value.limit) == (
         "alice",
         charge("1/10"),
@@ -85,7 +90,9 @@ def test_the_curator_pays_from_the_common_limit_alone(ledger: Ledger) -> None:
 
 
 def test_delta_is_a_limit_too(ledger: Ledger) -> None:
-    with pytest.raises(BudgetExceeded, match=r"this costs δ = 0\.001; alice has δ = 0\.0005 left of 0\.0005"):
+    with pytest.raises(
+        BudgetExceeded, match=r"this costs δ = 0\.001; alice has δ = 0\.0005 left of 0\.0005"
+    ):
         ask(ledger, cost=charge("1/10", "1/1000"))
 
 
@@ -151,7 +158,9 @@ def test_an_open_charge_is_resumed_with_its_key(ledger: Ledger, place: Place) ->
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_differs_is_another_charge_with_another_key(ledger: Ledger, change: dict[str, Any]) -> None:
+def test_what_differs_is_another_charge_with_another_key(
+    ledger: Ledger, change: dict[str, Any]
+) -> None:
     first = ask(ledger)
     other = ask(ledger, **change)
     assert not other.resumed
@@ -238,13 +247,17 @@ def test_a_lump_names_its_mechanisms_at_post(ledger: Ledger) -> None:
 
 
 def test_recall_finds_anybody_s_answers_to_the_same_question(ledger: Ledger) -> None:
-    for i, changes in enumerate([{}, {"cost": charge("1/5")}, {"analyst": "bob"}, {"policy": "other"}]):
+    for i, changes in enumerate(
+        [{}, {"cost": charge("1/5")}, {"analyst": "bob"}, {"policy": "other"}]
+    ):
         ledger.post(ask(ledger, **changes), b"%d" % i, meta={"margins": [i]})
     ask(ledger, cost=charge("1/4"))  # open, so there is nothing to recall
     assert recalled(ledger) == [b"0", b"1", b"2"]
     assert recalled(ledger, at_least=Fraction(1, 5)) == [b"1"]
     assert recalled(ledger, at_least=Fraction(1, 4)) == []
-    assert [stored.meta for stored in ledger.recall(question="q", policy="p" * 64, snapshot=0)][1] == {"margins": [1]}
+    assert [stored.meta for stored in ledger.recall(question="q", policy="p" * 64, snapshot=0)][
+        1
+    ] == {"margins": [1]}
     assert recalled(ledger, policy="other") == [b"3"]
     assert recalled(ledger, "other") == recalled(ledger, snapshot=1) == []
 
@@ -254,7 +267,13 @@ def test_the_listing(ledger: Ledger) -> None:
     ask(ledger, "b", analyst="bob", cost=charge("1/2", "1/10000"))
     first, second = ledger.entries()
     assert second == Entry(
-        id=4, when=second.when, analyst="bob", text="SELECT b", cost=charge("1/2", "1/10000"), snapshot=0, state="open"
+        id=4,
+        when=second.when,
+        analyst="bob",
+        text="SELECT b",
+        cost=charge("1/2", "1/10000"),
+        snapshot=0,
+        state="open",
     )
     assert (first.analyst, first.state) == ("alice", "posted")
     assert first.when <= second.when
@@ -283,7 +302,9 @@ def test_limits_change_by_a_recorded_row(ledger: Ledger, place: Place) -> None:
     with pytest.raises(UsageError):
         ask(ledger, analyst="carol")
     assert ledger.amend(limit=charge("5"), analysts={"alice": charge("1/20"), "carol": charge("2")})
-    assert not ledger.amend(limit=charge("5"), analysts={"alice": charge("1/20"), "carol": charge("2")})
+    assert not ledger.amend(
+        limit=charge("5"), analysts={"alice": charge("1/20"), "carol": charge("2")}
+    )
     ask(ledger, analyst="carol")
     assert ledger.left("alice") == charge("0")
     with pytest.raises(BudgetExceeded, match=r"alice has ε = 0 left of 0\.05"):
@@ -291,7 +312,9 @@ def test_limits_change_by_a_recorded_row(ledger: Ledger, place: Place) -> None:
     with pytest.raises(UsageError, match="'bob'"):
         ask(ledger, analyst="bob")
     ledger.close()
-    with Ledger.open(place, some_terms()) as again:  # the policy's limits do not change the ledger's
+    with Ledger.open(
+        place, some_terms()
+    ) as again:  # the policy's limits do not change the ledger's
         assert again.limits == (charge("5"), {"alice": charge("1/20"), "carol": charge("2")})
         assert [row["kind"] for row in again.rows()] == ["terms", "charge", "amend", "charge"]
     with pytest.raises(UsageError, match="zero or more, not -1"):
@@ -310,7 +333,9 @@ def test_limits_change_by_a_recorded_row(ledger: Ledger, place: Place) -> None:
         ),
     ],
 )
-def test_a_ledger_is_bound_to_its_terms(ledger: Ledger, place: Place, change: dict[str, Any], said: str) -> None:
+def test_a_ledger_is_bound_to_its_terms(
+    ledger: Ledger, place: Place, change: dict[str, Any], said: str
+) -> None:
     with pytest.raises(LedgerUnavailable, match=f"{said}.*Put it back, or create a new ledger"):
         Ledger.open(place, some_terms(**change))
     Ledger.open(place, some_terms(limit="1")).close()
@@ -326,16 +351,26 @@ def test_terms_that_cannot_be_are_refused() -> None:
 
 
 def test_a_new_relation_carries_over_all_that_anybody_spent(tmp_path: Path) -> None:
-    """The recipe of docs/ledger.md: twice ε and (1 + e^ε) times δ, whoever spent them, whether still named or not."""
+    """The recipe of docs/ledger.md: twice ε and (1 + e^ε) times δ, whoever spent them, whether
+    still named or not.
+    """
     terms = some_terms(limit="9")
-    carried = {"alice": charge("1/2", "1/4000"), "curator": charge("1/4"), "a former analyst": charge("1/4")}
+    carried = {
+        "alice": charge("1/2", "1/4000"),
+        "curator": charge("1/4"),
+        "a former analyst": charge("1/4"),
+    }
     with Ledger.create(tmp_path / "old.ledger", terms, carried=carried) as old:
-        spent = between_neighbors(old.spent(), SumAccountant(), before="add_remove", after="change_one")
+        spent = between_neighbors(
+            old.spent(), SumAccountant(), before="add_remove", after="change_one"
+        )
     with Ledger.create(tmp_path / "new.ledger", terms, carried={"curator": spent}) as new:
         assert new.spent().amount == 2
         assert float(new.spent().delta) == pytest.approx((1 + math.e) / 4000)
     zcdp = ZcdpAccountant(delta_convert=Fraction(1, 10**9))
-    assert between_neighbors(charge("1/4"), zcdp, before="add_remove", after="change_one") == charge("1")
+    assert between_neighbors(
+        charge("1/4"), zcdp, before="add_remove", after="change_one"
+    ) == charge("1")
     with pytest.raises(UsageError, match="no general price"):
         between_neighbors(charge("1/4", "1/4000"), zcdp, before="add_remove", after="change_one")
 
@@ -357,8 +392,12 @@ def test_sums_stay_short_whatever_fractions_are_asked_for(ledger: Ledger) -> Non
     primes = [n for n in range(10**9, 10**9 + 3000) if all(n % d for d in range(2, 32000))]
     assert len(primes) > 50
     for prime in primes[:60]:
-        ask(ledger, f"q{prime}", cost=Charge(amount=Fraction(1, prime), delta=Fraction(1, prime**2)))
-        assert ask(ledger, f"q{prime}", cost=Charge(amount=Fraction(1, prime), delta=Fraction(1, prime**2))).resumed
+        ask(
+            ledger, f"q{prime}", cost=Charge(amount=Fraction(1, prime), delta=Fraction(1, prime**2))
+        )
+        assert ask(
+            ledger, f"q{prime}", cost=Charge(amount=Fraction(1, prime), delta=Fraction(1, prime**2))
+        ).resumed
     spent, exact = ledger.spent(), sum((Fraction(1, prime) for prime in primes[:60]), Fraction(0))
     assert spent.amount.denominator.bit_length() < 700
     assert exact <= spent.amount < exact + Fraction(60, 10**40)
@@ -371,7 +410,9 @@ def test_keys_are_rotated_without_losing_anything(ledger: Ledger, place: Place) 
     head = ledger.head()
     Ledger.rotate_key(place)
     assert place.path.with_name("hospital.ledger.key").stat().st_size == 64
-    assert ask(ledger, "open") == ask(ledger, "open")  # the one that was open all along reads the new key
+    assert ask(ledger, "open") == ask(
+        ledger, "open"
+    )  # the one that was open all along reads the new key
     assert ask(ledger, "open").key == open_charge.key
     ask(ledger, "later")
     Ledger.rotate_key(place)
@@ -389,12 +430,17 @@ def test_the_old_key_alone_no_longer_writes(path: Path) -> None:
     before = {found: found.read_bytes() for found in path.parent.iterdir()}
     Ledger.rotate_key(path)
     key = path.with_name("hospital.ledger.key").read_bytes()
-    for found, content in before.items():  # somebody who stole the old key sets the ledger back and goes on
+    for (
+        found,
+        content,
+    ) in before.items():  # somebody who stole the old key sets the ledger back and goes on
         found.write_bytes(content)
     path.with_name("hospital.ledger.key").write_bytes(key)
     with pytest.raises(LedgerUnavailable, match=r"key rotation .* was interrupted: run it again"):
         Ledger.open(path)
-    Ledger.rotate_key(path)  # what it looks like is also what a crash leaves, and running it again mends that
+    Ledger.rotate_key(
+        path
+    )  # what it looks like is also what a crash leaves, and running it again mends that
     Ledger.open(path).verify()
     assert path.with_name("hospital.ledger.key").read_bytes() == key
 

@@ -101,7 +101,10 @@ def test_who_waits_too_long_is_told() -> None:
     thread = threading.Thread(target=hold)
     thread.start()
     assert held.wait(60)
-    with pytest.raises(LedgerUnavailable, match="busy"), connection.turns.turn(write=True, timeout=0.01):
+    with (
+        pytest.raises(LedgerUnavailable, match="busy"),
+        connection.turns.turn(write=True, timeout=0.01),
+    ):
         pass
     go.set()
     thread.join()

@@ -50,18 +50,45 @@ def refused(place: Place) -> str:
     return str(error.value)
 
 
-# --- rights -----------------------------------------------------------------------------------------------------------
+# --- rights ---------------------------------------------------------------------------------------
 
 TOO_MUCH = {
-    f"ALTER ROLE {ROLE} SUPERUSER": (f'ALTER ROLE "{ROLE}" NOSUPERUSER;', f"ALTER ROLE {ROLE} NOSUPERUSER"),
-    f"ALTER ROLE {ROLE} CREATEROLE": (f'ALTER ROLE "{ROLE}" NOCREATEROLE;', f"ALTER ROLE {ROLE} NOCREATEROLE"),
-    f"GRANT postgres TO {ROLE}": (f'REVOKE "postgres" FROM "{ROLE}";', f"REVOKE postgres FROM {ROLE}"),
-    f"GRANT UPDATE ON home.rows TO {ROLE}": ("REVOKE UPDATE ON", f"REVOKE UPDATE ON home.rows FROM {ROLE}"),
-    "GRANT DELETE ON home.answers TO PUBLIC": ("REVOKE DELETE ON", "REVOKE DELETE ON home.answers FROM PUBLIC"),
-    f"GRANT pg_write_all_data TO {ROLE}": ('REVOKE "pg_write_all_data"', f"REVOKE pg_write_all_data FROM {ROLE}"),
-    f"GRANT TRIGGER ON home.keys TO {ROLE}": ("REVOKE TRIGGER ON", f"REVOKE TRIGGER ON home.keys FROM {ROLE}"),
-    f"GRANT CREATE ON SCHEMA home TO {ROLE}": ("REVOKE CREATE ON", f"REVOKE CREATE ON SCHEMA home FROM {ROLE}"),
-    f"ALTER TABLE home.rows OWNER TO {ROLE}": ("OWNER TO another role", "ALTER TABLE home.rows OWNER TO postgres"),
+    f"ALTER ROLE {ROLE} SUPERUSER": (
+        f'ALTER ROLE "{ROLE}" NOSUPERUSER;',
+        f"ALTER ROLE {ROLE} NOSUPERUSER",
+    ),
+    f"ALTER ROLE {ROLE} CREATEROLE": (
+        f'ALTER ROLE "{ROLE}" NOCREATEROLE;',
+        f"ALTER ROLE {ROLE} NOCREATEROLE",
+    ),
+    f"GRANT postgres TO {ROLE}": (
+        f'REVOKE "postgres" FROM "{ROLE}";',
+        f"REVOKE postgres FROM {ROLE}",
+    ),
+    f"GRANT UPDATE ON home.rows TO {ROLE}": (
+        "REVOKE UPDATE ON",
+        f"REVOKE UPDATE ON home.rows FROM {ROLE}",
+    ),
+    "GRANT DELETE ON home.answers TO PUBLIC": (
+        "REVOKE DELETE ON",
+        "REVOKE DELETE ON home.answers FROM PUBLIC",
+    ),
+    f"GRANT pg_write_all_data TO {ROLE}": (
+        'REVOKE "pg_write_all_data"',
+        f"REVOKE pg_write_all_data FROM {ROLE}",
+    ),
+    f"GRANT TRIGGER ON home.keys TO {ROLE}": (
+        "REVOKE TRIGGER ON",
+        f"REVOKE TRIGGER ON home.keys FROM {ROLE}",
+    ),
+    f"GRANT CREATE ON SCHEMA home TO {ROLE}": (
+        "REVOKE CREATE ON",
+        f"REVOKE CREATE ON SCHEMA home FROM {ROLE}",
+    ),
+    f"ALTER TABLE home.rows OWNER TO {ROLE}": (
+        "OWNER TO another role",
+        "ALTER TABLE home.rows OWNER TO postgres",
+    ),
 }
 
 
@@ -82,21 +109,31 @@ def test_a_role_that_may_do_more_is_refused_with_what_to_revoke(
 def test_the_role_can_neither_change_nor_remove_a_row(ledger: Ledger, place: Place) -> None:
     ask(ledger)
     assert place.address is not None
-    for statement in ("UPDATE rows SET body = ''", "DELETE FROM rows", "TRUNCATE rows", "DROP TABLE rows"):
-        with psycopg.connect(place.address) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+    for statement in (
+        "UPDATE rows SET body = ''",
+        "DELETE FROM rows",
+        "TRUNCATE rows",
+        "DROP TABLE rows",
+    ):
+        with (
+            psycopg.connect(place.address) as connection,
+            pytest.raises(psycopg.errors.InsufficientPrivilege),
+        ):
             connection.execute(statement.encode())
 
 
 def test_a_role_with_too_few_rights(ledger: Ledger, run: Callable[[str], Any]) -> None:
     run(f"REVOKE INSERT ON home.rows FROM {ROLE}")
-    with pytest.raises(LedgerUnavailable, match=r"denies a right to the role: run what .* --setup prints"):
+    with pytest.raises(
+        LedgerUnavailable, match=r"denies a right to the role: run what .* --setup prints"
+    ):
         ask(ledger)
     run(f"GRANT INSERT ON home.rows TO {ROLE}")
     assert not ask(ledger).resumed
     ledger.verify()
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 SWALLOW = """
 CREATE FUNCTION home.swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
@@ -126,7 +163,9 @@ def test_other_tables_than_a_ledger_has_are_refused(
         ledger.verify()
 
 
-def test_a_trigger_that_swallows_a_charge_is_noticed_at_once(ledger: Ledger, run: Callable[[str], Any]) -> None:
+def test_a_trigger_that_swallows_a_charge_is_noticed_at_once(
+    ledger: Ledger, run: Callable[[str], Any]
+) -> None:
     ask(ledger)
     run(SWALLOW)
     with pytest.raises(LedgerUnavailable, match="did not keep a row"):
@@ -138,7 +177,9 @@ def test_a_trigger_that_swallows_a_charge_is_noticed_at_once(ledger: Ledger, run
 
 def test_no_tables(path: Path, running_postgres: Server) -> None:
     place = Place(path=path, address=address(running_postgres, "nowhere"))
-    with pytest.raises(LedgerUnavailable, match=r"has no tables in its PostgreSQL.* --setup prints"):
+    with pytest.raises(
+        LedgerUnavailable, match=r"has no tables in its PostgreSQL.* --setup prints"
+    ):
         Ledger.create(place, some_terms())
     assert not list(path.parent.iterdir())
 
@@ -172,7 +213,9 @@ def test_what_an_administrator_changes_is_noticed(
         ledger.verify()
 
 
-def test_a_database_that_was_set_back_is_noticed(ledger: Ledger, place: Place, run: Callable[[str], Any]) -> None:
+def test_a_database_that_was_set_back_is_noticed(
+    ledger: Ledger, place: Place, run: Callable[[str], Any]
+) -> None:
     """As by a restore of the database, or a standby that took over without the last rows."""
     ask(ledger)
     ask(ledger, "lost")
@@ -183,12 +226,16 @@ def test_a_database_that_was_set_back_is_noticed(ledger: Ledger, place: Place, r
     assert "once had row 3" in refused(place)
 
 
-# --- the server -------------------------------------------------------------------------------------------------------
+# --- the server -----------------------------------------------------------------------------------
 
 
-def test_a_connection_that_was_lost_while_idle_is_opened_anew(ledger: Ledger, run: Callable[[str], Any]) -> None:
+def test_a_connection_that_was_lost_while_idle_is_opened_anew(
+    ledger: Ledger, run: Callable[[str], Any]
+) -> None:
     ask(ledger)
-    run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'discreet ledger'")
+    run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'discreet ledger'"
+    )
     assert ask(ledger).resumed
     assert ledger.spent() == charge("1/10")
 
@@ -300,7 +347,9 @@ def test_a_server_whose_disk_is_full(path: Path, crashing: Server) -> None:
             before = ask(ledger)
             big = os.urandom(2_000_000)
             (disk / "ballast").write_bytes(bytes(shutil.disk_usage(disk).free - 1_000_000))
-            with pytest.raises(LedgerUnavailable, match="cannot grow, its disk is full: free some space"):
+            with pytest.raises(
+                LedgerUnavailable, match="cannot grow, its disk is full: free some space"
+            ):
                 ledger.post(before, big)
             assert recalled(ledger) == []
             (disk / "ballast").unlink()
@@ -312,7 +361,7 @@ def test_a_server_whose_disk_is_full(path: Path, crashing: Server) -> None:
             administrator.execute(b"DROP TABLESPACE small")
 
 
-# --- keys, copies, moves ----------------------------------------------------------------------------------------------
+# --- keys, copies, moves --------------------------------------------------------------------------
 
 
 def test_two_servers_have_the_key_each(ledger: Ledger, place: Place, tmp_path: Path) -> None:
@@ -324,21 +373,27 @@ def test_two_servers_have_the_key_each(ledger: Ledger, place: Place, tmp_path: P
         waiting = ask(ledger)
         assert ask(second).key == waiting.key
         Ledger.rotate_key(place)
-        with pytest.raises(LedgerUnavailable, match=r"rotated on another server: copy hospital\.ledger\.key"):
+        with pytest.raises(
+            LedgerUnavailable, match=r"rotated on another server: copy hospital\.ledger\.key"
+        ):
             ask(second)
         shutil.copy(f"{place.path}.key", f"{other.path}.key")
         assert ask(second).key == waiting.key
         assert second.verify(ledger.head()) == 3
 
 
-def test_a_ledger_moves_to_postgresql_and_back(path: Path, running_postgres: Server, tmp_path: Path) -> None:
+def test_a_ledger_moves_to_postgresql_and_back(
+    path: Path, running_postgres: Server, tmp_path: Path
+) -> None:
     file = Place(path=path)
     with Ledger.create(file, some_terms()) as ledger:
         answer, waiting, head = released(ledger), ask(ledger, "waiting"), ledger.head()
         stream = ask(ledger, "stream", stream=True)
         shared = in_postgres(path, lambda: running_postgres)
         assert move(file, shared) == 6
-        with pytest.raises(LedgerUnavailable, match="was moved to PostgreSQL: name it there in the policy"):
+        with pytest.raises(
+            LedgerUnavailable, match="was moved to PostgreSQL: name it there in the policy"
+        ):
             ask(ledger, "more")
     with Ledger.open(shared) as ledger:
         assert recalled(ledger) == [answer]

@@ -1,4 +1,6 @@
-"""Dying or being interrupted anywhere: what was released is recorded, and asking again gives the same bytes."""
+"""Dying or being interrupted anywhere: what was released is recorded, and asking again gives the
+same bytes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ RANDOM = random.SystemRandom()
 
 @contextmanager
 def at_line(count: int, act: Callable[[], None]) -> Iterator[list[int]]:
-    """Call `act` before the count-th line of the ledger's own code that runs from here on. Yields how many have run."""
+    """Call `act` before the count-th line of the ledger's own code that runs from here on. Yields
+    how many have run.
+    """
     seen = [0]
 
     def on_line(frame: FrameType, event: str, _: Any) -> Any:
@@ -66,13 +70,19 @@ def release(ledger: Ledger, question: str, tell: Callable[[str, bytes], None]) -
 
 
 def child_dies_at(place: Place, question: str, line: int) -> tuple[dict[str, bytes], bool]:
-    """Run `release` in a fork that is killed before its line-th line; what it told, and whether it was killed."""
+    """Run `release` in a fork that is killed before its line-th line; what it told, and whether it
+    was killed.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         ledger = Ledger.open(place)
         with at_line(line, die):
-            release(ledger, question, lambda what, told: os.write(writing, f"{what} {told.hex()}\n".encode()) and None)
+            release(
+                ledger,
+                question,
+                lambda what, told: os.write(writing, f"{what} {told.hex()}\n".encode()) and None,
+            )
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as told:
@@ -82,12 +92,16 @@ def child_dies_at(place: Place, question: str, line: int) -> tuple[dict[str, byt
 
 
 def _stride(place: Place, step: int) -> int:
-    """How many lines lie between two that are tried: a quick test on a server tries fewer, each takes longer."""
+    """How many lines lie between two that are tried: a quick test on a server tries fewer, each
+    takes longer.
+    """
     return step if place.address is None or step == 1 else 41
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_charge_killed_at_any_line_is_resumed_with_the_same_noise(place: Place, step: int) -> None:
+def test_a_charge_killed_at_any_line_is_resumed_with_the_same_noise(
+    place: Place, step: int
+) -> None:
     step = _stride(place, step)
     Ledger.create(place, some_terms()).close()
     line, killed, tried, drew, released = RANDOM.randrange(step), True, 0, 0, 0
@@ -98,11 +112,15 @@ def test_a_charge_killed_at_any_line_is_resumed_with_the_same_noise(place: Place
         with Ledger.open(place) as ledger:
             again: dict[str, bytes] = {}
             release(ledger, question, again.__setitem__)
-            assert ledger.spent() == charge(f"{tried}/1000"), "one question is one charge, however often it was tried"
+            assert ledger.spent() == charge(f"{tried}/1000"), (
+                "one question is one charge, however often it was tried"
+            )
         for known in told.values():
             assert known == again["released"], f"killed at line {line}, the answer changed"
         drew, released = drew + ("drew" in told), released + ("released" in told)
-    print(f"killed at {tried - 1} of {line} lines; {drew} had drawn noise, {released - 1} had released it")
+    print(
+        f"killed at {tried - 1} of {line} lines; {drew} had drawn noise, {released - 1} had released it"
+    )
     assert line > 100
     assert tried > drew > released > 0
     with Ledger.open(place) as ledger:
@@ -159,17 +177,24 @@ def workers(place: Place, spends: int, count: int) -> list[subprocess.Popen[byte
 
 
 def told(path: Path) -> list[tuple[str, str]]:
-    lines = [line for file in path.parent.glob("told*") for line in file.read_text().splitlines(keepends=True)]
+    lines = [
+        line
+        for file in path.parent.glob("told*")
+        for line in file.read_text().splitlines(keepends=True)
+    ]
     return [(line.split()[0], line.split()[1]) for line in lines if line.endswith("\n")]
 
 
 @pytest.mark.parametrize(
-    ("rounds", "spends"), [(2, 120), pytest.param(50, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
+    ("rounds", "spends"),
+    [(2, 120), pytest.param(50, 1000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])],
 )
 def test_kill_9_of_concurrent_spends(
     new_place: Callable[[Path], Place], tmp_path: Path, rounds: int, spends: int
 ) -> None:
-    """What was released never exceeds what is recorded; the survivors of the next start finish the same questions."""
+    """What was released never exceeds what is recorded; the survivors of the next start finish the
+    same questions.
+    """
     unfinished = 0
     for number in range(rounds):
         path = tmp_path / str(number) / "hospital.ledger"
@@ -177,7 +202,9 @@ def test_kill_9_of_concurrent_spends(
         place = new_place(path)
         Ledger.create(place, some_terms(limit="100")).close()
         started = workers(place, spends, 4)
-        begun = RANDOM.randint(1, spends // 4)  # by what is done and not by the clock: a disk may be fast or slow
+        begun = RANDOM.randint(
+            1, spends // 4
+        )  # by what is done and not by the clock: a disk may be fast or slow
         while len(told(path)) < begun:
             time.sleep(0.002)
         for worker in started:
@@ -188,7 +215,9 @@ def test_kill_9_of_concurrent_spends(
         with Ledger.open(place) as ledger:
             ledger.verify()
             entries = ledger.entries()
-            posted = {entry.text.removeprefix("SELECT ") for entry in entries if entry.state == "posted"}
+            posted = {
+                entry.text.removeprefix("SELECT ") for entry in entries if entry.state == "posted"
+            }
             assert set(released) <= posted
             assert charge("1/1000").amount * len(released) <= ledger.spent().amount
             unfinished += len(posted) < spends

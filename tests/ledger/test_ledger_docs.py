@@ -15,7 +15,9 @@ from discreet.ledger.place import Place
 from discreet.ledger.rights import setup
 
 DOCS = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text()
-SOURCE = "".join(file.read_text() for file in sorted(Path(discreet.ledger.__file__).parent.glob("*.py")))
+SOURCE = "".join(
+    file.read_text() for file in sorted(Path(discreet.ledger.__file__).parent.glob("*.py"))
+)
 
 
 @pytest.fixture
@@ -33,7 +35,9 @@ def code(title: str) -> str:
     return str(block)
 
 
-def test_the_backup_is_a_ledger(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_backup_is_a_ledger(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(path.parent)
     Path("backup").mkdir()
     answer = released(ledger)
@@ -46,10 +50,16 @@ def test_the_backup_is_a_ledger(ledger: Ledger, path: Path, monkeypatch: pytest.
         assert ask(backup, "waiting").key == waiting.key
 
 
-def test_what_was_spent_is_carried_over(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_spent_is_carried_over(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(path.parent)
     ask(ledger)
-    names = {"Ledger": Ledger, "accountant": SumAccountant(), "terms": some_terms(neighbors="change_one")}
+    names = {
+        "Ledger": Ledger,
+        "accountant": SumAccountant(),
+        "terms": some_terms(neighbors="change_one"),
+    }
     exec(code("Changing what a ledger is bound to"), names)
     with Ledger.open("hospital-2.ledger") as new:
         assert new.spent("curator") == new.spent() == charge("1/5")
@@ -70,5 +80,7 @@ def test_every_sentence_names_a_section_that_exists() -> None:
 
 
 def test_the_sql_to_paste_is_what_is_printed() -> None:
-    [block] = re.findall(r"```sql\n(.*?)```", section("A ledger that several servers share"), re.DOTALL)
+    [block] = re.findall(
+        r"```sql\n(.*?)```", section("A ledger that several servers share"), re.DOTALL
+    )
     assert block.split("\n", 1)[1] == setup("hospital_ledger", "hospital_spender")

@@ -1,4 +1,6 @@
-"""Many processes, threads and forks on one ledger: exactly what fits is admitted, and one question is one charge."""
+"""Many processes, threads and forks on one ledger: exactly what fits is admitted, and one question
+is one charge.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +60,14 @@ def spends(ledger: Ledger, count: int, name: str) -> int:
 
 @pytest.mark.parametrize(
     ("processes", "each", "fit"),
-    [(4, 100, 250), pytest.param(8, 1000, 5000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])],
+    [
+        (4, 100, 250),
+        pytest.param(8, 1000, 5000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+    ],
 )
-def test_processes_on_one_budget_admit_exactly_what_fits(place: Place, processes: int, each: int, fit: int) -> None:
+def test_processes_on_one_budget_admit_exactly_what_fits(
+    place: Place, processes: int, each: int, fit: int
+) -> None:
     Ledger.create(place, some_terms(limit=f"{fit}/100")).close()
 
     def work(i: int) -> bytes:
@@ -82,7 +89,9 @@ def test_threads_share_one_ledger(place: Place) -> None:
 
 
 def test_forks_share_an_open_ledger(place: Place) -> None:
-    """A fork from a process in the middle of spending; each side goes on, and an outsider comes and goes meanwhile."""
+    """A fork from a process in the middle of spending; each side goes on, and an outsider comes and
+    goes meanwhile.
+    """
     with Ledger.create(place, some_terms(limit="1.2")) as ledger:
         ask(ledger, "before", analyst="bob", cost=charge("1/100"))
 
@@ -109,7 +118,9 @@ Ledger.open(place_from(sys.argv[2:])).close()
 
 
 def test_a_fork_outlives_its_parent(place: Place) -> None:
-    """SQLite's trap: a child that inherits a connection holds no lock, so the next one to close removes its log."""
+    """SQLite's trap: a child that inherits a connection holds no lock, so the next one to close
+    removes its log.
+    """
     Ledger.create(place, some_terms()).close()
     reading, writing = os.pipe()
     if os.fork() == 0:
@@ -128,7 +139,11 @@ def test_a_fork_outlives_its_parent(place: Place) -> None:
     with os.fdopen(reading, "rb") as told:
         assert told.read() == b"12"
     with Ledger.open(place) as ledger:
-        assert [entry.text for entry in ledger.entries()] == ["SELECT parent", "SELECT child", "SELECT child again"]
+        assert [entry.text for entry in ledger.entries()] == [
+            "SELECT parent",
+            "SELECT child",
+            "SELECT child again",
+        ]
 
 
 FORKED_IN_C = """
@@ -154,9 +169,15 @@ def test_a_fork_behind_python_s_back_is_refused(place: Place) -> None:
     Ledger.create(place, some_terms()).close()
     command = [sys.executable, "-c", FORKED_IN_C, HERE, *words_of(place)]
     run = subprocess.run(command, capture_output=True, check=True)
-    assert run.stdout.decode() == "This process was forked in C with hospital.ledger open: open it after forking."
+    assert (
+        run.stdout.decode()
+        == "This process was forked in C with hospital.ledger open: open it after forking."
+    )
     with Ledger.open(place) as ledger:
-        assert [entry.text for entry in ledger.entries()] == ["SELECT parent", "SELECT parent again"]
+        assert [entry.text for entry in ledger.entries()] == [
+            "SELECT parent",
+            "SELECT parent again",
+        ]
 
 
 def test_the_same_question_at_the_same_time_is_one_charge_and_one_answer(place: Place) -> None:

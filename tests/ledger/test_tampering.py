@@ -1,7 +1,9 @@
-"""A ledger that something else has written to: noticed, or the change is one that changes nothing that is ever read.
+"""A ledger that something else has written to: noticed, or the change is one that changes nothing
+that is ever read.
 
-Detected means: `open` or `verify` raises. A bit of the file may also lie in space that SQLite does not use; turning it
-changes no row, key, answer or table, which is what these tests then check. None may change what the ledger says unseen.
+Detected means: `open` or `verify` raises. A bit of the file may also lie in space that SQLite does
+not use; turning it changes no row, key, answer or table, which is what these tests then check. None
+may change what the ledger says unseen.
 """
 
 from __future__ import annotations
@@ -43,8 +45,14 @@ def meaning(path: Path) -> list[Any]:
     """Everything that can be read from the file, without the ledger's own code."""
     connection = sqlite3.connect(path)
     try:
-        tables = [connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("rows", "keys", "answers")]
-        marks = [connection.execute(f"PRAGMA {name}").fetchall() for name in ("application_id", "user_version")]
+        tables = [
+            connection.execute(f"SELECT * FROM {name}").fetchall()
+            for name in ("rows", "keys", "answers")
+        ]
+        marks = [
+            connection.execute(f"PRAGMA {name}").fetchall()
+            for name in ("application_id", "user_version")
+        ]
         return [*tables, *marks, connection.execute("SELECT * FROM sqlite_master").fetchall()]
     finally:
         connection.close()
@@ -79,7 +87,9 @@ def left_by_a_killed_process(path: Path, charges: int) -> None:
     os.waitpid(child, 0)
 
 
-def flips(path: Path, file: Path, places: list[int] | range, count: int, folder: Path) -> tuple[int, int]:
+def flips(
+    path: Path, file: Path, places: list[int] | range, count: int, folder: Path
+) -> tuple[int, int]:
     """Turn one bit at a time; how many were noticed, and how many lay where nobody reads."""
     with Ledger.open(copied(path, folder)) as ledger:
         head = ledger.head()
@@ -96,7 +106,9 @@ def flips(path: Path, file: Path, places: list[int] | range, count: int, folder:
 
 
 def content_places(path: Path) -> list[int]:
-    """Where in the file the bytes of rows, MACs, sealed keys and answers lie, other than by chance."""
+    """Where in the file the bytes of rows, MACs, sealed keys and answers lie, other than by
+    chance.
+    """
     content, places = path.read_bytes(), set[int]()
     for table in meaning(path)[:3]:
         for value in (value for row in table for value in row if isinstance(value, (str, bytes))):
@@ -108,16 +120,22 @@ def content_places(path: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
-def test_no_flipped_bit_changes_what_a_ledger_says(filled: Callable[[int], Path], tmp_path: Path, count: int) -> None:
+def test_no_flipped_bit_changes_what_a_ledger_says(
+    filled: Callable[[int], Path], tmp_path: Path, count: int
+) -> None:
     path = filled(60)
     noticed, unread = flips(path, path, range(path.stat().st_size), count, tmp_path / "copy")
     print(f"{count} flips anywhere in the file: {noticed} noticed, {unread} in unused space")
-    content = len(content_places(path)) / path.stat().st_size  # of which every one is noticed, as the next test has it
+    content = (
+        len(content_places(path)) / path.stat().st_size
+    )  # of which every one is noticed, as the next test has it
     assert noticed >= stats.binom.ppf(FALSE_ALARM, count, content)
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
-def test_every_flipped_bit_of_the_content_is_noticed(filled: Callable[[int], Path], tmp_path: Path, count: int) -> None:
+def test_every_flipped_bit_of_the_content_is_noticed(
+    filled: Callable[[int], Path], tmp_path: Path, count: int
+) -> None:
     path = filled(60)
     places = content_places(path)
     assert len(places) > path.stat().st_size / 2
@@ -138,10 +156,15 @@ def test_no_flipped_bit_of_the_log_changes_what_a_ledger_says(
 
 @pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("suffix", ["", "-wal", ".key", ".head"])
-def test_a_truncated_file_is_noticed(filled: Callable[[int], Path], tmp_path: Path, suffix: str, count: int) -> None:
+def test_a_truncated_file_is_noticed(
+    filled: Callable[[int], Path], tmp_path: Path, suffix: str, count: int
+) -> None:
     path = filled(6)
     left_by_a_killed_process(path, 12)
-    size, before = path.with_name(path.name + suffix).stat().st_size, meaning(copied(path, tmp_path / "copy"))
+    size, before = (
+        path.with_name(path.name + suffix).stat().st_size,
+        meaning(copied(path, tmp_path / "copy")),
+    )
     noticed = 0
     for _ in range(count):
         copy = copied(path, tmp_path / "copy")
@@ -151,7 +174,9 @@ def test_a_truncated_file_is_noticed(filled: Callable[[int], Path], tmp_path: Pa
             assert meaning(copy) == before
         else:
             noticed += 1
-    assert noticed >= stats.binom.ppf(FALSE_ALARM, count, 0.85)  # 88 of 100 cuts of the file itself, all of the others
+    assert noticed >= stats.binom.ppf(
+        FALSE_ALARM, count, 0.85
+    )  # 88 of 100 cuts of the file itself, all of the others
 
 
 SWAPS = {  # in a ledger of: terms 1, charge 2, charge 3, post 4, charge 5, post 6, charge 7
@@ -189,7 +214,9 @@ SWAPS = {  # in a ledger of: terms 1, charge 2, charge 3, post 4, charge 5, post
 
 
 @pytest.mark.parametrize("change", SWAPS)
-def test_rows_swapped_removed_or_added_are_noticed(filled: Callable[[int], Path], change: str) -> None:
+def test_rows_swapped_removed_or_added_are_noticed(
+    filled: Callable[[int], Path], change: str
+) -> None:
     path = filled(4)
     before = meaning(path)
     _write(path, SWAPS[change])
@@ -199,7 +226,9 @@ def test_rows_swapped_removed_or_added_are_noticed(filled: Callable[[int], Path]
 
 def _write(path: Path, statements: str) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
-    kept = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    kept = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+    ).fetchall()
     for name, _ in kept:
         connection.execute(f"DROP TRIGGER {name}")
     connection.executescript(statements)
@@ -221,7 +250,8 @@ def test_tampering_while_in_use_is_noticed_by_the_next_question(ledger: Ledger, 
     _write(path, "INSERT INTO rows SELECT 3, body, mac FROM rows WHERE number = 2")
     for _ in range(2):
         with pytest.raises(
-            LedgerUnavailable, match=r"Row 3 of hospital\.ledger was not written with this ledger's key"
+            LedgerUnavailable,
+            match=r"Row 3 of hospital\.ledger was not written with this ledger's key",
         ):
             ask(ledger, "other")
     _write(path, "DELETE FROM rows WHERE number > 1")
@@ -229,7 +259,9 @@ def test_tampering_while_in_use_is_noticed_by_the_next_question(ledger: Ledger, 
         ask(ledger, "other")
 
 
-def test_a_trigger_that_swallows_charges_is_noticed_by_the_next_question(ledger: Ledger, path: Path) -> None:
+def test_a_trigger_that_swallows_charges_is_noticed_by_the_next_question(
+    ledger: Ledger, path: Path
+) -> None:
     ask(ledger)
     connection = sqlite3.connect(path)
     connection.execute("CREATE TRIGGER t BEFORE INSERT ON rows BEGIN SELECT RAISE(IGNORE); END")
@@ -251,7 +283,9 @@ def test_an_older_copy_is_noticed_here(filled: Callable[[int], Path], tmp_path: 
     with Ledger.open(path) as ledger:
         ask(ledger, "later", analyst="bob")
     path.write_bytes(older)
-    with pytest.raises(LedgerUnavailable, match=r"once had row 7 and no longer has it.*Put the newest copy back"):
+    with pytest.raises(
+        LedgerUnavailable, match=r"once had row 7 and no longer has it.*Put the newest copy back"
+    ):
         Ledger.open(path)
 
 
@@ -307,12 +341,16 @@ def test_a_key_of_another_ledger(ledger: Ledger, path: Path, tmp_path: Path) -> 
     Ledger.create(tmp_path / "other.ledger", some_terms()).close()
     ledger.close()
     shutil.copy(tmp_path / "other.ledger.key", path.with_name("hospital.ledger.key"))
-    with pytest.raises(LedgerUnavailable, match=r"hospital\.ledger\.key is not the key of hospital\.ledger"):
+    with pytest.raises(
+        LedgerUnavailable, match=r"hospital\.ledger\.key is not the key of hospital\.ledger"
+    ):
         Ledger.open(path)
 
 
 def test_who_holds_the_key_still_cannot_overdraw(ledger: Ledger, path: Path) -> None:
-    """Sums are recomputed, so a row with a good MAC and a wrong sum (a bug, say) is refused as well."""
+    """Sums are recomputed, so a row with a good MAC and a wrong sum (a bug, say) is refused as
+    well.
+    """
     cases = {
         "spends more than there was": {"cost": {"amount": "2", "delta": "0"}},
         "does not add up": {"spent": {}},

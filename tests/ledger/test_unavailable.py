@@ -1,4 +1,6 @@
-"""Whatever is wrong with the file, disk or key: one sentence that says what to do, and nothing is answered."""
+"""Whatever is wrong with the file, disk or key: one sentence that says what to do, and nothing is
+answered.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,8 @@ def test_locked_for_too_long(path: Path) -> None:
     ledger, other = Ledger.open(path, timeout=0.05), sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(
-        LedgerUnavailable, match=r"locked by another process for 0\.05 seconds: let it finish or stop it"
+        LedgerUnavailable,
+        match=r"locked by another process for 0\.05 seconds: let it finish or stop it",
     ):
         ask(ledger)
     assert ledger.spent() == charge("0")  # reading still works
@@ -129,7 +132,9 @@ def test_a_thread_that_holds_the_ledger_for_too_long(path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("replaced", [True, False])
-def test_files_removed_or_replaced_while_in_use(ledger: Ledger, path: Path, suffix: str, replaced: bool) -> None:
+def test_files_removed_or_replaced_while_in_use(
+    ledger: Ledger, path: Path, suffix: str, replaced: bool
+) -> None:
     """Going on would spend where nobody else sees it."""
     ask(ledger)
     content = beside(path, suffix).read_bytes()
@@ -140,7 +145,9 @@ def test_files_removed_or_replaced_while_in_use(ledger: Ledger, path: Path, suff
         ask(ledger, "other")
 
 
-def test_an_older_copy_put_in_place_while_in_use(ledger: Ledger, path: Path, tmp_path: Path) -> None:
+def test_an_older_copy_put_in_place_while_in_use(
+    ledger: Ledger, path: Path, tmp_path: Path
+) -> None:
     ledger.close()
     shutil.copytree(path.parent, tmp_path / "older")
     ask(ledger, "lost")
@@ -193,14 +200,19 @@ def test_files_that_cannot_grow(ledger: Ledger, path: Path) -> None:
 @pytest.mark.parametrize("limit", [100, 9_000])
 def test_a_disk_too_full_for_a_new_ledger(path: Path, limit: int) -> None:
     """Nothing is left of it, so that it can be made when there is room."""
-    with file_size(limit), pytest.raises(LedgerUnavailable, match=r"hospital\.ledger cannot be made here"):
+    with (
+        file_size(limit),
+        pytest.raises(LedgerUnavailable, match=r"hospital\.ledger cannot be made here"),
+    ):
         Ledger.create(path, some_terms())
     assert list(path.parent.iterdir()) == []
     Ledger.create(path, some_terms()).close()
 
 
 def test_a_disk_that_loses_a_write(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without its sync a charge is not resumed; without its head it is refused, and stays paid for."""
+    """Without its sync a charge is not resumed; without its head it is refused, and stays paid
+    for.
+    """
     ask(ledger, "waiting")
 
     def broken(*given: object) -> None:
@@ -211,7 +223,9 @@ def test_a_disk_that_loses_a_write(ledger: Ledger, monkeypatch: pytest.MonkeyPat
         with pytest.raises(LedgerUnavailable, match=r"Input/output error\. Nothing was answered"):
             ask(ledger, "waiting")
         disk.setattr(os, "pwrite", broken)
-        with pytest.raises(LedgerUnavailable, match=r"head cannot be written \(Input/output error\)"):
+        with pytest.raises(
+            LedgerUnavailable, match=r"head cannot be written \(Input/output error\)"
+        ):
             ask(ledger, "new")
     assert ledger.spent() == charge("2/10")
     assert ask(ledger, "new").resumed
@@ -227,9 +241,13 @@ def test_a_disk_without_a_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     class Networked(sqlite3.Connection):
         def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-            return super().execute("SELECT 'delete'" if sql == "PRAGMA journal_mode=WAL" else sql, *values)
+            return super().execute(
+                "SELECT 'delete'" if sql == "PRAGMA journal_mode=WAL" else sql, *values
+            )
 
-    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, factory=Networked, **named))
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *given, **named: connect(*given, factory=Networked, **named)
+    )
     assert "must be on a local disk" in refused(path)
 
 
@@ -237,14 +255,20 @@ def test_a_table_whose_name_is_no_text(filled: Callable[[int], Path]) -> None:
     path = filled(1)
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA writable_schema=ON")
-    connection.execute("UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), sql = 'CREATE' WHERE name = 'answers'")
+    connection.execute(
+        "UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), sql = 'CREATE' WHERE name = 'answers'"
+    )
     connection.commit()
     connection.close()
     assert "Nothing was answered" in refused(path)
 
 
-def test_forked_behind_python_s_back(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a library in C: the child has an open connection, and believes in locks that it does not hold."""
+def test_forked_behind_python_s_back(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a library in C: the child has an open connection, and believes in locks that it does not
+    hold.
+    """
     ask(ledger)
     with monkeypatch.context() as child:
         child.setattr(os, "getpid", lambda: -1)
@@ -257,7 +281,9 @@ def test_forked_behind_python_s_back(ledger: Ledger, path: Path, monkeypatch: py
 
 
 def test_what_a_child_does_after_a_fork(ledger: Ledger) -> None:
-    """It gets locks of its own and opens its files anew (seen here without a child, whose lines nobody counts)."""
+    """It gets locks of its own and opens its files anew (seen here without a child, whose lines
+    nobody counts).
+    """
     ask(ledger)
     sqlite._before_fork()
     sqlite._after_fork_in_child()
@@ -337,7 +363,9 @@ def test_nothing_is_answered_when_the_disk_does_not_sync(path: Path, step: str) 
     if os.fork() == 0:
         try:
             ledger = Ledger.open(path)
-            ask(ledger, "first", cost=charge("1/10"))  # a new log is synced once even if commits are not
+            ask(
+                ledger, "first", cost=charge("1/10")
+            )  # a new log is synced once even if commits are not
             fail_every_sync()
             steps[step](ledger)
             os.write(writing, b"answered")
@@ -350,7 +378,9 @@ def test_nothing_is_answered_when_the_disk_does_not_sync(path: Path, step: str) 
     with os.fdopen(reading) as told:
         said = told.read()
     assert "could not be brought to the disk" in said or "Input/output error" in said
-    with Ledger.open(path) as again:  # what was written may be there or not; nobody was told that it is
+    with Ledger.open(
+        path
+    ) as again:  # what was written may be there or not; nobody was told that it is
         again.verify()
         assert again.spent().amount <= charge("3/10").amount
         if step in ("reserve", "resume"):

@@ -26,7 +26,9 @@ questions:
 """
 
 SURE = 1 - 1e-12
-"""For intervals that a right estimate leaves less than once in 10^9 runs, though reports are not quite normal."""
+"""For intervals that a right estimate leaves less than once in 10^9 runs, though reports are not
+quite normal.
+"""
 
 
 def weekend() -> Survey:
@@ -39,7 +41,9 @@ def person() -> str:
 
 def line(survey: Survey, answers: Mapping[str, Any], respondent: str | None = None) -> bytes:
     """One respondent's submission, randomized."""
-    reports = {name: survey.question(name).protocol.respond(value) for name, value in answers.items()}
+    reports = {
+        name: survey.question(name).protocol.respond(value) for name, value in answers.items()
+    }
     return submission(survey, respondent or person(), reports)
 
 
@@ -55,7 +59,9 @@ def serving(survey: Survey, path: Path) -> Iterator[str]:
     async def run() -> None:
         stop = asyncio.Event()
         with closing(Store(path, survey)) as store:
-            server, committing, shown = await listen(store, host="127.0.0.1", port=0, address=None, estimate=estimate)
+            server, committing, shown = await listen(
+                store, host="127.0.0.1", port=0, address=None, estimate=estimate
+            )
             started.put((shown, asyncio.get_running_loop(), stop))
             async with server:
                 await stop.wait()

@@ -1,4 +1,6 @@
-"""What may be answered: refused on the client, before anything is drawn; and what an encoder costs to load."""
+"""What may be answered: refused on the client, before anything is drawn; and what an encoder costs
+to load.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_a_value_outside_the_domain_is_refused_before_a_draw(answer: Any) -> Non
         protocol.encode(["a", answer])
 
 
-@pytest.mark.parametrize("answer", ["0.15", 2.1, -1.1, "x", None, "nan", float("inf"), "1e400", True, "1/0", 10**30])
+@pytest.mark.parametrize(
+    "answer", ["0.15", 2.1, -1.1, "x", None, "nan", float("inf"), "1e400", True, "1/0", 10**30]
+)
 def test_a_number_off_the_grid_is_refused_before_a_draw(answer: Any) -> None:
     for kind in (local.Duchi, local.Piecewise, local.Hybrid, local.SquareWave):
         with pytest.raises(UsageError, match=r"a number from -1 to 2 in steps of 0\.1"):
@@ -54,7 +58,12 @@ def test_numbers_on_the_grid_are_taken_as_they_are_written() -> None:
 
     for text in ("0.3", 0.3, Fraction(3, 10), "3/10", 0.1 + 0.2 - 1e-17):
         assert answers.step(GRID, text) == 13
-    assert answers.steps(GRID, np.array([0.1 * 3, -1, 2, 0.30000000000000004])).tolist() == [13, 0, 30, 13]
+    assert answers.steps(GRID, np.array([0.1 * 3, -1, 2, 0.30000000000000004])).tolist() == [
+        13,
+        0,
+        30,
+        13,
+    ]
     assert answers.step(GRID, -0.9) == 1
 
 
@@ -64,7 +73,9 @@ def test_a_domain_that_is_none_is_refused(domain: Any) -> None:
         KaryResponse(domain=domain, epsilon=1)
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), None, "x", True, 1e-320, 1e-12])
+@pytest.mark.parametrize(
+    "epsilon", [0, -1, float("nan"), float("inf"), None, "x", True, 1e-320, 1e-12]
+)
 def test_an_epsilon_that_is_none_is_refused(epsilon: Any) -> None:
     for kind in (
         local.KaryResponse,
@@ -116,9 +127,18 @@ LOADED = "import sys; import discreet.local.{module}; print(*sorted(sys.modules)
 def test_a_respondent_needs_the_standard_library_only(module: str) -> None:
     """And little of ours: a device loads nothing of curators, engines or the SQL."""
     code = LOADED.format(module=module)
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    foreign = {name.partition(".")[0] for name in shown} - set(sys.stdlib_module_names) - {"discreet", "__main__"}
-    ours_to_install = {name for name in foreign if name.startswith("__editable__")} | {"_distutils_hack", "_virtualenv"}
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    foreign = (
+        {name.partition(".")[0] for name in shown}
+        - set(sys.stdlib_module_names)
+        - {"discreet", "__main__"}
+    )
+    ours_to_install = {name for name in foreign if name.startswith("__editable__")} | {
+        "_distutils_hack",
+        "_virtualenv",
+    }
     assert foreign <= ours_to_install | {"sitecustomize"}
     rooms = {name.split(".")[1] for name in shown if name.startswith("discreet.")}
     assert rooms <= {"budget", "errors", "local", "noise", "pages", "policy"}

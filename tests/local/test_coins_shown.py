@@ -1,4 +1,6 @@
-"""The coins that a respondent is shown are those that were tossed: from what is shown follows what is sent."""
+"""The coins that a respondent is shown are those that were tossed: from what is shown follows what
+is sent.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ QUESTIONS = survey().questions
 
 
 class Shown:
-    """Stands in for the draws of `noise.bits`, and takes each outcome from the lines that were shown."""
+    """Stands in for the draws of `noise.bits`, and takes each outcome from the lines that were
+    shown.
+    """
 
     def __init__(self, lines: list[str]) -> None:
         self.outcomes = [outcome for line in lines for outcome in read(line.partition(": ")[2])]
@@ -65,9 +69,14 @@ def test_what_is_sent_follows_from_the_coins_that_are_shown(
 
 
 def test_whoever_tells_the_truth_sends_it(tmp_path: Path) -> None:
-    """Truthful draws a number below 10; the word that it was drawn from was compared with 0.7 of all words instead."""
+    """Truthful draws a number below 10; the word that it was drawn from was compared with 0.7 of
+    all words instead.
+    """
     question = survey().question("truthful")
     for number in range(40):
         sent: Sent = Device(tmp_path / f"{number}.json").answer(survey(), question, "yes")
         (line,) = coins(question, sent)
-        assert line == f"tell the truth: {'heads' if sent.report else 'tails'} (of a coin with 70.0% heads)"
+        assert (
+            line
+            == f"tell the truth: {'heads' if sent.report else 'tails'} (of a coin with 70.0% heads)"
+        )

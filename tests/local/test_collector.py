@@ -106,23 +106,37 @@ questions:
 """
 
 
-def test_a_respondent_cannot_invent_rounds_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_respondent_cannot_invent_rounds_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(collector, "MOST_ROUNDS", 10)
     survey, one = from_text(REPEATED, file="d"), person()
     store = Store(tmp_path / "r", survey)
     assert store.accept([submission(survey, one, {"mood@a": 1, "mood@b": 1})]).accepted == 2
     many = submission(survey, one, {f"mood@{i}": 1 for i in range(40)})
-    assert store.accept([many]).as_json() == {"accepted": 8, "repeated": 0, "refused": {"too_many_rounds": 32}}
-    assert store.accept([many]).as_json() == {"accepted": 0, "repeated": 8, "refused": {"too_many_rounds": 32}}
+    assert store.accept([many]).as_json() == {
+        "accepted": 8,
+        "repeated": 0,
+        "refused": {"too_many_rounds": 32},
+    }
+    assert store.accept([many]).as_json() == {
+        "accepted": 0,
+        "repeated": 8,
+        "refused": {"too_many_rounds": 32},
+    }
     assert store.accept([submission(survey, one, {"mood@a": 0})]).refused == {"second_report": 1}
     assert store.accept([submission(survey, person(), {"mood@39": 1})]).accepted == 1
 
 
-def test_invented_rounds_do_not_hide_those_that_people_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invented_rounds_do_not_hide_those_that_people_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(collector, "MOST_ROUNDS", 10)
     survey = from_text(REPEATED, file="d")
     store = Store(tmp_path / "r", survey)
-    store.accept([submission(survey, person(), {f"mood@{i}-{j}": 1 for j in range(5)}) for i in range(8)])
+    store.accept(
+        [submission(survey, person(), {f"mood@{i}-{j}": 1 for j in range(5)}) for i in range(8)]
+    )
     store.accept([submission(survey, person(), {"mood@real": 1}) for _ in range(3)])
     sums, told = store.examined()
     assert len(sums.tallies) == len(store.counts()) == 10
@@ -131,10 +145,14 @@ def test_invented_rounds_do_not_hide_those_that_people_answer(tmp_path: Path, mo
 
 
 def test_many_rounds_are_read_in_one_pass(tmp_path: Path) -> None:
-    """Each of 4,000 rounds took a pass over all reports: 40,000 made-up rounds held the estimate up for minutes."""
+    """Each of 4,000 rounds took a pass over all reports: 40,000 made-up rounds held the estimate up
+    for minutes.
+    """
     survey = from_text(REPEATED, file="d")
     store = Store(tmp_path / "r", survey)
-    store.accept([submission(survey, person(), {f"mood@{i}": i % 2 for i in range(50)}) for _ in range(4)])
+    store.accept(
+        [submission(survey, person(), {f"mood@{i}": i % 2 for i in range(50)}) for _ in range(4)]
+    )
     asked: list[str] = []
     store._db.set_trace_callback(asked.append)
     sums = store.sums()
@@ -148,7 +166,9 @@ def test_a_number_that_no_answer_sends_is_refused(tmp_path: Path) -> None:
     """At ε = 0.4 the default for numbers uses Duchi's two reports only."""
     survey = weekend()
     store, hours = Store(tmp_path / "r", survey), survey.question("hours").protocol
-    none = [submission(survey, person(), {"hours": report}) for report in (0, hours.piecewise.size - 1)]
+    none = [
+        submission(survey, person(), {"hours": report}) for report in (0, hours.piecewise.size - 1)
+    ]
     assert store.accept(none).refused == {"implausible": 2}
     assert store.accept([line(survey, {"hours": "8"}) for _ in range(50)]).accepted == 50
 
@@ -157,7 +177,9 @@ def test_a_store_belongs_to_one_version(tmp_path: Path) -> None:
     Store(tmp_path / "r", weekend()).close()
     with pytest.raises(UsageError, match="another version"):
         Store(tmp_path / "r", from_text(WEEKEND.replace("0.4", "0.3"), file="w"))
-    (tmp_path / "text").write_text("this is not a database, and long enough not to be taken for one" * 20)
+    (tmp_path / "text").write_text(
+        "this is not a database, and long enough not to be taken for one" * 20
+    )
     with pytest.raises(UsageError, match="not a store"):
         Store(tmp_path / "text", weekend())
 
@@ -174,7 +196,8 @@ def test_rows_are_only_added_and_say_nothing_of_their_order(tmp_path: Path) -> N
         store._db.execute("SELECT rowid FROM reports")
 
 
-# Shards ------------------------------------------------------------------------------------------------------------
+# Shards
+# ------------------------------------------------------------------------------------------------------------
 
 
 def everybody(n: int) -> list[bytes]:
@@ -184,7 +207,9 @@ def everybody(n: int) -> list[bytes]:
         answers: dict[str, Any] = {}
         for question in survey.questions:
             if question.kind == "values":
-                answers[question.key("1")] = question.protocol.domain[i % len(question.protocol.domain)]
+                answers[question.key("1")] = question.protocol.domain[
+                    i % len(question.protocol.domain)
+                ]
             elif question.kind == "number":
                 answers[question.name] = "1"
             elif question.protocol.items > 1:
@@ -192,7 +217,8 @@ def everybody(n: int) -> list[bytes]:
             else:
                 answers[question.name] = "hello"
         reports = {
-            key: survey.question(key.partition("@")[0]).protocol.respond(value) for key, value in answers.items()
+            key: survey.question(key.partition("@")[0]).protocol.respond(value)
+            for key, value in answers.items()
         }
         lines.append(submission(survey, person(), reports))
     return lines
@@ -217,7 +243,9 @@ def test_partial_sums_of_many_collectors_merge_to_the_same_estimate(tmp_path: Pa
     a, b, c, d = shards
     assert same((a + b) + (c + d), a + (b + (c + d)))
     written = [sums_from_json(survey, json.loads(json.dumps(shard.as_json()))) for shard in shards]
-    assert json.dumps(reduce(add, written).as_estimate_json()) == json.dumps(whole.sums().as_estimate_json())
+    assert json.dumps(reduce(add, written).as_estimate_json()) == json.dumps(
+        whole.sums().as_estimate_json()
+    )
 
 
 def test_an_empty_shard_changes_nothing(tmp_path: Path) -> None:
@@ -264,7 +292,10 @@ def test_estimates_are_right(tmp_path: Path) -> None:
 def test_a_margin_that_is_shown_holds_around_the_estimate_that_is_shown(
     estimate: float, margin: float, percent: bool
 ) -> None:
-    shown, half = (float(part.strip(" %")) for part in with_margin(estimate, margin, percent=percent).split("±"))
+    shown, half = (
+        float(part.strip(" %"))
+        for part in with_margin(estimate, margin, percent=percent).split("±")
+    )
     scale = 100 if percent else 1
     assert half >= margin * scale + abs(shown - estimate * scale) - 1e-9
     assert half <= margin * scale * 1.02

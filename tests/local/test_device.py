@@ -1,4 +1,6 @@
-"""The respondent's memory: a lifetime's ε is counted there, durably, and cannot be raised from outside."""
+"""The respondent's memory: a lifetime's ε is counted there, durably, and cannot be raised from
+outside.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ def test_an_answer_outside_the_domain_costs_nothing(tmp_path: Path) -> None:
 def test_a_new_version_is_a_new_question_and_the_lifetime_goes_on(tmp_path: Path) -> None:
     """Changing a word of the survey must not buy a fresh lifetime."""
     path = tmp_path / "answered.json"
-    versions = [from_text(WEEKEND.replace("Which browser?", f"Which browser? ({i})"), file="w") for i in range(5)]
+    versions = [
+        from_text(WEEKEND.replace("Which browser?", f"Which browser? ({i})"), file="w")
+        for i in range(5)
+    ]
     for survey in versions[:4]:
         Device(path).answer(survey, survey.question("browser"), "safari")
     assert Device(path).spent(versions[4]) == 2
@@ -86,7 +91,11 @@ def test_a_lost_memory_sends_nothing(tmp_path: Path) -> None:
 
 def memory(**changes: object) -> str:
     record = {"cost": "1", "reports": {"drank": "1"}, "remembered": {}} | changes.pop("record", {})  # type: ignore[operator]
-    mine = {"name": "weekend-2026", "respondent": "0" * 32, "answered": {"drank": record}} | changes.pop("mine", {})  # type: ignore[operator]
+    mine = {
+        "name": "weekend-2026",
+        "respondent": "0" * 32,
+        "answered": {"drank": record},
+    } | changes.pop("mine", {})  # type: ignore[operator]
     whole = {"format": 2, "limit": "10", "caps": {"weekend-2026": "2"}, "surveys": {"f" * 32: mine}}
     return json.dumps(whole | changes)
 
@@ -101,7 +110,11 @@ def test_a_memory_of_the_first_shape_is_not_forgotten(tmp_path: Path) -> None:
     path, survey = tmp_path / "answered.json", weekend()
     record = {"cost": "1", "reports": {"drank": "1"}, "remembered": {}}
     other = {"respondent": "1" * 32, "epsilon": "50", "answered": {"q x": record | {"cost": "30"}}}
-    mine = {"respondent": "0" * 32, "epsilon": "2", "answered": {f"drank {survey.fingerprint}": record}}
+    mine = {
+        "respondent": "0" * 32,
+        "epsilon": "2",
+        "answered": {f"drank {survey.fingerprint}": record},
+    }
     path.write_text(json.dumps({"weekend-2026": mine, "other": other}))
     device = Device(path)
     assert device.answer(survey, survey.question("drank"), "no").report == 1  # sent before
@@ -141,7 +154,9 @@ def test_a_memory_of_another_shape_sends_nothing(tmp_path: Path, wrong: str) -> 
     """A negative cost would buy answers beyond the lifetime."""
     path = tmp_path / "answered.json"
     path.write_text(wrong)
-    with pytest.raises(UsageError, match=r"the memory of your answers, cannot be read\. Nothing is sent"):
+    with pytest.raises(
+        UsageError, match=r"the memory of your answers, cannot be read\. Nothing is sent"
+    ):
         Device(path)
     assert path.read_text() == wrong
 
@@ -196,7 +211,9 @@ def test_a_renamed_survey_gets_no_fresh_lifetime(tmp_path: Path) -> None:
         Device(path).answer(survey, survey.question(f"q{number}"), "safari")
     assert Device(path).given == 10
     survey = renamed(20)
-    with pytest.raises(BudgetExceeded, match=r"of the 10 that you allow in a lifetime\. Nothing is sent"):
+    with pytest.raises(
+        BudgetExceeded, match=r"of the 10 that you allow in a lifetime\. Nothing is sent"
+    ):
         Device(path).answer(survey, survey.question("q20"), "safari")
     Device(path).set_limit("10.5")
     Device(path).answer(survey, survey.question("q20"), "safari")
@@ -208,7 +225,9 @@ def test_a_limit_below_what_was_given_stops_everything_that_costs(tmp_path: Path
     path, survey = tmp_path / "answered.json", weekend()
     first = Device(path).answer(survey, survey.question("browser"), "safari")
     Device(path).set_limit("0.1")
-    assert Device(path).answer(survey, survey.question("browser"), "other").report == first.report  # costs nothing
+    assert (
+        Device(path).answer(survey, survey.question("browser"), "other").report == first.report
+    )  # costs nothing
     with pytest.raises(BudgetExceeded, match="you allow"):
         Device(path).answer(survey, survey.question("hours"), "8")
 
@@ -218,8 +237,12 @@ def test_an_answer_that_may_not_change_is_reported_from_the_first(tmp_path: Path
     mood = survey.question("mood")
     held = []
     for day in range(30):
-        held.append(Device(path).answer(survey, mood, ("low", "high")[day % 2], round=f"day-{day}").held)
-    remembered = next(iter(json.loads(path.read_text())["surveys"].values()))["answered"]["mood"]["remembered"]
+        held.append(
+            Device(path).answer(survey, mood, ("low", "high")[day % 2], round=f"day-{day}").held
+        )
+    remembered = next(iter(json.loads(path.read_text())["surveys"].values()))["answered"]["mood"][
+        "remembered"
+    ]
     assert set(remembered) == {"0", "now"}
     assert held == [bool(day % 2) for day in range(30)]
     assert Device(path).spent(survey) == 1
@@ -228,11 +251,16 @@ def test_an_answer_that_may_not_change_is_reported_from_the_first(tmp_path: Path
 
 
 def test_one_different_answer_too_many_is_not_refused(tmp_path: Path) -> None:
-    """Silence would tell that the answer is a new one. The report is drawn from the last one that counts."""
+    """Silence would tell that the answer is a new one. The report is drawn from the last one that
+    counts.
+    """
     survey, path = from_text(CHANGING, file="d"), tmp_path / "answered.json"
     mood = survey.question("mood")
     given = ["low", "high", "low", "middle", "high", "middle"]
-    held = [Device(path).answer(survey, mood, answer, round=f"{day}").held for day, answer in enumerate(given)]
+    held = [
+        Device(path).answer(survey, mood, answer, round=f"{day}").held
+        for day, answer in enumerate(given)
+    ]
     assert held == [False, False, False, True, False, True]
     for answer in ("low", "middle"):
         with pytest.raises(BudgetExceeded, match="in all of its 6 rounds"):
@@ -248,8 +276,19 @@ def test_whole_histories_are_answered_by_one_plan(tmp_path: Path) -> None:
     later = Device(path).answer(survey, mood, "high", round="5")
     assert list(later.earlier) == ["mood@4"]
     assert (first.cost, later.cost, Device(path).given) == (1, 0, 1)
-    assert len({report // 2 for sent in (first, later) for report in (sent.report, *sent.earlier.values())}) == 1
-    remembered = next(iter(json.loads(path.read_text())["surveys"].values()))["answered"]["mood"]["remembered"]
+    assert (
+        len(
+            {
+                report // 2
+                for sent in (first, later)
+                for report in (sent.report, *sent.earlier.values())
+            }
+        )
+        == 1
+    )
+    remembered = next(iter(json.loads(path.read_text())["surveys"].values()))["answered"]["mood"][
+        "remembered"
+    ]
     assert [remembered[f"{number}"] for number in range(1, 6)] == ["0", "0", "0", "0", "2"]
     again = Device(path).answer(survey, mood, "middle", round="4")
     assert (again.report, again.draws) == (later.earlier["mood@4"], ())
@@ -261,16 +300,26 @@ def test_whole_histories_are_answered_by_one_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (REPEATED, "All your reports together cost ε = 1, because all are drawn from your first answer"),
+        (
+            REPEATED,
+            "All your reports together cost ε = 1, because all are drawn from your first answer",
+        ),
         (
             CHANGING,
             "cost ε = 1 if your answer never changes, and up to 7.717 if it does, because the reports show when",
         ),
-        (ROUNDS, "asked in 12 rounds. All your reports together cost ε = 1, whether and whenever your answer changes"),
+        (
+            ROUNDS,
+            "asked in 12 rounds. All your reports together cost ε = 1, whether and whenever your answer changes",
+        ),
     ],
 )
-def test_a_respondent_is_told_what_a_lifetime_costs_before_answering(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_respondent_is_told_what_a_lifetime_costs_before_answering(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
     survey = from_text(text, file="d")
     told = list(greeting(survey, Device(tmp_path / "answered.json")))
     assert any(sentence in line for line in told), told
-    assert any("All surveys together have had ε = 0 of the 10 that you allow" in line for line in told)
+    assert any(
+        "All surveys together have had ε = 0 of the 10 that you allow" in line for line in told
+    )

@@ -1,4 +1,6 @@
-"""Questions that are asked again and again: what whole histories of answers tell, exactly, and what is estimated."""
+"""Questions that are asked again and again: what whole histories of answers tell, exactly, and what
+is estimated.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary, li
 from discreet.local.question import choose_protocol
 from discreet.noise import bits, exact
 
-# Memoization: the lifetime ε of histories that change ----------------------------------------------------------------
+# Memoization: the lifetime ε of histories that change
+# ----------------------------------------------------------------
 
 
 def then_mass(protocol: Any, permanent: int, report: int) -> Fraction:
@@ -61,7 +64,9 @@ def worst_by_brute_force(protocol: Any, rounds: int) -> float:
 
 
 def worst_of_two_values(protocol: Any, rounds: int) -> float:
-    """The same for two values, by counting: how many reports are 1, and how many of each kind a value meets."""
+    """The same for two values, by counting: how many reports are 1, and how many of each kind a
+    value meets.
+    """
     p1, p2 = float(protocol.first.support.p), float(protocol.then.support.p)
 
     def of_one(value: int, zeros: int, ones: int) -> float:
@@ -78,7 +83,9 @@ def worst_of_two_values(protocol: Any, rounds: int) -> float:
 
 
 def binary(rounds: int, **other: Any) -> MemoizedResponse:
-    return MemoizedResponse(domain=2, **{"permanent": 1, "instant": 2, "changes": 2, "rounds": rounds} | other)
+    return MemoizedResponse(
+        domain=2, **{"permanent": 1, "instant": 2, "changes": 2, "rounds": rounds} | other
+    )
 
 
 def test_the_epsilon_of_permanent_answers_alone_is_not_that_of_histories() -> None:
@@ -95,7 +102,9 @@ def test_the_lifetime_bounds_every_pair_of_histories(permanent: float, instant: 
         protocol = binary(rounds, permanent=permanent, instant=instant)
         true = worst_of_two_values(protocol, rounds)
         assert true <= float(protocol.epsilon) + 1e-12
-    assert float(protocol.epsilon) - true < 2 * permanent + 1.5  # and what is added does not grow with the rounds
+    assert (
+        float(protocol.epsilon) - true < 2 * permanent + 1.5
+    )  # and what is added does not grow with the rounds
 
 
 @pytest.mark.parametrize(
@@ -110,7 +119,9 @@ def test_the_lifetime_bounds_every_pair_of_histories(permanent: float, instant: 
         (MemoizedUnary, 3, 3, 2),
     ],
 )
-def test_the_lifetime_bounds_all_small_histories(kind: Any, d: int, changes: int, rounds: int) -> None:
+def test_the_lifetime_bounds_all_small_histories(
+    kind: Any, d: int, changes: int, rounds: int
+) -> None:
     protocol = kind(domain=d, permanent=1, instant=2, changes=changes, rounds=rounds)
     assert worst_by_brute_force(protocol, rounds) <= float(protocol.epsilon) + 1e-12
 
@@ -134,14 +145,19 @@ def test_changes_need_a_number_of_rounds(kind: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("d", "name"), [(2, "memoized"), (4, "memoized"), (100, "memoized_unary"), (1000, "memoized_unary")]
+    ("d", "name"),
+    [(2, "memoized"), (4, "memoized"), (100, "memoized_unary"), (1000, "memoized_unary")],
 )
 def test_best_picks_a_memoized_protocol_by_the_variance_of_both_stages(d: int, name: str) -> None:
     declared = {"values": list(range(d)), "epsilon": "1", "repeats": {"instant": "2", "changes": 1}}
     assert choose_protocol(declared) == name
     kinds = {kind.name: kind for kind in (MemoizedResponse, MemoizedUnary)}
     variances = {
-        each: float(kind(domain=d, permanent=1, instant=2, changes=1).variance(n=1, frequency=Fraction(1, d)))
+        each: float(
+            kind(domain=d, permanent=1, instant=2, changes=1).variance(
+                n=1, frequency=Fraction(1, d)
+            )
+        )
         for each, kind in kinds.items()
     }
     assert min(variances, key=variances.__getitem__) == name
@@ -150,14 +166,20 @@ def test_best_picks_a_memoized_protocol_by_the_variance_of_both_stages(d: int, n
 
 
 def test_best_without_instant_is_for_whole_histories() -> None:
-    assert choose_protocol({"values": [1, 2], "epsilon": "1", "repeats": {"rounds": 12, "changes": 2}}) == "few_changes"
+    assert (
+        choose_protocol({"values": [1, 2], "epsilon": "1", "repeats": {"rounds": 12, "changes": 2}})
+        == "few_changes"
+    )
 
 
-# Few changes: ε over whole histories, by brute force -----------------------------------------------------------------
+# Few changes: ε over whole histories, by brute force
+# -----------------------------------------------------------------
 
 
 class Choices:
-    """Stands in for the draws of `noise.bits`, and takes every branch of each in turn, with its probability."""
+    """Stands in for the draws of `noise.bits`, and takes every branch of each in turn, with its
+    probability.
+    """
 
     def __init__(self) -> None:
         self.script: list[list[int]] = []
@@ -241,33 +263,48 @@ def histories(protocol: FewChanges) -> list[tuple[int, ...]]:
 def test_whole_histories_differ_by_e_to_the_epsilon_at_most(
     protocol: FewChanges, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All pairs of histories, also of those with more changes than count; every sequence of reports, exactly."""
+    """All pairs of histories, also of those with more changes than count; every sequence of
+    reports, exactly.
+    """
     found = [distribution(protocol, history, monkeypatch) for history in histories(protocol)]
     assert all(sum(masses.values()) == 1 for masses in found)
     sequences = set().union(*found)
     assert all(set(masses) == sequences for masses in found)  # none is impossible for anybody
-    worst = max(max(ratios) / min(ratios) for ratios in ([masses[each] for masses in found] for each in sequences))
+    worst = max(
+        max(ratios) / min(ratios)
+        for ratios in ([masses[each] for masses in found] for each in sequences)
+    )
     low, high = exact.log(worst, 128)
     assert Fraction(high, 1 << 128) <= protocol.epsilon
-    assert protocol.epsilon - Fraction(low, 1 << 128) < Fraction(1, 1 << 50)  # and it is no empty bound
+    assert protocol.epsilon - Fraction(low, 1 << 128) < Fraction(
+        1, 1 << 50
+    )  # and it is no empty bound
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=shape)
-def test_every_round_is_estimated_without_bias(protocol: FewChanges, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_round_is_estimated_without_bias(
+    protocol: FewChanges, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The exact expectation of every term, over all coins, adds up to the history as it counts."""
     for history in histories(protocol):
         masses = distribution(protocol, history, monkeypatch)
         counted = list[int]()
         for place in history:
             counted.append(protocol.held(counted, place))
-        for round, value in itertools.product(range(1, protocol.rounds + 1), range(len(protocol.domain))):
-            mean = sum(mass * reading(protocol, reports, round, value) for reports, mass in masses.items())
+        for round, value in itertools.product(
+            range(1, protocol.rounds + 1), range(len(protocol.domain))
+        ):
+            mean = sum(
+                mass * reading(protocol, reports, round, value) for reports, mass in masses.items()
+            )
             d = protocol.rows + 1
             assert mean * Fraction(d - 1, d) + Fraction(1, d) == int(counted[round - 1] == value)
 
 
 def reading(protocol: FewChanges, reports: tuple[int, ...], round: int, value: int) -> Fraction:
-    """What one respondent adds to the sum of the terms: by their part, which they are in with chance 1 / parts."""
+    """What one respondent adds to the sum of the terms: by their part, which they are in with
+    chance 1 / parts.
+    """
     total = Fraction(0)
     for part, spoken, weight, gap in protocol.terms(round):
         row, own = divmod(reports[spoken - 1] // 2, protocol.parts)
@@ -278,8 +315,12 @@ def reading(protocol: FewChanges, reports: tuple[int, ...], round: int, value: i
 
 
 @pytest.mark.parametrize("protocol", [each for each in SMALL if each.tree], ids=shape)
-def test_one_change_too_many_is_as_if_there_were_none(protocol: FewChanges, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The distribution of reports is that of the held history: it does not show that there was a further value."""
+def test_one_change_too_many_is_as_if_there_were_none(
+    protocol: FewChanges, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The distribution of reports is that of the held history: it does not show that there was a
+    further value.
+    """
     for history in histories(protocol):
         counted = list[int]()
         for place in history:
@@ -287,7 +328,9 @@ def test_one_change_too_many_is_as_if_there_were_none(protocol: FewChanges, monk
         changed = sum(one != other for one, other in itertools.pairwise(counted))
         assert changed <= protocol.changes
         if counted != list(history):
-            assert distribution(protocol, history, monkeypatch) == distribution(protocol, counted, monkeypatch)
+            assert distribution(protocol, history, monkeypatch) == distribution(
+                protocol, counted, monkeypatch
+            )
 
 
 def test_patterns_are_ranked_each_once() -> None:
@@ -297,7 +340,11 @@ def test_patterns_are_ranked_each_once() -> None:
             high = [_pattern(rank, k, agree, True) for rank in range(many)]
             low = [_pattern(rank, k, agree, False) for rank in range((1 << k) - many)]
             assert sorted(high + low) == list(range(1 << k))
-            assert min(each.bit_count() for each in high) == agree > max(each.bit_count() for each in low)
+            assert (
+                min(each.bit_count() for each in high)
+                == agree
+                > max(each.bit_count() for each in low)
+            )
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 8, MOST_CHANGES])
@@ -307,7 +354,8 @@ def test_the_gap_shrinks_with_the_root_of_the_changes(k: int) -> None:
     assert gap >= 0.462 / 1.3 / k**0.5  # one of them at random would have 0.462 / k
 
 
-# Few changes: estimates ----------------------------------------------------------------------------------------------
+# Few changes: estimates
+# ----------------------------------------------------------------------------------------------
 
 
 def simulated(protocol: FewChanges, people: list[list[int]]) -> dict[int, Tally]:
@@ -317,7 +365,9 @@ def simulated(protocol: FewChanges, people: list[list[int]]) -> dict[int, Tally]
 
 @pytest.mark.parametrize("tree", [False, True])
 def test_estimates_follow_a_change(tree: bool) -> None:
-    """Half of the people change in round 4; every round is within margins that fail less than once in 10^9 runs."""
+    """Half of the people change in round 4; every round is within margins that fail less than once
+    in 10^9 runs.
+    """
     protocol = few(d=3, rounds=6, changes=1, tree=tree, epsilon=4)
     people = [[0] * 6, [0, 0, 0, 2, 2, 2]] * 3000
     tallies = simulated(protocol, people)
@@ -341,7 +391,10 @@ def test_margins_of_single_rounds_cover(epsilon: str, n: int) -> None:
     p = float(odds.chance(protocol.keep))
     counts = np.arange(n + 1)
     ends = []
-    for ones in (0, n):  # the margin does not depend on the bits, and the estimate is linear in them
+    for ones in (
+        0,
+        n,
+    ):  # the margin does not depend on the bits, and the estimate is linear in them
         table = np.zeros((protocol.rows, protocol.parts, 2), dtype=np.int64)
         table[0, 2] = [ones, n - ones]
         found = protocol.read_round(3, {3: Tally(counts=table.reshape(-1), n=n)})
@@ -358,7 +411,8 @@ def test_margins_of_single_rounds_cover(epsilon: str, n: int) -> None:
 @pytest.mark.parametrize("n", [30, 31, 200])
 @pytest.mark.parametrize("changes", [1, 3])
 def test_margins_of_the_tree_cover(n: int, changes: int) -> None:
-    """Exactly, for n people in each part, when nobody's answer changes: bits of intervals are fair, the first leans.
+    """Exactly, for n people in each part, when nobody's answer changes: bits of intervals are fair,
+    the first leans.
 
     With changes the variance is less than what the margin is made of.
     """
@@ -371,9 +425,13 @@ def test_margins_of_the_tree_cover(n: int, changes: int) -> None:
         grid = np.array(list(outcomes))
         values = (grid[:, None] + scale * (2 * np.arange(n + 1) - n)).reshape(-1)
         masses = (np.array(list(outcomes.values()))[:, None] * bits_of_one).reshape(-1)
-        places = np.rint(values / 1e-3).astype(int)  # in steps of a thousandth, for which the test allows
+        places = np.rint(values / 1e-3).astype(
+            int
+        )  # in steps of a thousandth, for which the test allows
         summed = np.bincount(places - places.min(), weights=masses)
-        outcomes = {(place + places.min()) * 1e-3: mass for place, mass in enumerate(summed) if mass > 1e-15}
+        outcomes = {
+            (place + places.min()) * 1e-3: mass for place, mass in enumerate(summed) if mass > 1e-15
+        }
     table = np.full((protocol.rows, protocol.parts, 2), n / 2)
     tallies = {t: Tally(counts=table.reshape(-1), n=n * protocol.parts) for t in range(1, 8)}
     found = protocol.read_round(7, tallies)
@@ -383,19 +441,26 @@ def test_margins_of_the_tree_cover(n: int, changes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rounds", "changes", "tree"), [(12, 1, False), (100, 1, False), (365, 1, True), (365, 4, False), (4000, 3, True)]
+    ("rounds", "changes", "tree"),
+    [(12, 1, False), (100, 1, False), (365, 1, True), (365, 4, False), (4000, 3, True)],
 )
-def test_the_shape_with_the_least_mean_variance_is_taken(rounds: int, changes: int, tree: bool) -> None:
+def test_the_shape_with_the_least_mean_variance_is_taken(
+    rounds: int, changes: int, tree: bool
+) -> None:
     protocol = FewChanges(domain=2, epsilon=1, rounds=rounds, changes=changes)
     assert protocol.tree is tree
     means = {}
     for each in (False, True):
         forced = few(d=2, rounds=rounds, changes=changes, tree=each)
-        means[each] = sum(float(forced.variance(n=1, round=t)) for t in range(1, rounds + 1)) / rounds
+        means[each] = (
+            sum(float(forced.variance(n=1, round=t)) for t in range(1, rounds + 1)) / rounds
+        )
     assert means[tree] < means[not tree]
 
 
-@pytest.mark.parametrize("wrong", [{"rounds": 0}, {"rounds": 4001}, {"changes": 0}, {"changes": 33}, {"rounds": True}])
+@pytest.mark.parametrize(
+    "wrong", [{"rounds": 0}, {"rounds": 4001}, {"changes": 0}, {"changes": 33}, {"rounds": True}]
+)
 def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="whole number"):
         FewChanges(**{"domain": 2, "epsilon": 1, "rounds": 12, "changes": 2} | wrong)

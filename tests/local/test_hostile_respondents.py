@@ -1,4 +1,6 @@
-"""What respondents write reaches a collector's terminal and pages as plain text, whatever they write."""
+"""What respondents write reaches a collector's terminal and pages as plain text, whatever they
+write.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,14 @@ questions:
 def estimate(values: list[str]) -> dict[str, Any]:
     n = len(values)
     numbers = {"estimates": [0.1] * n, "margins": [0.1] * n, "consistent": [0.1] * n}
-    found = {"ask": "?", "n": 10, "epsilon": 1.0, "statistic": "frequency", "values": values, **numbers}
+    found = {
+        "ask": "?",
+        "n": 10,
+        "epsilon": 1.0,
+        "statistic": "frequency",
+        "values": values,
+        **numbers,
+    }
     return {"name": {**found, "poisoned_by_1_percent": 0.1}}
 
 
@@ -90,7 +99,9 @@ def test_a_frequent_escape_does_not_reach_the_terminal(
     survey = from_text(NAMES, file="n")
     written = ["\x1b[2J", "\x9b31m", "\u202ex"]
     reports = [survey.question("name").protocol.respond(written[i % 3]) for i in range(3000)]
-    Store(tmp_path / "names.reports", survey).accept(submission(survey, person(), {"name": each}) for each in reports)
+    Store(tmp_path / "names.reports", survey).accept(
+        submission(survey, person(), {"name": each}) for each in reports
+    )
     assert cli.run(["collect", "estimate", "names.yaml", "--chart", "c.html"]) == 0
     shown = capsys.readouterr().out
     assert cli.run(["collect", "estimate", "names.yaml", "--format", "json"]) == 0
@@ -128,7 +139,9 @@ def test_sums_of_another_collector_are_read_as_sums_only(change: dict[str, Any])
         file="d",
     )
     with pytest.raises(UsageError, match=r"sums|round"):
-        sums_from_json(survey, {"survey": survey.fingerprint, "tallies": {}, "refused": {}} | change)
+        sums_from_json(
+            survey, {"survey": survey.fingerprint, "tallies": {}, "refused": {}} | change
+        )
 
 
 @contextmanager
@@ -164,13 +177,30 @@ def collector_that_says(body: bytes) -> Iterator[str]:
 )
 @pytest.mark.parametrize("format", ["table", "json"])
 def test_a_receipt_is_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], body: bytes, format: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    body: bytes,
+    format: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "weekend.yaml").write_text(WEEKEND)
     with collector_that_says(body) as address:
-        words = ["respond", "weekend.yaml", "--answer", "drank=no", "--to", address, "--state", "me.json"]
+        words = [
+            "respond",
+            "weekend.yaml",
+            "--answer",
+            "drank=no",
+            "--to",
+            address,
+            "--state",
+            "me.json",
+        ]
         cli.run([*words, "--format", format])
     shown = capsys.readouterr()
     assert not HARMFUL - {"\n"} & set(shown.out + shown.err)
-    assert weekend().fingerprint in shown.out or "did not take" in shown.out + shown.err or "accepted 1" in shown.out
+    assert (
+        weekend().fingerprint in shown.out
+        or "did not take" in shown.out + shown.err
+        or "accepted 1" in shown.out
+    )

@@ -19,8 +19,15 @@ HEAD = "survey: s\nepsilon: 10\nquestions:\n  "
 
 def test_the_weekend() -> None:
     survey = weekend()
-    assert [question.protocol.name for question in survey.questions] == ["two_coins", "kary", "hybrid"]
-    assert survey.question("drank").protocol.domain == ("no", "yes")  # `no` is a word, not a boolean
+    assert [question.protocol.name for question in survey.questions] == [
+        "two_coins",
+        "kary",
+        "hybrid",
+    ]
+    assert survey.question("drank").protocol.domain == (
+        "no",
+        "yes",
+    )  # `no` is a word, not a boolean
     assert Fraction(19986, 10000) < survey.cost <= 2
 
 
@@ -42,7 +49,9 @@ def test_a_compiled_survey_is_the_survey() -> None:
     ],
 )
 def test_a_compiled_survey_with_other_numbers_is_refused(change: object) -> None:
-    """A threshold that was raised on the way would make an encoder tell the truth more often than it says."""
+    """A threshold that was raised on the way would make an encoder tell the truth more often than
+    it says.
+    """
     compiled = json.loads(json.dumps(weekend().as_json()))
     change(compiled)  # type: ignore[operator]
     with pytest.raises(UsageError):
@@ -52,12 +61,26 @@ def test_a_compiled_survey_with_other_numbers_is_refused(change: object) -> None
 ONE = {"protocol": "kary", "values": ["a", "b"], "epsilon": "1"}
 NUMBER = {"protocol": "duchi", "number": ["0", "4"], "step": "1", "epsilon": "1"}
 TEXT = {"protocol": "heavy_hitters", "text": 4, "epsilon": "1"}
-REPEATED = {"protocol": "memoized", "values": ["a", "b"], "epsilon": "1", "repeats": {"instant": "1", "changes": 1}}
-FEW = {"protocol": "few_changes", "values": ["a", "b"], "epsilon": "1", "repeats": {"rounds": 12, "changes": 2}}
+REPEATED = {
+    "protocol": "memoized",
+    "values": ["a", "b"],
+    "epsilon": "1",
+    "repeats": {"instant": "1", "changes": 1},
+}
+FEW = {
+    "protocol": "few_changes",
+    "values": ["a", "b"],
+    "epsilon": "1",
+    "repeats": {"rounds": 12, "changes": 2},
+}
 
 
-def compiled_by_hand(*, survey: object = "s", name: object = "q", ask: object = "?", **declared: Any) -> Any:
-    """What a collector might hand out that did not come from `collect compile`, its derived numbers included."""
+def compiled_by_hand(
+    *, survey: object = "s", name: object = "q", ask: object = "?", **declared: Any
+) -> Any:
+    """What a collector might hand out that did not come from `collect compile`, its derived numbers
+    included.
+    """
     try:
         protocol = build(declared)
         derived = {
@@ -78,7 +101,10 @@ HOSTILE = [
     (dict(ONE, ask="\ud800"), "q.ask holds a control character"),
     (dict(ONE, ask=" "), "q.ask must be text"),
     (dict(ONE, ask=["?"]), "q.ask must be text"),
-    (dict(ONE, survey="s\x1b[2J"), r"survey is named by letters, digits, - and _, not 's\\x1b\[2J'"),
+    (
+        dict(ONE, survey="s\x1b[2J"),
+        r"survey is named by letters, digits, - and _, not 's\\x1b\[2J'",
+    ),
     (dict(ONE, survey=7), "survey is named by letters"),
     (dict(ONE, name="q@x"), "A question is named by letters"),
     (dict(ONE, name="</script>"), "A question is named by letters"),
@@ -115,15 +141,39 @@ HOSTILE = [
     (dict(TEXT, items=True), "q: items must be a whole number"),
     (dict(TEXT, alphabet=["a", "b"]), "q: alphabet must be text"),
     (dict(TEXT, alphabet="a\x07"), "q: alphabet holds a control character"),
-    (dict(REPEATED, repeats={"instant": "1", "changes": 2}), "q: Answers that change tell more in every round"),
-    (dict(REPEATED, repeats={"instant": "1", "changes": 1, "rounds": "3"}), "q: repeats.rounds must be a whole number"),
-    (dict(FEW, repeats={"rounds": 12, "changes": 2, "instant": "1"}), "q: 'instant' is not used by few_changes"),
-    (dict(FEW, repeats={"rounds": 5000, "changes": 2}), "q: rounds must be a whole number from 1 to 4000"),
-    (dict(FEW, repeats={"rounds": 12, "changes": 40}), "q: changes must be a whole number from 1 to 32"),
+    (
+        dict(REPEATED, repeats={"instant": "1", "changes": 2}),
+        "q: Answers that change tell more in every round",
+    ),
+    (
+        dict(REPEATED, repeats={"instant": "1", "changes": 1, "rounds": "3"}),
+        "q: repeats.rounds must be a whole number",
+    ),
+    (
+        dict(FEW, repeats={"rounds": 12, "changes": 2, "instant": "1"}),
+        "q: 'instant' is not used by few_changes",
+    ),
+    (
+        dict(FEW, repeats={"rounds": 5000, "changes": 2}),
+        "q: rounds must be a whole number from 1 to 4000",
+    ),
+    (
+        dict(FEW, repeats={"rounds": 12, "changes": 40}),
+        "q: changes must be a whole number from 1 to 32",
+    ),
     (dict(FEW, repeats={"changes": 2}), "'rounds' is missing or wrong"),
-    (dict(REPEATED, repeats={"instant": HUGE, "changes": 2}), "q: repeats.instant must be a finite number"),
-    (dict(REPEATED, repeats={"instant": "1", "changes": "2"}), "q: repeats.changes must be a whole number"),
-    (dict(REPEATED, repeats={"instant": "1", "changes": 1, "x": 1}), "q: 'x' is not used by memoized"),
+    (
+        dict(REPEATED, repeats={"instant": HUGE, "changes": 2}),
+        "q: repeats.instant must be a finite number",
+    ),
+    (
+        dict(REPEATED, repeats={"instant": "1", "changes": "2"}),
+        "q: repeats.changes must be a whole number",
+    ),
+    (
+        dict(REPEATED, repeats={"instant": "1", "changes": 1, "x": 1}),
+        "q: 'x' is not used by memoized",
+    ),
     (dict(REPEATED, repeats=[]), "is missing or wrong"),
 ]
 
@@ -134,7 +184,9 @@ def test_a_compiled_survey_is_checked_as_the_yaml_is(parts: dict[str, Any], expe
         from_json(compiled_by_hand(**parts))
 
 
-@pytest.mark.parametrize("parts", [ONE, NUMBER, TEXT, REPEATED, FEW, dict(NUMBER, number=["-3/2", "5/2"], step="1/2")])
+@pytest.mark.parametrize(
+    "parts", [ONE, NUMBER, TEXT, REPEATED, FEW, dict(NUMBER, number=["-3/2", "5/2"], step="1/2")]
+)
 def test_a_compiled_survey_without_mistakes_is_read(parts: dict[str, Any]) -> None:
     assert from_json(compiled_by_hand(**parts)).question("q").protocol.name == parts["protocol"]
 
@@ -146,7 +198,10 @@ def test_a_compiled_survey_without_mistakes_is_read(parts: dict[str, Any]) -> No
         (lambda c: c.update(epsilon="1000000"), "epsilon must be at most 100"),
         (lambda c: c.update(questions=[]), "The survey asks nothing"),
         (lambda c: c.update(questions={"q": 1}), "is missing or wrong"),
-        (lambda c: c.update(questions=c["questions"] * 2), "Two questions of the survey have one name"),
+        (
+            lambda c: c.update(questions=c["questions"] * 2),
+            "Two questions of the survey have one name",
+        ),
     ],
 )
 def test_a_compiled_survey_is_checked_as_a_whole(change: object, expected: str) -> None:
@@ -173,38 +228,80 @@ MISTAKES = [
         "survey: a b\nepsilon: 1\nquestions: {q: {ask: x, values: [a, b], epsilon: 1}}",
         "1:9: survey is named by letters",
     ),
-    ("survey: s\nepsilon: -1\nquestions: {q: {ask: x, values: [a, b], epsilon: 1}}", "2:10: epsilon must be greater"),
-    ("survey: s\nepsilon: nan\nquestions: {q: {ask: x, values: [a, b], epsilon: 1}}", "2:10: epsilon must be a finite"),
-    ("survey: s\nepsilom: 1\nquestions: {}", "2:1: The survey has no key epsilom. Did you mean epsilon?"),
+    (
+        "survey: s\nepsilon: -1\nquestions: {q: {ask: x, values: [a, b], epsilon: 1}}",
+        "2:10: epsilon must be greater",
+    ),
+    (
+        "survey: s\nepsilon: nan\nquestions: {q: {ask: x, values: [a, b], epsilon: 1}}",
+        "2:10: epsilon must be a finite",
+    ),
+    (
+        "survey: s\nepsilom: 1\nquestions: {}",
+        "2:1: The survey has no key epsilom. Did you mean epsilon?",
+    ),
     (HEAD + "q: {values: [a, b], epsilon: 1}", "4:6: q needs ask"),
     (HEAD + "q: {ask: x, values: [a], epsilon: 1}", "4:23: q.values must be a list of two values"),
     (HEAD + "q: {ask: x, values: [a, b, a], epsilon: 1}", "4:30: q.values has a twice."),
     (HEAD + "q: {ask: x, values: [a, b]}", "4:6: q needs epsilon."),
     (HEAD + "q: {ask: x, values: [a, b], epsilon: 0}", "4:40: q.epsilon must be greater than zero"),
-    (HEAD + "q: {ask: x, valeus: [a, b], epsilon: 1}", "4:15: q has no key valeus. Did you mean values?"),
-    (HEAD + "q: {ask: x, values: [a, b], number: [0, 1], epsilon: 1}", "4:6: q must say one thing about what may be"),
-    (HEAD + "q: {ask: x, values: [a, b], protocol: two_coin, epsilon: 1}", "4:41: q.protocol must be kary or"),
+    (
+        HEAD + "q: {ask: x, valeus: [a, b], epsilon: 1}",
+        "4:15: q has no key valeus. Did you mean values?",
+    ),
+    (
+        HEAD + "q: {ask: x, values: [a, b], number: [0, 1], epsilon: 1}",
+        "4:6: q must say one thing about what may be",
+    ),
+    (
+        HEAD + "q: {ask: x, values: [a, b], protocol: two_coin, epsilon: 1}",
+        "4:41: q.protocol must be kary or",
+    ),
     (
         HEAD + "q: {ask: x, values: [a, b], protocol: two_coins, epsilon: 1}",
         "4:61: q.epsilon is not used: its coins say",
     ),
-    (HEAD + "q: {ask: x, values: [a, b, c], protocol: two_coins}", "4:6: q: This protocol is for two values, not 3."),
+    (
+        HEAD + "q: {ask: x, values: [a, b, c], protocol: two_coins}",
+        "4:6: q: This protocol is for two values, not 3.",
+    ),
     (
         HEAD + "q: {ask: x, values: [a, b], protocol: truthful, truth: 0.4}",
         "4:6: q: The truth is told with a probability",
     ),
-    (HEAD + "q: {ask: x, values: [a, b], protocol: hybrid, epsilon: 1}", "4:41: q.protocol must be"),
+    (
+        HEAD + "q: {ask: x, values: [a, b], protocol: hybrid, epsilon: 1}",
+        "4:41: q.protocol must be",
+    ),
     (HEAD + "q: {ask: x, number: [0, 24], epsilon: 1}", "4:23: q.number needs step"),
-    (HEAD + "q: {ask: x, number: [0, 1], step: 0.3, epsilon: 1}", "4:6: q: The number's range cannot be used"),
-    (HEAD + "q: {ask: x, number: [3, 1], step: 1, epsilon: 1}", "4:6: q: The number's range cannot be used"),
-    (HEAD + "q: {ask: x, number: 7, step: 1, epsilon: 1}", "4:23: q.number must be a range of two numbers"),
+    (
+        HEAD + "q: {ask: x, number: [0, 1], step: 0.3, epsilon: 1}",
+        "4:6: q: The number's range cannot be used",
+    ),
+    (
+        HEAD + "q: {ask: x, number: [3, 1], step: 1, epsilon: 1}",
+        "4:6: q: The number's range cannot be used",
+    ),
+    (
+        HEAD + "q: {ask: x, number: 7, step: 1, epsilon: 1}",
+        "4:23: q.number must be a range of two numbers",
+    ),
     (HEAD + "q: {ask: x, number: [0, 1e9], step: 0.1, epsilon: 1}", "4:6: q: A grid of"),
-    (HEAD + "q: {ask: x, values: [a, b], step: 1, epsilon: 1}", "4:37: q.step goes with number only."),
+    (
+        HEAD + "q: {ask: x, values: [a, b], step: 1, epsilon: 1}",
+        "4:37: q.step goes with number only.",
+    ),
     (HEAD + "q: {ask: x, text: 0, epsilon: 1}", "4:21: q.text must be a whole number"),
     (HEAD + "q: {ask: x, text: 8, alphabet: aa, epsilon: 1}", "4:6: q: An alphabet is"),
     (HEAD + "q: {ask: x, values: [a, b], protocol: memoized, epsilon: 1}", "4:6: q needs repeats"),
-    (HEAD + "q: {ask: x, values: [a, b], epsilon: 1, repeats: {instant: 1}}", "4:52: q.repeats needs changes."),
-    (HEAD + "q: {ask: x, values: [a, b], epsilon: 1, repeats: {changes: 1}}", "4:52: q.repeats needs rounds."),
+    (
+        HEAD + "q: {ask: x, values: [a, b], epsilon: 1, repeats: {instant: 1}}",
+        "4:52: q.repeats needs changes.",
+    ),
+    (
+        HEAD + "q: {ask: x, values: [a, b], epsilon: 1, repeats: {changes: 1}}",
+        "4:52: q.repeats needs rounds.",
+    ),
     (
         HEAD + "q: {ask: x, values: [a, b], protocol: few_changes, epsilon: 1}",
         "4:6: q needs repeats: {rounds: 12, changes: 2}.",
@@ -214,7 +311,8 @@ MISTAKES = [
         "4:6: q: Answers that change tell more in every round",
     ),
     (
-        HEAD + "q: {ask: x, values: [a, b], protocol: kary, epsilon: 1, repeats: {rounds: 3, changes: 2}}",
+        HEAD
+        + "q: {ask: x, values: [a, b], protocol: kary, epsilon: 1, repeats: {rounds: 3, changes: 2}}",
         "q.repeats goes with protocol: few_changes, memoized or memoized_unary.",
     ),
     (
@@ -222,7 +320,10 @@ MISTAKES = [
         "5:3: q is given twice",
     ),
     (HEAD + "'q@1': {ask: x, values: [a, b], epsilon: 1}", "A question is named by letters"),
-    (HEAD + "q: {ask: x, values: [a, b], epsilon: 11}", "2:10: The questions cost 11 (q) = 11, more than epsilon, 10."),
+    (
+        HEAD + "q: {ask: x, values: [a, b], epsilon: 11}",
+        "2:10: The questions cost 11 (q) = 11, more than epsilon, 10.",
+    ),
     (HEAD + "q: [", "This is not valid YAML"),
 ]
 
@@ -237,7 +338,9 @@ def test_mistakes_are_shown_where_they_are(text: str, expected: str) -> None:
 
 def test_all_mistakes_are_told_at_once() -> None:
     with pytest.raises(PolicyError) as refused:
-        from_text("survey: s\nepsilon: x\nquestions:\n  a: {ask: 1}\n  b: {values: [1]}\n", file="s.yaml")
+        from_text(
+            "survey: s\nepsilon: x\nquestions:\n  a: {ask: 1}\n  b: {values: [1]}\n", file="s.yaml"
+        )
     assert len(refused.value.problems) == 5
 
 

@@ -1,4 +1,6 @@
-"""The respondent's page in Chromium: what it draws, what leaves it, and what the collector makes of it."""
+"""The respondent's page in Chromium: what it draws, what leaves it, and what the collector makes of
+it.
+"""
 
 from __future__ import annotations
 
@@ -105,17 +107,22 @@ def answer(tab: Any) -> None:
     tab.click("#randomize")
 
 
-def test_only_randomized_bits_leave(opened: tuple[Any, list[Any]], collector: tuple[str, Path]) -> None:
+def test_only_randomized_bits_leave(
+    opened: tuple[Any, list[Any]], collector: tuple[str, Path]
+) -> None:
     tab, log = opened
     answer(tab)
     assert tab.inner_text("#status").startswith("Your answers stay here")
-    assert [(each.method, each.url) for each in log] == [("GET", collector[0] + "/")]  # nothing has left yet
+    assert [(each.method, each.url) for each in log] == [
+        ("GET", collector[0] + "/")
+    ]  # nothing has left yet
     with tab.expect_response("**/reports") as reply:
         tab.click("#send")
     assert reply.value.json() == {"accepted": 3, "repeated": 0, "refused": {}}
     sent = [each for each in log if each.url != collector[0] + "/"]
     assert [(each.method, each.url) for each in sent] == [("POST", collector[0] + "/reports")]
-    # What left is what the Python encoder makes of the same answers and the same words, to the byte, and nothing else.
+    # What left is what the Python encoder makes of the same answers and the same words, to the
+    # byte, and nothing else.
     survey = weekend()
     source = vectors.Words([int(word, 16) for word in tab.evaluate("window.drawn")])
     drawn = {
@@ -139,7 +146,10 @@ def test_the_same_answer_is_drawn_once(opened: tuple[Any, list[Any]]) -> None:
     tab.reload()
     tab.check("input[name=drank][value=no]")  # even with another answer: new coins would cost twice
     tab.click("#randomize")
-    assert json.loads(tab.inner_text("#bytes"))["answers"]["drank"] == json.loads(first)["answers"]["drank"]
+    assert (
+        json.loads(tab.inner_text("#bytes"))["answers"]["drank"]
+        == json.loads(first)["answers"]["drank"]
+    )
     assert "sent before" in tab.inner_text("#drawn")
     with tab.expect_response("**/reports") as reply:
         tab.click("#send")
@@ -147,7 +157,9 @@ def test_the_same_answer_is_drawn_once(opened: tuple[Any, list[Any]]) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["7.3", "-1", "24.5"])
-def test_an_answer_outside_the_domain_is_refused_before_a_coin(opened: tuple[Any, list[Any]], wrong: str) -> None:
+def test_an_answer_outside_the_domain_is_refused_before_a_coin(
+    opened: tuple[Any, list[Any]], wrong: str
+) -> None:
     tab, log = opened
     tab.fill("input[name=hours]", wrong)
     tab.click("#randomize")
@@ -163,7 +175,9 @@ def test_vectors_in_the_browser(opened: tuple[Any, list[Any]]) -> None:
     assert found == {"checked": len(vectors.load()["vectors"]), "wrong": []}
 
 
-def test_a_saved_page_works_from_a_file(browser: Any, collector: tuple[str, Path], tmp_path: Path) -> None:
+def test_a_saved_page_works_from_a_file(
+    browser: Any, collector: tuple[str, Path], tmp_path: Path
+) -> None:
     address, path = collector
     context = browser.new_context()
     tab = context.new_page()
@@ -226,7 +240,9 @@ questions:
 
 
 def opened_from_file(browser: Any, folder: Path, *texts: str) -> Iterator[Any]:
-    """Saved pages of several surveys, which share what the browser remembers, one after the other."""
+    """Saved pages of several surveys, which share what the browser remembers, one after the
+    other.
+    """
     context = browser.new_context()
     tab = context.new_page()
     for number, text in enumerate(texts):
@@ -237,7 +253,9 @@ def opened_from_file(browser: Any, folder: Path, *texts: str) -> Iterator[Any]:
     context.close()
 
 
-def test_two_surveys_of_one_name_have_two_names_for_a_person_and_one_limit(browser: Any, tmp_path: Path) -> None:
+def test_two_surveys_of_one_name_have_two_names_for_a_person_and_one_limit(
+    browser: Any, tmp_path: Path
+) -> None:
     respondents = []
     for tab in opened_from_file(browser, tmp_path, WEEKEND, REWORDED):
         tab.check("input[name=browser][value=safari]")
@@ -259,11 +277,14 @@ def test_two_surveys_of_one_name_have_two_names_for_a_person_and_one_limit(brows
 def test_questions_that_are_asked_again_in_the_browser(browser: Any, tmp_path: Path) -> None:
     survey = from_text(ROUNDS, file="p")
     for tab in opened_from_file(browser, tmp_path, ROUNDS):
-        assert "All your reports together cost ε = 1, whether and whenever your answer changes" in tab.inner_text(
-            "form"
+        assert (
+            "All your reports together cost ε = 1, whether and whenever your answer changes"
+            in tab.inner_text("form")
         )
         assert "cost ε = 1: all are drawn from your first answer" in tab.inner_text("form")
-        assert "ε = 1 if your answer never changes, and up to 3.24 if it does" in tab.inner_text("form")
+        assert "ε = 1 if your answer never changes, and up to 3.24 if it does" in tab.inner_text(
+            "form"
+        )
         tab.check("input[name=mood][value=low]")
         tab.click("#randomize")
         assert "Say which round this is, 1 to 12" in tab.inner_text("#status")
@@ -284,9 +305,15 @@ def test_questions_that_are_asked_again_in_the_browser(browser: Any, tmp_path: P
 def test_what_the_first_pages_remembered_is_not_forgotten(browser: Any, tmp_path: Path) -> None:
     survey = weekend()
     record = {"cost": "1", "reports": {"drank": "1"}, "remembered": {}}
-    mine = {"epsilon": "2", "respondent": "ab" * 16, "answered": {f"drank {survey.fingerprint}": record}}
+    mine = {
+        "epsilon": "2",
+        "respondent": "ab" * 16,
+        "answered": {f"drank {survey.fingerprint}": record},
+    }
     for tab in opened_from_file(browser, tmp_path, WEEKEND):
-        tab.evaluate("(mine) => localStorage.setItem('discreet:weekend-2026', JSON.stringify(mine))", mine)
+        tab.evaluate(
+            "(mine) => localStorage.setItem('discreet:weekend-2026', JSON.stringify(mine))", mine
+        )
         tab.reload()
         assert "You have given this survey ε = 1 of the 2" in tab.inner_text("#spent")
         tab.check("input[name=drank][value=no]")

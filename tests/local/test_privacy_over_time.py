@@ -1,4 +1,6 @@
-"""Memoization, shuffling, poisoning, choosing a protocol: what is claimed beyond a single report."""
+"""Memoization, shuffling, poisoning, choosing a protocol: what is claimed beyond a single
+report.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from discreet.local.protocols.unary import OptimizedUnary
 from discreet.noise import exact
 from discreet.policy.domain import Integers
 
-# Memoization (S17) -------------------------------------------------------------------------------------------------
+# Memoization (S17)
+# -------------------------------------------------------------------------------------------------
 
 
 def all_reports(protocol: Any, answer: int, reports: tuple[int, ...]) -> Fraction:
@@ -73,7 +76,8 @@ def test_memoized_reports_are_estimated_within_their_margins(kind: Any) -> None:
     assert (abs(found.estimates - np.array([0.75, 0, 0.25])) <= found.margins).all()
 
 
-# Shuffling ---------------------------------------------------------------------------------------------------------
+# Shuffling
+# ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "expected"), [(10**4, 0.214), (10**5, 0.0726), (10**6, 0.0235)])
@@ -86,18 +90,24 @@ def test_amplification_never_exceeds_the_local_epsilon_and_needs_enough_reports(
     assert amplified(epsilon=12, honest=10**6, delta=1e-6) == 12.0
     limit = log(10**5 / (16 * log(2e6)))
     assert amplified(epsilon=limit * 0.999, honest=10**5, delta=1e-6) < limit
-    assert amplified(epsilon=limit * 1.001, honest=10**5, delta=1e-6) == pytest.approx(limit * 1.001)
+    assert amplified(epsilon=limit * 1.001, honest=10**5, delta=1e-6) == pytest.approx(
+        limit * 1.001
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.5, 1000), (1, 10**4), (2, 10**5), (3, 500)])
-def test_tight_amplification_is_between_a_real_attack_and_the_closed_bound(epsilon: float, n: int) -> None:
+def test_tight_amplification_is_between_a_real_attack_and_the_closed_bound(
+    epsilon: float, n: int
+) -> None:
     tight = amplified_tightly(epsilon=epsilon, honest=n, delta=1e-6)
     assert tight <= amplified(epsilon=epsilon, honest=n, delta=1e-6)
     assert tight >= true_loss(epsilon, n, 1e-6)
 
 
 def true_loss(epsilon: float, n: int, delta: float) -> float:
-    """What shuffled Warner responses of n people really leak, when all but one are known to say no."""
+    """What shuffled Warner responses of n people really leak, when all but one are known to say
+    no.
+    """
     p = 1 / (1 + exp(-epsilon))
     others = binom.pmf(np.arange(n), n - 1, 1 - p)
     yes = np.append(others * (1 - p), 0) + np.append(0, others * p)
@@ -105,7 +115,13 @@ def true_loss(epsilon: float, n: int, delta: float) -> float:
     low, high = 0.0, epsilon
     for _ in range(40):
         middle = (low + high) / 2
-        leaks = max(np.maximum(yes - exp(middle) * no, 0).sum(), np.maximum(no - exp(middle) * yes, 0).sum()) > delta
+        leaks = (
+            max(
+                np.maximum(yes - exp(middle) * no, 0).sum(),
+                np.maximum(no - exp(middle) * yes, 0).sum(),
+            )
+            > delta
+        )
         low, high = (middle, high) if leaks else (low, middle)
     return low
 
@@ -117,13 +133,16 @@ def test_local_epsilon_inverts_amplification() -> None:
     assert local_epsilon(central=0.5, honest=10, delta=1e-6) == 0.5
 
 
-@pytest.mark.parametrize("wrong", [{"honest": 0}, {"honest": True}, {"delta": 0}, {"delta": 0.9}, {"epsilon": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"honest": 0}, {"honest": True}, {"delta": 0}, {"delta": 0.9}, {"epsilon": -1}]
+)
 def test_nonsense_is_not_amplified(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         amplified(**{"epsilon": 1, "honest": 1000, "delta": 1e-6, **wrong})
 
 
-# Poisoning ---------------------------------------------------------------------------------------------------------
+# Poisoning
+# ---------------------------------------------------------------------------------------------------------
 
 KINDS = [
     TwoCoins(domain=("no", "yes")),
@@ -140,7 +159,9 @@ KINDS = [
 
 @pytest.mark.parametrize("protocol", KINDS, ids=lambda protocol: protocol.name)
 def test_made_up_reports_do_what_is_stated_and_no_more(protocol: Any) -> None:
-    """Every possible report, a hundred times among a thousand, in place of honest answers: the worst is the bound."""
+    """Every possible report, a hundred times among a thousand, in place of honest answers: the
+    worst is the bound.
+    """
     n, fakes = 1000, 100
     answers = protocol.domain if hasattr(protocol, "support") else range(5)
     honest = [protocol.respond(answers[i % len(answers)]) for i in range(n - fakes)]
@@ -189,7 +210,9 @@ def test_unary_reports_with_too_many_ones_show() -> None:
     ids=lambda protocol: f"{protocol.name}-{protocol.size}",
 )
 def test_collections_that_nobody_honest_sends_show(protocol: Any) -> None:
-    """A third of all reports the same; and an honest collection, of one answer only, does not show."""
+    """A third of all reports the same; and an honest collection, of one answer only, does not
+    show.
+    """
     honest = protocol.encode([7] * 20_000)
     assert suspicions(protocol, honest) == []
     flooded = np.concatenate([honest, np.repeat(honest[:1], 10_000, axis=0)])
@@ -198,11 +221,14 @@ def test_collections_that_nobody_honest_sends_show(protocol: Any) -> None:
 
 def test_a_value_beyond_all_shows() -> None:
     protocol = KaryResponse(domain=10, epsilon=1)
-    assert suspicions(protocol, np.zeros(1000, dtype=np.int64))  # honest reports of one value are spread
+    assert suspicions(
+        protocol, np.zeros(1000, dtype=np.int64)
+    )  # honest reports of one value are spread
     assert suspicions(protocol, []) == []
 
 
-# Choosing ----------------------------------------------------------------------------------------------------------
+# Choosing
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -237,12 +263,16 @@ def test_best_refuses_nonsense(wrong: tuple[int, float]) -> None:
 @pytest.mark.parametrize(
     ("kind", "figures"), [(Duchi, (4.68, 1.08)), (Piecewise, (5.22, 0.24)), (Hybrid, (4.29, 0.22))]
 )
-def test_numbers_have_the_published_worst_variances(kind: Any, figures: tuple[float, float]) -> None:
+def test_numbers_have_the_published_worst_variances(
+    kind: Any, figures: tuple[float, float]
+) -> None:
     from discreet.policy.domain import Decimals
 
     grid = Decimals(lo=Fraction(-1), hi=Fraction(1), step=Fraction(1, 500))
     for epsilon, expected in zip((1, 4), figures, strict=True):
-        assert float(kind(domain=grid, epsilon=epsilon).variance(n=1)) == pytest.approx(expected, rel=0.02)
+        assert float(kind(domain=grid, epsilon=epsilon).variance(n=1)) == pytest.approx(
+            expected, rel=0.02
+        )
 
 
 @pytest.mark.parametrize(
@@ -258,4 +288,6 @@ def test_numbers_have_the_published_worst_variances(kind: Any, figures: tuple[fl
 def test_frequencies_have_the_published_variances(kind: str, expected: float) -> None:
     protocol = getattr(local, kind)(domain=1000, epsilon=1)
     assert float(protocol.variance(n=1)) == pytest.approx(expected, rel=0.005)
-    assert sqrt(float(protocol.variance(n=100))) == pytest.approx(sqrt(float(protocol.variance(n=1))) / 10)
+    assert sqrt(float(protocol.variance(n=100))) == pytest.approx(
+        sqrt(float(protocol.variance(n=1))) / 10
+    )

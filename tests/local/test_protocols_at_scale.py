@@ -1,4 +1,6 @@
-"""Many respondents, large domains: transforms against brute force, packed bits, the prefix tree, the square wave."""
+"""Many respondents, large domains: transforms against brute force, packed bits, the prefix tree,
+the square wave.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +39,28 @@ def uniform(n: int, size: int) -> np.ndarray:
     return np.random.default_rng().integers(0, size, n)
 
 
-# Fields ------------------------------------------------------------------------------------------------------------
+# Fields
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("g", [g for g in finite.sizes() if g <= 32] + [64, 128, 256])
 def test_a_field_is_a_field(g: int) -> None:
     some = range(g) if g <= 32 else [0, 1, 2, 3, g // 2, g - 2, g - 1]
-    for a, b, c in itertools.product(some, repeat=3) if g <= 16 else itertools.product([1, 2, g - 1], repeat=3):
-        assert finite.times(a, finite.add(b, c, g), g) == finite.add(finite.times(a, b, g), finite.times(a, c, g), g)
-        assert finite.times(a, finite.times(b, c, g), g) == finite.times(finite.times(a, b, g), c, g)
+    for a, b, c in (
+        itertools.product(some, repeat=3) if g <= 16 else itertools.product([1, 2, g - 1], repeat=3)
+    ):
+        assert finite.times(a, finite.add(b, c, g), g) == finite.add(
+            finite.times(a, b, g), finite.times(a, c, g), g
+        )
+        assert finite.times(a, finite.times(b, c, g), g) == finite.times(
+            finite.times(a, b, g), c, g
+        )
     for a in some:
         assert sorted(finite.add(a, b, g) for b in range(g)) == list(range(g))
         if a:
-            assert sorted(finite.times(a, b, g) for b in range(g)) == list(range(g))  # so a has an inverse
+            assert sorted(finite.times(a, b, g) for b in range(g)) == list(
+                range(g)
+            )  # so a has an inverse
 
 
 @pytest.mark.parametrize(("g", "d"), [(2, 8), (3, 9), (4, 16), (5, 20), (8, 9)])
@@ -73,7 +84,8 @@ def test_traces_give_inner_products(g: int) -> None:
     assert 16 % element == 0
 
 
-# Transforms --------------------------------------------------------------------------------------------------------
+# Transforms
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("g", [2, 3, 4, 5, 8])
@@ -84,13 +96,17 @@ def test_supports_are_those_counted_one_by_one(g: int) -> None:
     for v in range(g**k):
         assert found[v] == sum(counts[(a - 1) * g + finite.dot(a, v, g)] for a in range(1, g**k))
     a, v = uniform(300, g**k), uniform(300, g**k)
-    assert dots(a, v, g).tolist() == [finite.dot(int(x), int(y), g) for x, y in zip(a, v, strict=True)]
+    assert dots(a, v, g).tolist() == [
+        finite.dot(int(x), int(y), g) for x, y in zip(a, v, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("size", [2, 4, 8, 32, 64])
 def test_walsh_hadamard(size: int) -> None:
     values = uniform(size, 100)
-    expected = [sum(int(x) * (-1) ** (j & v).bit_count() for j, x in enumerate(values)) for v in range(size)]
+    expected = [
+        sum(int(x) * (-1) ** (j & v).bit_count() for j, x in enumerate(values)) for v in range(size)
+    ]
     assert walsh_hadamard(values).tolist() == expected
 
 
@@ -106,24 +122,40 @@ def test_column_sums(n: int, d: int) -> None:
     assert found.counts.tolist() == shown.sum(axis=0).tolist()
 
 
-# Packed coins ------------------------------------------------------------------------------------------------------
+# Packed coins
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_packed_coins_compare_whole_numbers_with_the_threshold() -> None:
-    """Words are put in place of the random ones, so that the coins' 64-bit numbers are known; many are near to it."""
+    """Words are put in place of the random ones, so that the coins' 64-bit numbers are known; many
+    are near to it.
+    """
     threshold = 0x44D9_0123_4567_89AB
-    numbers = [threshold - 1, threshold, threshold + 1, 0, (1 << 64) - 1, threshold ^ 1, threshold - (1 << 51)]
-    numbers += [(threshold & ~((1 << 51) - 1)) | int(x) for x in uniform(64 - len(numbers), 1 << 51)]
+    numbers = [
+        threshold - 1,
+        threshold,
+        threshold + 1,
+        0,
+        (1 << 64) - 1,
+        threshold ^ 1,
+        threshold - (1 << 51),
+    ]
+    numbers += [
+        (threshold & ~((1 << 51) - 1)) | int(x) for x in uniform(64 - len(numbers), 1 << 51)
+    ]
     rest = []
 
     def craft(asked: Any, words: Any) -> Any:
         if asked.path[-1][0] == "rest":
-            # The undecided, in the order of their lanes: bits beyond the first _PLACES, in the high end of a word.
+            # The undecided, in the order of their lanes: bits beyond the first _PLACES, in the high
+            # end of a word.
             undecided = [x for x in numbers if x >> (64 - _PLACES) == threshold >> (64 - _PLACES)]
             rest.append(len(undecided))
             words[:, 0] = [(x << _PLACES) & ((1 << 64) - 1) for x in undecided]
             return words
-        plane = sum((1 - (number >> (63 - asked.round) & 1)) << lane for lane, number in enumerate(numbers))
+        plane = sum(
+            (1 - (number >> (63 - asked.round) & 1)) << lane for lane, number in enumerate(numbers)
+        )
         words[:, 0] = plane
         return words
 
@@ -131,7 +163,9 @@ def test_packed_coins_compare_whole_numbers_with_the_threshold() -> None:
         found = int(Draws(1).packed_coins(1, threshold)[0, 0])
     assert rest
     assert rest[0] > 50
-    assert [found >> lane & 1 for lane in range(64)] == [int(number < threshold) for number in numbers]
+    assert [found >> lane & 1 for lane in range(64)] == [
+        int(number < threshold) for number in numbers
+    ]
 
 
 @pytest.mark.parametrize("protocol", [OptimizedUnary, SymmetricUnary])
@@ -145,14 +179,18 @@ def test_unary_bits_are_set_as_often_as_they_should_be_and_independently(protoco
     z = (counts - n * expected) / np.sqrt(n * expected * (1 - expected))
     assert abs(z).max() < 7.5  # the largest of 130
     assert stats.chi2.sf((z**2).sum(), 130) > FALSE_ALARM
-    assert stats.chi2.cdf((z**2).sum(), 130) > FALSE_ALARM  # nor more even than chance: coins are not shared
+    assert (
+        stats.chi2.cdf((z**2).sum(), 130) > FALSE_ALARM
+    )  # nor more even than chance: coins are not shared
 
 
-# Whole protocols ---------------------------------------------------------------------------------------------------
+# Whole protocols
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "kind", [KaryResponse, OptimizedUnary, SymmetricUnary, LocalHashing, SubsetSelection, HadamardResponse]
+    "kind",
+    [KaryResponse, OptimizedUnary, SymmetricUnary, LocalHashing, SubsetSelection, HadamardResponse],
 )
 @pytest.mark.parametrize("epsilon", [1, 4])
 def test_a_large_domain_is_estimated_within_its_margins(kind: Any, epsilon: int) -> None:
@@ -185,7 +223,8 @@ def test_norm_sub_is_the_nearest_distribution() -> None:
         assert (estimates[found == 0] <= shift[0] + 1e-9).all()
 
 
-# The square wave ---------------------------------------------------------------------------------------------------
+# The square wave
+# ---------------------------------------------------------------------------------------------------
 
 HALF_HOURS = Decimals(lo=Fraction(0), hi=Fraction(24), step=Fraction(1, 2))
 
@@ -210,7 +249,8 @@ def test_smoothing_suits_a_smooth_density() -> None:
     truth = np.bincount(steps, minlength=201) / n
     counts = wave.tally(wave.encode(steps / 200)).counts
     errors = [
-        abs(likeliest(wave.window, counts, smooth=smooth, patience=3e-3) - truth).sum() for smooth in (True, False)
+        abs(likeliest(wave.window, counts, smooth=smooth, patience=3e-3) - truth).sum()
+        for smooth in (True, False)
     ]
     assert errors[0] < errors[1]
 
@@ -231,16 +271,22 @@ def test_intervals_of_a_distribution_cover() -> None:
     assert stats.binom.cdf(covered, runs, 0.945) > FALSE_ALARM
 
 
-# Heavy hitters -----------------------------------------------------------------------------------------------------
+# Heavy hitters
+# -----------------------------------------------------------------------------------------------------
 
 
 def words(n: int) -> list[str]:
     letters = uniform(8 * n, 26).reshape(n, 8)
-    return ["".join(string.ascii_lowercase[i] for i in row[: 3 + k % 6]) for k, row in enumerate(letters)]
+    return [
+        "".join(string.ascii_lowercase[i] for i in row[: 3 + k % 6])
+        for k, row in enumerate(letters)
+    ]
 
 
 def test_heavy_hitters_are_found_and_nothing_else() -> None:
-    """Every string that is frequent enough by `finds`; a level lets another through once in a hundred runs."""
+    """Every string that is frequent enough by `finds`; a level lets another through once in a
+    hundred runs.
+    """
     n, some = 120_000, words(3000)
     frequent = {"firefox": 0.2, "chrome": 0.15, "é": 0.1}
     protocol = HeavyHitters(length=8, epsilon=4)
@@ -248,7 +294,9 @@ def test_heavy_hitters_are_found_and_nothing_else() -> None:
     many = [name for name, share in frequent.items() for _ in range(int(share * n))]
     many += [some[i % len(some)] for i in range(n - len(many))]
     found = protocol.read(protocol.tally(protocol.encode(many)), confidence=SURE)
-    estimates = dict(zip(found.values, zip(found.estimates, found.margins, strict=True), strict=True))
+    estimates = dict(
+        zip(found.values, zip(found.estimates, found.margins, strict=True), strict=True)
+    )
     for name, share in frequent.items():
         estimate, margin = estimates[name]
         assert abs(estimate - share) <= margin
@@ -278,7 +326,9 @@ def test_codes_and_texts(length: int) -> None:
             assert protocol.text(protocol.code(text), protocol.code_bits) == text
             for level in range(protocol.levels):  # every prefix of a string could begin one
                 prefix = protocol.prefix(protocol.code(text), level)
-                assert protocol.text(prefix, min(STRIDE * (level + 1), protocol.code_bits)) is not None
+                assert (
+                    protocol.text(prefix, min(STRIDE * (level + 1), protocol.code_bits)) is not None
+                )
 
 
 @pytest.mark.parametrize("wrong", ["123456789", "x\0", ["a", "b"]])

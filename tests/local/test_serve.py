@@ -1,4 +1,6 @@
-"""The collector over HTTP: what it takes, what it refuses, and that an acknowledged report survives kill -9."""
+"""The collector over HTTP: what it takes, what it refuses, and that an acknowledged report survives
+kill -9.
+"""
 
 from __future__ import annotations
 
@@ -42,20 +44,33 @@ def ask(
         connection.request(method, path, body, headers or {})
         reply = connection.getresponse()
         content = reply.read()
-        return reply.status, json.loads(content) if "json" in reply.headers["Content-Type"] else content
+        return reply.status, json.loads(content) if "json" in reply.headers[
+            "Content-Type"
+        ] else content
 
 
 def test_reports_are_taken_and_estimated(address: str) -> None:
     survey = weekend()
     body = b"".join(line(survey, {"drank": "yes", "browser": "chrome"}) for _ in range(50))
-    assert ask(address, "POST", "/reports", body) == (200, {"accepted": 100, "repeated": 0, "refused": {}})
-    assert ask(address, "POST", "/reports", body) == (200, {"accepted": 0, "repeated": 100, "refused": {}})
+    assert ask(address, "POST", "/reports", body) == (
+        200,
+        {"accepted": 100, "repeated": 0, "refused": {}},
+    )
+    assert ask(address, "POST", "/reports", body) == (
+        200,
+        {"accepted": 0, "repeated": 100, "refused": {}},
+    )
     assert ask(address, "POST", "/reports", b"nonsense\n\n") == (
         200,
         {"accepted": 0, "repeated": 0, "refused": {"malformed": 1}},
     )
     status, found = ask(address, "GET", "/estimate.json")
-    assert (status, found["drank"]["n"], found["browser"]["n"], found["hours"]["n"]) == (200, 50, 50, 0)
+    assert (status, found["drank"]["n"], found["browser"]["n"], found["hours"]["n"]) == (
+        200,
+        50,
+        50,
+        0,
+    )
     assert ask(address, "GET", "/survey.json") == (200, survey.as_json())
     assert b"<svg" in ask(address, "GET", "/estimate")[1]
 
@@ -79,7 +94,10 @@ def test_other_requests_are_refused(address: str, method: str, path: str, status
 def raw(address: str, request: bytes) -> bytes:
     parts, found = urlsplit(address), b""
     place = (str(parts.hostname), parts.port or 0)
-    with socket.create_connection(place, timeout=30) as connection, suppress(OSError):  # it may be closed early
+    with (
+        socket.create_connection(place, timeout=30) as connection,
+        suppress(OSError),
+    ):  # it may be closed early
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         while part := connection.recv(65536):
@@ -99,7 +117,9 @@ def raw(address: str, request: bytes) -> bytes:
         (b"POST /reports HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"411"),
     ],
 )
-def test_what_is_not_a_request_gets_a_sentence_and_no_more(address: str, request_bytes: bytes, status: bytes) -> None:
+def test_what_is_not_a_request_gets_a_sentence_and_no_more(
+    address: str, request_bytes: bytes, status: bytes
+) -> None:
     assert raw(address, request_bytes).startswith(b"HTTP/1.1 " + status)
     assert ask(address, "GET", "/survey.json")[0] == 200  # and the collector goes on
 
@@ -113,7 +133,9 @@ def test_a_head_without_end_and_a_body_cut_short_are_dropped(address: str) -> No
 def test_one_connection_many_requests_and_a_page_without_origin(address: str) -> None:
     with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)) as connection:
         for _ in range(5):
-            connection.request("POST", "/reports", line(weekend(), {"drank": "no"}), {"Origin": "null"})
+            connection.request(
+                "POST", "/reports", line(weekend(), {"drank": "no"}), {"Origin": "null"}
+            )
             reply = connection.getresponse()
             assert json.loads(reply.read())["accepted"] == 1
             assert reply.headers["Access-Control-Allow-Origin"] == "*"
@@ -125,7 +147,8 @@ def test_one_connection_many_requests_and_a_page_without_origin(address: str) ->
         assert (reply.status, reply.read()) == (200, b"")
 
 
-# kill -9 -----------------------------------------------------------------------------------------------------------
+# kill -9
+# -----------------------------------------------------------------------------------------------------------
 
 
 class Serving:
@@ -149,12 +172,15 @@ class Serving:
 
 
 def test_kill_9_loses_no_acknowledged_report_and_counts_none_twice(tmp_path: Path) -> None:
-    """Senders post without pause while the collector is killed again and again; each sends again what was not heard of.
+    """Senders post without pause while the collector is killed again and again; each sends again
+    what was not heard of.
 
     In the end every report that anybody was told is kept is there, and every one exactly once.
     """
     survey = weekend()
-    batches = [[submission(survey, person(), {"drank": i % 2}) for i in range(10)] for _ in range(1200)]
+    batches = [
+        [submission(survey, person(), {"drank": i % 2}) for i in range(10)] for _ in range(1200)
+    ]
     current: list[Serving] = [Serving(tmp_path)]
     acknowledged: set[int] = set()
     stop, up = threading.Event(), threading.Event()
@@ -166,7 +192,9 @@ def test_kill_9_loses_no_acknowledged_report_and_counts_none_twice(tmp_path: Pat
                 if not up.wait(1):  # a free port may be given to another test's collector
                     continue
                 try:
-                    status, receipt = ask(current[0].address, "POST", "/reports", b"".join(batches[number]))
+                    status, receipt = ask(
+                        current[0].address, "POST", "/reports", b"".join(batches[number])
+                    )
                     if status == 200:
                         assert receipt["accepted"] + receipt["repeated"] == 10
                         assert receipt["refused"] == {}
@@ -174,7 +202,9 @@ def test_kill_9_loses_no_acknowledged_report_and_counts_none_twice(tmp_path: Pat
                 except (OSError, http.client.HTTPException):
                     time.sleep(0.01)
 
-    senders = [threading.Thread(target=send, args=(list(range(k, len(batches), 4)),)) for k in range(4)]
+    senders = [
+        threading.Thread(target=send, args=(list(range(k, len(batches), 4)),)) for k in range(4)
+    ]
     for sender in senders:
         sender.start()
     kills = 0
@@ -186,7 +216,9 @@ def test_kill_9_loses_no_acknowledged_report_and_counts_none_twice(tmp_path: Pat
         up.clear()  # what is on its way is cut off
         current[0].kill()
         held = kept(tmp_path)
-        assert all(name in held for number in list(acknowledged) for name in respondents(batches[number]))
+        assert all(
+            name in held for number in list(acknowledged) for name in respondents(batches[number])
+        )
         current[0] = Serving(tmp_path)
         up.set()
         kills += 1
@@ -197,7 +229,9 @@ def test_kill_9_loses_no_acknowledged_report_and_counts_none_twice(tmp_path: Pat
     assert kills == 3
     assert len(acknowledged) == len(batches)
     held = kept(tmp_path)
-    assert sorted(held) == sorted(name for batch in batches for name in respondents(batch))  # none lost, none twice
+    assert sorted(held) == sorted(
+        name for batch in batches for name in respondents(batch)
+    )  # none lost, none twice
 
 
 def respondents(batch: list[bytes]) -> list[str]:
@@ -207,13 +241,17 @@ def respondents(batch: list[bytes]) -> list[str]:
 def kept(folder: Path) -> list[str]:
     """The names in the store, as another process reads it after the crash."""
     with closing(Store(folder / "weekend.reports", weekend())) as store:
-        return [bytes(name).hex() for (name,) in store._db.execute("SELECT respondent FROM reports")]
+        return [
+            bytes(name).hex() for (name,) in store._db.execute("SELECT respondent FROM reports")
+        ]
 
 
 def test_batches_over_many_connections_are_taken_durably(tmp_path: Path) -> None:
-    """Batches over connections that stay open; killed after the last receipt, the collector has each report once.
+    """Batches over connections that stay open; killed after the last receipt, the collector has
+    each report once.
 
-    How many it takes a second is measured by bench/local.py: a machine that is busy is no mistake of ours.
+    How many it takes a second is measured by bench/local.py: a machine that is busy is no mistake
+    of ours.
     """
     survey, total, size, connections = weekend(), 6_000, 100, 16
     lines = [submission(survey, person(), {"drank": i % 2}) for i in range(total)]
@@ -226,7 +264,10 @@ def test_batches_over_many_connections_are_taken_durably(tmp_path: Path) -> None
         receipts = []
         for batch in mine:
             body = b"".join(batch)
-            writer.write(b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            writer.write(
+                b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+                + body
+            )
             head = await reader.readuntil(b"\r\n\r\n")
             length = int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0])
             receipts.append(json.loads(await reader.readexactly(length)))
@@ -242,6 +283,8 @@ def test_batches_over_many_connections_are_taken_durably(tmp_path: Path) -> None
     receipts = [receipt for mine in sent for receipt in mine]
     collector.kill()
     assert receipts == [{"accepted": size, "repeated": 0, "refused": {}}] * len(batches)
-    assert sorted(kept(tmp_path)) == sorted(name for batch in batches for name in respondents(batch))
+    assert sorted(kept(tmp_path)) == sorted(
+        name for batch in batches for name in respondents(batch)
+    )
     with closing(Store(tmp_path / "weekend.reports", survey)) as store:
         assert store.sums().tallies["drank"].n == total

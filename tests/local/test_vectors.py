@@ -1,4 +1,6 @@
-"""The Python encoders against the shared vectors; the browser's are held to the same ones in test_page."""
+"""The Python encoders against the shared vectors; the browser's are held to the same ones in
+test_page.
+"""
 
 from __future__ import annotations
 

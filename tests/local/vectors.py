@@ -1,7 +1,9 @@
-"""Shared vectors of the encoders: a question, an answer, the random words, and the report that must come out.
+"""Shared vectors of the encoders: a question, an answer, the random words, and the report that must
+come out.
 
-`vectors.json` is read by the Python and by the browser tests, so that both encoders are held to the same bytes. Run
-this file to write it anew, which is right only when the protocols themselves are meant to change.
+`vectors.json` is read by the Python and by the browser tests, so that both encoders are held to the
+same bytes. Run this file to write it anew, which is right only when the protocols themselves are
+meant to change.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ class Words:
     def bits(self, k: int) -> int:
         value = 0
         for i in range(-(-k // 64)):
-            word = int.from_bytes(os.urandom(8), "little") if self.left is None else self.left.pop(0)
+            word = (
+                int.from_bytes(os.urandom(8), "little") if self.left is None else self.left.pop(0)
+            )
             self.given.append(word)
             value |= word << (64 * i)
         return value & ((1 << k) - 1)
@@ -108,11 +112,22 @@ def history(question: SurveyQuestion) -> dict[str, Any]:
         places.append(protocol.held(places, round // 4 % len(protocol.domain)))
         reports.append(protocol.report(plan, places, source))
     words = [f"{word:x}" for word in source.given]
-    return {"question": question.name, "history": given, "plan": plan, "words": words, "reports": reports}
+    return {
+        "question": question.name,
+        "history": given,
+        "plan": plan,
+        "words": words,
+        "reports": reports,
+    }
 
 
 def vector(name: str, answer: Any, source: Words, wire: int | str) -> dict[str, Any]:
-    return {"question": name, "answer": answer, "words": [f"{word:x}" for word in source.given], "report": wire}
+    return {
+        "question": name,
+        "answer": answer,
+        "words": [f"{word:x}" for word in source.given],
+        "report": wire,
+    }
 
 
 def load() -> dict[str, Any]:
@@ -121,5 +136,11 @@ def load() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    content = {"survey": survey().as_json(), "fingerprint": survey().fingerprint, "vectors": list(generate())}
-    FILE.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    content = {
+        "survey": survey().as_json(),
+        "fingerprint": survey().fingerprint,
+        "vectors": list(generate()),
+    }
+    FILE.write_text(
+        json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8"
+    )

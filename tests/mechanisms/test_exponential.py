@@ -1,4 +1,6 @@
-"""Choices: permute-and-flip beats the exponential mechanism as theory says; margins are exact; k best are k rounds."""
+"""Choices: permute-and-flip beats the exponential mechanism as theory says; margins are exact; k
+best are k rounds.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def shortfall(mechanism: ExponentialMechanism | PermuteAndFlip, scores: tuple[in
 
 
 def permuted_and_flipped(scores: tuple[int, ...], scale: Fraction) -> list[float]:
-    """Permute-and-flip by its own definition: in every order, the first whose coin of exp(-gap / scale) shows heads."""
+    """Permute-and-flip by its own definition: in every order, the first whose coin of exp(-gap /
+    scale) shows heads.
+    """
     chances = [math.exp(-(max(scores) - score) / scale) for score in scores]
     mass = [0.0] * len(scores)
     for order in itertools.permutations(range(len(scores))):
@@ -37,15 +41,21 @@ def permuted_and_flipped(scores: tuple[int, ...], scale: Fraction) -> list[float
     return mass
 
 
-@pytest.mark.parametrize("scores", [(0, 0), (0, 3), (5, 5, 1, 0), (0, 1, 2, 3, 4), (7, -7, 0, 6, 6, 2)])
+@pytest.mark.parametrize(
+    "scores", [(0, 0), (0, 3), (5, 5, 1, 0), (0, 1, 2, 3, 4), (7, -7, 0, 6, 6, 2)]
+)
 def test_the_largest_with_exponential_noise_is_permute_and_flip(scores: tuple[int, ...]) -> None:
     mechanism = PermuteAndFlip(epsilon=F(3, 2), linf=F(1))
-    assert np.exp(mechanism.log_mass(scores)) == pytest.approx(permuted_and_flipped(scores, mechanism.scale), abs=1e-13)
+    assert np.exp(mechanism.log_mass(scores)) == pytest.approx(
+        permuted_and_flipped(scores, mechanism.scale), abs=1e-13
+    )
 
 
 @pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(5)])
 def test_permute_and_flip_is_never_worse_and_up_to_twice_as_good(epsilon: Fraction) -> None:
-    """Every vector of up to four scores from 0 to 6: the mean shortfall is between half of and all of the other's."""
+    """Every vector of up to four scores from 0 to 6: the mean shortfall is between half of and all
+    of the other's.
+    """
     exponential, flip = (kind(epsilon=epsilon, linf=F(1)) for kind in BOTH)
     ratios = [
         shortfall(flip, scores) / shortfall(exponential, scores)
@@ -67,7 +77,9 @@ def test_permute_and_flip_is_measured_better() -> None:
         mechanism = kind(epsilon=F(1, 2), linf=F(1))
         chosen = mechanism.choose_each(table, Stream.fresh(), Items.positions(runs))
         measured[kind] = 8 - np.array(scores)[chosen].mean()
-        assert measured[kind] == pytest.approx(shortfall(mechanism, scores), abs=7 * 4 / math.sqrt(runs))
+        assert measured[kind] == pytest.approx(
+            shortfall(mechanism, scores), abs=7 * 4 / math.sqrt(runs)
+        )
     assert measured[PermuteAndFlip] < 0.9 * measured[ExponentialMechanism]
 
 
@@ -91,7 +103,9 @@ def test_a_root_is_rounded_down(square: Fraction) -> None:
 def test_a_margin_covers_exactly(
     kind: type[ExponentialMechanism | PermuteAndFlip], candidates: int, epsilon: Fraction
 ) -> None:
-    """The worst scores for a margin of t are t + 1 below the best; by the mass, not by the formula of the margin."""
+    """The worst scores for a margin of t are t + 1 below the best; by the mass, not by the formula
+    of the margin.
+    """
     mechanism = kind(epsilon=epsilon, linf=F(3))
     t = mechanism.margin(F(19, 20), candidates)
 
@@ -103,7 +117,9 @@ def test_a_margin_covers_exactly(
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_no_other_scores_are_worse_for_a_margin(kind: type[ExponentialMechanism | PermuteAndFlip]) -> None:
+def test_no_other_scores_are_worse_for_a_margin(
+    kind: type[ExponentialMechanism | PermuteAndFlip],
+) -> None:
     mechanism = kind(epsilon=F(2), linf=F(1))
     t = mechanism.margin(0.8, 4)
     for others in itertools.product(range(0, -t - 4, -1), repeat=3):
@@ -113,7 +129,9 @@ def test_no_other_scores_are_worse_for_a_margin(kind: type[ExponentialMechanism 
 
 
 def test_margins_of_a_million_candidates() -> None:
-    """2 ln(10^6 / (0.05 / 0.95)) = 33.5 in units of linf at ε = 1; permute-and-flip needs ln 2 less of it at most."""
+    """2 ln(10^6 / (0.05 / 0.95)) = 33.5 in units of linf at ε = 1; permute-and-flip needs ln 2 less
+    of it at most.
+    """
     exponential, flip = (kind(epsilon=F(1), linf=F(100)).margin(0.95, 10**6) for kind in BOTH)
     assert exponential == math.ceil(200 * math.log((10**6 - 1) * 0.95 / 0.05)) - 1
     assert exponential - 200 * math.log(2) <= flip < exponential
@@ -129,7 +147,9 @@ def test_the_best_k_are_k_rounds_without_replacement() -> None:
 
 @pytest.mark.parametrize("kind", [*BOTH, TopK])
 def test_one_choice_and_many_have_the_same_law(kind: type) -> None:
-    """`choose` and `choose_each` draw differently; 1,500 single choices fit the mass that batches are tested by."""
+    """`choose` and `choose_each` draw differently; 1,500 single choices fit the mass that batches
+    are tested by.
+    """
     mechanism = kind(epsilon=F(2), linf=F(1), **({"k": 1} if kind is TopK else {}))
     stream, scores = Stream.fresh(), np.array([0, 1, 2])
     chosen = [np.ravel(mechanism.choose(scores, stream.derive("run", i)))[0] for i in range(1500)]
@@ -141,7 +161,9 @@ def test_one_choice_and_many_have_the_same_law(kind: type) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", BOTH)
-def test_single_choices_fit_their_mass_and_no_other(kind: type[ExponentialMechanism | PermuteAndFlip]) -> None:
+def test_single_choices_fit_their_mass_and_no_other(
+    kind: type[ExponentialMechanism | PermuteAndFlip],
+) -> None:
     mechanism, stream, scores = kind(epsilon=F(1), linf=F(1)), Stream.fresh(), (0, 4, 5, 8)
     chosen = [mechanism.choose(np.array(scores), stream.derive("run", i)) for i in range(100_000)]
     for factor, fits in ((F(1), True), (F(4, 5), False), (F(6, 5), False)):

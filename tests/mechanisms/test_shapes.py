@@ -1,4 +1,6 @@
-"""Shapes: every mechanism that the vault can use has one, and what it says it hides is what its loss is for."""
+"""Shapes: every mechanism that the vault can use has one, and what it says it hides is what its
+loss is for.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +30,35 @@ from discreet.mechanisms import (
     TopK,
     TruncatedLaplaceThreshold,
 )
-from discreet.mechanisms.shapes import Additive, Choice, Keys, Moved, Nearby, PersonRows, Scores, Selection, Threshold
+from discreet.mechanisms.shapes import (
+    Additive,
+    Choice,
+    Keys,
+    Moved,
+    Nearby,
+    PersonRows,
+    Scores,
+    Selection,
+    Threshold,
+)
 
 F = Fraction
 SHAPES: tuple[Any, ...] = (Additive, Selection, Nearby, Choice, Threshold)
-OUTSIDE = {AboveThreshold, RandomizedResponse}  # no vault runs them: one answers a stream, one runs on a device
+OUTSIDE = {
+    AboveThreshold,
+    RandomizedResponse,
+}  # no vault runs them: one answers a stream, one runs on a device
 RELATIONS: tuple[Neighbors, ...] = ("add_remove", "change_one")
 
 
 def members(shape: Any) -> set[str]:
     """What a mechanism of a shape must have."""
-    return {name for each in shape.__mro__ for name in vars(each) if not name.startswith("_") and each is not object}
+    return {
+        name
+        for each in shape.__mro__
+        for name in vars(each)
+        if not name.startswith("_") and each is not object
+    }
 
 
 def missing(kind: type, shape: Any) -> set[str]:
@@ -54,10 +74,20 @@ def test_every_mechanism_has_a_shape_or_stands_outside(kind: type) -> None:
 
 
 def test_every_shape_is_had() -> None:
-    had = {shape.__name__: {kind for kind in MECHANISMS if not missing(kind, shape)} for shape in SHAPES}
+    had = {
+        shape.__name__: {kind for kind in MECHANISMS if not missing(kind, shape)}
+        for shape in SHAPES
+    }
     least = {
         "Additive": {DiscreteLaplace, DiscreteGaussian},
-        "Selection": {ExponentialMechanism, PermuteAndFlip, TopK, Quantile, Quantiles, FineQuantile},
+        "Selection": {
+            ExponentialMechanism,
+            PermuteAndFlip,
+            TopK,
+            Quantile,
+            Quantiles,
+            FineQuantile,
+        },
         "Nearby": {FineQuantile},
         "Choice": {ExponentialMechanism, PermuteAndFlip},
         "Threshold": {LaplaceThreshold, GaussianThreshold, TruncatedLaplaceThreshold},
@@ -82,12 +112,15 @@ def test_a_norm_that_was_not_derived_is_hidden_by_nothing() -> None:
     assert not DiscreteGaussian(sigma=F(3), l2_squared=F(10**9)).hides(Moved(l1=1, l2_squared=None))
 
 
-# One person's single row, over one group or two of three cells each, beside up to two rows of others in a group.
+# One person's single row, over one group or two of three cells each, beside up to two rows of
+# others in a group.
 CELLS = 3
 OTHERS = [counts for counts in itertools.product(range(3), repeat=CELLS) if sum(counts) <= 2]
 
 
-def worlds(groups: int, relation: Neighbors) -> Iterator[tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]]:
+def worlds(
+    groups: int, relation: Neighbors
+) -> Iterator[tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]]:
     """All small neighbors: a row comes, or becomes another one, wherever it was."""
     places: list[tuple[int, int] | None] = [None, *itertools.product(range(groups), range(CELLS))]
     pairs = [(None, place) for place in places[1:]]
@@ -98,21 +131,30 @@ def worlds(groups: int, relation: Neighbors) -> Iterator[tuple[tuple[np.ndarray,
             yield with_row(others, one), with_row(others, other)
 
 
-def with_row(others: tuple[tuple[int, ...], ...], place: tuple[int, int] | None) -> tuple[np.ndarray, ...]:
+def with_row(
+    others: tuple[tuple[int, ...], ...], place: tuple[int, int] | None
+) -> tuple[np.ndarray, ...]:
     tables = [np.array(counts, dtype=np.int64) for counts in others]
     if place is not None:
         tables[place[0]][place[1]] += 1
     return tuple(tables)
 
 
-def loss(mechanism: Any, one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...], known: dict[Any, Any]) -> float:
+def loss(
+    mechanism: Any,
+    one: tuple[np.ndarray, ...],
+    other: tuple[np.ndarray, ...],
+    known: dict[Any, Any],
+) -> float:
     """The largest log-ratio, either way, of what all groups give; they draw independently."""
 
     def masses(counts: np.ndarray) -> np.ndarray:
         key = counts.tobytes()
         if key not in known:
             mass = mechanism.log_mass(counts)
-            known[key] = np.array([mass[each] for each in sorted(mass)] if isinstance(mass, dict) else mass)
+            known[key] = np.array(
+                [mass[each] for each in sorted(mass)] if isinstance(mass, dict) else mass
+            )
         return known[key]
 
     ratios = [masses(a) - masses(b) for a, b in zip(one, other, strict=True)]
@@ -120,13 +162,22 @@ def loss(mechanism: Any, one: tuple[np.ndarray, ...], other: tuple[np.ndarray, .
 
 
 def selections() -> Iterator[Any]:
-    for rows, relation, choice in itertools.product((1, 2), RELATIONS, ("permute_and_flip", "exponential")):
-        grid: dict[str, Any] = {"epsilon": F(1), "cells": CELLS, "max_rows": rows, "neighbors": relation}
+    for rows, relation, choice in itertools.product(
+        (1, 2), RELATIONS, ("permute_and_flip", "exponential")
+    ):
+        grid: dict[str, Any] = {
+            "epsilon": F(1),
+            "cells": CELLS,
+            "max_rows": rows,
+            "neighbors": relation,
+        }
         yield Quantile(**grid, q=F(1, 2), choice=choice)
         yield Quantile(**grid, q=F(9, 10), choice=choice)
         yield Quantiles(**grid, quantiles=(F(1, 3), F(2, 3)), slices=1, choice=choice)
     for relation in RELATIONS:
-        yield FineQuantile(epsilon=F(1), q=F(1, 2), cells=CELLS, max_rows=1, neighbors=relation, reach=9)
+        yield FineQuantile(
+            epsilon=F(1), q=F(1, 2), cells=CELLS, max_rows=1, neighbors=relation, reach=9
+        )
     for kind, linf, monotone in itertools.product(
         (PermuteAndFlip, ExponentialMechanism), (F(1, 2), F(1), F(2)), (False, True)
     ):
@@ -135,9 +186,14 @@ def selections() -> Iterator[Any]:
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_what_a_selection_hides_costs_no_more_than_it_claims(groups: int, relation: Neighbors) -> None:
+def test_what_a_selection_hides_costs_no_more_than_it_claims(
+    groups: int, relation: Neighbors
+) -> None:
     """On every pair of small neighbors; and of what is refused, something breaks the claim."""
-    moved, pairs = PersonRows(most=1, groups=groups, neighbors=relation), list(worlds(groups, relation))
+    moved, pairs = (
+        PersonRows(most=1, groups=groups, neighbors=relation),
+        list(worlds(groups, relation)),
+    )
     pairs = pairs[:: 1 if groups == 1 else 7]
     broken = 0
     for mechanism in selections():

@@ -1,4 +1,6 @@
-"""Above-threshold: its claim is attained and not exceeded, variants known to be broken are caught, margins exact."""
+"""Above-threshold: its claim is attained and not exceeded, variants known to be broken are caught,
+margins exact.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ FOUR = AboveThreshold.costing(epsilon=F(1), linf=1, max_hits=4)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("max_hits", [1, 2])
 def test_every_way_to_move_three_numbers(monotone: bool, max_hits: int) -> None:
-    mechanism = AboveThreshold(threshold_scale=F(3, 2), query_scale=F(2), linf=2, max_hits=max_hits, monotone=monotone)
+    mechanism = AboveThreshold(
+        threshold_scale=F(3, 2), query_scale=F(2), linf=2, max_hits=max_hits, monotone=monotone
+    )
     claimed, attained = mechanism.loss(), 0.0
     moves = (0, 1, 2) if monotone else (-2, 0, 2)
     for numbers in itertools.product((-4, 0, 7), repeat=3):
@@ -46,7 +50,9 @@ def test_the_split_is_near_the_best() -> None:
     for monotone in (False, True):
         ours = AboveThreshold.costing(epsilon=F(1), linf=1, max_hits=1, monotone=monotone)
         assert ours.loss().epsilon == 1
-        best = min((100 / a) ** 2 + ((1 if monotone else 2) * 100 / (100 - a)) ** 2 for a in range(1, 100))
+        best = min(
+            (100 / a) ** 2 + ((1 if monotone else 2) * 100 / (100 - a)) ** 2 for a in range(1, 100)
+        )
         assert float(ours.threshold_scale**2 + ours.query_scale**2) <= 1.001 * best
 
 
@@ -59,8 +65,8 @@ def test_folded_laplace_is_geometric() -> None:
         assert abs((drawn >= n).mean() - p) <= 6.5 * math.sqrt(p * (1 - p) / runs)
 
 
-# The variants that Lyu, Su and Li (2017) found in print to be broken, each claiming the ε of AboveThreshold. The first
-# half of the numbers should get a no and the second half a yes.
+# The variants that Lyu, Su and Li (2017) found in print to be broken, each claiming the ε of
+# AboveThreshold. The first half of the numbers should get a no and the second half a yes.
 
 Variant = Callable[[np.ndarray[Any, Any], int, Stream], Any]
 
@@ -68,7 +74,10 @@ Variant = Callable[[np.ndarray[Any, Any], int, Stream], Any]
 def noises(mechanism: AboveThreshold, numbers: Any, runs: int, stream: Stream) -> tuple[Any, Any]:
     items = Items.positions(runs)
     held = geometric(stream.derive("threshold"), items, mechanism.threshold_scale)[:, None]
-    each = [geometric(stream.derive("number", i), items, mechanism.query_scale) for i in range(len(numbers))]
+    each = [
+        geometric(stream.derive("number", i), items, mechanism.query_scale)
+        for i in range(len(numbers))
+    ]
     return held, np.stack(each, axis=1)
 
 
@@ -114,16 +123,24 @@ BROKEN = (
 )
 
 
-@pytest.mark.parametrize(("variant", "numbers", "beside"), BROKEN, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize(
+    ("variant", "numbers", "beside"), BROKEN, ids=lambda v: getattr(v, "__name__", "")
+)
 def test_runs_catch_each_broken_variant(variant: Variant, numbers: Any, beside: Any) -> None:
     """Each claims ε = 1, the last one 2."""
-    proved = provable_epsilon(*(coded(variant(np.array(x), 250_000, Stream.fresh())) for x in (numbers, beside)))
+    proved = provable_epsilon(
+        *(coded(variant(np.array(x), 250_000, Stream.fresh())) for x in (numbers, beside))
+    )
     assert proved > (2 if variant is no_noise_on_the_threshold else 1)
 
 
-@pytest.mark.parametrize(("variant", "numbers", "beside"), BROKEN, ids=lambda v: getattr(v, "__name__", ""))
+@pytest.mark.parametrize(
+    ("variant", "numbers", "beside"), BROKEN, ids=lambda v: getattr(v, "__name__", "")
+)
 def test_the_same_runs_clear_the_real_one(variant: Variant, numbers: Any, beside: Any) -> None:
-    proved = provable_epsilon(*(above_runs(FOUR, x[:6], 200_000, Stream.fresh()) for x in (numbers, beside)))
+    proved = provable_epsilon(
+        *(above_runs(FOUR, x[:6], 200_000, Stream.fresh()) for x in (numbers, beside))
+    )
     assert proved <= 1
 
 
@@ -140,14 +157,18 @@ def coded(answers: Any) -> Any:
 @pytest.mark.parametrize("scales", [(F(3), F(4)), (F(1, 2), F(7)), (F(20), F(2))])
 @pytest.mark.parametrize("numbers", [1, 5, 40])
 def test_a_margin_covers_exactly(scales: tuple[Fraction, Fraction], numbers: int) -> None:
-    """By the mass: of numbers t + 1 below the threshold none gets a yes, and a last one t + 1 above gets no no."""
+    """By the mass: of numbers t + 1 below the threshold none gets a yes, and a last one t + 1 above
+    gets no no.
+    """
     mechanism = AboveThreshold(threshold_scale=scales[0], query_scale=scales[1], linf=1, max_hits=1)
     t = mechanism.margin(F(19, 20), numbers=numbers)
 
     def coverage(margin: int) -> float:
         low = [-margin - 1] * numbers
         all_low = mechanism.log_mass(low, [False] * numbers, threshold=0)
-        last_high = mechanism.log_mass([*low[1:], margin + 1], [False] * (numbers - 1) + [True], threshold=0)
+        last_high = mechanism.log_mass(
+            [*low[1:], margin + 1], [False] * (numbers - 1) + [True], threshold=0
+        )
         return math.exp(min(all_low, last_high))
 
     assert coverage(t) >= 0.95
@@ -156,7 +177,9 @@ def test_a_margin_covers_exactly(scales: tuple[Fraction, Fraction], numbers: int
 
 
 def test_a_margin_at_a_large_scale() -> None:
-    small, large = (AboveThreshold.costing(epsilon=F(1), linf=n, max_hits=1) for n in (10**3, 10**9))
+    small, large = (
+        AboveThreshold.costing(epsilon=F(1), linf=n, max_hits=1) for n in (10**3, 10**9)
+    )
     ratio = large.margin(0.95, numbers=100) / small.margin(0.95, numbers=100)
     assert ratio == pytest.approx(10**6, rel=2e-3)
 
@@ -178,14 +201,18 @@ def test_it_stops_after_so_many_yes_and_asks_no_further() -> None:
 
 def test_a_number_may_depend_on_the_answers() -> None:
     seen: list[bool] = []
-    for answer in FOUR.release((-500 if seen and seen[-1] else 500 for _ in range(20)), Stream.fresh(), threshold=0):
+    for answer in FOUR.release(
+        (-500 if seen and seen[-1] else 500 for _ in range(20)), Stream.fresh(), threshold=0
+    ):
         seen.append(answer)
     assert seen == [True, False] * 3 + [True]
 
 
 def test_the_threshold_is_drawn_anew_after_each_yes_and_only_then() -> None:
     with recording() as tape:
-        answers = list(FOUR.release([-999, 999, -999, -999, 999, -999], Stream.fresh(), threshold=0))
+        answers = list(
+            FOUR.release([-999, 999, -999, -999, 999, -999], Stream.fresh(), threshold=0)
+        )
     assert answers == [False, True, False, False, True, False]
     thresholds = [draw.path[-1] for draw in tape.draws if draw.path[-1][0] == "threshold"]
     assert thresholds == [("threshold", hits) for hits in (0, 0, 1, 1, 1, 2)]

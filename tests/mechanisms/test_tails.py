@@ -1,4 +1,6 @@
-"""Tails enclosed by integers hold the truth as mpmath has it to more digits; a search finds the first that is rare."""
+"""Tails enclosed by integers hold the truth as mpmath has it to more digits; a search finds the
+first that is rare.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def holds(enclosure: tuple[int, int], part: Any, sums: Any) -> bool:
     """Whether it holds `part` of the whole, which is twice the sum from 0 on less the mass of 0."""
     low, high = enclosure
     with mpmath.workdps(90):
-        return bool(low <= part / (2 * sums[0] - 1) * mpmath.mpf(2) ** BITS <= high) and high - low <= 2
+        return (
+            bool(low <= part / (2 * sums[0] - 1) * mpmath.mpf(2) ** BITS <= high)
+            and high - low <= 2
+        )
 
 
 @pytest.mark.parametrize("scale", [F(1, 10), F(1), F(7, 3), F(20)])
@@ -61,7 +66,10 @@ def test_the_first_that_is_rare_enough(times: int, delta: Fraction) -> None:
     tail = tails.laplace(F(4))
     t = tails.smallest(tail, times=times, delta=delta)
     with mpmath.workdps(90):
-        spent = [1 - (1 - mpmath.mpf(tail(s, 280)[0]) / mpmath.mpf(2) ** 280) ** times for s in (t, max(1, t - 1))]
+        spent = [
+            1 - (1 - mpmath.mpf(tail(s, 280)[0]) / mpmath.mpf(2) ** 280) ** times
+            for s in (t, max(1, t - 1))
+        ]
         limit = mpmath.mpf(delta.numerator) / delta.denominator
         assert spent[0] <= limit
         assert t == 1 or spent[1] > limit

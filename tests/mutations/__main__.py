@@ -1,4 +1,6 @@
-"""cd tests && python -m mutations [NAME]: plant each bug in a copy of the source; the tests named with it must fail."""
+"""cd tests && python -m mutations [NAME]: plant each bug in a copy of the source; the tests named
+with it must fail.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def planted(bug: Bug, folder: Path) -> Path:
         path = source / "discreet" / file
         text = path.read_text(encoding="utf-8")
         if old not in text:
-            raise SystemExit(f"{bug.name}: {file} no longer has {old!r}. Plant it anew in tests/mutations/bugs.py.")
+            raise SystemExit(
+                f"{bug.name}: {file} no longer has {old!r}. Plant it anew in tests/mutations/bugs.py."
+            )
         path.write_text(text.replace(old, new), encoding="utf-8")
     return source
 
@@ -32,8 +36,21 @@ def caught(bug: Bug) -> tuple[bool, str]:
     """Whether a test fails under the bug, and which."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(planted(bug, Path(folder)))}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *bug.tests]
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "not slow",
+            *bug.tests,
+        ]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
     failed = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]
     # 1 is failing tests; anything else (nothing collected, an import that broke) catches nothing.
     return done.returncode == 1 and bool(failed), failed[0] if failed else done.stdout[-300:]
@@ -45,7 +62,10 @@ def main(names: list[str]) -> int:
     for bug in chosen:
         began = time.monotonic()
         found, by = caught(bug)
-        print(f"{'caught' if found else 'MISSED':7} {bug.name} ({time.monotonic() - began:.0f} s): {by}", flush=True)
+        print(
+            f"{'caught' if found else 'MISSED':7} {bug.name} ({time.monotonic() - began:.0f} s): {by}",
+            flush=True,
+        )
         missed += [] if found else [bug.name]
     print(f"{len(chosen) - len(missed)} of {len(chosen)} planted bugs caught")
     return 1 if missed else 0

@@ -112,7 +112,13 @@ BUGS = (
         "sorted(each.id for each in block.every if each.id != PEOPLE)",
         "tests/test_picks.py::test_a_quantile_that_is_asked_for_in_two_ways_is_paid_for_once",
     ),
-    bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale)", "scale / Fraction(2))"), FITS),
+    bug(
+        "half noise",
+        "mechanisms/discrete_laplace.py",
+        _NOISE,
+        _NOISE.replace("scale)", "scale / Fraction(2))"),
+        FITS,
+    ),
     Bug(
         name="missing clamp",
         edits=(
@@ -122,7 +128,11 @@ BUGS = (
                 'ends = f"WHEN {x} < {low} THEN {domain.first}',
                 'ends = f"WHEN FALSE THEN {domain.first}',
             ),
-            ("engines/duckdb/encode.py", "WHEN {x} > {high} THEN {domain.last}", "WHEN FALSE THEN {domain.last}"),
+            (
+                "engines/duckdb/encode.py",
+                "WHEN {x} > {high} THEN {domain.last}",
+                "WHEN FALSE THEN {domain.last}",
+            ),
         ),
         tests=("tests/engines/test_encode.py",),
     ),
@@ -213,7 +223,13 @@ BUGS = (
         "return Fraction(smallest(mixed, times=times, delta=delta) - 1, _PARTS)",
         "tests/mechanisms/test_threshold.py",
     ),
-    bug("grid off by one", "sql/plan.py", "domain.largest) - lo)", "domain.largest) - (lo + 1))", FUZZ),
+    bug(
+        "grid off by one",
+        "sql/plan.py",
+        "domain.largest) - lo)",
+        "domain.largest) - (lo + 1))",
+        FUZZ,
+    ),
     bug(
         "error text passed through",
         "engines/duckdb/engine.py",
@@ -255,7 +271,11 @@ BUGS = (
     Bug(
         name="EXISTS without owners",
         edits=(
-            ("sql/rows/joins.py", "        owned = owned or match is not None\n", "        owned = True\n"),
+            (
+                "sql/rows/joins.py",
+                "        owned = owned or match is not None\n",
+                "        owned = True\n",
+            ),
             ("engines/spelling.py", _OWNERS, "conditions = self.all(where)"),
         ),
         tests=(FUZZ,),
@@ -342,7 +362,12 @@ BUGS = (
         BRUTE,
     ),
     bug(
-        "UNION counts one side", "sql/rows/sets.py", "left.rows + right.rows", "max(left.rows, right.rows)", FUZZ, BRUTE
+        "UNION counts one side",
+        "sql/rows/sets.py",
+        "left.rows + right.rows",
+        "max(left.rows, right.rows)",
+        FUZZ,
+        BRUTE,
     ),
     bug(
         "half of rho",
@@ -359,7 +384,13 @@ BUGS = (
         "tests/noise/test_stream.py",
     ),
     bug("overruns are resumed", "ledger/book.py", _OVERRAN, "", OVERRUNS),
-    bug("reads go on after the deadline", "engines/until.py", "return min(seconds, left)", "return seconds", OVERRUNS),
+    bug(
+        "reads go on after the deadline",
+        "engines/until.py",
+        "return min(seconds, left)",
+        "return seconds",
+        OVERRUNS,
+    ),
     bug(
         "overruns without a limit",
         "ledger/balance.py",
@@ -375,7 +406,11 @@ BUGS = (
                 "if self.lo > self.hi:\n            raise",
                 "if self.lo is None:\n            raise",
             ),
-            ("sql/values/casts.py", "if domain.lo > most or domain.hi < -most:", "if domain.lo is None:"),
+            (
+                "sql/values/casts.py",
+                "if domain.lo > most or domain.hi < -most:",
+                "if domain.lo is None:",
+            ),
         ),
         tests=(FUZZ,),
     ),
@@ -460,7 +495,11 @@ BUGS = (
                 "if max(self.step.numerator, self.step.denominator) >= MOST_STEP:",
                 "if self.step < 0:",
             ),
-            ("sql/values/numbers.py", "    check_size(-step.numerator, step.denominator, node)\n", "    assert step\n"),
+            (
+                "sql/values/numbers.py",
+                "    check_size(-step.numerator, step.denominator, node)\n",
+                "    assert step\n",
+            ),
         ),
         tests=(FUZZ,),
     ),

@@ -1,4 +1,6 @@
-"""Every planted bug is still plantable; `make slow` also plants each, and the tests named with it must fail."""
+"""Every planted bug is still plantable; `make slow` also plants each, and the tests named with it
+must fail.
+"""
 
 from __future__ import annotations
 

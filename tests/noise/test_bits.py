@@ -1,4 +1,6 @@
-"""The small part of randomness: every draw is a known function of words, so most of it is checked without chance."""
+"""The small part of randomness: every draw is a known function of words, so most of it is checked
+without chance.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_a_coin_turns_exactly_at_its_threshold() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 2**63 + 1, 2**64 - 1, 2**64])
 def test_below_gives_each_number_the_same_number_of_words(n: int) -> None:
-    """Words under the largest multiple of n map by remainder, evenly; the others are drawn again."""
+    """Words under the largest multiple of n map by remainder, evenly; the others are drawn
+    again.
+    """
     whole = bits.WORD // n * n
     assert bits.below(Words(whole - 1), n) == n - 1
     assert bits.below(Words(0), n) == 0
@@ -83,8 +87,13 @@ def test_system_bits_stay_in_range_and_use_it() -> None:
 
 
 def test_every_permutation_has_the_same_number_of_words() -> None:
-    """Each step's draw is uniform by the test above; all combinations of draws give all orders once."""
-    orders = {tuple(bits.permutation(Words(a, b, c), 4)) for a, b, c in itertools.product(range(4), range(3), range(2))}
+    """Each step's draw is uniform by the test above; all combinations of draws give all orders
+    once.
+    """
+    orders = {
+        tuple(bits.permutation(Words(a, b, c), 4))
+        for a, b, c in itertools.product(range(4), range(3), range(2))
+    }
     assert len(orders) == factorial(4)
 
 
@@ -103,5 +112,7 @@ def test_nonsense_is_refused(wrong: object) -> None:
 
 def test_only_the_standard_library_is_loaded() -> None:
     code = "import sys, discreet.noise.bits; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not {"numpy", "scipy", "cryptography", "pydantic", "typing_extensions"} & set(loaded)

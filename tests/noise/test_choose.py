@@ -21,7 +21,20 @@ from discreet.noise.tape import Asked
 FALSE_ALARM = 1e-9
 KINDS: list[Kind] = ["exponential", "gumbel"]
 WORD = 1 << 64
-EDGES = [0, 1, 2, 1000, 2**34 - 1, 2**34, 2**40, 2**53 + 1, 2**63 - 1, 2**63, WORD - 2**48 - 1, WORD - 2**48]
+EDGES = [
+    0,
+    1,
+    2,
+    1000,
+    2**34 - 1,
+    2**34,
+    2**40,
+    2**53 + 1,
+    2**63 - 1,
+    2**63,
+    WORD - 2**48 - 1,
+    WORD - 2**48,
+]
 WORDS = [*EDGES, WORD - 2**48 + 1, WORD - 2**20, WORD - 2, WORD - 1]
 
 
@@ -43,7 +56,9 @@ def chances(scores: list[int], unit: float, kind: Kind) -> list[float]:
 def test_choices_have_the_probabilities_of_their_mechanism(kind: Kind) -> None:
     scores, unit, n = [0, -3, 2, 1], Fraction(1, 2), 2500
     stream = Stream.fresh()
-    counts = Counter(noisy_max(stream.derive("run", i), scores, unit=unit, kind=kind) for i in range(n))
+    counts = Counter(
+        noisy_max(stream.derive("run", i), scores, unit=unit, kind=kind) for i in range(n)
+    )
     observed = np.array([counts[i] for i in range(4)])
     for wrong, fits in ((1.0, True), (0.4, False), (1.7, False)):
         expected = n * np.array(chances(scores, float(unit) * wrong, kind))
@@ -54,11 +69,14 @@ def test_choices_have_the_probabilities_of_their_mechanism(kind: Kind) -> None:
 def test_the_top_in_order_is_the_exponential_mechanism_repeated() -> None:
     scores, n, stream = [2, 0, 1], 2500, Stream.fresh()
     counts = Counter(
-        tuple(noisy_top(stream.derive("run", i), scores, k=2, unit=Fraction(1), kind="gumbel")) for i in range(n)
+        tuple(noisy_top(stream.derive("run", i), scores, k=2, unit=Fraction(1), kind="gumbel"))
+        for i in range(n)
     )
     orders = list(permutations(range(3), 2))
     weight = [exp(score) for score in scores]
-    expected = np.array([n * weight[a] / sum(weight) * weight[b] / (sum(weight) - weight[a]) for a, b in orders])
+    expected = np.array(
+        [n * weight[a] / sum(weight) * weight[b] / (sum(weight) - weight[a]) for a, b in orders]
+    )
     observed = np.array([counts[order] for order in orders])
     assert stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), 5) > FALSE_ALARM
     assert stats.chi2.sf(((observed - n / 6) ** 2 / (n / 6)).sum(), 5) < FALSE_ALARM
@@ -76,7 +94,13 @@ def test_float_bounds_hold_for_every_real_of_a_word(kind: Kind) -> None:
     for word in words:
         low, high = _bounds(np.full(3, word, dtype=np.uint64), gaps.copy(), kind)
         for tail in (1, WORD - 2):  # the reals at both ends of the word's cell, but for 2^-128
-            racer = _Racer(place=0, behind=Fraction(0), kind=kind, prefix=word << 64 | tail, more=Stream.fresh())
+            racer = _Racer(
+                place=0,
+                behind=Fraction(0),
+                kind=kind,
+                prefix=word << 64 | tail,
+                more=Stream.fresh(),
+            )
             enclosed = racer.enclosed()
             assert enclosed is not None
             for gap, least, most in zip(gaps, low, high, strict=True):
@@ -105,7 +129,9 @@ def test_an_enclosure_holds_all_that_further_bits_may_say(kind: Kind, prefix: in
 def test_noise_that_is_not_yet_bounded_is_not_enclosed() -> None:
     for kind in KINDS:
         for prefix in (0, (1 << 128) - 1):
-            racer = _Racer(place=0, behind=Fraction(0), kind=kind, prefix=prefix, more=Stream.fresh())
+            racer = _Racer(
+                place=0, behind=Fraction(0), kind=kind, prefix=prefix, more=Stream.fresh()
+            )
             assert racer.enclosed() is None
             racer.extend()
             assert racer.enclosed() is not None  # but for a chance of 2^-64
@@ -118,11 +144,18 @@ def test_discarding_by_float_changes_nothing(kind: Kind, monkeypatch: pytest.Mon
     for always in (0, 3, n):
         monkeypatch.setattr("discreet.noise.choose._ALWAYS", always)
         scores = [i % 7 for i in range(n)]
-        runs.append([noisy_top(stream.derive("run", i), scores, k=4, unit=Fraction(1, 3), kind=kind) for i in range(6)])
+        runs.append(
+            [
+                noisy_top(stream.derive("run", i), scores, k=4, unit=Fraction(1, 3), kind=kind)
+                for i in range(6)
+            ]
+        )
     assert runs[0] == runs[1] == runs[2]
 
 
-def crafted(words: list[tuple[int, int]], scores: Any, *, k: int, unit: Fraction, kind: Kind) -> list[int]:
+def crafted(
+    words: list[tuple[int, int]], scores: Any, *, k: int, unit: Fraction, kind: Kind
+) -> list[int]:
     def craft(asked: Asked, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
         if asked.path[-1][0] == "noisy_top":
             drawn[:] = np.array(words, dtype=np.uint64)
@@ -134,13 +167,18 @@ def crafted(words: list[tuple[int, int]], scores: Any, *, k: int, unit: Fraction
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_close_race_is_decided_by_later_words(kind: Kind) -> None:
-    """Both noises fall as the word grows. Equal first words: the second decides; both equal: words of their own."""
+    """Both noises fall as the word grows. Equal first words: the second decides; both equal: words
+    of their own.
+    """
     for word in (5, 2**33, 2**50, 2**63 + 12345, WORD - 2**47):
         for second in (5, 2**40, 2**63):
             words = [(word, second + 1), (word, second), (word, second + 2)]
             assert crafted(words, [0, 0, 0], k=3, unit=Fraction(1), kind=kind) == [1, 0, 2]
             assert crafted(words, [0, 0, 0], k=1, unit=Fraction(0), kind=kind) == [1]
-    outcomes = {tuple(crafted([(2**50, 7)] * 2, [0, 0], k=2, unit=Fraction(1), kind=kind)) for _ in range(40)}
+    outcomes = {
+        tuple(crafted([(2**50, 7)] * 2, [0, 0], k=2, unit=Fraction(1), kind=kind))
+        for _ in range(40)
+    }
     assert outcomes == {(0, 1), (1, 0)}
 
 
@@ -167,7 +205,10 @@ def test_scores_of_any_size(kind: Kind) -> None:
 def test_equal_scores_are_chosen_evenly_and_by_position_not_at_all() -> None:
     stream = Stream.fresh()
     scores = np.zeros(1000, np.int64)
-    chosen = [noisy_max(stream.derive("run", i), scores, unit=Fraction(1), kind="gumbel") for i in range(400)]
+    chosen = [
+        noisy_max(stream.derive("run", i), scores, unit=Fraction(1), kind="gumbel")
+        for i in range(400)
+    ]
     assert abs(np.mean(chosen) - 499.5) < 6.2 * 289 / 400**0.5
 
 
@@ -180,4 +221,6 @@ def test_equal_scores_are_chosen_evenly_and_by_position_not_at_all() -> None:
 )  # fmt: skip
 def test_bad_questions_are_refused(scores: Any, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        noisy_top(Stream.fresh(), scores, **{"k": 1, "unit": Fraction(1), "kind": "gumbel", **options})
+        noisy_top(
+            Stream.fresh(), scores, **{"k": 1, "unit": Fraction(1), "kind": "gumbel", **options}
+        )

@@ -1,4 +1,6 @@
-"""Many choices at once: the same race as one at a time, decided by integers wherever floats cannot."""
+"""Many choices at once: the same race as one at a time, decided by integers wherever floats
+cannot.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,21 @@ F = Fraction
 KINDS = ("exponential", "gumbel")
 
 
-def chosen(scores: Any, *, k: int = 1, unit: Any = 1, kind: Any = "gumbel", stream: Stream | None = None) -> Any:
+def chosen(
+    scores: Any, *, k: int = 1, unit: Any = 1, kind: Any = "gumbel", stream: Stream | None = None
+) -> Any:
     own = Stream.fresh() if stream is None else stream
     return noisy_top_each(own, Items.positions(len(scores)), scores, k=k, unit=F(unit), kind=kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [1, 2, 4])
-def test_floats_and_integers_choose_alike(kind: Any, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With bounds so wide that nothing is sure, every row is raced in integers, from the same words."""
+def test_floats_and_integers_choose_alike(
+    kind: Any, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With bounds so wide that nothing is sure, every row is raced in integers, from the same
+    words.
+    """
     stream, scores = Stream.fresh(), np.tile([0, 3, 1, 2], (150, 1))
     by_floats = chosen(scores, k=k, kind=kind, stream=stream)
     bounds, ranked = choose_each._bounds, choose_each._rank
@@ -46,22 +54,34 @@ def test_floats_and_integers_choose_alike(kind: Any, k: int, monkeypatch: pytest
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_words_are_raced_and_words_near_the_ends_too(kind: Any) -> None:
-    """Crafted: all candidates of a row have the same two words, the smallest or the largest; more bits decide."""
+    """Crafted: all candidates of a row have the same two words, the smallest or the largest; more
+    bits decide.
+    """
     for word in (0, 1, 2**33, 2**63, 2**64 - 1):
-        with recording(craft=lambda asked, words, w=word: np.full_like(words, w) if asked.round == 1 else words):
-            places = chosen(np.zeros((100, 3), dtype=np.int64), kind=kind)  # one of three is missing: 1e-17
+        with recording(
+            craft=lambda asked, words, w=word: np.full_like(words, w) if asked.round == 1 else words
+        ):
+            places = chosen(
+                np.zeros((100, 3), dtype=np.int64), kind=kind
+            )  # one of three is missing: 1e-17
         assert set(np.ravel(places)) == {0, 1, 2}
 
 
 def test_only_those_that_may_win_are_raced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 100,000 candidates two have a word near 0, which floats cannot bound: these are raced, and not them all."""
+    """Of 100,000 candidates two have a word near 0, which floats cannot bound: these are raced, and
+    not them all.
+    """
     raced: list[int] = []
     ranked = choose_each._rank
-    monkeypatch.setattr(choose_each, "_rank", lambda racers, k: raced.append(len(racers)) or ranked(racers, k))
+    monkeypatch.setattr(
+        choose_each, "_rank", lambda racers, k: raced.append(len(racers)) or ranked(racers, k)
+    )
 
     def small(asked: Any, words: Any) -> Any:
         if asked.round == 1:
-            words = np.maximum(words, 2**40)  # or one in 10,000 times a third would be below 2^34 by itself
+            words = np.maximum(
+                words, 2**40
+            )  # or one in 10,000 times a third would be below 2^34 by itself
             words[[500, 600], 0] = 2**20
         return words
 
@@ -71,10 +91,16 @@ def test_only_those_that_may_win_are_raced(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_item_has_its_choice_whatever_stands_beside_it() -> None:
-    stream, scores, some = Stream.fresh(), np.tile(np.arange(6) % 4, (500, 1)), np.array([400, 3, 77])
+    stream, scores, some = (
+        Stream.fresh(),
+        np.tile(np.arange(6) % 4, (500, 1)),
+        np.array([400, 3, 77]),
+    )
     whole = chosen(scores, k=2, stream=stream)
     items = Items.positions(500).at(some)
-    assert (noisy_top_each(stream, items, scores[some], k=2, unit=F(1), kind="gumbel") == whole[some]).all()
+    assert (
+        noisy_top_each(stream, items, scores[some], k=2, unit=F(1), kind="gumbel") == whole[some]
+    ).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,7 +108,9 @@ def test_an_item_has_its_choice_whatever_stands_beside_it() -> None:
 def test_items_with_more_and_fewer_candidates_choose_as_those_of_each_width_do(
     kind: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In chunks of several widths and of one; what stands behind the candidates of an item is high, and not chosen."""
+    """In chunks of several widths and of one; what stands behind the candidates of an item is high,
+    and not chosen.
+    """
     monkeypatch.setattr(choose_each, "_CELLS", 64)
     stream, items = Stream.fresh(), Items.positions(200)
     widths = np.sort(np.random.default_rng().integers(1, 30, 200))
@@ -118,6 +146,13 @@ def test_what_is_refused() -> None:
     with pytest.raises(UsageError, match="'exponential' or 'gumbel'"):
         chosen(np.zeros((1, 2), dtype=np.int64), kind="laplace")
     with pytest.raises(UsageError, match="2 rows of scores for 3 items"):
-        noisy_top_each(Stream.fresh(), Items.positions(3), np.zeros((2, 2), dtype=int), k=1, unit=F(1), kind="gumbel")
+        noisy_top_each(
+            Stream.fresh(),
+            Items.positions(3),
+            np.zeros((2, 2), dtype=int),
+            k=1,
+            unit=F(1),
+            kind="gumbel",
+        )
     with pytest.raises(UsageError, match="integers"):
         chosen(np.zeros((1, 2)))

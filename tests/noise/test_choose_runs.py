@@ -1,4 +1,6 @@
-"""Choices among runs of equal scores: each candidate as often as its weight says, and no float decides a close race."""
+"""Choices among runs of equal scores: each candidate as often as its weight says, and no float
+decides a close race.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +50,20 @@ def fits(found: NDArray[Any], weights: NDArray[np.float64]) -> bool:
 
 @pytest.mark.parametrize("dtype", [np.int64, object])
 def test_candidates_are_chosen_by_their_weight(dtype: Any) -> None:
-    lengths, gaps, many = [3, 0, 1, 5, 0, 2], [4, 0, 0, 2, 9, 7], 40_000 if dtype is np.int64 else 5_000
+    lengths, gaps, many = (
+        [3, 0, 1, 5, 0, 2],
+        [4, 0, 0, 2, 9, 7],
+        40_000 if dtype is np.int64 else 5_000,
+    )
     found = chosen(runs_of(*[(lengths, gaps)] * many, dtype=dtype), unit=F(1, 2))
     by_cell = np.repeat(np.array(gaps, dtype=float), lengths)
     assert fits(found, np.exp(-by_cell / 2))
     assert not fits(found, np.exp(-by_cell / 3))
 
 
-def test_items_of_different_widths_choose_as_each_does_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_of_different_widths_choose_as_each_does_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In chunks of one item and of many."""
     source = np.random.default_rng()
     items = []
@@ -68,7 +76,9 @@ def test_items_of_different_widths_choose_as_each_does_alone(monkeypatch: pytest
     monkeypatch.setattr(choose_runs, "_AT_ONCE", 5)
     assert (chosen(runs, stream=stream) == whole).all()
     for place in range(0, 300, 37):
-        alone = choose_in_runs(stream, every.at(slice(place, place + 1)), runs_of(items[place]), unit=F(1))
+        alone = choose_in_runs(
+            stream, every.at(slice(place, place + 1)), runs_of(items[place]), unit=F(1)
+        )
         assert alone.tolist() == [whole[place]]
 
 
@@ -117,7 +127,9 @@ def test_reals_at_the_ends_and_at_rational_borders() -> None:
     three = runs_of(([3], [0]))
     assert crafted(0, 0, three, of_round=1).tolist() == [0]
     assert crafted(2**64 - 1, 2**64 - 1, three, of_round=1).tolist() == [2]
-    third = divmod((1 << 128) // 3, 1 << 64)  # the next bits decide between the first and the second
+    third = divmod(
+        (1 << 128) // 3, 1 << 64
+    )  # the next bits decide between the first and the second
     assert {int(crafted(*third, three, of_round=1)[0]) for _ in range(60)} == {0, 1}
 
 
@@ -127,10 +139,18 @@ def test_a_choice_settled_by_integers_has_the_right_mass() -> None:
     found = [0] * 4
     for place in range(cells):
         word = (place << 64) // cells
-        real = _Real(words=np.array([word, 0], dtype=np.uint64), source=Stream.fresh(), purpose="which", item=b"")
+        real = _Real(
+            words=np.array([word, 0], dtype=np.uint64),
+            source=Stream.fresh(),
+            purpose="which",
+            item=b"",
+        )
         found[_settle(lengths, gaps, unit, real)] += 1
     weights = [2 * exp(-2), 0, 1, 4 * exp(-2 / 3)]
-    assert all(abs(seen - cells * each / sum(weights)) < 1.5 for seen, each in zip(found, weights, strict=True))
+    assert all(
+        abs(seen - cells * each / sum(weights)) < 1.5
+        for seen, each in zip(found, weights, strict=True)
+    )
 
 
 def test_runs_of_any_length_and_gaps_of_any_size() -> None:
@@ -139,16 +159,28 @@ def test_runs_of_any_length_and_gaps_of_any_size() -> None:
     assert min(found) < 2**70 < max(found)
     assert chosen(runs_of(([2**70, 1, 2**70], [200, 0, 10**30]), dtype=object)).tolist() == [2**70]
     assert chosen(runs_of(([1, 1], [2**62, 0])), unit=10**300).tolist() == [1]
-    assert chosen(Runs(begins=np.array([0]), starts=np.zeros(0), lengths=np.zeros(0), gaps=np.zeros(0, int))).size == 0
+    assert (
+        chosen(
+            Runs(
+                begins=np.array([0]), starts=np.zeros(0), lengths=np.zeros(0), gaps=np.zeros(0, int)
+            )
+        ).size
+        == 0
+    )
 
 
 def test_draws_do_not_depend_on_runs() -> None:
     """S14: the same words are asked for and the same draw is noted, whatever the runs."""
     asked = []
-    for runs in (runs_of(([5], [0]), ([1, 1], [0, 3])), runs_of(([1, 9, 1], [2, 0, 2]), ([7], [0]))):
+    for runs in (
+        runs_of(([5], [0]), ([1, 1], [0, 3])),
+        runs_of(([1, 9, 1], [2, 0, 2]), ([7], [0])),
+    ):
         with recording() as tape:
             chosen(runs)
-        asked.append((tape.draws, [(each.path, each.round, each.ids.tolist()) for each in tape.asked]))
+        asked.append(
+            (tape.draws, [(each.path, each.round, each.ids.tolist()) for each in tape.asked])
+        )
     assert asked[0] == asked[1]
 
 

@@ -1,4 +1,6 @@
-"""Coins, uniform integers and orderings: each a known function of its words, so checked mostly without chance."""
+"""Coins, uniform integers and orderings: each a known function of its words, so checked mostly
+without chance.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from discreet.errors import UsageError
-from discreet.noise import Items, Stream, bernoulli, bernoulli_exp, exact, permutation, recording, uniform
+from discreet.noise import (
+    Items,
+    Stream,
+    bernoulli,
+    bernoulli_exp,
+    exact,
+    permutation,
+    recording,
+    uniform,
+)
 from discreet.noise.tape import Asked
 
 FALSE_ALARM = 1e-9
@@ -21,7 +32,9 @@ WORD = 1 << 64
 
 
 def crafted(draw: Any, words: list[list[int]], *parameters: Any, more: int | None = None) -> Any:
-    """What is drawn when round r gives words[r] to the items that ask in it, and further words are `more`."""
+    """What is drawn when round r gives words[r] to the items that ask in it, and further words are
+    `more`.
+    """
 
     def craft(asked: Asked, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
         if asked.path[-1][0] == draw.__name__ and asked.round < len(words):
@@ -34,7 +47,9 @@ def crafted(draw: Any, words: list[list[int]], *parameters: Any, more: int | Non
         return draw(Stream.fresh(), Items.positions(len(words[0])), *parameters)
 
 
-@pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(1, 2), Fraction(1, 2**70), Fraction(2**70 - 1, 2**70)])
+@pytest.mark.parametrize(
+    "p", [Fraction(1, 3), Fraction(1, 2), Fraction(1, 2**70), Fraction(2**70 - 1, 2**70)]
+)
 def test_a_coin_turns_exactly_at_its_probability(p: Fraction) -> None:
     low, _ = exact.rational(p, 64)
     rest = exact.rational(p * WORD - low, 64)[0]
@@ -79,11 +94,17 @@ def test_coins_land_as_often_as_they_say() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 2**32, 2**62 + 1, 2**63 - 1, 2**63])
 def test_uniform_is_even_over_words(n: int) -> None:
-    """Words below the largest multiple of n fall on each number equally often; the others are drawn again."""
+    """Words below the largest multiple of n fall on each number equally often; the others are drawn
+    again.
+    """
     whole = WORD // n * n
     assert crafted(uniform, [[0, n - 1, n, whole - 1]], n).tolist() == [0, n - 1, 0, n - 1]
     if whole < WORD:
-        assert crafted(uniform, [[WORD - 1, 5, whole], [whole, n], [n + 2]], n).tolist() == [2 % n, 5 % n, 0]
+        assert crafted(uniform, [[WORD - 1, 5, whole], [whole, n], [n + 2]], n).tolist() == [
+            2 % n,
+            5 % n,
+            0,
+        ]
 
 
 def test_uniform_beyond_64_bits() -> None:

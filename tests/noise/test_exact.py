@@ -1,4 +1,6 @@
-"""Enclosures hold what they enclose: checked against Python's decimals, which are correctly rounded."""
+"""Enclosures hold what they enclose: checked against Python's decimals, which are correctly
+rounded.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_exp(x: Fraction, bits: int) -> None:
     assert holds(exact.exp_minus(x, bits), DIGITS.exp(as_decimal(x).copy_negate()), bits, width=2)
 
 
-@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 10**40), Fraction(10**40), Fraction(10**9, 7), Fraction(45)])
+@pytest.mark.parametrize(
+    "x", [Fraction(0), Fraction(1, 10**40), Fraction(10**40), Fraction(10**9, 7), Fraction(45)]
+)
 def test_exp_at_the_ends(x: Fraction) -> None:
     low, high = exact.exp_minus(x, 128)
     assert 0 <= low <= high <= 1 << 128
@@ -49,7 +53,9 @@ def test_log(x: Fraction, bits: int) -> None:
     assert holds(exact.log(x, bits), DIGITS.ln(as_decimal(x)), bits, width=3)
 
 
-@pytest.mark.parametrize("x", [Fraction(1), Fraction(1, 2**300), Fraction(2**300 + 1), Fraction(2**80 - 1, 2**80)])
+@pytest.mark.parametrize(
+    "x", [Fraction(1), Fraction(1, 2**300), Fraction(2**300 + 1), Fraction(2**80 - 1, 2**80)]
+)
 def test_log_at_the_ends(x: Fraction) -> None:
     assert holds(exact.log(x, 400), DIGITS.ln(as_decimal(x)), 400, width=3)
 
@@ -107,6 +113,8 @@ def test_less_answers_only_when_every_real_of_the_prefix_agrees() -> None:
     assert not more(third, third, third + 1)
     assert len(given) == 8
     assert exact.less(third - 1, 64, pytest.fail, lambda bits: exact.rational(Fraction(1, 3), bits))
-    assert not exact.less(third + 1, 64, pytest.fail, lambda bits: exact.rational(Fraction(1, 3), bits))
+    assert not exact.less(
+        third + 1, 64, pytest.fail, lambda bits: exact.rational(Fraction(1, 3), bits)
+    )
     assert not exact.less(2**63, 64, pytest.fail, lambda bits: exact.rational(Fraction(1, 2), bits))
     assert exact.less(2**63 - 1, 64, pytest.fail, lambda bits: exact.rational(Fraction(1, 2), bits))

@@ -1,4 +1,6 @@
-"""Margins have exactly the coverage they claim: summed term by term, and a half-width one step smaller falls short."""
+"""Margins have exactly the coverage they claim: summed term by term, and a half-width one step
+smaller falls short.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from typing import Any
 import pytest
 
 from discreet.errors import UsageError
-from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, from_row, gaussian_tail, tails, to_row
+from discreet.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    from_row,
+    gaussian_tail,
+    tails,
+    to_row,
+)
 from discreet.noise import exact
 from discreet.noise.table import Mass, gaussian, laplace
 
@@ -28,7 +37,9 @@ def mechanism(kind: str, scale: Fraction) -> Any:
 
 @lru_cache
 def sums(mass: Mass) -> list[Fraction]:
-    """The sums of the mass over |z| <= h, h = 0, 1, ..., term by term to 180 bits, until not 2^-120 is left."""
+    """The sums of the mass over |z| <= h, h = 0, 1, ..., term by term to 180 bits, until not 2^-120
+    is left.
+    """
     reach, low, found = 1, 1 << BITS, [Fraction(1)]
     while mass.exponent(reach) < 90:
         low += 2 * exact.exp_minus(mass.exponent(reach), BITS)[0]
@@ -64,7 +75,9 @@ def test_margins_known_by_heart() -> None:
 
 @pytest.mark.parametrize("sigma", [Fraction(33, 2), Fraction(20), Fraction(333, 7), Fraction(100)])
 def test_euler_and_maclaurin_agree_with_the_sum(sigma: Fraction) -> None:
-    """The enclosure for large sigma holds what adding the terms gives, to 180 bits, from the center far out."""
+    """The enclosure for large sigma holds what adding the terms gives, to 180 bits, from the center
+    far out.
+    """
     adding, enclosing = tails.gaussian(sigma), gaussian_tail.exactly(sigma)
     assert sigma > gaussian_tail.LARGE
     for t in (1, 2, int(sigma), int(2 * sigma), int(7 * sigma), int(15 * sigma)):
@@ -80,7 +93,9 @@ def test_margins_grow_with_the_scale() -> None:
         assert 10**39 // 7 < margins[-1] < 10**39
 
 
-@pytest.mark.parametrize("confidence", [0, 1, 1.5, -0.1, float("nan"), float("inf"), "0.95", None, True])
+@pytest.mark.parametrize(
+    "confidence", [0, 1, 1.5, -0.1, float("nan"), float("inf"), "0.95", None, True]
+)
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 def test_a_confidence_lies_between_0_and_1(kind: str, confidence: Any) -> None:
     with pytest.raises(UsageError, match="confidence must be between 0 and 1"):
@@ -102,7 +117,11 @@ def test_fields_are_positive_rationals(bad: Any) -> None:
 def test_rows_hold_what_recomputation_needs() -> None:
     for one in (mechanism("laplace", Fraction(3, 7)), mechanism("gaussian", Fraction(10**30))):
         assert from_row(to_row(one)) == one
-    assert to_row(mechanism("laplace", Fraction(3, 7))) == {"mechanism": "DiscreteLaplace", "scale": "3/7", "l1": "1"}
+    assert to_row(mechanism("laplace", Fraction(3, 7))) == {
+        "mechanism": "DiscreteLaplace",
+        "scale": "3/7",
+        "l1": "1",
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""A coin by odds of exp(x) to n: turned exactly at its threshold, which mpmath has to more digits."""
+"""A coin by odds of exp(x) to n: turned exactly at its threshold, which mpmath has to more
+digits.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,12 @@ F = Fraction
 @pytest.mark.parametrize("n", [0, 1, 3, 10**6])
 def test_the_coin_turns_at_its_chance(x: Fraction, n: int) -> None:
     with mpmath.workdps(60):
-        threshold = int(mpmath.floor(2**64 / (1 + n * mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator))))
-    crafted = np.array([0, threshold - 1, min(threshold + 1, 2**64 - 1), 2**64 - 1], dtype=np.uint64)
+        threshold = int(
+            mpmath.floor(2**64 / (1 + n * mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator)))
+        )
+    crafted = np.array(
+        [0, threshold - 1, min(threshold + 1, 2**64 - 1), 2**64 - 1], dtype=np.uint64
+    )
     with recording(craft=lambda asked, words: np.stack([crafted, crafted], axis=1)):
         heads = bernoulli_odds(Stream.fresh(), Items.positions(4), x, n)
     assert heads.tolist() == ([True] * 4 if n == 0 else [True, True, False, False])

@@ -1,4 +1,6 @@
-"""Draws: the arrays give what integers alone give, every branch decides rightly, and many draws fit their mass."""
+"""Draws: the arrays give what integers alone give, every branch decides rightly, and many draws fit
+their mass.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,24 @@ from scipy import stats
 
 from discreet.errors import UsageError
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
-from discreet.noise import Items, Stream, added, discrete_gaussian, discrete_laplace, exact, recording
+from discreet.noise import (
+    Items,
+    Stream,
+    added,
+    discrete_gaussian,
+    discrete_laplace,
+    exact,
+    recording,
+)
 from discreet.noise.sample import _columns, _trial
 from discreet.noise.table import TAIL, THRESHOLD_BITS, AliasTable, Mass, gaussian, laplace
 from discreet.noise.tape import Asked
 
 FALSE_ALARM = 1e-9
-SCALES = [Fraction(s) for s in ("1/1000", "1/3", "1", "10", "64/5", "1000/3", "1000000000", "1000000000000000")]
+SCALES = [
+    Fraction(s)
+    for s in ("1/1000", "1/3", "1", "10", "64/5", "1000/3", "1000000000", "1000000000000000")
+]
 
 
 @dataclass(frozen=True)
@@ -33,8 +46,12 @@ class Kind:
         return self.draw.__name__
 
 
-LAPLACE = Kind(discrete_laplace, laplace, lambda scale: DiscreteLaplace(scale=scale, l1=Fraction(1)))
-GAUSSIAN = Kind(discrete_gaussian, gaussian, lambda sigma: DiscreteGaussian(sigma=sigma, l2_squared=Fraction(1)))
+LAPLACE = Kind(
+    discrete_laplace, laplace, lambda scale: DiscreteLaplace(scale=scale, l1=Fraction(1))
+)
+GAUSSIAN = Kind(
+    discrete_gaussian, gaussian, lambda sigma: DiscreteGaussian(sigma=sigma, l2_squared=Fraction(1))
+)
 KINDS = [LAPLACE, GAUSSIAN]
 MASSES = [kind.mass(scale) for kind in KINDS for scale in SCALES]
 MIXED = Mass(linear=Fraction(1, 30), quadratic=Fraction(1, 2000))
@@ -47,16 +64,20 @@ def test_arrays_agree_with_integers_alone(mass: Mass) -> None:
     values, refused, unsure = columns.trial(words, accepting if columns.table.width_bits else None)
     assert len(unsure) == 0
     for i, item in enumerate(items.ids):
-        exactly = _trial(columns.table, stream, 0, item, int(words[i, 0]), int(words[i, 1]), int(accepting[i, 0]))
+        exactly = _trial(
+            columns.table, stream, 0, item, int(words[i, 0]), int(words[i, 1]), int(accepting[i, 0])
+        )
         assert exactly == (None if refused[i] else values[i])
 
 
 def crafted(
     kind: Kind, scale: Fraction, *words: tuple[int, int, int], more: int | None = None
 ) -> tuple[list[int], list[int]]:
-    """The values, and the items drawn again, if the first trial meets these words: first, second, third, for each item.
+    """The values, and the items drawn again, if the first trial meets these words: first, second,
+    third, for each item.
 
-    With `more`, that is each further word against a column's threshold. Later trials get words of their own.
+    With `more`, that is each further word against a column's threshold. Later trials get words of
+    their own.
     """
 
     def craft(asked: Asked, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -70,7 +91,11 @@ def crafted(
 
     with recording(craft=craft) as tape:
         noise = kind.draw(Stream.fresh(), Items.positions(len(words)), scale)
-    again = [asked.ids[:, 0].tolist() for asked in tape.asked if asked.round == 2 and len(asked.path) == 1]
+    again = [
+        asked.ids[:, 0].tolist()
+        for asked in tape.asked
+        if asked.round == 2 and len(asked.path) == 1
+    ]
     return noise.tolist(), again[0] if again else []
 
 
@@ -106,7 +131,9 @@ def test_a_word_on_its_threshold_is_decided_by_more_bits_of_both() -> None:
 
 @pytest.mark.parametrize("scale", [Fraction(1, 1000), Fraction(1)])
 def test_a_threshold_of_many_zeros_is_still_compared_to_the_end(scale: Fraction) -> None:
-    """The tail's threshold starts with hundreds of zero bits at scale 1, at 1/1000 with too many to try them all."""
+    """The tail's threshold starts with hundreds of zero bits at scale 1, at 1/1000 with too many to
+    try them all.
+    """
     made = _columns(laplace(scale)).table
     assert made.stored[TAIL] == 0
     assert crafted(LAPLACE, scale, (first(TAIL, 0), 0, 0), more=1)[0] == [made.alias[TAIL]]
@@ -134,12 +161,18 @@ def test_the_tail_fits_the_mass_beyond_the_bins(kind: Kind, scale: Fraction, min
     tail = [abs(value) - start for i, value in enumerate(values) if i not in again]
     assert all((values[i] < 0) == minus for i in range(n) if i not in again)
     assert min(tail) >= 0
-    # The geometric is the Laplace tail; above the Gaussian's it refuses 1 in 120: never in 2,500 with 1e-9.
+    # The geometric is the Laplace tail; above the Gaussian's it refuses 1 in 120: never in 2,500
+    # with 1e-9.
     assert (len(again) == 0) == (kind is LAPLACE)
-    # P(V > start + x | beyond) at the median of the geometric envelope, in float64: the terms are few or smooth.
+    # P(V > start + x | beyond) at the median of the geometric envelope, in float64: the terms are
+    # few or smooth.
     slope = float(made.mass.exponent(start + 1) - made.mass.exponent(start))
     grid = np.arange(0, 60, 1 / 512) / slope if slope < 1e-3 else np.arange(int(60 / slope))
-    weights = np.exp(-np.array([float(made.mass.exponent(start + int(x)) - made.mass.exponent(start)) for x in grid]))
+    weights = np.exp(
+        -np.array(
+            [float(made.mass.exponent(start + int(x)) - made.mass.exponent(start)) for x in grid]
+        )
+    )
     middle = int(0.7 / slope)
     p = weights[grid > middle].sum() / weights.sum()
     hits = sum(x > middle for x in tail)
@@ -147,9 +180,13 @@ def test_the_tail_fits_the_mass_beyond_the_bins(kind: Kind, scale: Fraction, min
     assert 0.3 < p < 0.6
 
 
-@pytest.mark.parametrize(("kind", "scale"), [(LAPLACE, Fraction(10**6, 7)), (GAUSSIAN, Fraction(10**5, 3))])
+@pytest.mark.parametrize(
+    ("kind", "scale"), [(LAPLACE, Fraction(10**6, 7)), (GAUSSIAN, Fraction(10**5, 3))]
+)
 def test_acceptance_is_decided_at_its_boundary(kind: Kind, scale: Fraction) -> None:
-    """Words far from the boundary are decided in float64, those near it in integers, the one on it by more bits."""
+    """Words far from the boundary are decided in float64, those near it in integers, the one on it
+    by more bits.
+    """
     columns = _columns(kind.mass(scale))
     made = columns.table
     column = next(c for c in range(5, 50) if made.stored[c] > 0)
@@ -175,20 +212,35 @@ def test_acceptance_is_decided_at_its_boundary(kind: Kind, scale: Fraction) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_zero_has_one_sign(kind: Kind) -> None:
-    """In wide bins -0 is refused, whatever the word for acceptance; with width 1 both signs of 0 are 0."""
+    """In wide bins -0 is refused, whatever the word for acceptance; with width 1 both signs of 0
+    are 0.
+    """
     most = 2**64 - 1
     values, again = crafted(
-        kind, Fraction(1000), (first(0, 0), 0, most), (first(0, 0, minus=True), 0, most), (first(0, 0), 0, 0)
+        kind,
+        Fraction(1000),
+        (first(0, 0), 0, most),
+        (first(0, 0, minus=True), 0, most),
+        (first(0, 0), 0, 0),
     )
     assert again == [1]
     assert values[0] == values[2] == 0
-    assert crafted(kind, Fraction(3), (first(0, 0), 0, 0), (first(0, 0, minus=True), 0, 0)) == ([0, 0], [])
+    assert crafted(kind, Fraction(3), (first(0, 0), 0, 0), (first(0, 0, minus=True), 0, 0)) == (
+        [0, 0],
+        [],
+    )
 
 
 def test_a_draw_beyond_64_bits_is_returned_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = Fraction(127, 10)
     monkeypatch.setattr(AliasTable, "tail", lambda self, source: 2**70)
-    values, _ = crafted(LAPLACE, scale, (first(7, 0), 0, 0), (first(TAIL, 0), 0, 0), (first(TAIL, 0, minus=True), 0, 0))
+    values, _ = crafted(
+        LAPLACE,
+        scale,
+        (first(7, 0), 0, 0),
+        (first(TAIL, 0), 0, 0),
+        (first(TAIL, 0, minus=True), 0, 0),
+    )
     assert values == [7, 2**70, -(2**70)]
 
 
@@ -197,7 +249,9 @@ def bins_of(kind: Kind, scale: Fraction, edges: NDArray[Any]) -> NDArray[np.floa
     s = float(scale)
     if kind is LAPLACE:
         above = np.where(
-            edges > 0, np.exp(-edges / s) / (1 + np.exp(-1 / s)), 1 - np.exp((edges - 1) / s) / (1 + np.exp(-1 / s))
+            edges > 0,
+            np.exp(-edges / s) / (1 + np.exp(-1 / s)),
+            1 - np.exp((edges - 1) / s) / (1 + np.exp(-1 / s)),
         )
     elif s > 100:
         above = stats.norm.sf((edges - 0.5) / s)  # off by under 1 / (24 s^2)
@@ -235,17 +289,21 @@ def test_draws_beyond_64_bits_fit_their_mass(kind: Kind) -> None:
     drawn = kind.draw(Stream.fresh(), Items.positions(4000), scale)
     assert all(type(value) is int for value in drawn)
     edges = np.arange(-20, 22) / 8
-    counts = np.histogram(np.array([float(value / scale) for value in drawn]), np.concatenate([[-1e9], edges, [1e9]]))[
-        0
-    ]
+    counts = np.histogram(
+        np.array([float(value / scale) for value in drawn]), np.concatenate([[-1e9], edges, [1e9]])
+    )[0]
     unit = Fraction(10**6)
     assert p_value(counts, bins_of(kind, unit, edges * 1e6)) > FALSE_ALARM
     for wrong in (Fraction(2, 3), Fraction(3, 2)):  # rejected but for a chance of 1e-30
         assert p_value(counts, bins_of(kind, unit * wrong, edges * 1e6)) < FALSE_ALARM
-    assert len({value % 1000 for value in drawn.tolist()}) > 900  # all digits are drawn, not only the leading ones
+    assert (
+        len({value % 1000 for value in drawn.tolist()}) > 900
+    )  # all digits are drawn, not only the leading ones
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 10**400), Fraction(10**400), Fraction(2**52 * 13), Fraction(2**53 * 13)])
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 10**400), Fraction(10**400), Fraction(2**52 * 13), Fraction(2**53 * 13)]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_scale(kind: Kind, scale: Fraction) -> None:
     drawn = kind.draw(Stream.fresh(), Items.positions(20), scale)
@@ -256,14 +314,22 @@ def test_any_scale(kind: Kind, scale: Fraction) -> None:
 def test_sums_never_overflow() -> None:
     top = 2**63 - 1
     for values in ([top, -top - 1], [0, 0], [2**70, -5], np.array([2**64 - 1, 0], dtype=np.uint64)):
-        for noise in (np.array([1, -1]), np.array([top, -top]), np.array([2**90, -(2**80)], dtype=object)):
+        for noise in (
+            np.array([1, -1]),
+            np.array([top, -top]),
+            np.array([2**90, -(2**80)], dtype=object),
+        ):
             noisy = added(np.array(values, dtype=object) if max(values) > 2**64 else values, noise)
-            assert [int(x) for x in noisy] == [int(a) + int(b) for a, b in zip(values, noise, strict=True)]
+            assert [int(x) for x in noisy] == [
+                int(a) + int(b) for a, b in zip(values, noise, strict=True)
+            ]
     assert added([1, 2], np.array([3, 4])).dtype == np.int64
     assert len(added(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))) == 0
 
 
-@pytest.mark.parametrize("values", [[1.5, 2.0], [True, False], ["1", "2"], [1], [[1, 2]], np.array([1, 2.5], object)])
+@pytest.mark.parametrize(
+    "values", [[1.5, 2.0], [True, False], ["1", "2"], [1], [[1, 2]], np.array([1, 2.5], object)]
+)
 def test_noise_is_added_to_as_many_integers(values: Any) -> None:
     with pytest.raises(UsageError, match="Noise"):
         added(values, np.array([1, 1]))
@@ -277,8 +343,15 @@ def test_a_scale_is_a_positive_rational(kind: Kind, scale: Any) -> None:
 
 
 def test_float_window_is_as_wide_as_claimed() -> None:
-    """`_refusal` against enclosures, over the whole range of x: within 8 units of 2^-53, and the window is 16."""
-    for mass in (laplace(Fraction(1634)), gaussian(Fraction(913)), gaussian(Fraction(914)), laplace(Fraction(10**9))):
+    """`_refusal` against enclosures, over the whole range of x: within 8 units of 2^-53, and the
+    window is 16.
+    """
+    for mass in (
+        laplace(Fraction(1634)),
+        gaussian(Fraction(913)),
+        gaussian(Fraction(914)),
+        laplace(Fraction(10**9)),
+    ):
         columns = _columns(mass)
         bits = columns.table.width_bits
         most = mass.exponent(TAIL << bits) - mass.exponent((TAIL - 1) << bits)

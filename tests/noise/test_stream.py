@@ -39,7 +39,15 @@ DIFFERENT = [
     date(2024, 1, 1), datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC), "2024-01-01", time(1), timedelta(1),
     Decimal("1.5"), Fraction(3, 2), Decimal(1), Fraction(1),
 ]  # fmt: skip
-PARTS = st.none() | st.booleans() | st.integers() | st.text() | st.binary() | st.dates() | st.datetimes()
+PARTS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | st.binary()
+    | st.dates()
+    | st.datetimes()
+)
 
 SAMPLERS: dict[str, Callable[[Stream, Items], Any]] = {
     "laplace 1": lambda stream, items: discrete_laplace(stream, items, Fraction(1)),
@@ -62,7 +70,9 @@ def test_encoding_tells_all_kinds_apart() -> None:
 
 @given(st.lists(PARTS, max_size=4), st.lists(PARTS, max_size=4))
 def test_encoding_is_injective(a: list[object], b: list[object]) -> None:
-    same = len(a) == len(b) and all(type(x) is type(y) and x == y for x, y in zip(a, b, strict=True))
+    same = len(a) == len(b) and all(
+        type(x) is type(y) and x == y for x, y in zip(a, b, strict=True)
+    )
     assert (encode(a) == encode(b)) == same
 
 
@@ -106,19 +116,38 @@ def test_draws_do_not_depend_on_order_or_chunks(name: str, monkeypatch: pytest.M
     whole = draw(stream, items)
     order = np.argsort(stream.derive("order").words(items, 0)[:, 0])
     assert np.array_equal(draw(stream, items.at(order)), whole[order])
-    assert np.array_equal(np.concatenate([draw(stream, items.at(slice(i, i + 70))) for i in range(0, n, 70)]), whole)
+    assert np.array_equal(
+        np.concatenate([draw(stream, items.at(slice(i, i + 70))) for i in range(0, n, 70)]), whole
+    )
     monkeypatch.setattr("discreet.noise.sample.CHUNK", 64)
     assert np.array_equal(draw(stream, items), whole)
 
 
 def test_known_answers() -> None:
-    """A charge begun by one version is resumed by the next with the same noise: these numbers never change."""
+    """A charge begun by one version is resumed by the next with the same noise: these numbers never
+    change.
+    """
     stream = Stream(bytes(range(32))).derive("statistic", 0)
     keys, codes = Items.keys([("a", None), ("b", 1)], stream), Items.codes(np.array([-5, 0, 9]))
-    assert discrete_laplace(stream, Items.positions(8), Fraction(3)).tolist() == [-3, -4, -1, 5, 2, 1, 2, 12]
+    assert discrete_laplace(stream, Items.positions(8), Fraction(3)).tolist() == [
+        -3,
+        -4,
+        -1,
+        5,
+        2,
+        1,
+        2,
+        12,
+    ]
     assert discrete_laplace(stream, keys, Fraction(10**6, 7)).tolist() == [68539, 111868]
-    assert discrete_gaussian(stream, codes, Fraction(10**9)).tolist() == [-557906448, -1015169183, 850527066]
-    assert discrete_laplace(stream, Items.positions(1), Fraction(10**25)).tolist() == [5243744729369687388180125]
+    assert discrete_gaussian(stream, codes, Fraction(10**9)).tolist() == [
+        -557906448,
+        -1015169183,
+        850527066,
+    ]
+    assert discrete_laplace(stream, Items.positions(1), Fraction(10**25)).tolist() == [
+        5243744729369687388180125
+    ]
     assert uniform(stream, Items.positions(4), 1000).tolist() == [758, 768, 695, 316]
     assert np.flatnonzero(bernoulli_exp(stream, Items.positions(8), Fraction(1))).tolist() == [0, 3]
     assert permutation(stream, 6).tolist() == [5, 4, 3, 1, 2, 0]
@@ -130,10 +159,16 @@ def test_no_two_statistics_share_words() -> None:
     """One stream, the same items: other kinds of noise and other scales are other draws."""
     stream, items = Stream.fresh(), Items.positions(2000)
     scales = [Fraction(1000), Fraction(2000), Fraction(2001, 2)]
-    drawn = [draw(stream, items, scale) for draw in (discrete_laplace, discrete_gaussian) for scale in scales]
+    drawn = [
+        draw(stream, items, scale)
+        for draw in (discrete_laplace, discrete_gaussian)
+        for scale in scales
+    ]
     signs = [np.sign(noise.astype(np.float64)) for noise in drawn]
     for a, b in itertools.combinations(signs, 2):
-        assert abs((a * b).mean()) < 6.2 / 2000**0.5  # 6.1 sigma two-sided is 1e-9; shared words give about 1
+        assert (
+            abs((a * b).mean()) < 6.2 / 2000**0.5
+        )  # 6.1 sigma two-sided is 1e-9; shared words give about 1
     assert abs((signs[0] * np.sign(discrete_laplace(stream, items, scales[0]))).mean()) > 0.9
 
 
@@ -159,7 +194,9 @@ def test_no_items_no_words() -> None:
 
 
 def test_words_look_uniform() -> None:
-    """Each of 128 bits is fair and each byte value as frequent as the others; false alarm 1e-9 in all."""
+    """Each of 128 bits is fair and each byte value as frequent as the others; false alarm 1e-9 in
+    all.
+    """
     words = Stream.fresh().words(Items.positions(1 << 16), 0)
     bits = np.unpackbits(words.view(np.uint8), axis=1).mean(axis=0)
     assert abs(bits - 0.5).max() < 7 / 2 / (1 << 16) ** 0.5
@@ -214,7 +251,11 @@ def test_threads_never_get_the_same_bits() -> None:
 def test_threads_draw_the_same_noise_as_one() -> None:
     stream, items, got = Stream.fresh(), Items.positions(40_000), dict[int, Any]()
     threads = [
-        threading.Thread(target=lambda i=i: got.update({i: discrete_laplace(stream, items, Fraction(1000 + i % 2))}))
+        threading.Thread(
+            target=lambda i=i: got.update(
+                {i: discrete_laplace(stream, items, Fraction(1000 + i % 2))}
+            )
+        )
         for i in range(4)
     ]
     for thread in threads:
@@ -258,6 +299,12 @@ def test_bits_of_another_process_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_nothing_in_the_package_draws_from_numpy_or_random() -> None:
     source = Path(discreet.__file__).parent
-    offending = re.compile(r"(np|numpy)\.random|default_rng|^\s*(import|from) (random|secrets)\b", re.MULTILINE)
-    assert [str(f) for f in (source / "noise").glob("*.py") if offending.search(f.read_text())] == []
-    assert [str(f) for f in (source / "mechanisms").glob("*.py") if offending.search(f.read_text())] == []
+    offending = re.compile(
+        r"(np|numpy)\.random|default_rng|^\s*(import|from) (random|secrets)\b", re.MULTILINE
+    )
+    assert [
+        str(f) for f in (source / "noise").glob("*.py") if offending.search(f.read_text())
+    ] == []
+    assert [
+        str(f) for f in (source / "mechanisms").glob("*.py") if offending.search(f.read_text())
+    ] == []

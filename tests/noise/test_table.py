@@ -1,4 +1,6 @@
-"""The tables are exact: the probabilities that follow from their own thresholds are those of the mass, by enclosure."""
+"""The tables are exact: the probabilities that follow from their own thresholds are those of the
+mass, by enclosure.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ MIXED = Mass(linear=Fraction(1, 30), quadratic=Fraction(1, 2000))
 
 
 @pytest.mark.parametrize("mass", MASSES)
-def test_too_few_bits_are_found_out_and_more_taken(mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_bits_are_found_out_and_more_taken(
+    mass: Mass, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A table from hardly any guard bits either cannot be told, or is the same."""
     wanted = table(mass)
     for guard in (-64, -60, -48):
@@ -51,7 +55,9 @@ def test_too_few_bits_are_found_out_and_more_taken(mass: Mass, monkeypatch: pyte
 
 
 def bins(made: AliasTable) -> list[Enclosure]:
-    """The probability of each bin, from the thresholds and aliases that draws use: what falls to it in all."""
+    """The probability of each bin, from the thresholds and aliases that draws use: what falls to it
+    in all.
+    """
     one = 1 << BITS
     thresholds = exact_thresholds(made)
     low, high = [t[0] for t in thresholds], [t[1] for t in thresholds]
@@ -67,7 +73,9 @@ def exact_thresholds(made: AliasTable) -> list[Enclosure]:
 
 
 def trial(made: AliasTable, probability: list[Enclosure], z: int) -> Enclosure:
-    """The probability, times a constant, that a trial gives z: its bin, its sign, its place in the bin, acceptance."""
+    """The probability, times a constant, that a trial gives z: its bin, its sign, its place in the
+    bin, acceptance.
+    """
     v, bits = abs(z), BITS
     column = min(v >> made.width_bits, TAIL)
     start = column << made.width_bits
@@ -78,18 +86,24 @@ def trial(made: AliasTable, probability: list[Enclosure], z: int) -> Enclosure:
         low, high = exact.times((low, high), ((1 << bits) - step[1], (1 << bits) - step[0]), bits)
         low, high = exact.times((low, high), exact.exp_minus(slope * (v - start), bits), bits)
         x = made.mass.exponent(v) - made.mass.exponent(start) - slope * (v - start)
-        return exact.times((low << made.width_bits, high << made.width_bits), exact.exp_minus(x, bits), bits)
+        return exact.times(
+            (low << made.width_bits, high << made.width_bits), exact.exp_minus(x, bits), bits
+        )
     if made.width_bits == 0 and v == 0:
         low, high = 2 * low, 2 * high  # both signs of the bin give 0
     elif made.width_bits:
         refusal = made.refusal(start, v - start, bits)
-        low, high = exact.times((low, high), ((1 << bits) - refusal[1], (1 << bits) - refusal[0]), bits)
+        low, high = exact.times(
+            (low, high), ((1 << bits) - refusal[1], (1 << bits) - refusal[0]), bits
+        )
     return low, high
 
 
 @pytest.mark.parametrize("mass", [*MASSES, MIXED], ids=str)
 def test_each_integer_has_its_mass(mass: Mass) -> None:
-    """P(trial gives z) = P(trial gives 0) * mass(z) / mass(0): for |z| <= 50, at bins' edges, and in the tail."""
+    """P(trial gives z) = P(trial gives 0) * mass(z) / mass(0): for |z| <= 50, at bins' edges, and
+    in the tail.
+    """
     made = table(mass)
     probability = bins(made)
     zero = trial(made, probability, 0)
@@ -124,7 +138,11 @@ def test_bins_are_narrow_and_the_tail_is_rare(mass: Mass) -> None:
     made = table(mass)
     probability = bins(made)
     assert probability[TAIL][1] < COLUMNS << (BITS - 56)
-    assert sum(high for _, high in probability) >= COLUMNS << BITS >= sum(low for low, _ in probability)
+    assert (
+        sum(high for _, high in probability)
+        >= COLUMNS << BITS
+        >= sum(low for low, _ in probability)
+    )
     if made.width_bits:
         last = mass.exponent(TAIL << made.width_bits) - mass.exponent((TAIL - 1) << made.width_bits)
         assert last < Fraction(63, 100)  # what the proof of the float window takes as given
@@ -153,8 +171,12 @@ def test_geometric(slope: Fraction) -> None:
 
 
 def test_tail_starts_where_the_bins_end_and_follows_the_mass() -> None:
-    """Beyond the bins of a Gaussian: refusals and all, the ratio of neighbors is that of their masses."""
-    made = table(gaussian(Fraction(1, 2)))  # a steep one: the first number beyond is nearly all there is
+    """Beyond the bins of a Gaussian: refusals and all, the ratio of neighbors is that of their
+    masses.
+    """
+    made = table(
+        gaussian(Fraction(1, 2))
+    )  # a steep one: the first number beyond is nearly all there is
     drawn = Counter(made.tail(SYSTEM) for _ in range(300))
     assert set(drawn) == {TAIL}
     wide = table(laplace(Fraction(1)))

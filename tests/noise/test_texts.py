@@ -18,13 +18,20 @@ from discreet.vault.keys import key_texts
 KEY = bytes(range(32))
 Row = tuple[str | None, ...]
 Rows = st.integers(1, 3).flatmap(
-    lambda width: st.lists(st.tuples(*[st.none() | st.text(max_size=40)] * width), min_size=1, unique=True)
+    lambda width: st.lists(
+        st.tuples(*[st.none() | st.text(max_size=40)] * width), min_size=1, unique=True
+    )
 )
 
 
 def ids(rows: list[Row], key: bytes = KEY) -> list[bytes]:
-    columns = [pa.chunked_array([pa.array(column, pa.string())]) for column in zip(*rows, strict=True)]
-    return [each.tobytes() for each in text_items([key_texts(column) for column in columns], Stream(key)).ids]
+    columns = [
+        pa.chunked_array([pa.array(column, pa.string())]) for column in zip(*rows, strict=True)
+    ]
+    return [
+        each.tobytes()
+        for each in text_items([key_texts(column) for column in columns], Stream(key)).ids
+    ]
 
 
 def by_hand(row: Row) -> bytes:
@@ -44,14 +51,32 @@ def test_it_is_cbc_mac(rows: list[Row]) -> None:
 
 
 def test_known_answer() -> None:
-    """Never changes: a charge that is resumed by a later version must redraw the same noise (S8)."""
+    """Never changes: a charge that is resumed by a later version must redraw the same noise
+    (S8).
+    """
     assert ids([("north", None, "")])[0].hex() == "5435d8fe1ec2d6b23bc30691dbdf62d5"
 
 
 def test_what_differs_has_different_ids() -> None:
-    single: list[Row] = [(None,), ("",), ("\0",), ("\0\0",), ("a" * 15,), ("a" * 16,), ("a" * 17,), ("a" * 16 + "\0",)]
+    single: list[Row] = [
+        (None,),
+        ("",),
+        ("\0",),
+        ("\0\0",),
+        ("a" * 15,),
+        ("a" * 16,),
+        ("a" * 17,),
+        ("a" * 16 + "\0",),
+    ]
     assert len(set(ids(single))) == len(single)
-    pairs: list[Row] = [("a", "bc"), ("ab", "c"), ("abc", ""), ("", "abc"), ("abc", None), (None, "abc")]
+    pairs: list[Row] = [
+        ("a", "bc"),
+        ("ab", "c"),
+        ("abc", ""),
+        ("", "abc"),
+        ("abc", None),
+        (None, "abc"),
+    ]
     assert len(set(ids(pairs))) == len(pairs)
     assert ids([("x",)]) != ids([("x",)], key=bytes(32))
 
@@ -66,7 +91,9 @@ def test_not_of_other_keys_nor_of_how_the_column_is_cut() -> None:
     assert np.array_equal(text_items([key_texts(sliced)], Stream(KEY)).ids, expected[500:])
 
 
-@pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.bool_(), pa.date32(), pa.decimal128(38, 0)])
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.int64(), pa.bool_(), pa.date32(), pa.decimal128(38, 0)]
+)
 def test_other_kinds_of_keys(kind: pa.DataType) -> None:
     column = pa.chunked_array([pa.array([0, 1, None], pa.int32()).cast(kind)])
     assert len({each.tobytes() for each in text_items([key_texts(column)], Stream(KEY)).ids}) == 3

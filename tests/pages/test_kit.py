@@ -1,4 +1,6 @@
-"""The kit for pages: its colors can be told apart and read, its axes are round, its charts say all they show."""
+"""The kit for pages: its colors can be told apart and read, its axes are round, its charts say all
+they show.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from discreet.pages.plot import Curve, plot
 from discreet.pages.style import DARK, LIGHT, MIDDLE, fragment_style, page_style
 
 SOURCE = Path(__file__).parents[2] / "src" / "discreet"
-# How a color looks to people without one kind of cone (Viénot, Brettel and Mollon 1999, on linear light).
+# How a color looks to people without one kind of cone (Viénot, Brettel and Mollon 1999, on linear
+# light).
 SIGHTS = {
     "everybody": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
     "protanopia": ((0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1)),
@@ -34,7 +37,10 @@ def linear(color: str) -> list[float]:
 def contrast(one: str, other: str) -> float:
     """By the rules for accessible pages: 4.5 is enough for text, 3 for shapes."""
     bright, dark = sorted(
-        (sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear(each), strict=True)) for each in (one, other)),
+        (
+            sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear(each), strict=True))
+            for each in (one, other)
+        ),
         reverse=True,
     )
     return (bright + 0.05) / (dark + 0.05)
@@ -44,7 +50,10 @@ def lab(color: str, sight: str) -> list[float]:
     seen = [sum(w * p for w, p in zip(row, linear(color), strict=True)) for row in SIGHTS[sight]]
     to_xyz = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
     x, y, z = (sum(w * p for w, p in zip(row, seen, strict=True)) for row in to_xyz)
-    f = [max(part, 0) ** (1 / 3) if part > 0.008856 else 7.787 * part + 16 / 116 for part in (x / 0.9505, y, z / 1.089)]
+    f = [
+        max(part, 0) ** (1 / 3) if part > 0.008856 else 7.787 * part + 16 / 116
+        for part in (x / 0.9505, y, z / 1.089)
+    ]
     return [116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])]
 
 
@@ -65,9 +74,14 @@ def test_a_notebooks_colors_are_seen_on_light_and_on_dark() -> None:
 @pytest.mark.parametrize("palette", [LIGHT, DARK, MIDDLE], ids=["light", "dark", "middle"])
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_the_first_three_colors_can_be_told_apart(palette, sight: str) -> None:
-    """No chart has more than three colors that mean something, and each has its name in the legend."""
+    """No chart has more than three colors that mean something, and each has its name in the
+    legend.
+    """
     for one, other in itertools.combinations(palette.series[:3], 2):
-        far = sum((a - b) ** 2 for a, b in zip(lab(one, sight), lab(other, sight), strict=True)) ** 0.5
+        far = (
+            sum((a - b) ** 2 for a, b in zip(lab(one, sight), lab(other, sight), strict=True))
+            ** 0.5
+        )
         assert far >= 20, (one, other, far)
 
 
@@ -78,7 +92,9 @@ def test_no_page_loads_or_runs_anything() -> None:
         assert text not in page
     assert "default-src 'none'" in page
     assert "prefers-color-scheme: dark" in page_style()
-    assert "prefers-color-scheme" not in fragment_style(), "a notebook is dark or light whatever the system is"
+    assert "prefers-color-scheme" not in fragment_style(), (
+        "a notebook is dark or light whatever the system is"
+    )
 
 
 def test_one_style_sheet() -> None:
@@ -93,7 +109,10 @@ def test_the_kit_needs_the_standard_library_alone() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom):
                 top = (node.module or "").split(".")
-                assert top[0] in sys.stdlib_module_names or top[:2] == ["discreet", "pages"], (path.name, node.module)
+                assert top[0] in sys.stdlib_module_names or top[:2] == ["discreet", "pages"], (
+                    path.name,
+                    node.module,
+                )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +134,9 @@ def test_ticks_are_round(low: float, high: float, shown: list[str]) -> None:
     assert all(found.low <= value <= found.high for value, _ in found.ticks)
 
 
-@pytest.mark.parametrize("high", [10.0**power * factor for power in range(-6, 12) for factor in (1, 1.7, 3.3, 7.9)])
+@pytest.mark.parametrize(
+    "high", [10.0**power * factor for power in range(-6, 12) for factor in (1, 1.7, 3.3, 7.9)]
+)
 def test_every_range_has_two_to_five_different_ticks(high: float) -> None:
     for low in (0.0, -high, high / 3):
         ticks = axis.numbers(low, high).ticks
@@ -127,13 +148,23 @@ def test_every_range_has_two_to_five_different_ticks(high: float) -> None:
     ("first", "last", "shown"),
     [
         (date(2024, 1, 1), date(2024, 12, 31), ["Jan 2024", "Apr 2024", "Jul 2024", "Oct 2024"]),
-        (date(2024, 1, 1), date(2024, 1, 4), ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]),
+        (
+            date(2024, 1, 1),
+            date(2024, 1, 4),
+            ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"],
+        ),
         (date(1990, 5, 5), date(2024, 1, 1), ["1990", "2000", "2010", "2020"][1:]),
-        (datetime(2024, 1, 1, 0), datetime(2024, 1, 1, 9), ["2024-01-01", "03:00", "06:00", "09:00"]),
+        (
+            datetime(2024, 1, 1, 0),
+            datetime(2024, 1, 1, 9),
+            ["2024-01-01", "03:00", "06:00", "09:00"],
+        ),
         (date(2024, 1, 1), date(2024, 1, 1), ["2024-01-01"]),
     ],
 )
-def test_ticks_of_time_are_where_hours_days_months_or_years_begin(first, last, shown: list[str]) -> None:
+def test_ticks_of_time_are_where_hours_days_months_or_years_begin(
+    first, last, shown: list[str]
+) -> None:
     assert [text for _, text in axis.days(first, last).ticks] == shown
 
 
@@ -157,7 +188,12 @@ def test_bars_say_every_name_and_number_in_full() -> None:
 def test_lines_have_their_band_and_their_legend() -> None:
     one = Curve(across=[0, 1, 2], up=[1, 2, 3], lows=[0, 1, 2], highs=[2, 3, 4], name="one")
     two = Curve(across=[0, 2], up=[4, 4], name="limit", kind="dash", color=1)
-    drawn = plot([one, two], across=axis.numbers(0, 2, title="day"), up=axis.numbers(0, 4, title="ε"), label="<x>")
+    drawn = plot(
+        [one, two],
+        across=axis.numbers(0, 2, title="day"),
+        up=axis.numbers(0, 4, title="ε"),
+        label="<x>",
+    )
     assert drawn.count('class="band"') == 1
     assert "limit" in drawn
     assert "&lt;x&gt;" in drawn
@@ -165,7 +201,9 @@ def test_lines_have_their_band_and_their_legend() -> None:
 
 
 def test_a_map_of_pairs_shows_each_pair_on_both_sides() -> None:
-    drawn = heat(["a", "b"], [Square(row=0, column=1, value=0.1, marked=True)], full=0.2, label="pairs")
+    drawn = heat(
+        ["a", "b"], [Square(row=0, column=1, value=0.1, marked=True)], full=0.2, label="pairs"
+    )
     assert drawn.count("<title>a × b: 0.100</title>") == 2
     assert drawn.count("<circle") == 2
     assert "0.2 or more" in drawn

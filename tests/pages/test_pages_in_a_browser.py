@@ -1,4 +1,6 @@
-"""Pages of the kit in a browser: nothing is cut off or loaded; wide and narrow, light, dark and on paper."""
+"""Pages of the kit in a browser: nothing is cut off or loaded; wide and narrow, light, dark and on
+paper.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +47,26 @@ def example() -> str:
         blocks.cards([("10,059", "rows, about"), ("ε = 1", "what it cost")]),
         blocks.grid(
             [
-                blocks.figure("Bars", bars(NAMES, [series], axis=axis.numbers(0, 4e4, title="rows"))),
+                blocks.figure(
+                    "Bars", bars(NAMES, [series], axis=axis.numbers(0, 4e4, title="rows"))
+                ),
                 blocks.figure(
                     "Time",
-                    plot([line], across=axis.days(days[0], days[-1]), up=axis.numbers(0, 250, title="n"), label="n"),
+                    plot(
+                        [line],
+                        across=axis.days(days[0], days[-1]),
+                        up=axis.numbers(0, 250, title="n"),
+                        label="n",
+                    ),
                 ),
                 blocks.figure("Pairs", heat(NAMES, squares, full=0.5, label="pairs")),
             ]
         ),
         blocks.table(("name", "number"), [(name, "1,204 ± 12") for name in NAMES]),
     ]
-    return blocks.page("A page", parts, subtitle="Of everything", banner="NOT FOR RELEASE", footer="The end.")
+    return blocks.page(
+        "A page", parts, subtitle="Of everything", banner="NOT FOR RELEASE", footer="The end."
+    )
 
 
 @pytest.mark.parametrize("width", [1200, 794, 390])

@@ -40,7 +40,10 @@ class Browser:
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
         """Send a request; names of headers are written with _ for -."""
-        sent = {**self.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        sent = {
+            **self.headers,
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
         if self.token is not None:
             sent.setdefault("Authorization", f"Bearer {self.token}")
         if self.cookie is not None:
@@ -54,7 +57,11 @@ class Browser:
         try:
             connection.request(method, path, data, sent)
             reply = connection.getresponse()
-            return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+            return Reply(
+                reply.status,
+                {name.lower(): value for name, value in reply.getheaders()},
+                reply.read(),
+            )
         finally:
             connection.close()
 

@@ -1,8 +1,9 @@
-"""Sessions of real clients, mutated: flipped bits, cut and stretched messages, other types, other orders.
+"""Sessions of real clients, mutated: flipped bits, cut and stretched messages, other types, other
+orders.
 
-Each round is one connection: a login, some messages of which some are mutated, and then the client stops writing and
-reads until the server has closed. Whatever it sends, the server says a proper message or closes; it never fails inside,
-and never stops answering others.
+Each round is one connection: a login, some messages of which some are mutated, and then the client
+stops writing and reads until the server has closed. Whatever it sends, the server says a proper
+message or closes; it never fails inside, and never stops answering others.
 """
 
 from __future__ import annotations
@@ -14,7 +15,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 from server.running_server import Running
-from server.wire_client import FLUSH, SYNC, Client, bind, close, describe, execute, pack, parse, text
+from server.wire_client import (
+    FLUSH,
+    SYNC,
+    Client,
+    bind,
+    close,
+    describe,
+    execute,
+    pack,
+    parse,
+    text,
+)
 
 QUESTIONS = (
     "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex",
@@ -41,7 +53,12 @@ def recorded(dice: random.Random) -> list[bytes]:
         return [
             parse(sql, name=name),
             describe("S", name),
-            bind([value], statement=name, formats=dice.choice([[], [0], [1]]), results=dice.choice([[], [1]])),
+            bind(
+                [value],
+                statement=name,
+                formats=dice.choice([[], [0], [1]]),
+                results=dice.choice([[], [1]]),
+            ),
             describe("P"),
             execute(rows=dice.choice([0, 1, 100])),
             close("S", name),
@@ -60,7 +77,9 @@ def mutated(message: bytes, dice: random.Random) -> bytes:
         case 1:
             return bytes(data[: dice.randrange(len(data))])
         case 2:
-            data[1:5] = struct.pack("!I", dice.choice([0, 3, 4, 5, len(data) + 7, 2**16, 2**31, 2**32 - 1]))
+            data[1:5] = struct.pack(
+                "!I", dice.choice([0, 3, 4, 5, len(data) + 7, 2**16, 2**31, 2**32 - 1])
+            )
         case 3:
             data[0] = dice.choice(b"QPBDECSHXFdcfp\0\xff?")
         case 4:
@@ -81,7 +100,10 @@ def mutated(message: bytes, dice: random.Random) -> bytes:
 
 def startup(dice: random.Random) -> bytes:
     body = text("user") + text("alice") + text("database") + text("town") + b"\0"
-    data = bytearray(struct.pack("!II", len(body) + 8, dice.choice([3 << 16, 80877103, 80877102, 0, 2**32 - 1])) + body)
+    data = bytearray(
+        struct.pack("!II", len(body) + 8, dice.choice([3 << 16, 80877103, 80877102, 0, 2**32 - 1]))
+        + body
+    )
     for _ in range(dice.randrange(3)):
         data[dice.randrange(len(data))] = dice.randrange(256)
     return bytes(data) + dice.randbytes(dice.randrange(40))

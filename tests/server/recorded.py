@@ -9,7 +9,9 @@ from typing import Any
 
 _ALL = json.loads((Path(__file__).parent / "catalog.json").read_text())
 # SET, SHOW, RELEASE and several statements at once are the wire's.
-_NOT_QUERIES = re.compile(r"\s*(set|show|release|reset|discard)\b|.*;\s*\S", re.IGNORECASE | re.DOTALL)
+_NOT_QUERIES = re.compile(
+    r"\s*(set|show|release|reset|discard)\b|.*;\s*\S", re.IGNORECASE | re.DOTALL
+)
 _GIVEN = {
     "relkind": "r",
     "relname": "people",
@@ -23,7 +25,9 @@ _GIVEN = {
     "table_name": "people",
     "table_schema": "public",
 }
-_COMPARED = re.compile(r"(\w+)\s*(?:=|!=|<>|IN|LIKE|>|NOT LIKE|OPERATOR\(pg_catalog\.~\))\s*(?:ANY\s*)?\(?")
+_COMPARED = re.compile(
+    r"(\w+)\s*(?:=|!=|<>|IN|LIKE|>|NOT LIKE|OPERATOR\(pg_catalog\.~\))\s*(?:ANY\s*)?\(?"
+)
 _BESIDE: tuple[tuple[str, Any], ...] = (  # what stands before the parameter, and what to give
     (r"to_regtype\($", "text"),
     (r"current_setting\($", "default_table_access_method"),
@@ -40,7 +44,9 @@ def queries() -> list[tuple[str, str]]:
 
 
 def others() -> list[str]:
-    """Statements of clients that were not recorded: Npgsql, Rails, Django, DBeaver, DataGrip, Metabase, Prisma, ..."""
+    """Statements of clients that were not recorded: Npgsql, Rails, Django, DBeaver, DataGrip,
+    Metabase, Prisma, ...
+    """
     found: list[str] = json.loads((Path(__file__).parent / "catalog_others.json").read_text())
     return found
 
@@ -71,7 +77,13 @@ def _parameter(sql: str, place: int, oid: int) -> Any:
     if column in ("conrelid", "indrelid"):
         return oid
     if column == "nspname":
-        return "pg_catalog" if "!=" in before[-6:] else "pg/_" if "NOT LIKE" in before[-12:] else "public"
+        return (
+            "pg_catalog"
+            if "!=" in before[-6:]
+            else "pg/_"
+            if "NOT LIKE" in before[-12:]
+            else "public"
+        )
     for pattern, value in _BESIDE:
         if re.search(pattern, before):
             return value

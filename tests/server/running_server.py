@@ -1,4 +1,6 @@
-"""A server of a small town in this process, on a port of its own, with users and their passwords."""
+"""A server of a small town in this process, on a port of its own, with users and their
+passwords.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def tables(people: int = 60) -> dict[str, pa.Table]:
 
 
 def open_town(folder: Path, policy: str = POLICY) -> Curator:
-    """A curator of the town, its ledger, and its users: alice and bob ask, dave reads, carol is the curator."""
+    """A curator of the town, its ledger, and its users: alice and bob ask, dave reads, carol is the
+    curator.
+    """
     path = folder / "town.yaml"
     path.write_text(policy, encoding="utf-8")
     create_ledger(Policy.read(path))

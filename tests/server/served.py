@@ -15,8 +15,19 @@ class Served:
     """A server process; its port is read from what it prints."""
 
     def __init__(self, policy: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "discreet", "serve", str(policy), "--postgres", ":0", *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        command = [
+            sys.executable,
+            "-m",
+            "discreet",
+            "serve",
+            str(policy),
+            "--postgres",
+            ":0",
+            *options,
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         assert self.process.stdout is not None
         found = None
         for line in self.process.stdout:

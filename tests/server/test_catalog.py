@@ -1,4 +1,6 @@
-"""What Postgres clients look up: all that real ones sent is answered, as a real Postgres with the same tables would."""
+"""What Postgres clients look up: all that real ones sent is answered, as a real Postgres with the
+same tables would.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from real_postgres import postgres
 
 PEOPLE = contents.FIRST_OID
 ASKING = Session(user="alice", database="town", pid=77)
-# Answers that differ from a real Postgres, and why; names and types of columns are the same in all of them.
+# Answers that differ from a real Postgres, and why; names and types of columns are the same in all
+# of them.
 DIFFERENT = {
     "version": "SELECT version|select version|select pg_catalog.version|pg_backend_pid\\(\\)$",
     "we have no functions, languages, domains or composite types of the system": (
@@ -63,7 +66,7 @@ def oids(schema: pa.Schema) -> list[int]:
     return [int(field.metadata[b"oid"]) for field in schema]
 
 
-# --- against a real one -----------------------------------------------------------------------------------------------
+# --- against a real one ---------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +79,9 @@ def real(looked_up: Catalog) -> Iterator[psycopg.Connection[Any]]:
         with psycopg.connect(f"{server} dbname=town", autocommit=True) as own:
             for statement in definitions(curator):
                 own.execute(statement.encode())
-        with psycopg.connect(f"{server} dbname=town".replace("postgres", "alice"), autocommit=True) as connection:
+        with psycopg.connect(
+            f"{server} dbname=town".replace("postgres", "alice"), autocommit=True
+        ) as connection:
             yield connection
 
 
@@ -92,12 +97,18 @@ def definitions(curator: Curator) -> Iterator[str]:
     yield "GRANT SELECT ON ALL TABLES IN SCHEMA public TO PUBLIC"
 
 
-def test_all_that_clients_sent_is_answered_as_by_postgres(looked_up: Catalog, real: psycopg.Connection[Any]) -> None:
-    """Every statement is answered, with the names and types that Postgres gives; most with the very same rows."""
+def test_all_that_clients_sent_is_answered_as_by_postgres(
+    looked_up: Catalog, real: psycopg.Connection[Any]
+) -> None:
+    """Every statement is answered, with the names and types that Postgres gives; most with the very
+    same rows.
+    """
     [[number]] = real.execute("SELECT 'people'::regclass::oid").fetchall()
     same, problems = 0, []
     for client, sql in queries():
-        theirs = real.pgconn.exec_params(about(sql, number).encode(), texts(parameters(sql, number)))
+        theirs = real.pgconn.exec_params(
+            about(sql, number).encode(), texts(parameters(sql, number))
+        )
         if theirs.status != psycopg.pq.ExecStatus.TUPLES_OK:
             problems.append((client, sql, theirs.error_message))
             continue
@@ -117,7 +128,9 @@ def test_all_that_clients_sent_is_answered_as_by_postgres(looked_up: Catalog, re
         if rows_of(table) == real_rows(theirs, number):
             same += 1
         elif not UNLIKE.search(sql):
-            problems.append((client, sql, f"{rows_of(table)[:3]}, not {real_rows(theirs, number)[:3]}"))
+            problems.append(
+                (client, sql, f"{rows_of(table)[:3]}, not {real_rows(theirs, number)[:3]}")
+            )
     assert problems == []
     assert same >= 190  # of 237
 
@@ -126,20 +139,28 @@ def test_all_that_clients_sent_is_answered_as_by_postgres(looked_up: Catalog, re
 OTHER_TYPES = re.compile("startup_time|array_agg\\(ordering")
 
 
-def test_other_clients_get_the_columns_that_postgres_gives(looked_up: Catalog, real: psycopg.Connection[Any]) -> None:
+def test_other_clients_get_the_columns_that_postgres_gives(
+    looked_up: Catalog, real: psycopg.Connection[Any]
+) -> None:
     [[number]] = real.execute("SELECT 'people'::regclass::oid").fetchall()
     for sql in others():
         theirs = real.pgconn.exec_params(about(sql, number).encode(), None)
         assert theirs.status == psycopg.pq.ExecStatus.TUPLES_OK, (sql, theirs.error_message)
         table = looked_up.answer(about(sql, PEOPLE), ASKING)
         assert table is not None, sql
-        wanted = [((theirs.fname(place) or b"").decode(), theirs.ftype(place)) for place in range(theirs.nfields)]
+        wanted = [
+            ((theirs.fname(place) or b"").decode(), theirs.ftype(place))
+            for place in range(theirs.nfields)
+        ]
         found = list(zip(table.schema.names, oids(table.schema), strict=True))
         assert found == wanted or OTHER_TYPES.search(sql), sql
 
 
 def texts(given: list[Any]) -> list[bytes | None]:
-    return [f"{{{','.join(each)}}}".encode() if isinstance(each, list) else str(each).encode() for each in given]
+    return [
+        f"{{{','.join(each)}}}".encode() if isinstance(each, list) else str(each).encode()
+        for each in given
+    ]
 
 
 def rows_of(table: pa.Table) -> list[list[str]]:
@@ -163,7 +184,9 @@ def shown(value: Any, oid: int) -> str:
 def real_rows(result: Any, number: int) -> list[list[str]]:
     return sorted(
         [
-            neutral("NULL" if (cell := result.get_value(row, place)) is None else cell.decode(), number)
+            neutral(
+                "NULL" if (cell := result.get_value(row, place)) is None else cell.decode(), number
+            )
             for place in range(result.nfields)
         ]
         for row in range(result.ntuples)
@@ -174,7 +197,7 @@ def neutral(cell: str, number: int) -> str:
     return cell.replace(str(number), "PEOPLE").replace("postgres", "curator")
 
 
-# --- what the policy says ---------------------------------------------------------------------------------------------
+# --- what the policy says -------------------------------------------------------------------------
 
 
 def test_columns_are_told_as_the_policy_declares_them(looked_up: Catalog) -> None:
@@ -207,7 +230,10 @@ def test_public_tables_have_the_columns_of_the_snapshot(looked_up: Catalog) -> N
 
 
 def test_comments_say_what_a_column_may_hold(looked_up: Catalog) -> None:
-    [row] = asked(looked_up, "SELECT col_description('people'::regclass, 5), obj_description('people'::regclass)")
+    [row] = asked(
+        looked_up,
+        "SELECT col_description('people'::regclass, 5), obj_description('people'::regclass)",
+    )
     assert row["col_description"] == "whole numbers from 0 to 120"
     assert row["obj_description"] == "private: one row of each person, answered with noise"
 
@@ -215,18 +241,31 @@ def test_comments_say_what_a_column_may_hold(looked_up: Catalog) -> None:
 def test_nothing_depends_on_data(tmp_path: Path, looked_up: Catalog) -> None:
     """The same policy on other people: every relation of the catalog is the same."""
     other = Catalog(opened(tmp_path, people=90))
-    for name in ("pg_class", "pg_attribute", "pg_stat_all_tables", "pg_statistic", "pg_stats", "pg_settings"):
+    for name in (
+        "pg_class",
+        "pg_attribute",
+        "pg_stat_all_tables",
+        "pg_statistic",
+        "pg_stats",
+        "pg_settings",
+    ):
         sql = f"SELECT * FROM pg_catalog.{name}"
         assert asked(other, sql) == asked(looked_up, sql), name
-    sizes = asked(looked_up, "SELECT reltuples, relpages, pg_table_size(oid) AS size FROM pg_class WHERE oid >= 16400")
+    sizes = asked(
+        looked_up,
+        "SELECT reltuples, relpages, pg_table_size(oid) AS size FROM pg_class WHERE oid >= 16400",
+    )
     assert {tuple(row.values()) for row in sizes if row["reltuples"] < 0} == {(-1.0, 0, None)}
 
 
 def test_an_analyst_sees_no_other(looked_up: Catalog) -> None:
-    assert asked(looked_up, "SELECT rolname FROM pg_roles ORDER BY 1") == [{"rolname": "alice"}, {"rolname": "curator"}]
+    assert asked(looked_up, "SELECT rolname FROM pg_roles ORDER BY 1") == [
+        {"rolname": "alice"},
+        {"rolname": "curator"},
+    ]
 
 
-# --- whose statement it is --------------------------------------------------------------------------------------------
+# --- whose statement it is ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -252,17 +291,28 @@ def test_questions_are_not_the_catalogs(looked_up: Catalog, sql: str) -> None:
         ("SELECT 'a' || 'b' AS c, 7 / 2 AS d", {"c": "ab", "d": 3}),
         ("SELECT current_user, current_schema(), current_database()", None),
         ("SELECT E'a\\nb' AS two", {"two": "a\nb"}),
-        ("SELECT 'people'::regclass, 'people'::regclass::oid AS n", {"regclass": "people", "n": PEOPLE}),
-        ("SELECT 25::regtype AS kind, 'int4'::regtype::text AS other", {"kind": "text", "other": "integer"}),
+        (
+            "SELECT 'people'::regclass, 'people'::regclass::oid AS n",
+            {"regclass": "people", "n": PEOPLE},
+        ),
+        (
+            "SELECT 25::regtype AS kind, 'int4'::regtype::text AS other",
+            {"kind": "text", "other": "integer"},
+        ),
         ("SELECT to_regclass('nowhere') AS none", {"none": None}),
-        ("SELECT ARRAY[1, 2] AS both, '{3,NULL}'::int4[] AS other", {"both": [1, 2], "other": [3, None]}),
+        (
+            "SELECT ARRAY[1, 2] AS both, '{3,NULL}'::int4[] AS other",
+            {"both": [1, 2], "other": [3, None]},
+        ),
         ("SELECT current_setting('server_encoding') AS said", {"said": "UTF8"}),
         ("VALUES (1, 'a')", {"column1": 1, "column2": "a"}),
         ("SELECT * FROM generate_series(2, 2) AS s(n)", {"n": 2}),
         ("SELECT x, n FROM unnest(ARRAY['a']) WITH ORDINALITY AS t(x, n)", {"x": "a", "n": 1}),
     ],
 )
-def test_values_without_a_table(looked_up: Catalog, sql: str, expected: dict[str, Any] | None) -> None:
+def test_values_without_a_table(
+    looked_up: Catalog, sql: str, expected: dict[str, Any] | None
+) -> None:
     [row] = asked(looked_up, sql)
     assert expected is None or row == expected
     assert row
@@ -279,7 +329,7 @@ def test_parameters_have_the_types_of_what_they_are_compared_with(looked_up: Cat
     assert oids(declared.schema) == [25, 23]
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 REFUSED = [
     ("SELECT * FROM pg_catalog.pg_nothing", "42P01"),
@@ -331,7 +381,10 @@ def test_files_are_no_tables(looked_up: Catalog) -> None:
         "SELECT " + "CASE WHEN true THEN " * 3_000 + "1" + " END" * 3_000,
         "SELECT " + " + ".join(["1"] * 5_000),
         "SELECT " + ", ".join(["relname"] * 200_000) + " FROM pg_class",
-        "SELECT 1 FROM pg_class WHERE " + "oid IN (SELECT oid FROM pg_class WHERE " * 400 + "true" + ")" * 400,
+        "SELECT 1 FROM pg_class WHERE "
+        + "oid IN (SELECT oid FROM pg_class WHERE " * 400
+        + "true"
+        + ")" * 400,
     ],
 )
 def test_hostile_sizes_are_refused(looked_up: Catalog, sql: str) -> None:
@@ -340,10 +393,15 @@ def test_hostile_sizes_are_refused(looked_up: Catalog, sql: str) -> None:
     assert refused.value.sqlstate.startswith("54")
 
 
-def test_what_takes_too_long_is_stopped(looked_up: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_long_is_stopped(
+    looked_up: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(catalog, "SECONDS", 0.2)
     with pytest.raises(CatalogError) as refused:
-        looked_up.answer("SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d", ASKING)
+        looked_up.answer(
+            "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d",
+            ASKING,
+        )
     assert refused.value.sqlstate == "57014"
     assert asked(looked_up, "SELECT 1 AS one") == [{"one": 1}]
 
@@ -371,14 +429,18 @@ def test_what_is_too_large_is_not_made(looked_up: Catalog, sql: str) -> None:
 def test_nobody_sees_what_another_session_is(looked_up: Catalog) -> None:
     settings = Settings({"application_name": "secret"})
     other = Session(user="bob", database="town", settings=settings, pid=78)
-    [row] = looked_up.answer("SELECT current_user, application_name FROM pg_stat_activity", other).to_pylist()
+    [row] = looked_up.answer(
+        "SELECT current_user, application_name FROM pg_stat_activity", other
+    ).to_pylist()
     assert row == {"current_user": "bob", "application_name": "secret"}
     [row] = asked(looked_up, "SELECT current_user, application_name FROM pg_stat_activity")
     assert row == {"current_user": "alice", "application_name": ""}
 
 
 def test_a_session_is_cancelled_by_its_number(looked_up: Catalog) -> None:
-    """By whom it is asked to: the server says which sessions are the same user's. To describe it cancels nothing."""
+    """By whom it is asked to: the server says which sessions are the same user's. To describe it
+    cancels nothing.
+    """
     cancelled: list[int] = []
 
     def cancel(number: int) -> bool:

@@ -1,4 +1,6 @@
-"""`discreet.connect`: the curator's signatures over HTTP, with the same answers and the same errors."""
+"""`discreet.connect`: the curator's signatures over HTTP, with the same answers and the same
+errors.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def client(town: Running) -> Client:
 
 def test_an_answer_is_the_curators_own(town: Running, client: Client) -> None:
     far = client.ask(BY_SEX, analyst="alice", epsilon=0.5)
-    near = town.server.curator.ask(BY_SEX, analyst="alice", epsilon=0.5)  # free now: the same numbers
+    near = town.server.curator.ask(
+        BY_SEX, analyst="alice", epsilon=0.5
+    )  # free now: the same numbers
     assert isinstance(far, discreet.Answer)
     assert far.table.equals(near.table)
     assert far.margins.equals(near.margins)
@@ -48,7 +52,9 @@ def test_before_paying(town: Running, client: Client) -> None:
     near = town.server.curator.quote(BY_SEX, analyst="alice", epsilon=0.25)
     assert quote.cost == near.cost
     assert quote.margins["n"] == near.margins["n"]
-    assert client.explain(BY_SEX, epsilon=0.25) == town.server.curator.explain(BY_SEX, analyst="alice", epsilon=0.25)
+    assert client.explain(BY_SEX, epsilon=0.25) == town.server.curator.explain(
+        BY_SEX, analyst="alice", epsilon=0.25
+    )
     assert client.left() == town.server.curator.left(analyst="alice")
     assert client.tables()["unit"] == "person"
 
@@ -57,7 +63,9 @@ def test_history_and_links(client: Client) -> None:
     answer = client.ask("SELECT COUNT(*) AS n FROM visits", epsilon="1/8")
     listed = client.history()["answers"][0]
     assert client.answer(listed["link"]).table.equals(answer.table)
-    found = client.ask_all([{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "1/8"}, {"sql": "nonsense"}])
+    found = client.ask_all(
+        [{"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "1/8"}, {"sql": "nonsense"}]
+    )
     assert found[0]["rows"] == [[answer.table["n"][0].as_py()]]
     assert found[1]["error"]["kind"] == "rejected"
 
@@ -70,7 +78,11 @@ def test_errors_are_those_of_the_curator(town: Running, client: Client) -> None:
     bob = discreet.connect(f"http://127.0.0.1:{town.http}", token=town.users.add_token("bob"))
     with pytest.raises(discreet.BudgetExceeded):
         bob.ask(BY_SEX, epsilon=5)
-    for wrong in ({"epsilon": -1}, {"epsilon": 1, "analyst": "bob"}, {"epsilon": 1, "dialect": "oracle"}):
+    for wrong in (
+        {"epsilon": -1},
+        {"epsilon": 1, "analyst": "bob"},
+        {"epsilon": 1, "dialect": "oracle"},
+    ):
         with pytest.raises(discreet.UsageError):
             client.ask(BY_SEX, **wrong)  # type: ignore[arg-type]
     with pytest.raises(discreet.UsageError, match="password"):
@@ -89,7 +101,9 @@ answer = discreet.connect("http://127.0.0.1:{town.http}", token={token!r}).ask({
 assert answer.table.num_rows == 2
 print([name for name in ("duckdb", "sqlglot", "fastapi", "scipy") if name in sys.modules])
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     assert found.stdout.strip() == "[]"
 
 
@@ -103,6 +117,8 @@ def test_over_tls(tmp_path: Path) -> None:
     with running(open_town(tmp_path), tls=tls.load(certificate, key)) as town:
         token, url = town.users.add_token("alice"), f"https://127.0.0.1:{town.http}"
         trusting = ssl.create_default_context(cafile=str(certificate))
-        assert Client(url, token=token, context=trusting).ask(BY_SEX, epsilon=0.5).table.num_rows == 2
+        assert (
+            Client(url, token=token, context=trusting).ask(BY_SEX, epsilon=0.5).table.num_rows == 2
+        )
         with pytest.raises(Unreachable):
             discreet.connect(url, token=token).left()  # nobody vouches for it

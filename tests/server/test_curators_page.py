@@ -1,4 +1,6 @@
-"""A curator's whole session in Chromium: every button of the page, and what it did to files, ledger and users."""
+"""A curator's whole session in Chromium: every button of the page, and what it did to files, ledger
+and users.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def test_check_and_snapshot(browser: Any, town: Running) -> None:
         page.wait_for_selector("text=What can be asked")
         press(page, "Take a snapshot")
         page.wait_for_selector("text=Snapshot 2 is taken.")
-        assert "people: 60 of 60 rows kept" in page.inner_text("[data-part=upkeep] .task:last-child pre")
+        assert "people: 60 of 60 rows kept" in page.inner_text(
+            "[data-part=upkeep] .task:last-child pre"
+        )
         page.wait_for_selector("progress", state="hidden")
 
 
@@ -89,7 +93,9 @@ def test_releases_and_publications(browser: Any, town: Running) -> None:
             page.click("text=Page of people_by_sex")
         other.value.wait_for_selector("text=people_by_sex >> nth=0")
     assert charges(town, "curator") == before + 2
-    with opened(browser, town, "carol", "/curate#publishing") as page:  # and it is known the next time
+    with opened(
+        browser, town, "carol", "/curate#publishing"
+    ) as page:  # and it is known the next time
         page.wait_for_selector("text=Published 12 of 12 periods")
 
 
@@ -99,7 +105,11 @@ def test_the_policy_is_edited_previewed_and_written(browser: Any, town: Running)
         show(page, "policy")
         page.wait_for_selector("text=the server answers by this text.")
         area = page.locator("[data-part=policy] textarea")
-        area.fill(TEXT.replace("integer: [0, 120]", "intger: [0, 120]").replace("max_rows: 3", "max_rows: many"))
+        area.fill(
+            TEXT.replace("integer: [0, 120]", "intger: [0, 120]").replace(
+                "max_rows: 3", "max_rows: many"
+            )
+        )
         page.wait_for_selector(".problem >> nth=1")  # all mistakes at once, each at its place
         assert page.locator(".underline").count() >= 2
         assert page.is_disabled("text=Write the file")

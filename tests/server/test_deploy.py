@@ -15,7 +15,9 @@ DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 
 def test_the_commands_of_unit_and_image_exist() -> None:
     unit = re.search(r"^ExecStart=(.*)$", (DEPLOY / "discreet.service").read_text(), re.MULTILINE)
-    image = re.search(r"discreet \\\n#\s+(serve .*)$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    image = re.search(
+        r"discreet \\\n#\s+(serve .*)$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE
+    )
     assert unit
     assert image
     for line in (unit[1].partition(" ")[2], image[1]):

@@ -1,7 +1,8 @@
-"""Faults at the Postgres door: whoever leaves, floods, reads slowly or breaks the protocol harms nobody but himself.
+"""Faults at the Postgres door: whoever leaves, floods, reads slowly or breaks the protocol harms
+nobody but himself.
 
-What is asserted after each: the ledger is whole, nothing is charged twice or left open for good, and another client is
-answered.
+What is asserted after each: the ledger is whole, nothing is charged twice or left open for good,
+and another client is answered.
 """
 
 from __future__ import annotations
@@ -30,14 +31,18 @@ COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    limits = Limits(connections=100, connections_per_user=40, message=100_000, sending=2.0, stopping=60.0)
+    limits = Limits(
+        connections=100, connections_per_user=40, message=100_000, sending=2.0, stopping=60.0
+    )
     with running(open_town(tmp_path_factory.mktemp("faults")), limits=limits) as server:
         yield server
 
 
 @pytest.fixture(autouse=True)
 def sound_afterwards(town: Running) -> Iterator[None]:
-    """After every fault all connections end, somebody else is answered, and every row of the ledger holds."""
+    """After every fault all connections end, somebody else is answered, and every row of the ledger
+    holds.
+    """
     yield
     assert town.server.postgres is not None
     tasks = town.server.postgres._tasks
@@ -49,7 +54,9 @@ def sound_afterwards(town: Running) -> Iterator[None]:
 
 
 def spent(town: Running) -> Fraction:
-    return sum((entry.cost.amount for entry in town.server.curator.ledger(analyst="alice")), Fraction(0))
+    return sum(
+        (entry.cost.amount for entry in town.server.curator.ledger(analyst="alice")), Fraction(0)
+    )
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -74,7 +81,7 @@ def held(town: Running, monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Even
     return begun, go
 
 
-# --- leaving ----------------------------------------------------------------------------------------------------------
+# --- leaving --------------------------------------------------------------------------------------
 
 
 def session(sql: str) -> list[bytes]:
@@ -93,7 +100,9 @@ def session(sql: str) -> list[bytes]:
 
 @pytest.mark.parametrize("sent", range(9))
 @pytest.mark.parametrize("how", ["close", "reset", "torn"])
-def test_leaving_at_every_message_is_charged_once_at_most(town: Running, sent: int, how: str) -> None:
+def test_leaving_at_every_message_is_charged_once_at_most(
+    town: Running, sent: int, how: str
+) -> None:
     sql = f"SELECT COUNT(*) AS n FROM people WHERE age <> {sent} AND zip <> '{how}'"
     before = spent(town)
     client = Client(town.port, **PRICE)
@@ -140,7 +149,9 @@ def test_leaving_during_the_login(town: Running, sent: int) -> None:
         client.sendall((struct.pack("!II", len(body) + 8, 3 << 16) + body)[:sent])
 
 
-def test_leaving_while_a_question_runs_keeps_its_answer(town: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaving_while_a_question_runs_keeps_its_answer(
+    town: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = spent(town)
     sql = "SELECT COUNT(*) AS n FROM people WHERE age <> 20"
     begun, go = held(town, monkeypatch)
@@ -155,7 +166,9 @@ def test_leaving_while_a_question_runs_keeps_its_answer(town: Running, monkeypat
     assert spent(town) - before == Fraction(1, 2)
 
 
-def test_who_leaves_the_queue_is_not_charged(town: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_leaves_the_queue_is_not_charged(
+    town: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All workers are busy; somebody asks, cancels, and was never charged."""
     begun, go = held(town, monkeypatch)
     clients = [Client(town.port, **PRICE) for _ in range(town.server.limits.workers)]
@@ -164,7 +177,9 @@ def test_who_leaves_the_queue_is_not_charged(town: Running, monkeypatch: pytest.
     queue = town.server.door.queue
     until(lambda: queue.running + queue.waiting == len(clients) and begun.is_set())
     with Client(town.port, **PRICE) as waiting:
-        waiting.send(pack(b"Q", text("SELECT COUNT(*) AS n FROM people WHERE zip <> 'never begun'")))
+        waiting.send(
+            pack(b"Q", text("SELECT COUNT(*) AS n FROM people WHERE zip <> 'never begun'"))
+        )
         until(lambda: queue.running + queue.waiting == len(clients) + 1)
         with socket.create_connection(("127.0.0.1", town.port), timeout=60) as canceller:
             canceller.sendall(struct.pack("!IIII", 16, 80877102, *waiting.key))
@@ -175,10 +190,12 @@ def test_who_leaves_the_queue_is_not_charged(town: Running, monkeypatch: pytest.
         client.read()
         client.socket.close()
     assert cancelled.code == "57014"
-    assert not any("never begun" in entry.text for entry in town.server.curator.ledger(analyst="alice"))
+    assert not any(
+        "never begun" in entry.text for entry in town.server.curator.ledger(analyst="alice")
+    )
 
 
-# --- flooding ---------------------------------------------------------------------------------------------------------
+# --- flooding -------------------------------------------------------------------------------------
 
 
 def test_connections_have_limits_and_are_counted_down(town: Running) -> None:
@@ -215,7 +232,9 @@ def test_a_message_that_is_too_long_ends_the_connection_unread(town: Running) ->
 
 def test_a_statement_beyond_the_policys_length_is_refused(town: Running) -> None:
     with Client(town.port, **PRICE) as client:
-        reply = client.query("SELECT COUNT(*) AS n FROM people WHERE zip IN (" + "'x', " * 13_000 + "'y')")
+        reply = client.query(
+            "SELECT COUNT(*) AS n FROM people WHERE zip IN (" + "'x', " * 13_000 + "'y')"
+        )
         assert (reply.code, reply.status) == ("54000", "I")
         assert client.extended(parse(" " * 65_000)).code == "54000"
         assert client.query(COUNT).tags == ["SELECT 2"]
@@ -227,18 +246,36 @@ def test_a_client_that_reads_nothing_is_left(town: Running) -> None:
     sessions = town.server.postgres._sessions
     until(lambda: not sessions)
     with Client(town.port, **PRICE) as client:
-        client.send(pack(b"Q", text("SELECT a.oid, b.oid, c.oid FROM pg_type a, pg_type b, pg_class c LIMIT 500000")))
-        client.send(pack(b"Q", text("SELECT a.oid, b.oid, c.oid FROM pg_type a, pg_type b, pg_class c LIMIT 500000")))
+        client.send(
+            pack(
+                b"Q",
+                text(
+                    "SELECT a.oid, b.oid, c.oid FROM pg_type a, pg_type b, pg_class c LIMIT 500000"
+                ),
+            )
+        )
+        client.send(
+            pack(
+                b"Q",
+                text(
+                    "SELECT a.oid, b.oid, c.oid FROM pg_type a, pg_type b, pg_class c LIMIT 500000"
+                ),
+            )
+        )
         until(lambda: bool(sessions))
         until(lambda: not sessions)
 
 
-# --- what breaks inside -----------------------------------------------------------------------------------------------
+# --- what breaks inside ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(EngineFailure(), "58X02"), (LedgerUnavailable("town.ledger is full."), "58X01"), (MemoryError(), "XX000")],
+    [
+        (EngineFailure(), "58X02"),
+        (LedgerUnavailable("town.ledger is full."), "58X01"),
+        (MemoryError(), "XX000"),
+    ],
 )
 def test_failures_are_one_sentence_and_the_connection_lives_on(
     town: Running, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
@@ -262,7 +299,9 @@ def test_a_ledger_that_is_gone_answers_nothing(tmp_path: Path) -> None:
         assert (reply.code, reply.rows, reply.status) == ("58X01", [], "I")
 
 
-def test_a_stopping_server_answers_what_runs_and_says_goodbye(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopping_server_answers_what_runs_and_says_goodbye(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with running(open_town(tmp_path)) as town:
         begun, go = held(town, monkeypatch)
         client, idle = Client(town.port, **PRICE), Client(town.port)
@@ -277,7 +316,7 @@ def test_a_stopping_server_answers_what_runs_and_says_goodbye(tmp_path: Path, mo
         idle.socket.close()
 
 
-# --- at the same time -------------------------------------------------------------------------------------------------
+# --- at the same time -----------------------------------------------------------------------------
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
@@ -305,7 +344,9 @@ def test_many_connections_on_one_budget_are_admitted_exactly(tmp_path: Path) -> 
         def ask(index: int) -> None:
             with Client(town.port, "bob", options="-c discreet.epsilon=0.1") as client:
                 for number in range(2):
-                    reply = client.query(f"SELECT COUNT(*) AS n FROM people WHERE age <> {index} AND age <> 6{number}")
+                    reply = client.query(
+                        f"SELECT COUNT(*) AS n FROM people WHERE age <> {index} AND age <> 6{number}"
+                    )
                     again = client.query(
                         f"SELECT COUNT(*) AS again FROM people WHERE age <> {index} AND age <> 6{number}"
                     )

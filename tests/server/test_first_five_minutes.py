@@ -1,4 +1,6 @@
-"""The steps of docs/first_five_minutes.md, on the demo town; with PICTURES=FOLDER it takes their pictures."""
+"""The steps of docs/first_five_minutes.md, on the demo town; with PICTURES=FOLDER it takes their
+pictures.
+"""
 
 from __future__ import annotations
 

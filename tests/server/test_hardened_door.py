@@ -1,4 +1,6 @@
-"""A policy with a deadline: through the wire nothing is a clock, whether answered, refused, free or a login."""
+"""A policy with a deadline: through the wire nothing is a clock, whether answered, refused, free or
+a login.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from server.running_server import POLICY, open_town, running
 from server.wire_client import Client, describe, parse
 
 DEADLINE = 0.3
-HARDENED = POLICY.replace("limits: {epsilon: 100}", f"limits: {{epsilon: 100, deadline: {DEADLINE}s}}")
+HARDENED = POLICY.replace(
+    "limits: {epsilon: 100}", f"limits: {{epsilon: 100, deadline: {DEADLINE}s}}"
+)
 
 
 def test_every_answer_leaves_at_the_deadline_or_later(tmp_path: Path) -> None:

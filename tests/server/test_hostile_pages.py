@@ -1,4 +1,5 @@
-"""Hostile texts as names of tables, columns, analysts, users and releases, as values, questions and links.
+"""Hostile texts as names of tables, columns, analysts, users and releases, as values, questions and
+links.
 
 On every page of the server they are texts, and nothing of them runs.
 """
@@ -106,7 +107,9 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def require_unharmed(page: Any) -> None:
     assert page.evaluate("window.hits") == 0
     assert page.locator("img, iframe, svg[onload], main script").count() == 0
-    assert page.evaluate("[...document.querySelectorAll('a')].every((link) => link.protocol.startsWith('http'))")
+    assert page.evaluate(
+        "[...document.querySelectorAll('a')].every((link) => link.protocol.startsWith('http'))"
+    )
 
 
 def test_an_analysts_page(browser: Any, town: Running) -> None:
@@ -139,12 +142,18 @@ def test_an_analysts_page(browser: Any, town: Running) -> None:
             assert text in shown
         page.click("#history-box summary")
         page.wait_for_selector("#history .past a")
-        for wrong in (f'SELECT "{quoted(AREA)}" FROM people', f"SELECT '{IMAGE}", f'SELECT "{IMAGE}" FROM "{IMAGE}"'):
+        for wrong in (
+            f'SELECT "{quoted(AREA)}" FROM people',
+            f"SELECT '{IMAGE}",
+            f'SELECT "{IMAGE}" FROM "{IMAGE}"',
+        ):
             page.fill("#editor textarea", wrong)
             page.wait_for_selector(".refusal")
             require_unharmed(page)
         page.fill("#editor textarea", "")
-        page.locator("#editor textarea").press_sequentially(f'SELECT COUNT(*) FROM "{IMAGE}" WHERE "{IMAGE[:3]}')
+        page.locator("#editor textarea").press_sequentially(
+            f'SELECT COUNT(*) FROM "{IMAGE}" WHERE "{IMAGE[:3]}'
+        )
         require_unharmed(page)
         page.goto(f"/learn#{IMAGE}")
         for lesson in LESSONS:
@@ -154,7 +163,9 @@ def test_an_analysts_page(browser: Any, town: Running) -> None:
 
 
 def test_a_curators_page(browser: Any, town: Running) -> None:
-    town.server.curator.ask(f'SELECT COUNT(*) AS "{IMAGE}" FROM "{IMAGE}"', analyst=SCRIPT, epsilon=1)
+    town.server.curator.ask(
+        f'SELECT COUNT(*) AS "{IMAGE}" FROM "{IMAGE}"', analyst=SCRIPT, epsilon=1
+    )
     with opened(browser, town, f"{SCRIPT} !", "/curate") as page:
         page.context.add_init_script(SHOUT)
         page.reload()

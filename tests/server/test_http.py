@@ -50,7 +50,11 @@ def test_a_session_of_an_analyst(town: Running) -> None:
     quote = alice.post("/quote", {"sql": COUNT, "epsilon": 0.5})
     assert quote.json["cost"]["epsilon"] == 0.5
     assert quote.json["margins"]["n"] > 0
-    assert alice.post("/explain", {"sql": COUNT, "epsilon": 0.5}).json["explanation"][0].startswith("1")
+    assert (
+        alice.post("/explain", {"sql": COUNT, "epsilon": 0.5})
+        .json["explanation"][0]
+        .startswith("1")
+    )
     before = alice.get("/budget").json
     answer = alice.post("/ask", {"sql": COUNT, "epsilon": "1/2"}).json
     assert answer["columns"] == ["sex", "n"]
@@ -74,7 +78,9 @@ def test_a_session_of_an_analyst(town: Running) -> None:
 
 def test_a_shared_answer_tells_nobody_elses_budget(town: Running) -> None:
     alice, bob, dave = (browser(town, name) for name in ("alice", "bob", "dave"))
-    answer = alice.post("/ask", {"sql": "SELECT COUNT(*) AS shared FROM visits", "epsilon": "1/8"}).json
+    answer = alice.post(
+        "/ask", {"sql": "SELECT COUNT(*) AS shared FROM visits", "epsilon": "1/8"}
+    ).json
     told = str(answer["left"]["epsilon"])
     for reader, left in ((bob, bob.get("/budget").json["left"]["epsilon"]), (dave, 0)):
         seen = reader.get(f"/answers/{answer['link']}").json
@@ -82,7 +88,9 @@ def test_a_shared_answer_tells_nobody_elses_budget(town: Running) -> None:
         assert {**seen, "left": None, "notes": None} == {**answer, "left": None, "notes": None}
         assert told not in "".join(seen["notes"])
         for format in ("arrow", "parquet", "csv"):
-            assert told.encode() not in reader.get(f"/answers/{answer['link']}?format={format}").body
+            assert (
+                told.encode() not in reader.get(f"/answers/{answer['link']}?format={format}").body
+            )
     assert alice.get(f"/answers/{answer['link']}").json == answer
 
 
@@ -104,14 +112,21 @@ def test_every_format_holds_the_same_numbers(town: Running) -> None:
     assert lines[0] == "sex,n,n ±"
     assert lines[1].startswith(f"F,{values[0]},")
     assert alice.post("/ask", body, Accept="image/png").status == 406
-    assert alice.post("/ask", body, Accept="text/html, */*;q=0.1").headers["content-type"] == "application/json"
+    assert (
+        alice.post("/ask", body, Accept="text/html, */*;q=0.1").headers["content-type"]
+        == "application/json"
+    )
 
 
 def test_errors_have_one_shape(town: Running) -> None:
     alice = by_token(town)
     fields = {"kind", "sentence", "hint", "line", "column", "code"}
     refused = alice.post("/ask", {"sql": "SELECT\n  age FROM people", "epsilon": 1})
-    assert (refused.status, refused.error["kind"], refused.error["code"]) == (422, "rejected", "42X01")
+    assert (refused.status, refused.error["kind"], refused.error["code"]) == (
+        422,
+        "rejected",
+        "42X01",
+    )
     assert refused.error["line"] == 2
     assert refused.error["hint"]
     cases = {
@@ -138,7 +153,9 @@ def test_errors_have_one_shape(town: Running) -> None:
 def test_the_policy_gives_a_default_price(town: Running) -> None:
     answer = by_token(town, "bob").post("/ask", {"sql": "SELECT COUNT(*) AS n FROM visits"}).json
     assert answer["cost"]["exact"]["epsilon"] == "1/4"
-    public = by_token(town).post("/ask", {"sql": "SELECT name, beds FROM places ORDER BY name"}).json
+    public = (
+        by_token(town).post("/ask", {"sql": "SELECT name, beds FROM places ORDER BY name"}).json
+    )
     assert public["rows"] == [["Harbor", 20], ["Hill", 10]]
     assert public["cost"]["epsilon"] == 0
 

@@ -16,7 +16,11 @@ def events(reply: Reply) -> list[tuple[str, Any]]:
     """The names and contents of a stream's events."""
     found = []
     for block in reply.body.decode().split("\n\n"):
-        lines = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))
+        lines = dict(
+            line.split(": ", 1)
+            for line in block.split("\n")
+            if ": " in line and not line.startswith(":")
+        )
         if lines:
             found.append((lines["event"], json.loads(lines["data"])))
     return found
@@ -70,7 +74,9 @@ def test_a_session_of_a_curator(tmp_path: Path) -> None:
 
         found = carol.post("/bounds", {"table": "people", "column": "age", "epsilon": 1}).json
         assert float(found["low"]) < float(found["high"])
-        job = carol.post("/describe", {"table": "people", "epsilon": 5, "columns": ["sex", "smoker"]}).json
+        job = carol.post(
+            "/describe", {"table": "people", "epsilon": 5, "columns": ["sex", "smoker"]}
+        ).json
         made = events(carol.send("GET", job["events"]))[-1][1]
         rows = alice.get(f"/descriptions/{made['link']}/rows?rows=20&format=json").json
         assert len(rows["rows"]) == 20
@@ -98,7 +104,13 @@ def test_a_policy_is_edited_with_its_mistakes_in_place(tmp_path: Path) -> None:
             .replace("alice: {epsilon: 1000}", "alice: {epsilon: 9}")
         )
         said = " ".join(carol.post("/policy/preview", {"text": new}).json["changes"])
-        for word in ("visits.max_rows: 3 before, 5 now", "people.age", "new snapshot", "alice: ε = 1000", "--amend"):
+        for word in (
+            "visits.max_rows: 3 before, 5 now",
+            "people.age",
+            "new snapshot",
+            "alice: ε = 1000",
+            "--amend",
+        ):
             assert word in said
         assert carol.send("PUT", "/api/v1/policy", {"text": new}).status == 200
         after = carol.get("/policy").json

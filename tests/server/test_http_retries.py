@@ -1,4 +1,6 @@
-"""Retries: a question whose reply is lost is charged once, and answered with the same bytes, also after a kill."""
+"""Retries: a question whose reply is lost is charged once, and answered with the same bytes, also
+after a kill.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def drop(port: int, token: str, body: bytes, key: str) -> None:
 
 
 def dropped_replies(town: Running, questions: int, retries: int) -> None:
-    """Ask each question several times with one key, the first times without reading; check what was charged."""
+    """Ask each question several times with one key, the first times without reading; check what was
+    charged.
+    """
     token = town.users.add_token("alice")
     alice = Browser(town.http, token=token)
     before = len(alice.get("/history").json["charges"])
@@ -46,7 +50,9 @@ def dropped_replies(town: Running, questions: int, retries: int) -> None:
         body = {"sql": COUNT.format(number % 90, number), "epsilon": 0.001}
         for _ in range(retries - 2):
             drop(town.http, token, json.dumps(body).encode(), f"key-{questions}-{number}")
-        first, again = (alice.post("/ask", body, Idempotency_Key=f"key-{questions}-{number}") for _ in range(2))
+        first, again = (
+            alice.post("/ask", body, Idempotency_Key=f"key-{questions}-{number}") for _ in range(2)
+        )
         assert first.status == 200
         assert first.body == again.body
         assert first.json["cost"]["exact"]["epsilon"] == "1/1000"
@@ -71,7 +77,9 @@ def test_the_same_key_at_once_is_one_question(town: Running) -> None:
     body = {"sql": COUNT.format(1, "0.5"), "epsilon": 0.001}
     found: list[bytes] = []
     threads = [
-        threading.Thread(target=lambda: found.append(alice.post("/ask", body, Idempotency_Key="at-once").body))
+        threading.Thread(
+            target=lambda: found.append(alice.post("/ask", body, Idempotency_Key="at-once").body)
+        )
         for _ in range(12)
     ]
     for thread in threads:
@@ -99,11 +107,18 @@ def test_a_key_belongs_to_its_user_and_its_question(town: Running) -> None:
 def test_a_refusal_is_not_kept(town: Running) -> None:
     alice = Browser(town.http, token=town.users.add_token("alice"))
     for _ in range(2):
-        assert alice.post("/ask", {"sql": "SELECT age FROM people", "epsilon": 1}, Idempotency_Key="no").status == 422
+        assert (
+            alice.post(
+                "/ask", {"sql": "SELECT age FROM people", "epsilon": 1}, Idempotency_Key="no"
+            ).status
+            == 422
+        )
 
 
 def test_what_cannot_be_kept_is_answered_still(tmp_path: Path) -> None:
-    """The file of answers is no ledger: where it is broken, who paid gets the answer, and again is free."""
+    """The file of answers is no ledger: where it is broken, who paid gets the answer, and again is
+    free.
+    """
     curator = open_town(tmp_path)
     (tmp_path / "town.ledger.answers").mkdir()
     with running(curator) as town:
@@ -132,11 +147,25 @@ class Process:
     """`discreet serve` as a process of its own."""
 
     def __init__(self, policy: Path) -> None:
-        command = [sys.executable, "-m", "discreet", "serve", str(policy), "--postgres", ":0", "--http", ":0"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        command = [
+            sys.executable,
+            "-m",
+            "discreet",
+            "serve",
+            str(policy),
+            "--postgres",
+            ":0",
+            "--http",
+            ":0",
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         assert self.process.stdout is not None
         said = [self.process.stdout.readline() for _ in range(2)]
-        [http] = [found for line in said if (found := re.search(r"http://127\.0\.0\.1:(\d+)/", line))]
+        [http] = [
+            found for line in said if (found := re.search(r"http://127\.0\.0\.1:(\d+)/", line))
+        ]
         assert any("psql" in line for line in said)
         self.port = int(http[1])
 

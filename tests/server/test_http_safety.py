@@ -1,4 +1,6 @@
-"""What the HTTP door must bear: forged, framed, oversized, slow and hostile requests; and who may do what."""
+"""What the HTTP door must bear: forged, framed, oversized, slow and hostile requests; and who may
+do what.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,25 @@ def users(town: Running) -> dict[str, Browser]:
     return found
 
 
-# --- who may do what --------------------------------------------------------------------------------------------------
+# --- who may do what ------------------------------------------------------------------------------
 
 EVERYBODY = {"/health", "/login", "/openapi.json"}
 ALL_USERS = {
-    *("/logout", "/session", "/tables", "/answers/{link}", "/releases", "/releases/{name}", "/releases/{name}/page"),
-    *("/publications", "/publications/{name}", "/publications/{name}/page", "/descriptions/{link}/rows"),
+    *(
+        "/logout",
+        "/session",
+        "/tables",
+        "/answers/{link}",
+        "/releases",
+        "/releases/{name}",
+        "/releases/{name}/page",
+    ),
+    *(
+        "/publications",
+        "/publications/{name}",
+        "/publications/{name}/page",
+        "/descriptions/{link}/rows",
+    ),
     *("/jobs/{id}", "/jobs/{id}/events"),
 }
 ASKERS = {"/quote", "/explain", "/ask", "/ask_all", "/budget", "/history"}
@@ -80,9 +95,15 @@ def test_every_route_is_denied_to_whom_it_is_not_for(users: dict[str, Browser]) 
         path = full.removeprefix(ROOT)
         for method in methods:
             for role, browser in users.items():
-                if role in may(path) and (path in ("/login", "/logout", "/snapshot", "/check") or method == "delete"):
+                if role in may(path) and (
+                    path in ("/login", "/logout", "/snapshot", "/check") or method == "delete"
+                ):
                     continue
-                filled = full.replace("{name}", "nothing").replace("{link}", "nothing").replace("{id}", "0")
+                filled = (
+                    full.replace("{name}", "nothing")
+                    .replace("{link}", "nothing")
+                    .replace("{id}", "0")
+                )
                 body = BODIES.get(path, {"sql": "SELECT 1"}) if method in ("post", "put") else None
                 reply = browser.send(method.upper(), filled, body)
                 denied = reply.status in (401, 403) and reply.error["kind"] == "denied"
@@ -101,11 +122,13 @@ def test_a_locked_or_removed_user_is_out_at_the_next_request(tmp_path: Path) -> 
         town.users.lock("bob", locked=False)
         assert bob.get("/tables").status == 200
         town.users.remove("bob")
-        town.users.add("bob", password="another password")  # another bob: the old session is not his
+        town.users.add(
+            "bob", password="another password"
+        )  # another bob: the old session is not his
         assert (bob.get("/tables").status, token.get("/tables").status) == (401, 401)
 
 
-# --- sessions ---------------------------------------------------------------------------------------------------------
+# --- sessions -------------------------------------------------------------------------------------
 
 
 def test_the_cookie_is_for_this_host_and_no_script(town: Running) -> None:
@@ -137,8 +160,16 @@ def test_a_proxy_is_believed_where_the_server_says_so_and_nowhere_else(
         for number in range(FREE_TRIES["address"]):
             # the last address is the proxy's own word: what stands before it is anybody's
             wrong = claims | {"X-Forwarded-For": "10.0.0.1, 10.0.0.2"}
-            assert Browser(behind.http, headers=wrong).log_in(f"nobody {number}", "wrong").status == 401
-        assert Browser(behind.http, headers=claims | {"X-Forwarded-For": "10.0.0.2"}).log_in("bob").status == 429
+            assert (
+                Browser(behind.http, headers=wrong).log_in(f"nobody {number}", "wrong").status
+                == 401
+            )
+        assert (
+            Browser(behind.http, headers=claims | {"X-Forwarded-For": "10.0.0.2"})
+            .log_in("bob")
+            .status
+            == 429
+        )
         assert Browser(behind.http, headers=claims).log_in("bob").status == 200
 
 
@@ -165,7 +196,9 @@ def test_a_login_is_not_sent_by_other_pages(town: Running) -> None:
     browser = Browser(town.http)
     assert browser.post("/login", body, Origin="https://evil.example").status == 403
     form = b"user=alice&password=whatever"
-    assert browser.post("/login", form, Content_Type="application/x-www-form-urlencoded").status == 422
+    assert (
+        browser.post("/login", form, Content_Type="application/x-www-form-urlencoded").status == 422
+    )
     as_text = json.dumps(body).encode()
     assert browser.post("/login", as_text, Content_Type="text/plain").status == 422
 
@@ -180,7 +213,9 @@ def test_a_session_is_new_at_every_login(town: Running) -> None:
     first = victim.cookie
     victim.log_in("alice")
     assert victim.cookie != first
-    assert Browser(town.http, cookie=first).get("/session").status == 401  # the login before it has ended
+    assert (
+        Browser(town.http, cookie=first).get("/session").status == 401
+    )  # the login before it has ended
     victim.post("/logout")
     assert victim.get("/session").status == 401
 
@@ -205,11 +240,16 @@ def test_sessions_end(tmp_path: Path) -> None:
     assert sessions.find(secrets[1]) is not None
 
 
-def test_wrong_logins_look_alike_and_must_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_logins_look_alike_and_must_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("discreet.server.auth.FIRST_WAIT", 600.0)  # however slow this machine is
     with running(open_town(tmp_path)) as town:
         browser = Browser(town.http)
-        known, unknown = browser.log_in("bob", "wrong password"), browser.log_in("mallory", "wrong password")
+        known, unknown = (
+            browser.log_in("bob", "wrong password"),
+            browser.log_in("mallory", "wrong password"),
+        )
         assert (known.status, known.body) == (unknown.status, unknown.body)
         assert known.status == 401
         for _ in range(4):
@@ -219,10 +259,12 @@ def test_wrong_logins_look_alike_and_must_wait(tmp_path: Path, monkeypatch: pyte
         assert int(late.headers["retry-after"]) >= 0
 
 
-# --- what a browser is told -------------------------------------------------------------------------------------------
+# --- what a browser is told -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/api/v1/health", "/api/v1/tables", "/nowhere", "/api/v1/openapi.json"])
+@pytest.mark.parametrize(
+    "path", ["/api/v1/health", "/api/v1/tables", "/nowhere", "/api/v1/openapi.json"]
+)
 def test_every_reply_has_the_headers_that_keep_it_in_its_place(town: Running, path: str) -> None:
     headers = Browser(town.http).send("GET", path, Origin="https://evil.example").headers
     policy = headers["content-security-policy"]
@@ -244,7 +286,8 @@ def test_other_hosts_pages_read_nothing_unless_the_server_says_so(tmp_path: Path
     with running(open_town(tmp_path)) as town:
         preflight = {"Origin": "https://a.example", "Access_Control_Request_Method": "POST"}
         assert (
-            "access-control-allow-origin" not in Browser(town.http).send("OPTIONS", f"{ROOT}/ask", **preflight).headers
+            "access-control-allow-origin"
+            not in Browser(town.http).send("OPTIONS", f"{ROOT}/ask", **preflight).headers
         )
 
         async def allowing() -> tuple[Server, int]:
@@ -280,7 +323,7 @@ def test_no_path_leads_out(town: Running, users: dict[str, Browser], path: str) 
         assert b"root:" not in reply.body
 
 
-# --- large, slow, broken ----------------------------------------------------------------------------------------------
+# --- large, slow, broken --------------------------------------------------------------------------
 
 
 def test_large_requests_are_refused(town: Running, users: dict[str, Browser]) -> None:
@@ -291,7 +334,9 @@ def test_large_requests_are_refused(town: Running, users: dict[str, Browser]) ->
     claimed = raw(town.http, head + b"Content-Length: 99999999999\r\n\r\n")
     assert claimed.startswith(b"HTTP/1.1 413")
     chunk = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
-    chunked = raw(town.http, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 4 + b"0\r\n\r\n")
+    chunked = raw(
+        town.http, head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 4 + b"0\r\n\r\n"
+    )
     assert chunked.startswith(b"HTTP/1.1 413")
     assert raw(town.http, b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000)[:12] in (b"HTTP/1.1 400", b"")
     assert raw(town.http, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
@@ -302,7 +347,9 @@ def test_large_requests_are_refused(town: Running, users: dict[str, Browser]) ->
 
 def test_slow_requests_are_left(town: Running) -> None:
     assert raw(town.http, b"") == b""  # nothing comes: the server closes
-    assert raw(town.http, b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n") == b""  # a head that does not end
+    assert (
+        raw(town.http, b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n") == b""
+    )  # a head that does not end
     head = b"POST /api/v1/ask HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
     assert raw(town.http, head).startswith(b"HTTP/1.1 408")
 
@@ -328,7 +375,7 @@ def test_many_idle_connections_of_one_address_are_closed(tmp_path: Path) -> None
             connection.close()
 
 
-# --- time, and words --------------------------------------------------------------------------------------------------
+# --- time, and words ------------------------------------------------------------------------------
 
 
 def test_with_a_deadline_everything_leaves_at_a_multiple_of_it(tmp_path: Path) -> None:
@@ -349,7 +396,12 @@ def test_with_a_deadline_everything_leaves_at_a_multiple_of_it(tmp_path: Path) -
             assert time.monotonic() - began >= 0.299
 
 
-XSS = ["<script>alert(1)</script>", "'\"><img src=x onerror=alert(1)>", "</title><svg/onload=alert(1)>", "{{7*7}}"]
+XSS = [
+    "<script>alert(1)</script>",
+    "'\"><img src=x onerror=alert(1)>",
+    "</title><svg/onload=alert(1)>",
+    "{{7*7}}",
+]
 
 
 @pytest.mark.parametrize("text", XSS)
@@ -359,7 +411,9 @@ def test_what_is_hostile_stays_text(users: dict[str, Browser], text: str) -> Non
     name = text.replace('"', '""')
     for reply in (
         alice.post("/ask", {"sql": f'SELECT COUNT(*) AS "{name}" FROM people', "epsilon": 0.01}),
-        alice.post("/ask?format=csv", {"sql": f'SELECT COUNT(*) AS "{name}" FROM people', "epsilon": 0.01}),
+        alice.post(
+            "/ask?format=csv", {"sql": f'SELECT COUNT(*) AS "{name}" FROM people', "epsilon": 0.01}
+        ),
         alice.post("/ask", {"sql": text, "epsilon": 1}),
         alice.post("/login", {"user": text, "password": text}),
         alice.send("GET", "/api/v1/answers/%3Cscript%3E"),

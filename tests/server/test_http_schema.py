@@ -1,4 +1,6 @@
-"""Schemathesis against our OpenAPI: whatever fits it, or does not, is answered as it says. Derandomized and bounded."""
+"""Schemathesis against our OpenAPI: whatever fits it, or does not, is answered as it says.
+Derandomized and bounded.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,14 @@ from schemathesis.specs.openapi.checks import (
 from server.http_client import Browser
 from server.running_server import Running, open_town, running
 
-CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-# Logins lock the address out after twenty failures; a snapshot and a check read the source, which there is none of.
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+# Logins lock the address out after twenty failures; a snapshot and a check read the source, which
+# there is none of.
 APART = r"/(login|logout|snapshot|check)$"
 
 

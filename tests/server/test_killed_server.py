@@ -1,4 +1,6 @@
-"""A server killed under load: whatever left is in the ledger, nothing is charged twice, all can be asked again."""
+"""A server killed under load: whatever left is in the ledger, nothing is charged twice, all can be
+asked again.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def ask_until_gone(port: int, who: int, heard: dict[str, object], numbers: list[
         with Client(port, options=f"-c discreet.epsilon={EPSILON}") as client:
             while True:
                 numbers[who] += 1
-                sql = f"SELECT COUNT(*) AS n FROM people WHERE age <> {who} AND age < {numbers[who]}"
+                sql = (
+                    f"SELECT COUNT(*) AS n FROM people WHERE age <> {who} AND age < {numbers[who]}"
+                )
                 reply = client.query(sql)
                 if not reply.tags:
                     return

@@ -1,4 +1,6 @@
-"""A ledger that another process locks, and a disk that is full, behind the Postgres door: nothing leaves unrecorded."""
+"""A ledger that another process locks, and a disk that is full, behind the Postgres door: nothing
+leaves unrecorded.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def fresh(number: int) -> str:
 
 
 def spent(town: Running) -> Fraction:
-    return sum((entry.cost.amount for entry in town.server.curator.ledger(analyst="alice")), Fraction(0))
+    return sum(
+        (entry.cost.amount for entry in town.server.curator.ledger(analyst="alice")), Fraction(0)
+    )
 
 
 def verify(town: Running) -> None:
@@ -39,7 +43,9 @@ def verify(town: Running) -> None:
 
 
 def test_a_ledger_that_another_process_locks(tmp_path: Path) -> None:
-    """What is stored is still told; what is new is refused uncharged, and answered when the lock is gone."""
+    """What is stored is still told; what is new is refused uncharged, and answered when the lock is
+    gone.
+    """
     with running(open_town(tmp_path)) as town, Client(town.port, **PRICE) as client:
         known = client.query(KNOWN).rows
         file = town.server.curator._ledger._journal.file
@@ -47,7 +53,10 @@ def test_a_ledger_that_another_process_locks(tmp_path: Path) -> None:
         file.close()  # the next connection waits no longer than that
         path = str(town.server.curator.policy.ledger)
         with subprocess.Popen(
-            [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", HOLD, path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         ) as other:
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
@@ -64,7 +73,9 @@ def test_a_ledger_that_another_process_locks(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_behind_the_door(tmp_path: Path) -> None:
-    """No answer leaves that is not on the disk; with room again the same questions are answered, and paid once."""
+    """No answer leaves that is not on the disk; with room again the same questions are answered,
+    and paid once.
+    """
     with (
         small_disk(tmp_path / "disk", "64m") as disk,
         running(open_town(disk)) as town,

@@ -1,4 +1,6 @@
-"""The server's pages in Chromium: sessions of an analyst, a curator and a learner, and what must never happen."""
+"""The server's pages in Chromium: sessions of an analyst, a curator and a learner, and what must
+never happen.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,20 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @contextmanager
-def opened(browser: Any, town: Running, user: str | None = "alice", path: str = "/", **options: Any) -> Iterator[Any]:
-    """A page of a user. It asks no other host for anything, and its security policy stops nothing."""
+def opened(
+    browser: Any, town: Running, user: str | None = "alice", path: str = "/", **options: Any
+) -> Iterator[Any]:
+    """A page of a user. It asks no other host for anything, and its security policy stops
+    nothing.
+    """
     context = browser.new_context(base_url=f"http://127.0.0.1:{town.http}", **options)
     context.set_default_timeout(WAIT)
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda told: wrong.append(told.text) if "Content Security" in told.text else None)
+    page.on(
+        "console", lambda told: wrong.append(told.text) if "Content Security" in told.text else None
+    )
     page.on("request", lambda sent: wrong.append(sent.url) if not _is_own(sent.url, town) else None)
     if user is not None:
         log_in(page, user, path)
@@ -75,10 +83,12 @@ def charges(town: Running, analyst: str) -> int:
     return len(town.server.curator.ledger(analyst=analyst))
 
 
-# --- an analyst -------------------------------------------------------------------------------------------------------
+# --- an analyst -----------------------------------------------------------------------------------
 
 
-def test_an_analyst_chooses_sees_the_price_asks_and_finds_it_again(browser: Any, town: Running) -> None:
+def test_an_analyst_chooses_sees_the_price_asks_and_finds_it_again(
+    browser: Any, town: Running
+) -> None:
     before = charges(town, "alice")
     with opened(browser, town) as page:
         page.select_option("[data-part=by]", "sex")
@@ -99,7 +109,9 @@ def test_an_analyst_chooses_sees_the_price_asks_and_finds_it_again(browser: Any,
         page.click("#history-box summary")
         page.wait_for_selector("#history .past a")
     assert charges(town, "alice") == before + 1
-    with opened(browser, town, "bob", link.partition(str(town.http))[2]) as page:  # shared by its link
+    with opened(
+        browser, town, "bob", link.partition(str(town.http))[2]
+    ) as page:  # shared by its link
         page.wait_for_selector("#answer .tabs")
         assert "GROUP BY sex" in page.input_value("#editor textarea")
     assert charges(town, "alice") == before + 1
@@ -125,7 +137,10 @@ def test_completion_and_refusals_with_a_remedy(browser: Any, town: Running) -> N
 
 def test_a_line_with_a_band_over_time_and_several_questions(browser: Any, town: Running) -> None:
     with opened(browser, town) as page:
-        write(page, "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits GROUP BY month")
+        write(
+            page,
+            "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits GROUP BY month",
+        )
         ask(page)
         assert page.locator("#answer .band").count() == 1
         page.click("[aria-label='New question']")
@@ -153,7 +168,9 @@ def test_a_reload_during_a_question_pays_once(browser: Any, town: Running) -> No
         write(page, "SELECT SUM(age) AS reloaded FROM people")
         page.wait_for_selector("#price .primary:not([disabled])")
         replies = []
-        page.route("**/api/v1/ask", lambda route: replies.append(route.fetch().status) or route.abort())
+        page.route(
+            "**/api/v1/ask", lambda route: replies.append(route.fetch().status) or route.abort()
+        )
         page.click("#price .primary")  # it is answered, and the reply is lost
         page.wait_for_selector("text=Ask again")
         page.unroute("**/api/v1/ask")
@@ -226,13 +243,16 @@ def test_the_login_leads_nowhere_else(browser: Any, town: Running, next: str) ->
         assert page.url == f"http://127.0.0.1:{town.http}/"
 
 
-# --- a curator --------------------------------------------------------------------------------------------------------
+# --- a curator ------------------------------------------------------------------------------------
 
 
 def test_a_curator_sees_budgets_and_searches_the_ledger(browser: Any, town: Running) -> None:
     client = Browser(town.http)
     client.log_in("alice")
-    assert client.post("/ask", {"sql": "SELECT COUNT(*) AS needle FROM people", "epsilon": 2}).status == 200
+    assert (
+        client.post("/ask", {"sql": "SELECT COUNT(*) AS needle FROM people", "epsilon": 2}).status
+        == 200
+    )
     with opened(browser, town, "carol", "/curate") as page:
         page.wait_for_selector("[data-part=budgets] .bars")
         page.wait_for_selector("text=Spent over time")
@@ -254,7 +274,7 @@ def test_pages_are_for_those_who_may_see_them(browser: Any, town: Running) -> No
         assert page.locator("nav >> text=Curate").count() == 0
 
 
-# --- a learner --------------------------------------------------------------------------------------------------------
+# --- a learner ------------------------------------------------------------------------------------
 
 
 def test_lessons_run_without_a_server_or_a_login(browser: Any, town: Running) -> None:
@@ -276,7 +296,7 @@ def test_lessons_run_without_a_server_or_a_login(browser: Any, town: Running) ->
         page.wait_for_selector("text=says nothing")
 
 
-# --- all pages --------------------------------------------------------------------------------------------------------
+# --- all pages ------------------------------------------------------------------------------------
 
 
 def test_the_first_page_is_small(town: Running) -> None:
@@ -304,7 +324,9 @@ def test_scripts_are_told_of_before_they_are_needed() -> None:
         assert found == {first, *others}
 
 
-@pytest.mark.parametrize("path", ["/static/../__init__.py", "/static/%2e%2e%2f__init__.py", "/static/x.js", "/static/"])
+@pytest.mark.parametrize(
+    "path", ["/static/../__init__.py", "/static/%2e%2e%2f__init__.py", "/static/x.js", "/static/"]
+)
 def test_only_known_files_are_sent(town: Running, path: str) -> None:
     assert Browser(town.http).send("GET", path).status == 404
 
@@ -317,18 +339,26 @@ def test_no_page_has_a_script_or_a_style_of_its_own(town: Running) -> None:
         assert reply.status == 200
         assert "script-src 'self'; style-src 'self'" in reply.headers["content-security-policy"]
         text = reply.body.decode()
-        assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?! type=\"module\" src=\"/static/)|https?:", text)
+        assert not re.search(
+            r"<style|\sstyle=|\son\w+=|<script(?! type=\"module\" src=\"/static/)|https?:", text
+        )
     for name, file in static_files().items():
-        assert not re.search(rb"https?://(?!www\.w3\.org/2000/svg)|\beval\(|innerHTML|outerHTML", file.content), name
+        assert not re.search(
+            rb"https?://(?!www\.w3\.org/2000/svg)|\beval\(|innerHTML|outerHTML", file.content
+        ), name
 
 
-# --- what everybody can use -------------------------------------------------------------------------------------------
+# --- what everybody can use -----------------------------------------------------------------------
 
 
 def violations(page: Any) -> list[str]:
     if not AXE.exists():
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("axe-core is missing: make clients")
-    page.evaluate(AXE.read_text(encoding="utf-8"))  # by the debugger, which the page's security policy does not bind
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            "axe-core is missing: make clients"
+        )
+    page.evaluate(
+        AXE.read_text(encoding="utf-8")
+    )  # by the debugger, which the page's security policy does not bind
     found = page.evaluate("async () => (await axe.run(document)).violations")
     return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
 

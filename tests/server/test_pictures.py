@@ -1,4 +1,6 @@
-"""Pictures of every page, light, dark and narrow, to be looked at: they are in `pictures/`, which git ignores."""
+"""Pictures of every page, light, dark and narrow, to be looked at: they are in `pictures/`, which
+git ignores.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ QUESTIONS = {
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     path = town.build(tmp_path_factory.mktemp("town"), people=3000)
     path.write_text(
-        path.read_text().replace("epsilon: 4, delta", "epsilon: 40, delta").replace("{epsilon: 2}", "{epsilon: 20}")
+        path.read_text()
+        .replace("epsilon: 4, delta", "epsilon: 40, delta")
+        .replace("{epsilon: 2}", "{epsilon: 20}")
         + BY_PLACE
     )
     policy = Policy.read(path)
@@ -55,13 +59,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
-def test_every_page_is_pictured(browser: Any, served: Running, style: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_page_is_pictured(
+    browser: Any, served: Running, style: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = FOLDER / style
     folder.mkdir(parents=True, exist_ok=True)
     options = STYLES[style]
 
     def take(page: Any, name: str) -> None:
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        wide = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
         assert wide <= 0, name
         page.screenshot(path=folder / f"{name}.png", full_page=True)
 

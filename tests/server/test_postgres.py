@@ -1,4 +1,6 @@
-"""The Postgres door, message by message: results, refusals, settings, prepared statements, portals, transactions."""
+"""The Postgres door, message by message: results, refusals, settings, prepared statements, portals,
+transactions.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,12 @@ def client(town: Running) -> Iterator[Client]:
 
 
 def spent(town: Running, analyst: str) -> Fraction:
-    return sum((entry.cost.amount for entry in town.server.curator.ledger(analyst=analyst)), Fraction(0))
+    return sum(
+        (entry.cost.amount for entry in town.server.curator.ledger(analyst=analyst)), Fraction(0)
+    )
 
 
-# --- asking -----------------------------------------------------------------------------------------------------------
+# --- asking ---------------------------------------------------------------------------------------
 
 
 def test_a_question_is_answered_with_its_cost_and_margin(town: Running, client: Client) -> None:
@@ -63,7 +67,9 @@ def test_a_question_is_answered_with_its_cost_and_margin(town: Running, client: 
     again = client.query(COUNT)
     assert (again.rows, spent(town, "alice") - before) == (reply.rows, Fraction(1, 2))
     answer = town.server.curator.ask(COUNT, analyst="alice", epsilon=0.5)
-    assert [row[1] for row in reply.rows] == [str(each).encode() for each in answer.table.column("n").to_pylist()]
+    assert [row[1] for row in reply.rows] == [
+        str(each).encode() for each in answer.table.column("n").to_pylist()
+    ]
 
 
 def test_without_a_price_nothing_is_asked(town: Running) -> None:
@@ -72,7 +78,10 @@ def test_without_a_price_nothing_is_asked(town: Running) -> None:
         refused = client.query(COUNT)
         assert (refused.code, refused.status) == ("55X01", "I")
         assert "SET discreet.epsilon" in refused.errors[0]["H"]
-        assert client.query("SELECT name, beds FROM places ORDER BY name").rows[0] == (b"Harbor", b"20")
+        assert client.query("SELECT name, beds FROM places ORDER BY name").rows[0] == (
+            b"Harbor",
+            b"20",
+        )
         assert client.query("SET discreet.epsilon = 0.25").tags == ["SET"]
         assert client.query("SELECT COUNT(*) AS n FROM people WHERE age <> 1").tags == ["SELECT 1"]
     assert spent(town, "alice") - before == Fraction(1, 4)
@@ -151,7 +160,9 @@ def test_what_is_refused_has_its_code(client: Client, sql: str, code: str) -> No
 
 def test_a_view_of_a_session_is_refused_with_what_to_write(client: Client) -> None:
     """Ibis makes one where it is asked for a temporary view."""
-    reply = client.query("CREATE OR REPLACE TEMPORARY VIEW adults AS SELECT * FROM people WHERE age > 17")
+    reply = client.query(
+        "CREATE OR REPLACE TEMPORARY VIEW adults AS SELECT * FROM people WHERE age > 17"
+    )
     assert (reply.code, reply.status) == ("25006", "I")
     assert "WITH name AS" in reply.errors[0]["H"]
     asked = "WITH adults AS (SELECT * FROM people WHERE age > 17) SELECT COUNT(*) AS n FROM adults"
@@ -174,13 +185,17 @@ def test_a_curators_questions_are_the_curators(town: Running) -> None:
     assert spent(town, "curator") - before == Fraction(1, 2)
 
 
-# --- the extended protocol --------------------------------------------------------------------------------------------
+# --- the extended protocol ------------------------------------------------------------------------
 
 
-def test_describing_asks_nothing_and_one_execute_is_one_spend(town: Running, client: Client) -> None:
+def test_describing_asks_nothing_and_one_execute_is_one_spend(
+    town: Running, client: Client
+) -> None:
     before = spent(town, "alice")
     sql = "SELECT smoker, COUNT(*) AS n, AVG(income) AS mean FROM people GROUP BY smoker"
-    described = client.extended(parse(sql, name="s"), describe("S", "s"), bind(statement="s"), describe("P"))
+    described = client.extended(
+        parse(sql, name="s"), describe("S", "s"), bind(statement="s"), describe("P")
+    )
     assert described.kinds == "1tT2TZ"
     assert spent(town, "alice") == before
     expected = [("smoker", types.BOOL, 0), ("n", types.INT8, 0), ("mean", types.FLOAT8, 0)]
@@ -199,10 +214,23 @@ def test_parameters_of_inferred_types(client: Client) -> None:
     )
     reply = client.extended(parse(sql), describe("S"))
     assert reply.errors == []
-    assert reply.parameters == [types.NUMERIC, types.DATE, types.TIMESTAMP, types.DATE, types.DATE, types.INT8]
+    assert reply.parameters == [
+        types.NUMERIC,
+        types.DATE,
+        types.TIMESTAMP,
+        types.DATE,
+        types.DATE,
+        types.INT8,
+    ]
     people = "SELECT COUNT(*) AS n FROM people WHERE age > $1 AND sex IN ($2, $3) AND smoker = $4 AND zip = ANY($5)"
     reply = client.extended(parse(people), describe("S"))
-    assert reply.parameters == [types.INT8, types.TEXT, types.TEXT, types.BOOL, types.ARRAYS[types.TEXT]]
+    assert reply.parameters == [
+        types.INT8,
+        types.TEXT,
+        types.TEXT,
+        types.BOOL,
+        types.ARRAYS[types.TEXT],
+    ]
     cast = client.extended(parse("SELECT COUNT(*) AS n FROM people WHERE age > $1::int4 AND age < CAST($2 AS int2)"),
                            describe("S"))  # fmt: skip
     assert cast.parameters == [types.INT4, types.INT2]
@@ -212,11 +240,16 @@ def test_values_are_part_of_the_question(town: Running, client: Client) -> None:
     sql = "SELECT COUNT(*) AS n FROM people WHERE age > $1 AND sex = $2"
     client.query("SET discreet.epsilon = 100")
     as_text = client.extended(parse(sql, name="v"), bind([b"40", b"F"], statement="v"), execute())
-    binary = client.extended(bind([struct.pack("!q", 40), b"F"], statement="v", formats=[1, 1], results=[1]), execute())
+    binary = client.extended(
+        bind([struct.pack("!q", 40), b"F"], statement="v", formats=[1, 1], results=[1]), execute()
+    )
     written = client.query("SELECT COUNT(*) AS n FROM people WHERE age > 40 AND sex = 'F'")
     assert as_text.rows == written.rows
     assert struct.unpack("!q", binary.rows[0][0])[0] == int(written.rows[0][0])
-    assert len({entry.text for entry in town.server.curator.ledger() if "40 AND sex" in entry.text}) == 1
+    assert (
+        len({entry.text for entry in town.server.curator.ledger() if "40 AND sex" in entry.text})
+        == 1
+    )
     other = client.extended(bind([b"79", b"F"], statement="v"), execute())
     assert other.rows != as_text.rows
     quoted = client.extended(bind([b"40", b"F'; DROP TABLE people; --"], statement="v"), execute())
@@ -225,9 +258,16 @@ def test_values_are_part_of_the_question(town: Running, client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("value", "format", "code"),
-    [(b"forty", 0, "22P02"), (b"\0\0", 1, "22P03"), (b"1e400000", 0, "22P02"), (b"\xff", 0, "22P02")],
+    [
+        (b"forty", 0, "22P02"),
+        (b"\0\0", 1, "22P03"),
+        (b"1e400000", 0, "22P02"),
+        (b"\xff", 0, "22P02"),
+    ],
 )
-def test_a_value_that_is_none_of_its_type(client: Client, value: bytes, format: int, code: str) -> None:
+def test_a_value_that_is_none_of_its_type(
+    client: Client, value: bytes, format: int, code: str
+) -> None:
     sql = "SELECT COUNT(*) AS n FROM people WHERE age > $1"
     assert client.extended(parse(sql), bind([value], formats=[format]), execute()).code == code
 
@@ -241,7 +281,9 @@ def test_a_portal_is_asked_once_and_read_in_pages(town: Running, client: Client)
     second = client.extended(execute("p", 50))
     rest = client.extended(execute("p", 50))
     assert (len(second.rows), len(rest.rows), rest.tags) == (50, 21, ["SELECT 21"])
-    assert [int(row[0]) for reply in (first, second, rest) for row in reply.rows] == list(range(121))
+    assert [int(row[0]) for reply in (first, second, rest) for row in reply.rows] == list(
+        range(121)
+    )
     assert client.extended(execute("p", 50)).rows == []
     client.query("COMMIT")
     assert client.extended(execute("p")).code == "34000"
@@ -267,7 +309,10 @@ def test_flush_sends_what_is_there(client: Client) -> None:
 def test_names_of_statements_and_portals(client: Client) -> None:
     assert client.extended(parse(COUNT, name="x"), parse(COUNT, name="x")).code == "42P05"
     assert (
-        client.extended(close("S", "x"), parse(COUNT, name="x"), close("S", "x"), close("P", "y")).kinds == "313" + "3Z"
+        client.extended(
+            close("S", "x"), parse(COUNT, name="x"), close("S", "x"), close("P", "y")
+        ).kinds
+        == "313" + "3Z"
     )
     assert client.extended(bind(statement="x")).code == "26000"
     assert client.extended(describe("S", "x")).code == "26000"
@@ -282,7 +327,9 @@ def test_names_of_statements_and_portals(client: Client) -> None:
 
 def test_prepare_and_execute_by_name(client: Client) -> None:
     client.query("SET discreet.epsilon = 100")
-    assert client.query("PREPARE q(int) AS SELECT COUNT(*) AS n FROM people WHERE age > $1").tags == ["PREPARE"]
+    assert client.query(
+        "PREPARE q(int) AS SELECT COUNT(*) AS n FROM people WHERE age > $1"
+    ).tags == ["PREPARE"]
     direct = client.query("SELECT COUNT(*) AS n FROM people WHERE age > 33")
     assert client.query("EXECUTE q(33)").rows == direct.rows
     assert client.query("EXECUTE q(1, 2)").code == "42601"
@@ -290,7 +337,7 @@ def test_prepare_and_execute_by_name(client: Client) -> None:
     assert client.query("EXECUTE q(33)").code == "26000"
 
 
-# --- types ------------------------------------------------------------------------------------------------------------
+# --- types ----------------------------------------------------------------------------------------
 
 
 def test_binary_results_hold_the_same_values(client: Client) -> None:
@@ -302,7 +349,9 @@ def test_binary_results_hold_the_same_values(client: Client) -> None:
     shown = client.extended(parse(sql), bind(), describe("P"), execute())
     assert shown.errors == []
     binary = client.extended(parse(sql), bind(results=[1]), describe("P"), execute())
-    for (_, oid, _), as_text, as_binary in zip(shown.columns, shown.rows[0], binary.rows[0], strict=True):
+    for (_, oid, _), as_text, as_binary in zip(
+        shown.columns, shown.rows[0], binary.rows[0], strict=True
+    ):
         assert _same(oid, as_text, as_binary), oid
 
 
@@ -318,7 +367,9 @@ def _same(oid: int, shown: bytes, binary: bytes) -> bool:
             days = struct.unpack("!i", binary)[0]
             return str(types.EPOCH + datetime.timedelta(days=days)) == shown.decode()
         case types.TIMESTAMP:
-            moment = types.EPOCH_TIME + datetime.timedelta(microseconds=struct.unpack("!q", binary)[0])
+            moment = types.EPOCH_TIME + datetime.timedelta(
+                microseconds=struct.unpack("!q", binary)[0]
+            )
             return moment == datetime.datetime.fromisoformat(shown.decode())
         case types.NUMERIC:
             from discreet.server.pgwire.parameters import decode
@@ -327,11 +378,13 @@ def _same(oid: int, shown: bytes, binary: bytes) -> bool:
     raise AssertionError(oid)
 
 
-# --- settings, transactions, cursors ----------------------------------------------------------------------------------
+# --- settings, transactions, cursors --------------------------------------------------------------
 
 
 def test_settings_of_the_startup_message_are_what_reset_returns_to(town: Running) -> None:
-    with Client(town.port, options="-c discreet.epsilon=0.5 --discreet.margins=none", application_name="a b") as client:
+    with Client(
+        town.port, options="-c discreet.epsilon=0.5 --discreet.margins=none", application_name="a b"
+    ) as client:
         assert client.settings["application_name"] == "a b"
         assert client.settings["server_version"] == "15.0"
         assert client.settings["session_authorization"] == "alice"
@@ -403,19 +456,27 @@ def test_a_failed_transaction_waits_for_its_end(client: Client) -> None:
     assert client.query("RELEASE a; SAVEPOINT b; RELEASE SAVEPOINT b").status == "T"
     assert client.query("ROLLBACK TO SAVEPOINT a").code == "3B001"
     assert client.query("COMMIT").tags == ["ROLLBACK"]
-    assert client.query("BEGIN; SET LOCAL discreet.epsilon = 0.2; SET discreet.rows = none").status == "T"
+    assert (
+        client.query("BEGIN; SET LOCAL discreet.epsilon = 0.2; SET discreet.rows = none").status
+        == "T"
+    )
     assert client.query("COMMIT; SHOW discreet.epsilon").rows == [(b"0.5",)]
 
 
 def test_a_cursor_with_all_its_fetches_is_one_spend(town: Running, client: Client) -> None:
     before = spent(town, "alice")
     sql = "SELECT age, COUNT(*) AS c FROM people WHERE smoker GROUP BY age ORDER BY age"
-    reply = client.query(f'BEGIN;declare "SQL_CUR1" cursor with hold for {sql};fetch 100 in "SQL_CUR1"')
+    reply = client.query(
+        f'BEGIN;declare "SQL_CUR1" cursor with hold for {sql};fetch 100 in "SQL_CUR1"'
+    )
     assert reply.tags == ["BEGIN", "DECLARE CURSOR", "FETCH 100"]
     assert client.query("COMMIT").tags == ["COMMIT"]
     assert len(client.query('FETCH FORWARD 100 FROM "SQL_CUR1"').rows) == 21
     assert [row[0] for row in client.query('FETCH PRIOR "SQL_CUR1"').rows] == [b"120"]
-    assert [row[0] for row in client.query('FETCH BACKWARD 2 FROM "SQL_CUR1"').rows] == [b"119", b"118"]
+    assert [row[0] for row in client.query('FETCH BACKWARD 2 FROM "SQL_CUR1"').rows] == [
+        b"119",
+        b"118",
+    ]
     assert [row[0] for row in client.query('FETCH ABSOLUTE 5 FROM "SQL_CUR1"').rows] == [b"4"]
     assert client.query('MOVE FORWARD ALL IN "SQL_CUR1"').tags == ["MOVE 116"]
     assert [row[0] for row in client.query('FETCH FIRST FROM "SQL_CUR1"').rows] == [b"0"]
@@ -423,7 +484,9 @@ def test_a_cursor_with_all_its_fetches_is_one_spend(town: Running, client: Clien
     assert client.query('CLOSE "SQL_CUR1"').tags == ["CLOSE CURSOR"]
     assert client.query('FETCH 1 FROM "SQL_CUR1"').code == "34000"
     assert spent(town, "alice") - before == Fraction(1, 2)
-    client.query("BEGIN; DECLARE never CURSOR FOR SELECT COUNT(*) AS n FROM people WHERE age <> 6; COMMIT")
+    client.query(
+        "BEGIN; DECLARE never CURSOR FOR SELECT COUNT(*) AS n FROM people WHERE age <> 6; COMMIT"
+    )
     assert client.query("FETCH 1 FROM never").code == "34000"
     assert spent(town, "alice") - before == Fraction(1, 2)
 
@@ -434,7 +497,9 @@ def test_explain_says_the_cost_first_and_asks_nothing(town: Running, client: Cli
     assert reply.columns[0][0] == "QUERY PLAN"
     assert reply.rows[0][0].startswith(b"cost=0.00..0.50")
     assert len(reply.rows) > 3
-    as_json = client.query("EXPLAIN (FORMAT JSON, VERBOSE) SELECT COUNT(*) AS n FROM people WHERE age <> 7")
+    as_json = client.query(
+        "EXPLAIN (FORMAT JSON, VERBOSE) SELECT COUNT(*) AS n FROM people WHERE age <> 7"
+    )
     assert b'"Total Cost": 0.5' in as_json.rows[0][0]
     assert spent(town, "alice") == before
 
@@ -467,7 +532,7 @@ def test_copy_as_binary(client: Client, options: str) -> None:
     assert data[-2:] == b"\xff\xff"
 
 
-# --- logging in, cancelling, leaving ----------------------------------------------------------------------------------
+# --- logging in, cancelling, leaving --------------------------------------------------------------
 
 
 def test_logins_that_fail_are_one_answer(town: Running) -> None:
@@ -483,7 +548,10 @@ def test_logins_that_fail_are_one_answer(town: Running) -> None:
 
 
 def test_who_is_removed_is_refused_at_the_next_statement(tmp_path: Path) -> None:
-    with running(open_town(tmp_path)) as town, Client(town.port, options="-c discreet.epsilon=0.5") as client:
+    with (
+        running(open_town(tmp_path)) as town,
+        Client(town.port, options="-c discreet.epsilon=0.5") as client,
+    ):
         assert client.query(COUNT).tags == ["SELECT 2"]
         town.users.lock("alice")
         refused = client.query(COUNT)
@@ -492,7 +560,9 @@ def test_who_is_removed_is_refused_at_the_next_statement(tmp_path: Path) -> None
             assert again.reply.errors[0]["C"] == "28P01"
 
 
-def test_cancel_ends_the_waiting_and_not_the_charge(town: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_ends_the_waiting_and_not_the_charge(
+    town: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held, begun = threading.Event(), threading.Event()
     ask = town.server.curator.ask
 
@@ -508,7 +578,11 @@ def test_cancel_ends_the_waiting_and_not_the_charge(town: Running, monkeypatch: 
         monkeypatch.setattr(town.server.curator, "ask", slow)
         client.send(pack(b"Q", text(sql)))
         assert begun.wait(60)
-        for number, secret in ((client.key[0], client.key[1] ^ 1), (client.key[0] + 999, client.key[1]), client.key):
+        for number, secret in (
+            (client.key[0], client.key[1] ^ 1),
+            (client.key[0] + 999, client.key[1]),
+            client.key,
+        ):
             with socket.create_connection(("127.0.0.1", town.port), timeout=60) as canceller:
                 canceller.sendall(struct.pack("!IIII", 16, 80877102, number, secret))
                 assert canceller.recv(1) == b""
@@ -520,7 +594,9 @@ def test_cancel_ends_the_waiting_and_not_the_charge(town: Running, monkeypatch: 
     assert spent(town, "alice") - before == Fraction(1, 2)
 
 
-def test_a_statement_that_takes_too_long_is_left(town: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_statement_that_takes_too_long_is_left(
+    town: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = threading.Event()
     monkeypatch.setattr(town.server.curator, "ask", lambda *_, **__: held.wait(60))
     with Client(town.port, options="-c discreet.epsilon=0.5 -c statement_timeout=50ms") as client:

@@ -1,4 +1,6 @@
-"""The Postgres door against mutated sessions: a few in `make test`, a hundred thousand messages in `make slow`."""
+"""The Postgres door against mutated sessions: a few in `make test`, a hundred thousand messages in
+`make slow`.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def carried_out(scene: Coroutine[Any, Any, Result]) -> Result:
-    """In a thread of its own: a browser that other tests have opened keeps a loop running in this one."""
+    """In a thread of its own: a browser that other tests have opened keeps a loop running in this
+    one.
+    """
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, scene).result()
 
@@ -137,7 +139,10 @@ def test_errors_reach_whoever_waits_and_workers_go_on() -> None:
 def test_stopping_lets_what_runs_end_and_begins_nothing() -> None:
     async def scene() -> None:
         queue, steps = Queue(workers=1, most_waiting=10), Steps()
-        running, waiting = queue.submit("a", steps.step("runs")), queue.submit("a", steps.step("waits"))
+        running, waiting = (
+            queue.submit("a", steps.step("runs")),
+            queue.submit("a", steps.step("waits")),
+        )
         await until(lambda: len(steps.begun) == 1)
         stopping = asyncio.ensure_future(queue.stop(seconds=60))
         with pytest.raises(Stopping):

@@ -1,4 +1,6 @@
-"""Real clients at the Postgres door: each looks, asks, asks again, is refused, cancels; charges to the last digit."""
+"""Real clients at the Postgres door: each looks, asks, asks again, is refused, cancels; charges to
+the last digit.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,25 @@ PYTHONS = {
     "Ibis": ["ibis_.py"],
     "pgcli": ["pgcli_.py"],
 }
-SLOW = ("psqlODBC", "psqlODBC with cursors", "pgjdbc", "pgjdbc simple", "Superset", "R", "LibreOffice", "pgAdmin")
+SLOW = (
+    "psqlODBC",
+    "psqlODBC with cursors",
+    "pgjdbc",
+    "pgjdbc simple",
+    "Superset",
+    "R",
+    "LibreOffice",
+    "pgAdmin",
+)
 
 NAMES = [*PYTHONS, "node", "psql", *SLOW]
 
 
 def missing(what: str, how: str) -> None:
     """Tell a developer what is not there; fail where everything must be."""
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{what} is missing, so it was NOT TRIED. {how}")
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+        f"{what} is missing, so it was NOT TRIED. {how}"
+    )
 
 
 @contextmanager
@@ -88,7 +101,9 @@ def analyst_of(name: str) -> str:
 
 
 def told(town: Running, name: str, begun: Path) -> dict[str, Any]:
-    """What a client is told. Its questions are its own: none is answered already because another asked it."""
+    """What a client is told. Its questions are its own: none is answered already because another
+    asked it.
+    """
     own = 100 + NAMES.index(name)
     return {
         "host": town.host,
@@ -106,18 +121,36 @@ def told(town: Running, name: str, begun: Path) -> dict[str, Any]:
 
 
 def seen(
-    town: Running, name: str, command: list[str], folder: Path, *, patience: float = PATIENCE, **environment: str
+    town: Running,
+    name: str,
+    command: list[str],
+    folder: Path,
+    *,
+    patience: float = PATIENCE,
+    **environment: str,
 ) -> dict[str, Any]:
     """Run a client's session, and return what it says that it saw."""
     begun = folder / "begun"
     if name in CANNOT_CANCEL:
         begun.touch()
-    given = {**os.environ, **environment, "DISCREET_SESSION": json.dumps(told(town, name, begun)), "NO_COLOR": "1"}
-    given |= {f"SESSION_{key.upper()}": str(value) for key, value in told(town, name, begun).items()}
+    given = {
+        **os.environ,
+        **environment,
+        "DISCREET_SESSION": json.dumps(told(town, name, begun)),
+        "NO_COLOR": "1",
+    }
+    given |= {
+        f"SESSION_{key.upper()}": str(value) for key, value in told(town, name, begun).items()
+    }
     given.pop("PYTHONPATH", None)
     with held(town.server.curator, begun):
         done = subprocess.run(
-            command, env=given, cwd=folder, capture_output=True, timeout=patience, stdin=subprocess.DEVNULL
+            command,
+            env=given,
+            cwd=folder,
+            capture_output=True,
+            timeout=patience,
+            stdin=subprocess.DEVNULL,
         )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -125,13 +158,20 @@ def seen(
 
 
 def check(town: Running, name: str, found: dict[str, Any]) -> None:
-    """Three questions were paid for, whatever was asked again, and the answers are those that the ledger keeps."""
+    """Three questions were paid for, whatever was asked again, and the answers are those that the
+    ledger keeps.
+    """
     curator, analyst = town.server.curator, analyst_of(name)
     entries = curator.ledger(analyst=analyst)
     assert sorted(entry.cost.amount for entry in entries) == [QUARTER] * 3
-    kept = [curator.ask(entry.text, analyst=analyst, epsilon=0.25, dialect="postgres").table for entry in entries]
+    kept = [
+        curator.ask(entry.text, analyst=analyst, epsilon=0.25, dialect="postgres").table
+        for entry in entries
+    ]
     assert len(curator.ledger(analyst=analyst)) == 3
-    answers = sorted([[str(cell) for cell in row.values()] for row in table.to_pylist()] for table in kept)
+    answers = sorted(
+        [[str(cell) for cell in row.values()] for row in table.to_pylist()] for table in kept
+    )
     assert sorted([found["first"], found["bound"], found["after"]]) == answers
     assert found["again"] == found["first"]
     assert found.get("paged", found["first"]) == found["first"]
@@ -153,7 +193,11 @@ def test_a_session_of_node(town: Running, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None or not NODE.exists():
         missing("node", "Install it: make clients.")
-    check(town, "node", seen(town, "node", [str(node), str(SCRIPTS / "node_pg.js")], tmp_path, NODE_PATH=str(NODE)))
+    check(
+        town,
+        "node",
+        seen(town, "node", [str(node), str(SCRIPTS / "node_pg.js")], tmp_path, NODE_PATH=str(NODE)),
+    )
 
 
 def test_a_session_of_psql(town: Running, tmp_path: Path) -> None:
@@ -166,16 +210,22 @@ def test_a_session_of_psql(town: Running, tmp_path: Path) -> None:
     address = f"host={given['host']} port={given['port']} user={given['user']} dbname=town"
     environment = {**os.environ, "PGPASSWORD": PASSWORD, "PGOPTIONS": "-c discreet.epsilon=0.25"}
     command = [str(psql), "-X", "-d", address, "--csv", "-t", "-q", "-v", "VERBOSITY=sqlstate"]
-    done = subprocess.run([*command, "-f", str(script)], env=environment, capture_output=True, timeout=PATIENCE)
+    done = subprocess.run(
+        [*command, "-f", str(script)], env=environment, capture_output=True, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     parts = [part.strip().splitlines() for part in done.stdout.decode().split("--\n")]
     first, again, bound, paged, columns, tables, described = parts
     with held(town.server.curator, tmp_path / "begun"):
-        waiting = subprocess.Popen([*command, "-c", given["slow"]], env=environment, stderr=subprocess.PIPE)
+        waiting = subprocess.Popen(
+            [*command, "-c", given["slow"]], env=environment, stderr=subprocess.PIPE
+        )
         wait_for(tmp_path / "begun")
         waiting.send_signal(signal.SIGINT)
         cancelled = waiting.communicate(timeout=PATIENCE)[1].decode()
-    after = subprocess.run([*command, "-c", given["slow"]], env=environment, capture_output=True, timeout=PATIENCE)
+    after = subprocess.run(
+        [*command, "-c", given["slow"]], env=environment, capture_output=True, timeout=PATIENCE
+    )
     assert columns == ["sex,text", "n,bigint"]
     assert "age" in " ".join(described)
     found = {
@@ -244,7 +294,9 @@ def test_a_session_by_jdbc(town: Running, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_a_dashboard_of_superset(town: Running, tmp_path: Path) -> None:
-    """Ten charts cost ten questions; the second and third refresh are free, and show the same numbers."""
+    """Ten charts cost ten questions; the second and third refresh are free, and show the same
+    numbers.
+    """
     if not SUPERSET.exists():
         missing("Superset", "Install it: make slow.")
     command = [str(SUPERSET), str(SCRIPTS / "superset_.py")]
@@ -254,7 +306,9 @@ def test_a_dashboard_of_superset(town: Running, tmp_path: Path) -> None:
     assert found["first"] == found["second"] == found["third"]
     assert [len(chart) for chart in found["first"]] == [2, 2, 4, 1, 1, 2, 1, 1, 1, 1]
     assert found["tables"] == ["people", "places", "visits"]
-    assert json.loads(found["estimate"]) == {"result": [{"Start-up cost": "0.0", "Total cost": "0.25"}]}
+    assert json.loads(found["estimate"]) == {
+        "result": [{"Start-up cost": "0.0", "Total cost": "0.25"}]
+    }
 
 
 @pytest.mark.slow
@@ -263,15 +317,24 @@ def test_a_session_of_r(town: Running, tmp_path: Path) -> None:
     rscript = shutil.which("Rscript")
     if rscript is None or not Path("/usr/lib/R/site-library/RPostgreSQL").exists():
         missing("R", "Install it: apt-get install r-base-core r-cran-dbplyr r-cran-rpostgresql.")
-    check(town, "R", seen(town, "R", [str(rscript), "--vanilla", str(SCRIPTS / "dbplyr.R")], tmp_path))
+    check(
+        town, "R", seen(town, "R", [str(rscript), "--vanilla", str(SCRIPTS / "dbplyr.R")], tmp_path)
+    )
 
 
 @pytest.mark.slow
 def test_a_session_of_libreoffice(town: Running, tmp_path: Path) -> None:
     soffice, python = shutil.which("soffice"), Path("/usr/bin/python3")
-    if soffice is None or not list(Path("/usr/lib/libreoffice").glob("program/libpostgresql-sdbc*")):
-        missing("LibreOffice", "Install it: apt-get install libreoffice-base libreoffice-sdbc-postgresql python3-uno.")
-    found = seen(town, "LibreOffice", [str(python), str(SCRIPTS / "libreoffice.py"), str(soffice)], tmp_path)
+    if soffice is None or not list(
+        Path("/usr/lib/libreoffice").glob("program/libpostgresql-sdbc*")
+    ):
+        missing(
+            "LibreOffice",
+            "Install it: apt-get install libreoffice-base libreoffice-sdbc-postgresql python3-uno.",
+        )
+    found = seen(
+        town, "LibreOffice", [str(python), str(SCRIPTS / "libreoffice.py"), str(soffice)], tmp_path
+    )
     check(town, "LibreOffice", found)
 
 
@@ -280,4 +343,8 @@ def test_a_session_of_pgadmin(town: Running, tmp_path: Path) -> None:
     if not PGADMIN.exists():
         missing("pgAdmin", "Install it: make slow.")
     command = [str(PGADMIN), str(SCRIPTS / "pgadmin.py")]
-    check(town, "pgAdmin", seen(town, "pgAdmin", command, tmp_path, patience=600, PGADMIN_HOME=str(tmp_path)))
+    check(
+        town,
+        "pgAdmin",
+        seen(town, "pgAdmin", command, tmp_path, patience=600, PGADMIN_HOME=str(tmp_path)),
+    )

@@ -1,4 +1,6 @@
-"""Two servers on one ledger in PostgreSQL, one of them killed: never overdrawn, nothing lost, nothing paid twice."""
+"""Two servers on one ledger in PostgreSQL, one of them killed: never overdrawn, nothing lost,
+nothing paid twice.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def open_shared_town(folder: Path, database: Server) -> Policy:
 
 
 class Crowd:
-    """Analysts who ask until nothing is left; whoever loses its server asks the same at the other one."""
+    """Analysts who ask until nothing is left; whoever loses its server asks the same at the other
+    one.
+    """
 
     def __init__(self) -> None:
         self.heard: dict[tuple[str, str], object] = {}
@@ -60,11 +64,15 @@ class Crowd:
         self.faults: list[str] = []
 
     def ask(self, name: str, ports: list[int]) -> None:
-        """Ask one question after the other, each until it is answered or refused for want of budget."""
+        """Ask one question after the other, each until it is answered or refused for want of
+        budget.
+        """
         turn = ANALYSTS.index(name)
         for _ in range(200):
             try:
-                with Client(ports[turn % len(ports)], name, options=f"-c discreet.epsilon={float(EPSILON)}") as client:
+                with Client(
+                    ports[turn % len(ports)], name, options=f"-c discreet.epsilon={float(EPSILON)}"
+                ) as client:
                     while True:
                         sql = f"SELECT COUNT(*) AS n FROM people WHERE age <> {turn} AND age < {self.numbers[name]}"
                         reply = client.query(sql)
@@ -128,7 +136,9 @@ def _require_sound(policy: Policy, crowd: Crowd, fit: int) -> None:
     assert set(crowd.heard) <= posted, "an answer left that the ledger does not have"
     assert len(crowd.heard) == fit, "something that was paid for was not answered"
     for name, sql in [*crowd.heard][-3:]:
-        answer = discreet.open(policy.path).ask(sql, analyst=name, epsilon=EPSILON, dialect="postgres")
+        answer = discreet.open(policy.path).ask(
+            sql, analyst=name, epsilon=EPSILON, dialect="postgres"
+        )
         assert [(str(answer.table.column(0)[0].as_py()).encode(),)] == crowd.heard[name, sql]
 
 
@@ -142,7 +152,9 @@ def test_a_server_of_two_is_killed_twenty_times(tmp_path: Path, database: Server
     kill_rounds(open_shared_town(tmp_path, database), 20)
 
 
-def test_the_verbs_of_a_curator(tmp_path: Path, database: Server, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_verbs_of_a_curator(
+    tmp_path: Path, database: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The same commands as with a file; none of them shows the address."""
     policy = open_shared_town(tmp_path, database)
     path = str(policy.path)

@@ -1,4 +1,6 @@
-"""TLS: our own certificates, no listening in the open, no bytes before TLS, logins bound to the certificate."""
+"""TLS: our own certificates, no listening in the open, no bytes before TLS, logins bound to the
+certificate.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def context(certificate: Path) -> ssl.SSLContext:
     return made
 
 
-def test_a_made_certificate_vouches_for_this_machine(made: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_made_certificate_vouches_for_this_machine(
+    made: tuple[Path, Path], tmp_path: Path
+) -> None:
     certificate, key = made
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     loaded = tls.load(certificate, key)
@@ -65,7 +69,9 @@ def test_nobody_listens_beyond_this_machine_without_tls(made: tuple[Path, Path])
             Address.parse(wrong)
 
 
-def test_the_command_refuses_to_listen_in_the_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_refuses_to_listen_in_the_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     open_town(tmp_path)
     policy = str(tmp_path / "town.yaml")
     assert run(["serve", policy, "--postgres", "0.0.0.0:0"]) == 2
@@ -91,7 +97,9 @@ def test_a_session_over_tls(made: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_bytes_before_tls_end_the_connection(made: tuple[Path, Path], tmp_path: Path) -> None:
-    """CVE-2021-23214: what somebody in between put there must never be read as if it had come encrypted."""
+    """CVE-2021-23214: what somebody in between put there must never be read as if it had come
+    encrypted.
+    """
     early = struct.pack("!II", 8 + 30, 3 << 16) + text("user") + text("alice") + bytes(19)
     with running(open_town(tmp_path), tls=tls.load(*made)) as town:
         for injected in (b"\0", early, SSL_REQUEST):

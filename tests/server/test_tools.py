@@ -1,4 +1,6 @@
-"""What BI tools send, through the wire: answered or refused as by the language, each charged once, refreshes free."""
+"""What BI tools send, through the wire: answered or refused as by the language, each charged once,
+refreshes free.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def tools_town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def spent(server: Running) -> Fraction:
-    return sum((entry.cost.amount for entry in server.server.curator.ledger(analyst="alice")), Fraction(0))
+    return sum(
+        (entry.cost.amount for entry in server.server.curator.ledger(analyst="alice")), Fraction(0)
+    )
 
 
 def refused(server: Running, sql: str) -> bool:
@@ -43,7 +47,9 @@ def refused(server: Running, sql: str) -> bool:
 
 
 def test_what_tools_send_is_answered_as_by_the_language(tools_town: Running) -> None:
-    """Described as it comes, answered where the language answers; a refresh is free and gives the same."""
+    """Described as it comes, answered where the language answers; a refresh is free and gives the
+    same.
+    """
     with Client(tools_town.port, options="-c discreet.epsilon=0.0001") as client:
         answers = {}
         for sql in STATEMENTS:
@@ -55,7 +61,11 @@ def test_what_tools_send_is_answered_as_by_the_language(tools_town: Running) -> 
         before = spent(tools_town)
         for sql, reply in answers.items():
             again = client.query(sql)
-            assert (again.code, again.columns, again.rows) == (reply.code, reply.columns, reply.rows), sql
+            assert (again.code, again.columns, again.rows) == (
+                reply.code,
+                reply.columns,
+                reply.rows,
+            ), sql
         assert spent(tools_town) == before
 
 
@@ -79,7 +89,9 @@ def test_probes_are_free_and_need_no_price(tools_town: Running, probe: str) -> N
 
 def test_tools_that_select_rows_to_learn_types_may_have_none(tools_town: Running) -> None:
     before = spent(tools_town)
-    with Client(tools_town.port, options="-c discreet.epsilon=0.0001 -c discreet.rows=none") as client:
+    with Client(
+        tools_town.port, options="-c discreet.epsilon=0.0001 -c discreet.rows=none"
+    ) as client:
         reply = client.query("SELECT * FROM people LIMIT 1")
         assert (reply.code, reply.rows, reply.tags) == ("", [], ["SELECT 0"])
         assert reply.notices[0]["M"].startswith("No rows")

@@ -68,7 +68,11 @@ def test_a_user_is_an_analyst_of_the_policy(users: UserFile) -> None:
     users.add("carol", role="curator")
     users.add("dave", role="auditor")
     found = users.read().users
-    assert [found[name].analyst for name in ("alice", "carol", "dave")] == ["alice", "curator", None]
+    assert [found[name].analyst for name in ("alice", "carol", "dave")] == [
+        "alice",
+        "curator",
+        None,
+    ]
 
 
 def test_passwords_are_long_or_made(users: UserFile) -> None:
@@ -83,7 +87,12 @@ def test_wrong_unknown_and_locked_are_one_answer(users: UserFile) -> None:
     gate, said = Gate(users), set()
     users.add("bob", password=PASSWORD)
     users.lock("bob")
-    for name, password in (("alice", "wrong"), ("mallory", "wrong"), ("mallory", PASSWORD), ("bob", PASSWORD)):
+    for name, password in (
+        ("alice", "wrong"),
+        ("mallory", "wrong"),
+        ("mallory", PASSWORD),
+        ("bob", PASSWORD),
+    ):
         with pytest.raises(Denied) as refused:
             gate.password(name, password, address=HERE)
         said.add((str(refused.value), refused.value.wait))
@@ -95,7 +104,10 @@ def test_wrong_unknown_and_locked_are_one_answer(users: UserFile) -> None:
 
 def test_scram_of_an_unknown_user_goes_the_same_way(users: UserFile) -> None:
     gate = Gate(users)
-    replies = [gate.begin(name, address=HERE).first(b"n,,n=,r=abc") for name in ("alice", "mallory", "mallory")]
+    replies = [
+        gate.begin(name, address=HERE).first(b"n,,n=,r=abc")
+        for name in ("alice", "mallory", "mallory")
+    ]
     shapes = [[(part[:2], len(part)) for part in reply.split(b",")] for reply in replies]
     assert shapes[0] == shapes[1] == shapes[2]
     assert replies[1].split(b",")[1] == replies[2].split(b",")[1]
@@ -141,7 +153,12 @@ def test_tokens(users: UserFile, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, token, short = Gate(users), users.add_token("alice"), users.add_token("alice", days=1)
     assert gate.token(token, address=HERE).name == "alice"
     assert gate.token(short, address=HERE).name == "alice"
-    for wrong in ("", "dsc__", token[:-1] + ("0" if token[-1] != "0" else "1"), token.split("_")[2]):
+    for wrong in (
+        "",
+        "dsc__",
+        token[:-1] + ("0" if token[-1] != "0" else "1"),
+        token.split("_")[2],
+    ):
         with pytest.raises(Denied):
             Gate(users).token(wrong, address=HERE)
     made = users.read().users["alice"].tokens[1].made
@@ -170,7 +187,13 @@ def test_who_is_gone_is_refused_at_once(users: UserFile, policy: Policy, change:
 
 def test_a_damaged_file_lets_nobody_in(users: UserFile) -> None:
     whole = json.loads(users.path.read_text())
-    for wrong in ("", "[]", "{}", json.dumps(whole | {"format": 2}), json.dumps(whole | {"users": {"alice": {}}})):
+    for wrong in (
+        "",
+        "[]",
+        "{}",
+        json.dumps(whole | {"format": 2}),
+        json.dumps(whole | {"users": {"alice": {}}}),
+    ):
         users.path.write_text(wrong)
         with pytest.raises(UsageError, match="damaged"):
             Gate(users).password("alice", PASSWORD, address=HERE)
@@ -179,7 +202,8 @@ def test_a_damaged_file_lets_nobody_in(users: UserFile) -> None:
 def test_changes_at_the_same_time_are_all_kept(policy: Policy) -> None:
     names = [f"auditor{index}" for index in range(8)]
     threads = [
-        threading.Thread(target=UserFile(policy).add, args=(name,), kwargs={"role": "auditor"}) for name in names
+        threading.Thread(target=UserFile(policy).add, args=(name,), kwargs={"role": "auditor"})
+        for name in names
     ]
     for thread in threads:
         thread.start()

@@ -1,4 +1,6 @@
-"""Tokens, literals and values of the Postgres door by themselves, some against Postgres's documented forms."""
+"""Tokens, literals and values of the Postgres door by themselves, some against Postgres's
+documented forms.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_every_text_is_split_or_refused(sql: str) -> None:
     except Fault:
         return
     for each in found:
-        assert [token.text for token in split(each.text)[0].tokens] == [token.text for token in each.tokens]
+        assert [token.text for token in split(each.text)[0].tokens] == [
+            token.text for token in each.tokens
+        ]
 
 
 @given(st.text(max_size=50))
@@ -100,8 +104,16 @@ VALUES: list[tuple[object, pa.DataType, str]] = [
     (Decimal("10000"), pa.decimal128(38, 0), "10000"),
     (Decimal(0), pa.decimal128(38, 0), "0"),
     (datetime.date(1999, 12, 31), pa.date32(), "1999-12-31"),
-    (datetime.datetime(1999, 12, 31, 23, 59, 59, 500000), pa.timestamp("us"), "1999-12-31 23:59:59.5"),
-    (datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), pa.timestamp("us", "UTC"), "2024-01-01 00:00:00+00"),
+    (
+        datetime.datetime(1999, 12, 31, 23, 59, 59, 500000),
+        pa.timestamp("us"),
+        "1999-12-31 23:59:59.5",
+    ),
+    (
+        datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC),
+        pa.timestamp("us", "UTC"),
+        "2024-01-01 00:00:00+00",
+    ),
     (datetime.time(12, 30, 1), pa.time64("us"), "12:30:01"),
     (b"\x01\xff", pa.binary(), "\\x01ff"),
     ([1, None, 3], pa.list_(pa.int64()), "{1,NULL,3}"),
@@ -125,9 +137,16 @@ def test_text_and_binary_hold_the_same_value(value: object, kind: pa.DataType, s
     assert again == (Decimal(str(expected)) if isinstance(expected, float) else expected)
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**20), max_value=10**20))
+@given(
+    st.decimals(
+        allow_nan=False, allow_infinity=False, places=6, min_value=-(10**20), max_value=10**20
+    )
+)
 def test_numbers_in_base_ten_thousand(value: Decimal) -> None:
-    assert decode(types.encoder(types.NUMERIC, binary=True)(value), types.NUMERIC, binary=True) == value
+    assert (
+        decode(types.encoder(types.NUMERIC, binary=True)(value), types.NUMERIC, binary=True)
+        == value
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +196,12 @@ def test_what_is_no_value_is_refused(oid: int, data: bytes, binary: bool) -> Non
 
 def test_lists_as_text() -> None:
     assert decode(b"{1,NULL,3}", 1016, binary=False) == [1, None, 3]
-    assert decode(b'{"a, b","q\\"",null,"NULL"}', 1009, binary=False) == ["a, b", 'q"', None, "NULL"]
+    assert decode(b'{"a, b","q\\"",null,"NULL"}', 1009, binary=False) == [
+        "a, b",
+        'q"',
+        None,
+        "NULL",
+    ]
     assert decode(b"{}", 1009, binary=False) == []
 
 

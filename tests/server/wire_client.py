@@ -1,4 +1,6 @@
-"""A client of the Postgres protocol by hand: it sends what a test says, message by message, and reads what comes."""
+"""A client of the Postgres protocol by hand: it sends what a test says, message by message, and
+reads what comes.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def bind(
     formats: Sequence[int] = (),
     results: Sequence[int] = (),
 ) -> bytes:
-    packed = b"".join(struct.pack("!i", -1) if each is None else struct.pack("!i", len(each)) + each for each in values)
+    packed = b"".join(
+        struct.pack("!i", -1) if each is None else struct.pack("!i", len(each)) + each
+        for each in values
+    )
     return pack(
         b"B",
         text(portal)

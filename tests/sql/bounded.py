@@ -1,7 +1,8 @@
 """A real source, prepared by a real curator, and beside it plain DuckDB on the bounded data.
 
-The source is dirty: values beyond their range, unknown categories, NULLs, rows of nobody, people with more rows than
-they may have, duplicates. What a snapshot made of it is decoded into plain tables, on which the analyst's own SQL runs.
+The source is dirty: values beyond their range, unknown categories, NULLs, rows of nobody, people
+with more rows than they may have, duplicates. What a snapshot made of it is decoded into plain
+tables, on which the analyst's own SQL runs.
 """
 
 from __future__ import annotations
@@ -45,17 +46,22 @@ from . import policies
 Row = tuple[Any, ...]
 
 
-# --- a dirty source ---------------------------------------------------------------------------------------------------
+# --- a dirty source -------------------------------------------------------------------------------
 
 
 def tidy(policy: Policy, *, people: int, dice: random.Random) -> dict[str, pa.Table]:
-    """Source tables as their policy describes them, without ties: NULL only where it is meant, no two days alike."""
+    """Source tables as their policy describes them, without ties: NULL only where it is meant, no
+    two days alike.
+    """
     tables: dict[str, pa.Table] = {}
     keys: dict[tuple[str, str], dict[int, list[int]]] = {}
     for table in policy.tables.values():
         rows: list[dict[str, Any]] = []
         for owner in range(1, people + 1) if not table.public else ():
-            own = [_row(table, owner, place, keys, dice, _meant) for place in range(dice.randint(0, table.max_rows))]
+            own = [
+                _row(table, owner, place, keys, dice, _meant)
+                for place in range(dice.randint(0, table.max_rows))
+            ]
             for column in table.columns.values():
                 if isinstance(column.domain, Dates | Timestamps):
                     moments = _different(column.domain, len(own), dice)
@@ -113,15 +119,24 @@ def dirty(policy: Policy, *, people: int, dice: random.Random) -> dict[str, pa.T
 
 
 def _table(rows: list[dict[str, Any]], table: Table) -> pa.Table:
-    return pa.table({name: _array([row[name] for row in rows], each.domain) for name, each in table.columns.items()})
+    return pa.table(
+        {
+            name: _array([row[name] for row in rows], each.domain)
+            for name, each in table.columns.items()
+        }
+    )
 
 
-def _row(table: Table, owner: int, place: int, keys: Any, dice: random.Random, value: Any) -> dict[str, Any]:
+def _row(
+    table: Table, owner: int, place: int, keys: Any, dice: random.Random, value: Any
+) -> dict[str, Any]:
     row = {column.name: value(column, dice) for column in table.columns.values()}
     for column in table.columns.values():
         if isinstance(column.domain, Identifier):
             row[column.name] = owner * 100 + place
-            keys.setdefault((table.name, column.name), {}).setdefault(owner, []).append(owner * 100 + place)
+            keys.setdefault((table.name, column.name), {}).setdefault(owner, []).append(
+                owner * 100 + place
+            )
     if isinstance(table.owner, Through):
         own = keys.get((table.owner.table, table.owner.on), {}).get(owner, [-owner])
         row[table.owner.on] = dice.choice(own)
@@ -141,10 +156,14 @@ def _value(column: Column, dice: random.Random) -> Any:
     domain = column.domain
     match domain:
         case Integers():
-            return dice.choice([domain.lo - 7, domain.hi + 7, domain.lo, domain.hi, *_inside(domain, dice)])
+            return dice.choice(
+                [domain.lo - 7, domain.hi + 7, domain.lo, domain.hi, *_inside(domain, dice)]
+            )
         case Decimals():
             lo, hi = float(domain.lo), float(domain.hi)
-            return dice.choice([lo - 1.5, hi + 1e6, lo, hi, float("inf"), float("nan"), *_inside(domain, dice)])
+            return dice.choice(
+                [lo - 1.5, hi + 1e6, lo, hi, float("inf"), float("nan"), *_inside(domain, dice)]
+            )
         case Categories(values=values):
             return dice.choice([*values, *values, "?" if isinstance(values[0], str) else -99])
         case Booleans():
@@ -154,7 +173,9 @@ def _value(column: Column, dice: random.Random) -> Any:
             return domain.lo + timedelta(days=gap)
         case Timestamps():
             seconds = int((domain.hi - domain.lo).total_seconds())
-            return domain.lo + timedelta(seconds=dice.randint(-4000, seconds + 4000), microseconds=123)
+            return domain.lo + timedelta(
+                seconds=dice.randint(-4000, seconds + 4000), microseconds=123
+            )
         case _:
             return dice.choice(["a", "b", "Ab", "", "ab c", "Ünï"])
 
@@ -182,7 +203,12 @@ def _array(values: list[Any], domain: Domain) -> pa.Array:
 
 
 def opened(
-    folder: Path, name: str, tables: dict[str, pa.Table], *, neighbors: str = "add_remove", accountant: str = "sum"
+    folder: Path,
+    name: str,
+    tables: dict[str, pa.Table],
+    *,
+    neighbors: str = "add_remove",
+    accountant: str = "sum",
 ) -> Curator:
     """A curator of a policy, in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -193,7 +219,7 @@ def opened(
     return Curator(policy, tables={**tables, **policies.public(name)})
 
 
-# --- plain DuckDB on what the snapshot holds --------------------------------------------------------------------------
+# --- plain DuckDB on what the snapshot holds ------------------------------------------------------
 
 
 def plain(curator: Curator, folder: Path) -> Any:
@@ -206,14 +232,18 @@ def plain(curator: Curator, folder: Path) -> Any:
     connection.execute(f"ATTACH '{copy}' AS snapshot (READ_ONLY)")
     for table in policy.tables.values():
         if table.public:
-            connection.execute(f'CREATE VIEW "{table.name}" AS FROM snapshot.{PUBLIC}."{table.name}"')
+            connection.execute(
+                f'CREATE VIEW "{table.name}" AS FROM snapshot.{PUBLIC}."{table.name}"'
+            )
             continue
         owner = table.owner if isinstance(table.owner, str) else None
         columns = {column.name: decoded(column) for column in table.columns.values()}
         if owner is not None:
             columns = {**({} if owner in columns else {owner: ""}), **columns, owner: f'"{OWNER}"'}
         listed = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
-        connection.execute(f'CREATE TABLE "{table.name}" AS SELECT {listed} FROM snapshot."{table.name}"')
+        connection.execute(
+            f'CREATE TABLE "{table.name}" AS SELECT {listed} FROM snapshot."{table.name}"'
+        )
     connection.execute(
         "CREATE MACRO clamp(x, lo, hi) AS CASE WHEN x IS NULL THEN NULL ELSE least(greatest(x, lo), hi) END"
     )
@@ -237,18 +267,22 @@ def decoded(column: Column) -> str:
     return column.name
 
 
-# --- comparing --------------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 def same(ours: Any, theirs: Any, tolerance: float = 1e-7) -> bool:
-    """Equal, but for rounding in the last digits of floats, and for how a date is dressed; NaN is none of ours."""
+    """Equal, but for rounding in the last digits of floats, and for how a date is dressed; NaN is
+    none of ours.
+    """
     if isinstance(theirs, float) and not math.isfinite(theirs):
         return True
     if ours is None or theirs is None:
         return ours is None and theirs is None
     if isinstance(ours, bool) or isinstance(theirs, bool):
         return bool(ours) == bool(theirs)
-    if isinstance(ours, int | float | Decimal | Fraction) and isinstance(theirs, int | float | Decimal | Fraction):
+    if isinstance(ours, int | float | Decimal | Fraction) and isinstance(
+        theirs, int | float | Decimal | Fraction
+    ):
         return abs(float(ours) - float(theirs)) <= tolerance * (10 + abs(float(theirs)))
     if isinstance(ours, date | datetime) and isinstance(theirs, date | datetime):
         return _moment(ours) == _moment(theirs)
@@ -262,14 +296,17 @@ def _moment(value: date | datetime) -> datetime:
 def differences(
     ours: list[Row], theirs: list[Row], *, measured: list[bool], tolerance: float, blocks: int = 1
 ) -> list[str]:
-    """Rows that are not in both. Groups with nobody in them are answered with zeros, and SUM of nothing is zero; groups
-    whose key is a NULL that is not meant are not answered. Of several blocks, one may have nobody in a group.
+    """Rows that are not in both. Groups with nobody in them are answered with zeros, and SUM of
+    nothing is zero; groups whose key is a NULL that is not meant are not answered. Of several
+    blocks, one may have nobody in a group.
     """
     empty = all if blocks == 1 else any
     found = []
     remaining = list(ours)
     for row in theirs:
-        match = next((each for each in remaining if _same_row(each, row, measured, tolerance)), None)
+        match = next(
+            (each for each in remaining if _same_row(each, row, measured, tolerance)), None
+        )
         if match is not None:
             remaining.remove(match)
         elif None not in [value for value, number in zip(row, measured, strict=True) if not number]:
@@ -289,13 +326,23 @@ def _same_row(ours: Row, theirs: Row, measured: list[bool], tolerance: float) ->
     )
 
 
-# --- picks ------------------------------------------------------------------------------------------------------------
+# --- picks ----------------------------------------------------------------------------------------
 
-_PICKS = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.Min, exp.Max, exp.Mode)
+_PICKS = (
+    exp.Median,
+    exp.Quantile,
+    exp.PercentileCont,
+    exp.PercentileDisc,
+    exp.Min,
+    exp.Max,
+    exp.Mode,
+)
 
 
 def with_lists(sql: str) -> tuple[str, list[tuple[str, list[float]]]]:
-    """The question with every pick replaced by the list of what it picks from, and what each was."""
+    """The question with every pick replaced by the list of what it picks from, and what each
+    was.
+    """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
     wanted: list[tuple[str, list[float]]] = []
 
@@ -303,13 +350,20 @@ def with_lists(sql: str) -> tuple[str, list[tuple[str, list[float]]]]:
         if isinstance(node, exp.WithinGroup):
             mode, order = isinstance(node.this, exp.Mode), node.expression.expressions[0]
             asked = [] if mode else _numbers(node.this.this)
-            wanted.append(("mode" if mode else "quantile", [1 - q for q in asked] if order.args.get("desc") else asked))
+            wanted.append(
+                (
+                    "mode" if mode else "quantile",
+                    [1 - q for q in asked] if order.args.get("desc") else asked,
+                )
+            )
             return exp.func("list", order.this)
         if isinstance(node, _PICKS) and not isinstance(node.parent, exp.WithinGroup):
             kind = "mode" if isinstance(node, exp.Mode) else "quantile"
             fixed = {exp.Median: [0.5], exp.Min: [0.0], exp.Max: [1.0]}.get(type(node))
             q = node.args.get("quantile") or node.args.get("expression")
-            wanted.append((kind, fixed if fixed is not None else [] if kind == "mode" else _numbers(q)))
+            wanted.append(
+                (kind, fixed if fixed is not None else [] if kind == "mode" else _numbers(q))
+            )
             return exp.func("list", node.this)
         return node
 
@@ -321,8 +375,12 @@ def _numbers(node: exp.Expression) -> list[float]:
     return [float(item.this) for item in items]
 
 
-def rank_errors(picked: Any, values: list[Any] | None, kind: str, quantiles: list[float]) -> Iterator[float]:
-    """How many ranks each picked value is from where it should be; of a mode, how many rows short of the largest."""
+def rank_errors(
+    picked: Any, values: list[Any] | None, kind: str, quantiles: list[float]
+) -> Iterator[float]:
+    """How many ranks each picked value is from where it should be; of a mode, how many rows short
+    of the largest.
+    """
     known = [value for value in values or [] if value is not None]
     if not known:
         return

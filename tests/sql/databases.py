@@ -1,8 +1,10 @@
-"""Small databases at the edges of a policy: every value a lowest, a highest, a zero, a NULL, a constant of a question.
+"""Small databases at the edges of a policy: every value a lowest, a highest, a zero, a NULL, a
+constant of a question.
 
-Rows are made in stored form (steps of a grid, codes, owners), in tables of the types that `engines.prepare` makes.
-A family is many databases in one: `background + nobody`, `background + one person` for many persons; databases of the
-same background are neighbors, by add_remove with the first, by change_one with each other.
+Rows are made in stored form (steps of a grid, codes, owners), in tables of the types that
+`engines.prepare` makes. A family is many databases in one: `background + nobody`, `background + one
+person` for many persons; databases of the same background are neighbors, by add_remove with the
+first, by change_one with each other.
 """
 
 from __future__ import annotations
@@ -22,7 +24,16 @@ from discreet.algebra import OWNER
 from discreet.engines.duckdb.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.layout import PUBLIC
-from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Column,
+    Dates,
+    Decimals,
+    Identifier,
+    Integers,
+    Timestamps,
+)
 from discreet.policy.owners import Through
 from discreet.policy.policy import Policy, Table
 
@@ -38,14 +49,18 @@ def types(name: str) -> dict[str, dict[str, str]]:
     """The stored types of every private table: those of a real snapshot of an empty source."""
     policy = policies.policy(name)
     empty = {
-        table.name: pa.table({column: pa.array([], _source_type(table, column)) for column in table.columns})
+        table.name: pa.table(
+            {column: pa.array([], _source_type(table, column)) for column in table.columns}
+        )
         for table in policy.tables.values()
         if not table.public
     } | policies.public(name)
     with tempfile.TemporaryDirectory() as folder:
         prepare(policy, empty, folder, 1)
         connection = duckdb.connect(str(SnapshotFolder(Path(folder)).file(1)))
-        rows = connection.sql("SELECT table_name, column_name, data_type FROM duckdb_columns()").fetchall()
+        rows = connection.sql(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns()"
+        ).fetchall()
         connection.close()
     found: dict[str, dict[str, str]] = {}
     for table, column, kind in rows:
@@ -69,28 +84,49 @@ def _source_type(table: Table, column: str) -> pa.DataType:
     return pa.string()
 
 
-# --- people -----------------------------------------------------------------------------------------------------------
+# --- people ---------------------------------------------------------------------------------------
 
 
 def edges(column: Column, constants: list[Any]) -> list[Any]:
-    """The stored values worth trying: ends, around zero, around what questions compare with, and NULL."""
+    """The stored values worth trying: ends, around zero, around what questions compare with, and
+    NULL.
+    """
     domain = column.domain
     found: list[Any]
     match domain:
         case Integers() | Decimals():
             around = [step for value in constants for step in _steps(domain, value)]
-            candidates = [domain.first, domain.last, domain.first, domain.last, 0, 1, -1, domain.first + 1, *around]
+            candidates = [
+                domain.first,
+                domain.last,
+                domain.first,
+                domain.last,
+                0,
+                1,
+                -1,
+                domain.first + 1,
+                *around,
+            ]
             found = [each for each in candidates if domain.first <= each <= domain.last]
         case Categories():
             found = list(range(domain.size))
         case Booleans():
             found = [True, False]
         case Dates():
-            days = [domain.lo, domain.hi, *(domain.lo + timedelta(days=gap) for gap in (31, 180)), *_days(constants)]
+            days = [
+                domain.lo,
+                domain.hi,
+                *(domain.lo + timedelta(days=gap) for gap in (31, 180)),
+                *_days(constants),
+            ]
             found = [day for day in days if domain.lo <= day <= domain.hi]
         case Timestamps():
             step = timedelta(microseconds=domain.step_microseconds)
-            found = [domain.lo, domain.hi, *(domain.lo + timedelta(seconds=s) // step * step for s in (3599, 90_000))]
+            found = [
+                domain.lo,
+                domain.hi,
+                *(domain.lo + timedelta(seconds=s) // step * step for s in (3599, 90_000)),
+            ]
         case Identifier():
             found = [1, 2]
         case _:
@@ -106,11 +142,18 @@ def _steps(domain: Integers | Decimals, value: Any) -> list[int]:
 
 
 def _days(constants: list[Any]) -> list[date]:
-    return [day for each in constants if isinstance(each, date) for day in (each, each - timedelta(days=1))]
+    return [
+        day
+        for each in constants
+        if isinstance(each, date)
+        for day in (each, each - timedelta(days=1))
+    ]
 
 
 def person(policy: Policy, dice: random.Random, constants: list[Any], *, number: int) -> Person:
-    """Somebody: no row up to max_rows in each table, often many rows alike, so that they add up in one group."""
+    """Somebody: no row up to max_rows in each table, often many rows alike, so that they add up in
+    one group.
+    """
     alike = dice.random() < 0.6
     full = dice.random() < 0.7
     found: Person = {}
@@ -123,7 +166,11 @@ def person(policy: Policy, dice: random.Random, constants: list[Any], *, number:
         first = {name: dice.choice(values) for name, values in choices.items()}
         rows = []
         for place in range(count):
-            row = dict(first) if alike else {name: dice.choice(values) for name, values in choices.items()}
+            row = (
+                dict(first)
+                if alike
+                else {name: dice.choice(values) for name, values in choices.items()}
+            )
             for column in table.columns.values():
                 if isinstance(column.domain, Identifier):
                     row[column.name] = _key(table, column.name, number, place, visits, dice)
@@ -132,7 +179,14 @@ def person(policy: Policy, dice: random.Random, constants: list[Any], *, number:
     return found
 
 
-def _key(table: Table, column: str, number: int, place: int, keys: dict[str, list[int]], dice: random.Random) -> Any:
+def _key(
+    table: Table,
+    column: str,
+    number: int,
+    place: int,
+    keys: dict[str, list[int]],
+    dice: random.Random,
+) -> Any:
     if isinstance(table.owner, Through) and table.owner.on == column:
         own = keys.get(f"{table.owner.table}.{column}", [])
         return dice.choice(own) if own else number * 10 + 9
@@ -141,7 +195,7 @@ def _key(table: Table, column: str, number: int, place: int, keys: dict[str, lis
     return made
 
 
-# --- families ---------------------------------------------------------------------------------------------------------
+# --- families -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +210,9 @@ class Family:
     single: Any  # the same, one database at a time: SET VARIABLE db
 
 
-def family(name: str, constants: list[Any], *, backgrounds: int, size: int, dice: random.Random) -> Family:
+def family(
+    name: str, constants: list[Any], *, backgrounds: int, size: int, dice: random.Random
+) -> Family:
     policy = policies.policy(name)
     databases: list[tuple[Person, ...]] = []
     number = 1
@@ -169,7 +225,10 @@ def family(name: str, constants: list[Any], *, backgrounds: int, size: int, dice
         for _ in range(size - 1):
             databases.append((*others, person(policy, dice, constants, number=number)))
             number += 1
-    connection, single = duckdb.connect(config={"threads": 1}), duckdb.connect(config={"threads": 1})
+    connection, single = (
+        duckdb.connect(config={"threads": 1}),
+        duckdb.connect(config={"threads": 1}),
+    )
     load(connection, name, databases)
     load(single, name, databases, one_at_a_time=True)
     return Family(
@@ -182,8 +241,12 @@ def family(name: str, constants: list[Any], *, backgrounds: int, size: int, dice
     )
 
 
-def load(connection: Any, name: str, databases: list[tuple[Person, ...]], *, one_at_a_time: bool = False) -> None:
-    """Tables as a snapshot has them; with one_at_a_time, views of the rows of the database in the variable `db`."""
+def load(
+    connection: Any, name: str, databases: list[tuple[Person, ...]], *, one_at_a_time: bool = False
+) -> None:
+    """Tables as a snapshot has them; with one_at_a_time, views of the rows of the database in the
+    variable `db`.
+    """
     policy = policies.policy(name)
     connection.execute(f"CREATE SCHEMA {PUBLIC}")
     for table, content in policies.public(name).items():
@@ -219,7 +282,12 @@ def load(connection: Any, name: str, databases: list[tuple[Person, ...]], *, one
             )
 
 
-_ARROW = {"BOOLEAN": pa.bool_(), "DATE": pa.date32(), "TIMESTAMP": pa.timestamp("us"), "VARCHAR": pa.string()}
+_ARROW = {
+    "BOOLEAN": pa.bool_(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "VARCHAR": pa.string(),
+}
 
 
 def _arrow(kind: str) -> pa.DataType:

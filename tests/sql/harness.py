@@ -1,7 +1,9 @@
-"""Pairs of questions and what they may cost, and the machinery to hold each against all small databases.
+"""Pairs of questions and what they may cost, and the machinery to hold each against all small
+databases.
 
-plans.sql      a line of tags (aggregate / relation / clause: in words), a question, and the sensitivities it must have
-rejected.sql   a question, and a part of the sentence with which it must be refused
+plans.sql      a line of tags (aggregate / relation / clause: in words), a question, and the
+sensitivities it must have rejected.sql   a question, and a part of the sentence with which it must
+be refused
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ NEIGHBORS = ("add_remove", "change_one")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A question, where it stands in the matrix, and the sensitivities that are written under it."""
+    """A question, where it stands in the matrix, and the sensitivities that are written under
+    it.
+    """
 
     policy: str
     aggregate: str
@@ -114,7 +118,7 @@ def refusals(file: Path = HERE / "rejected.sql") -> tuple[Refusal, ...]:
     return tuple(found)
 
 
-# --- planning ---------------------------------------------------------------------------------------------------------
+# --- planning -------------------------------------------------------------------------------------
 
 
 @cache
@@ -143,7 +147,9 @@ def plan_of(case: Case, neighbors: str = "add_remove") -> Plan:
 
 
 def statistics(plan: Plan) -> list[tuple[str, str]]:
-    """What a plan measures, with l1, l2 and linf; how far a person moves the ranks of a pick, or touches keys."""
+    """What a plan measures, with l1, l2 and linf; how far a person moves the ranks of a pick, or
+    touches keys.
+    """
     found = []
     for block in plan.blocks:
         if isinstance(block.kind, Shared):
@@ -154,7 +160,9 @@ def statistics(plan: Plan) -> list[tuple[str, str]]:
         shown = [each for each in block.statistics if each.tested and each.estimates]
         for each in (*shown, *block.measured):
             sensitivity = each.sensitivity
-            found.append((each.name, f"{sensitivity.l1} {_root(sensitivity.l2_squared)} {sensitivity.linf}"))
+            found.append(
+                (each.name, f"{sensitivity.l1} {_root(sensitivity.l2_squared)} {sensitivity.linf}")
+            )
         for pick in block.picks:
             found.append((pick.name, f"rank {_rank(pick)}"))
     return found
@@ -175,14 +183,15 @@ def _root(square: int) -> str:
 def expected(case: Case) -> tuple[str, ...]:
     """What stands under a question: `name: add_remove's sensitivities | change_one's`.
 
-    Of several groupings, fewer may be measured under one relation than under the other: then a side is empty.
+    Of several groupings, fewer may be measured under one relation than under the other: then a side
+    is empty.
     """
     sides = [statistics(plan_of(case, neighbors)) for neighbors in NEIGHBORS]
     pairs = zip_longest(*sides, fillvalue=("", "–"))
     return tuple(f"{name or same}: {one} | {other}" for (name, one), (same, other) in pairs)
 
 
-# --- from exact tables to vectors -------------------------------------------------------------------------------------
+# --- from exact tables to vectors -----------------------------------------------------------------
 
 Vector = dict[tuple[Any, ...], tuple[int, ...]]  # the sums of each group that exists
 
@@ -197,10 +206,11 @@ def forms_of(vector: Vector, forms: tuple[tuple[int, ...], ...]) -> dict[tuple[A
 
 
 def by_database(query: Aggregate, *, base: int) -> str:
-    """A block's exact query for many databases at once: owners are numbered `database * base + person`.
+    """A block's exact query for many databases at once: owners are numbered `database * base +
+    person`.
 
-    As long as rows of different people never meet, databases of different people do not meet either; a test compares
-    this with the block's own query on single databases.
+    As long as rows of different people never meet, databases of different people do not meet
+    either; a test compares this with the block's own query on single databases.
     """
     database = owner_of(query.source) // base
     known = (0, *(place + 1 for place in query.known))
@@ -224,7 +234,12 @@ def picks_of(case: Case, neighbors: str) -> Iterator[tuple[Block, Pick, tuple[An
     from discreet.curator import accountant_of, terms_of
 
     policy = policies.policy(case.policy, neighbors)
-    offered = offer(plan_of(case, neighbors), accountant_of(policy), amount=Fraction(1), limit=terms_of(policy).limit)
+    offered = offer(
+        plan_of(case, neighbors),
+        accountant_of(policy),
+        amount=Fraction(1),
+        limit=terms_of(policy).limit,
+    )
     for each in offered.blocks:
         for pick in each.block.picks:
             yield each.block, pick, each.chosen[pick.id]

@@ -1,4 +1,5 @@
-"""Print which combinations of aggregate, relation and clause are answered: `cd tests && python -m sql.matrix`.
+"""Print which combinations of aggregate, relation and clause are answered: `cd tests && python -m
+sql.matrix`.
 
 With --write, write the sensitivities under every question of plans.sql anew.
 """

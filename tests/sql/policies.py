@@ -1,7 +1,8 @@
 """Five small policies, as five curators would write them, their public tables, and people for them.
 
-Ranges have two sides of zero, steps, NULLs that are meant and NULLs that are not; several tables with one and with
-several rows a person; a table owned through another; text, and a bound on how much of it one person may touch.
+Ranges have two sides of zero, steps, NULLs that are meant and NULLs that are not; several tables
+with one and with several rows a person; a table owned through another; text, and a bound on how
+much of it one person may touch.
 """
 
 from __future__ import annotations
@@ -191,7 +192,11 @@ PUBLIC: dict[str, dict[str, dict[str, list[Any]]]] = {
             "beds": [120, 40, -1],
             "opened": [date(1999, 1, 1), None, date(2010, 5, 5)],
         },
-        "wards": {"clinic": ["Harbor", "Harbor", "Hill", None], "ward": ["A", "B", "A", "C"], "floor": [1, 2, 1, 3]},
+        "wards": {
+            "clinic": ["Harbor", "Harbor", "Hill", None],
+            "ward": ["A", "B", "A", "C"],
+            "floor": [1, 2, 1, 3],
+        },
         "bands": {"low": [0, 18, 65], "high": [17, 64, 120], "band": ["child", "adult", "senior"]},
     },
     "census": {
@@ -200,15 +205,29 @@ PUBLIC: dict[str, dict[str, dict[str, list[Any]]]] = {
             "division": ["cold", "cold", "warm", "warm"],
             "area": [10.5, 20.25, 5.0, 7.125],
         },
-        "sectors": {"sector": ["care", "farm", "shop", "state"], "public": [True, False, False, True]},
+        "sectors": {
+            "sector": ["care", "farm", "shop", "state"],
+            "public": [True, False, False, True],
+        },
     },
     "isp": {
-        "tariffs": {"tariff": ["basic", "family", "office"], "price": [10, 20, 50], "minimum": [10, 100, 300]},
+        "tariffs": {
+            "tariff": ["basic", "family", "office"],
+            "price": [10, 20, 50],
+            "minimum": [10, 100, 300],
+        },
         "ports": {"port": [22, 80, 443, 80], "service": ["ssh", "web", "web", "proxy"]},
     },
     "school": {
-        "subjects": {"subject": ["art", "english", "maths"], "hours": [1, 3, 4], "major": [False, True, True]},
-        "teachers": {"subject": ["art", "english", "english", "maths"], "teacher": ["Ada", "Ben", "Cy", "Di"]},
+        "subjects": {
+            "subject": ["art", "english", "maths"],
+            "hours": [1, 3, 4],
+            "major": [False, True, True],
+        },
+        "teachers": {
+            "subject": ["art", "english", "english", "maths"],
+            "teacher": ["Ada", "Ben", "Cy", "Di"],
+        },
     },
     "land": {
         "places": {
@@ -219,7 +238,8 @@ PUBLIC: dict[str, dict[str, dict[str, list[Any]]]] = {
     },
 }
 
-# What every policy says beside its tables; `seconds` and `memory` keep a test that goes wrong from going on.
+# What every policy says beside its tables; `seconds` and `memory` keep a test that goes wrong from
+# going on.
 _REST = """
 neighbors: {neighbors}
 source: data

@@ -81,15 +81,22 @@ def test_how_a_column_depends_on_noise(made: Any, expression: str) -> None:
 def test_rows_that_noise_chooses_have_no_known_sum(made: Any) -> None:
     filtered = "SELECT SUM(n) AS x FROM (SELECT g, COUNT(*) AS n FROM people GROUP BY g HAVING COUNT(*) > 50) AS t"
     assert kinds(made, filtered) == (Kind.UNKNOWN,)
-    survivors = "SELECT SUM(n) AS x FROM (SELECT word, COUNT(*) AS n FROM people GROUP BY word) AS t"
+    survivors = (
+        "SELECT SUM(n) AS x FROM (SELECT word, COUNT(*) AS n FROM people GROUP BY word) AS t"
+    )
     assert kinds(made, survivors) == (Kind.UNKNOWN,)
     grouped = f"{T} SELECT n // 10 AS k, SUM(n) AS x FROM t GROUP BY k"
     assert kinds(made, grouped)[1] == Kind.UNKNOWN
 
 
 def test_what_has_no_margin_says_so(made: Any) -> None:
-    answer = made.ask(f"{T} SELECT SUM(n) AS s, MAX(n) AS largest FROM t", analyst="alice", epsilon="0.5")
-    [whole], [largest] = answer.margins.column("s").to_pylist(), answer.margins.column("largest").to_pylist()
+    answer = made.ask(
+        f"{T} SELECT SUM(n) AS s, MAX(n) AS largest FROM t", analyst="alice", epsilon="0.5"
+    )
+    [whole], [largest] = (
+        answer.margins.column("s").to_pylist(),
+        answer.margins.column("largest").to_pylist(),
+    )
     assert whole is not None
     assert largest is None
     assert list(answer.certificate["without_margin"]) == ["largest"]
@@ -108,7 +115,9 @@ def test_every_row_of_an_ordered_and_cut_answer_has_its_own_margin(made: Any) ->
 
 
 def test_margins_of_sums_do_not_grow_with_the_grid() -> None:
-    """200 numbers on a grid of ones, each with noise of scale 5: the sum is within 1.96 deviations and little more."""
+    """200 numbers on a grid of ones, each with noise of scale 5: the sum is within 1.96 deviations
+    and little more.
+    """
     laplace = DiscreteLaplace(scale=Fraction(5), l1=Fraction(1))
     normal = DiscreteGaussian(sigma=Fraction(5), l2_squared=Fraction(1))
     for noise, deviation in ((laplace, 5 * 2**0.5), (normal, 5.0)):
@@ -117,13 +126,23 @@ def test_margins_of_sums_do_not_grow_with_the_grid() -> None:
 
 
 @pytest.mark.parametrize("scale", ["1/4", "1/2", "1", "3", "10"])
-@pytest.mark.parametrize("slopes", [[1] * 2, [1] * 8, [1] * 64, [7, *[1] * 30], [5, 5, *[1] * 60], list(range(1, 8))])
+@pytest.mark.parametrize(
+    "slopes", [[1] * 2, [1] * 8, [1] * 64, [7, *[1] * 30], [5, 5, *[1] * 60], list(range(1, 8))]
+)
 def test_half_widths_of_sums_cover_by_their_masses(scale: str, slopes: list[int]) -> None:
-    """The exact distribution of sum(slope * noise), by convolution: at least 95 % within the half-width."""
+    """The exact distribution of sum(slope * noise), by convolution: at least 95 % within the
+    half-width.
+    """
     spread = float(Fraction(scale))
     for noise, mass in (
-        (DiscreteLaplace(scale=Fraction(scale), l1=Fraction(1)), lambda x: np.exp(-np.abs(x) / spread)),
-        (DiscreteGaussian(sigma=Fraction(scale), l2_squared=Fraction(1)), lambda x: np.exp(-(x**2) / 2 / spread**2)),
+        (
+            DiscreteLaplace(scale=Fraction(scale), l1=Fraction(1)),
+            lambda x: np.exp(-np.abs(x) / spread),
+        ),
+        (
+            DiscreteGaussian(sigma=Fraction(scale), l2_squared=Fraction(1)),
+            lambda x: np.exp(-(x**2) / 2 / spread**2),
+        ),
     ):
         reach = int(40 * spread + 20)
         one = mass(np.arange(-reach, reach + 1))
@@ -131,8 +150,12 @@ def test_half_widths_of_sums_cover_by_their_masses(scale: str, slopes: list[int]
         for slope in slopes:
             spaced = np.zeros(2 * reach * slope + 1)
             spaced[::slope] = one / one.sum()
-            total = np.convolve(total, spaced) if len(total) < 5000 else _by_transform(total, spaced)
-        [width] = straight_half_widths(np.array(slopes, dtype=np.float64)[:, None], [noise] * len(slopes))
+            total = (
+                np.convolve(total, spaced) if len(total) < 5000 else _by_transform(total, spaced)
+            )
+        [width] = straight_half_widths(
+            np.array(slopes, dtype=np.float64)[:, None], [noise] * len(slopes)
+        )
         middle, within = len(total) // 2, int(width)
         assert total[max(0, middle - within) : middle + within + 1].sum() >= 0.95
 
@@ -140,4 +163,6 @@ def test_half_widths_of_sums_cover_by_their_masses(scale: str, slopes: list[int]
 def _by_transform(one: Any, other: Any) -> Any:
     size = len(one) + len(other) - 1
     wide = 1 << (size - 1).bit_length()
-    return np.maximum(np.fft.irfft(np.fft.rfft(one, wide) * np.fft.rfft(other, wide), wide)[:size], 0)
+    return np.maximum(
+        np.fft.irfft(np.fft.rfft(one, wide) * np.fft.rfft(other, wide), wide)[:size], 0
+    )

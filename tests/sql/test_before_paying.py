@@ -1,4 +1,6 @@
-"""What cannot be computed is refused before it is paid, and what was paid is answered, whatever its size."""
+"""What cannot be computed is refused before it is paid, and what was paid is answered, whatever its
+size.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,14 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     return bounded.opened(tmp_path_factory.mktemp("paying"), "hospital", tables)
 
 
-def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_bind_is_refused_unpaid(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     people = Scan("people", "t0")
-    for reading in (Distinct((Column("t0", "nothing"),)), Sum((Factor(Column("t0", "zip"), 0, 1, 1, False),))):
+    for reading in (
+        Distinct((Column("t0", "nothing"),)),
+        Sum((Factor(Column("t0", "zip"), 0, 1, 1, False),)),
+    ):
         with pytest.raises(EngineFailure):
             curator._view.engine.check(Aggregate(people, (), (reading,)))
 
@@ -42,8 +49,12 @@ def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pyt
     assert curator.ledger() == paid
 
 
-def test_a_question_is_planned_and_tried_once_a_snapshot(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its plan is kept, and what does not bind is found out each time; another snapshot begins with nothing."""
+def test_a_question_is_planned_and_tried_once_a_snapshot(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its plan is kept, and what does not bind is found out each time; another snapshot begins with
+    nothing.
+    """
     asked: list[str] = []
 
     def watched(text: str, *rest: Any, **more: Any) -> Plan:
@@ -69,10 +80,14 @@ def test_a_question_is_planned_and_tried_once_a_snapshot(curator: Curator, monke
 
 @pytest.mark.parametrize("kept", ["n > 0", "n < 0", "n = 0", "n BETWEEN 3 AND 5"])
 def test_what_fails_behind_a_filter_is_refused_unpaid(curator: Curator, kept: str) -> None:
-    """Which rows pass is noise's to decide: a comparison of texts with numbers is tried with each kind of them."""
+    """Which rows pass is noise's to decide: a comparison of texts with numbers is tried with each
+    kind of them.
+    """
     paid, groups = curator.ledger(), "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
     with pytest.raises(Rejected, match="does not fit together"):
-        curator.ask(f"SELECT sex > 5 AS x FROM {groups} AS t WHERE {kept}", analyst="ann", epsilon="1")
+        curator.ask(
+            f"SELECT sex > 5 AS x FROM {groups} AS t WHERE {kept}", analyst="ann", epsilon="1"
+        )
     assert curator.ledger() == paid
 
 
@@ -86,7 +101,9 @@ def test_what_fails_behind_a_filter_is_refused_unpaid(curator: Curator, kept: st
         ("SELECT sex FROM g WHERE sex = 'F' AND n > -1000000", "F"),
     ],
 )
-def test_noise_decides_how_many_rows_a_value_has(curator: Curator, value: str, expected: str | None) -> None:
+def test_noise_decides_how_many_rows_a_value_has(
+    curator: Curator, value: str, expected: str | None
+) -> None:
     """Several rows give NULL, as a division by zero does: an error would come after the charge."""
     groups = "WITH g AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
     answer = curator.ask(f"{groups} SELECT n, ({value}) AS x FROM g", analyst="ann", epsilon="1")
@@ -106,25 +123,41 @@ def test_noise_decides_how_many_rows_a_value_has(curator: Curator, value: str, e
 def test_what_fails_at_one_noisy_number_is_null_there(curator: Curator, value: str) -> None:
     """No made-up number met it before the charge, so it is answered all the same."""
     groups = "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t"
-    counts = curator.ask(f"SELECT sex, n FROM {groups}", analyst="ann", epsilon="50").table.to_pylist()
+    counts = curator.ask(
+        f"SELECT sex, n FROM {groups}", analyst="ann", epsilon="50"
+    ).table.to_pylist()
     n = max(each["n"] for each in counts)  # not zero, which is made up too
     asked = f"SELECT sex, {value.format(n=n)} AS x FROM {groups}"
-    found = {each["sex"]: each["x"] for each in curator.ask(asked, analyst="ann", epsilon="50").table.to_pylist()}
+    found = {
+        each["sex"]: each["x"]
+        for each in curator.ask(asked, analyst="ann", epsilon="50").table.to_pylist()
+    }
     assert all((found[each["sex"]] is None) == (each["n"] == n) for each in counts)
 
 
 @pytest.mark.parametrize(
     "value",
-    ["DATE '9999-12-31' + 1", "MAX(day) + INTERVAL 8000 YEAR", "MIN(day) - 800000", "CAST('infinity' AS TIMESTAMP)"],
+    [
+        "DATE '9999-12-31' + 1",
+        "MAX(day) + INTERVAL 8000 YEAR",
+        "MIN(day) - 800000",
+        "CAST('infinity' AS TIMESTAMP)",
+    ],
 )
 def test_a_day_that_no_calendar_has_is_null(curator: Curator, value: str) -> None:
-    answer = curator.ask(f"SELECT {value} AS x, COUNT(*) AS n FROM visits", analyst="ann", epsilon="1")
+    answer = curator.ask(
+        f"SELECT {value} AS x, COUNT(*) AS n FROM visits", analyst="ann", epsilon="1"
+    )
     assert answer.as_json()["rows"][0][0] is None
     assert "–" in str(answer) or "NULL" in str(answer)
 
 
 def test_a_text_has_no_margin(curator: Curator) -> None:
-    answer = curator.ask("SELECT 'about ' || COUNT(*) AS x, COUNT(*) + 1 AS n FROM people", analyst="ann", epsilon="1")
+    answer = curator.ask(
+        "SELECT 'about ' || COUNT(*) AS x, COUNT(*) + 1 AS n FROM people",
+        analyst="ann",
+        epsilon="1",
+    )
     assert answer.table.column("x")[0].as_py().startswith("about ")
     assert answer.margins.column("x").to_pylist() == [None]
     assert answer.margins.column("n")[0].as_py() > 0
@@ -132,9 +165,13 @@ def test_a_text_has_no_margin(curator: Curator) -> None:
 
 def test_which_group_is_the_largest(curator: Curator) -> None:
     groups = "(SELECT sex, 1000 * COUNT(*) AS n FROM people GROUP BY sex) AS t"
-    every = curator.ask(f"SELECT sex, n FROM {groups}", analyst="ann", epsilon="50").table.to_pylist()
+    every = curator.ask(
+        f"SELECT sex, n FROM {groups}", analyst="ann", epsilon="50"
+    ).table.to_pylist()
     picked = "ARG_MAX(sex, n) AS sex, QUANTILE_DISC(n, 1) AS n, BOOL_AND(n > 1000000) AS large"
-    found = curator.ask(f"SELECT {picked} FROM {groups}", analyst="ann", epsilon="50").table.to_pylist()[0]
+    found = curator.ask(
+        f"SELECT {picked} FROM {groups}", analyst="ann", epsilon="50"
+    ).table.to_pylist()[0]
     assert not found.pop("large")
     assert found in every
     assert found["n"] == max(each["n"] for each in every)
@@ -151,7 +188,9 @@ def test_several_rows_that_noise_does_not_decide_are_refused_unpaid(curator: Cur
 
 
 def test_every_query_of_every_plan_binds(curator: Curator) -> None:
-    """The tables without rows are those of the snapshot: nothing that is answered is refused for its binding."""
+    """The tables without rows are those of the snapshot: nothing that is answered is refused for
+    its binding.
+    """
     for case in harness.cases():
         if case.policy == "hospital":
             for block in harness.plan_of(case).blocks:

@@ -1,4 +1,6 @@
-"""The checker derives the sensitivities of hand-made trees, and refuses trees that look at other people's rows."""
+"""The checker derives the sensitivities of hand-made trees, and refuses trees that look at other
+people's rows.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,11 @@ def cost(power: int) -> Factor:
 
 
 def bound(
-    source: Source, readings: tuple[Reading, ...], forms: list[list[int]], neighbors: str, groups: int | None
+    source: Source,
+    readings: tuple[Reading, ...],
+    forms: list[list[int]],
+    neighbors: str,
+    groups: int | None,
 ) -> Bound:
     keys = () if groups == 1 else (Column("v", "clinic"),)
     sizes = () if groups == 1 else (groups,)
@@ -84,7 +90,9 @@ def _bound(claimed: object) -> Bound:
 
 
 @pytest.mark.parametrize(("neighbors", "groups"), list(itertools.product(RELATIONS, (1, 2))))
-def test_the_parts_of_a_mean_and_a_variance_cost_what_one_number_does(neighbors: str, groups: int) -> None:
+def test_the_parts_of_a_mean_and_a_variance_cost_what_one_number_does(
+    neighbors: str, groups: int
+) -> None:
     count, total, square = Sum((cost(0),)), Sum((cost(1),)), Sum((cost(2),))
     lo, width = -4, 13
     mean = [[-lo, 1], [lo + width, -1]]
@@ -95,7 +103,9 @@ def test_the_parts_of_a_mean_and_a_variance_cost_what_one_number_does(neighbors:
     first = [width * width - 2 * width * v[0] + v2[0], -2 * width * v[1] + v2[1], v2[2]]
     second = [2 * width * a - 2 * b for a, b in zip(v, v2, strict=True)]
     claimed = of_parts(rows=3, width=width**2, parts=3, groups=groups, neighbors=neighbors)  # type: ignore[arg-type]
-    assert bound(VISITS, (count, total, square), [first, second, v2], neighbors, groups) == _bound(claimed)
+    assert bound(VISITS, (count, total, square), [first, second, v2], neighbors, groups) == _bound(
+        claimed
+    )
     # rows without a value are a width of their own
     rows = [[-lo, 1, 0], [lo + width, -1, 0], [-width, 0, width]]
     claimed = of_parts(rows=3, width=width, parts=3, groups=groups, neighbors=neighbors)  # type: ignore[arg-type]
@@ -107,13 +117,24 @@ def test_no_contribution_is_larger_than_the_bound(neighbors: str) -> None:
     """Brute force: random forms of a value, its square and counts, over all values of two rows."""
     source = random.Random(7)
     readings = (Sum(), Sum((cost(0),)), Sum((cost(1),)), Sum((cost(2),)))
-    rows: list[tuple[int, ...]] = [(1, 0, 0, 0), *((1, 1, x, x * x) for x in range(-4, 10)), (0, 0, 0, 0)]
+    rows: list[tuple[int, ...]] = [
+        (1, 0, 0, 0),
+        *((1, 1, x, x * x) for x in range(-4, 10)),
+        (0, 0, 0, 0),
+    ]
     for _ in range(20):
         forms = [[source.randint(-3, 3) for _ in readings] for _ in range(source.randint(1, 3))]
         found = bound(VISITS, readings, forms, neighbors, 1)
-        single = [tuple(sum(f * x for f, x in zip(form, row, strict=True)) for form in forms) for row in rows]
+        single = [
+            tuple(sum(f * x for f, x in zip(form, row, strict=True)) for form in forms)
+            for row in rows
+        ]
         others = single if neighbors == "change_one" else [(0,) * len(forms)]
-        moved = [[abs(a - b) for a, b in zip(one, other, strict=True)] for one in single for other in others]
+        moved = [
+            [abs(a - b) for a, b in zip(one, other, strict=True)]
+            for one in single
+            for other in others
+        ]
         assert 3 * max(map(sum, moved)) <= found.l1
         assert 9 * max(sum(each * each for each in one) for one in moved) <= found.l2_squared
         assert 3 * max(max(each) for each in moved) <= found.linf
@@ -122,7 +143,11 @@ def test_no_contribution_is_larger_than_the_bound(neighbors: str) -> None:
 def test_control_values_are_the_blossom() -> None:
     factor = Factor(COST, -4, 9, 2, False)
     assert [control(factor, place, 2) for place in range(3)] == [16, -36, 81]
-    assert [control(Factor(COST, 0, 1, 1, False), place, 2) for place in range(3)] == [0, Fraction(1, 2), 1]
+    assert [control(Factor(COST, 0, 1, 1, False), place, 2) for place in range(3)] == [
+        0,
+        Fraction(1, 2),
+        1,
+    ]
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
@@ -136,7 +161,14 @@ def test_people_and_distinct_values(neighbors: str) -> None:
 
 def test_rows_of_one_person() -> None:
     numbered = Stage(
-        Select(VISITS, (("c0", COST), ("n", Over(Fold("row_number", ()), owner_of(VISITS), (), (Order(COST),))))), "s"
+        Select(
+            VISITS,
+            (
+                ("c0", COST),
+                ("n", Over(Fold("row_number", ()), owner_of(VISITS), (), (Order(COST),))),
+            ),
+        ),
+        "s",
     )
     assert CHECKER.rows(BOTH) == 3
     assert CHECKER.rows(OwnerJoin(VISITS, Scan("visits", "w"), outer=True)) == 9
@@ -146,7 +178,9 @@ def test_rows_of_one_person() -> None:
     assert CHECKER.rows(numbered, (call("<=", Column("s", "n"), 2),)) == 2
     assert CHECKER.rows(numbered, (call("=", Column("s", "n"), 2),)) == 1
     first = (call("<=", Column("s", "n"), 1),)
-    assert CHECKER.rows(OwnerJoin(numbered, Scan("visits", "w")), first) == 3, "one row of the one, three of the other"
+    assert CHECKER.rows(OwnerJoin(numbered, Scan("visits", "w")), first) == 3, (
+        "one row of the one, three of the other"
+    )
     assert CHECKER.rows(PublicJoin(numbered, PublicScan("states", "q"), 5), first) == 5
 
 
@@ -164,12 +198,16 @@ def test_groups_that_one_person_can_be_in() -> None:
 
 
 WRONG = {
-    "a window over everybody": Stage(Select(VISITS, (("n", Over(Fold("row_number", ()), Column("p", OWNER))),)), "s"),
+    "a window over everybody": Stage(
+        Select(VISITS, (("n", Over(Fold("row_number", ()), Column("p", OWNER))),)), "s"
+    ),
     "exists of others": Stage(Select(VISITS, (), (Exists(PEOPLE, Column("p", OWNER), ()),)), "s"),
     "a column from outside": Stage(Select(VISITS, (("c", AGE),)), "s"),
     "a public table as a private one": Scan("states", "q"),
     "a table that is not there": Scan("nothing", "q"),
-    "a fold outside of a person": Stage(Select(VISITS, (("c", COST),), (Fold("max", (COST,)) > 3,)), "s"),
+    "a fold outside of a person": Stage(
+        Select(VISITS, (("c", COST),), (Fold("max", (COST,)) > 3,)), "s"
+    ),
 }
 
 
@@ -191,7 +229,9 @@ NOT_HELD = {
 
 
 def summed(factor: Factor) -> Bound:
-    return CHECKER.bound(Aggregate(VISITS, (), (Sum((factor,)),)), [[1]], neighbors="add_remove", sizes=())
+    return CHECKER.bound(
+        Aggregate(VISITS, (), (Sum((factor,)),)), [[1]], neighbors="add_remove", sizes=()
+    )
 
 
 @pytest.mark.parametrize("factor", HELD.values(), ids=HELD)
@@ -214,7 +254,9 @@ def test_sums_of_all_people_fit() -> None:
 
 
 def test_a_reviewer_reads_it_in_an_hour() -> None:
-    """Under 500 lines, and nothing of the analysis is imported; what excludes what is told in a hundred more."""
+    """Under 500 lines, and nothing of the analysis is imported; what excludes what is told in a
+    hundred more.
+    """
     text, beside = (Path(each.__file__).read_text(encoding="utf-8") for each in (check, exclusive))
     assert len(text.splitlines()) < 500
     assert len(beside.splitlines()) < 150

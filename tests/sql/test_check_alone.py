@@ -1,7 +1,8 @@
 """Wrong claims planted all over the analysis: the checker alone must stop each (S24).
 
-Every plant is a change of behaviour that makes some plan claim less than is true, or run something that its claim does
-not hold for. None of the other walls is asked: plans are made and proved, and nothing is run.
+Every plant is a change of behaviour that makes some plan claim less than is true, or run something
+that its claim does not hold for. None of the other walls is asked: plans are made and proved, and
+nothing is run.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def smaller(function: str, **parts: Callable[[int], int]) -> Patch:
 
         def wrong(**given: Any) -> Sensitivity:
             found = original(**given)
-            return replace(found, **{norm: change(getattr(found, norm)) for norm, change in parts.items()})
+            return replace(
+                found, **{norm: change(getattr(found, norm)) for norm, change in parts.items()}
+            )
 
         monkeypatch.setattr(sensitivity, function, wrong)
 
@@ -64,7 +67,9 @@ def smaller(function: str, **parts: Callable[[int], int]) -> Patch:
 
 for function in ("of_sum", "of_parts", "of_persons", "of_distinct"):
     for norm in ("l1", "l2_squared"):
-        PLANTS[f"{function}: {norm} one too small"] = smaller(function, **{norm: lambda value: max(value - 1, 1)})
+        PLANTS[f"{function}: {norm} one too small"] = smaller(
+            function, **{norm: lambda value: max(value - 1, 1)}
+        )
     PLANTS[f"{function}: linf one too small"] = smaller(function, linf=lambda value: value - 1)
 
 
@@ -90,7 +95,9 @@ PLANTS["two distinct values"] = given_less("of_distinct", values=2)
 
 
 def relation_with(module: Any, function: str, **changed: Callable[[Any, Relation], Any]) -> Patch:
-    """A relation whose facts are changed after it was made; the first argument is that of the function."""
+    """A relation whose facts are changed after it was made; the first argument is that of the
+    function.
+    """
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
         original = getattr(module, function)
@@ -99,7 +106,9 @@ def relation_with(module: Any, function: str, **changed: Callable[[Any, Relation
             found = original(*arguments)
             if not isinstance(found, Relation):
                 return found
-            return replace(found, **{name: change(arguments, found) for name, change in changed.items()})
+            return replace(
+                found, **{name: change(arguments, found) for name, change in changed.items()}
+            )
 
         monkeypatch.setattr(module, function, wrong)
 
@@ -107,9 +116,15 @@ def relation_with(module: Any, function: str, **changed: Callable[[Any, Relation
 
 
 PLANTS["joins do not multiply"] = relation_with(analysis, "join", rows=lambda given, found: 1)
-PLANTS["unions do not add"] = relation_with(sets, "_stacked", rows=lambda given, found: given[1].rows)
-PLANTS["people have one group of keys"] = relation_with(persons, "grouped", rows=lambda given, found: 1)
-PLANTS["tables have one row a person"] = relation_with(analysis, "scan", rows=lambda given, found: 1)
+PLANTS["unions do not add"] = relation_with(
+    sets, "_stacked", rows=lambda given, found: given[1].rows
+)
+PLANTS["people have one group of keys"] = relation_with(
+    persons, "grouped", rows=lambda given, found: 1
+)
+PLANTS["tables have one row a person"] = relation_with(
+    analysis, "scan", rows=lambda given, found: 1
+)
 
 
 @plant("a value is one value")
@@ -151,7 +166,9 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PublicSide, "multiplicity", lambda self, columns: 1)
     original = joins.PublicJoin
-    monkeypatch.setattr(joins, "PublicJoin", lambda left, right, meets, *rest: original(left, right, 5, *rest))
+    monkeypatch.setattr(
+        joins, "PublicJoin", lambda left, right, meets, *rest: original(left, right, 5, *rest)
+    )
 
 
 @plant("keys a person may have are not limited")
@@ -168,7 +185,9 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
     original = analysis.limit_groups
     monkeypatch.setattr(
-        analysis, "limit_groups", lambda relation, keys, alias: original(relation, [relation.owner], alias)
+        analysis,
+        "limit_groups",
+        lambda relation, keys, alias: original(relation, [relation.owner], alias),
     )
 
 
@@ -192,7 +211,9 @@ def _factors(reading: Sum, change: Callable[[Factor], Factor]) -> Sum:
 
 
 PLANTS["all sums in 64 bits"] = every_sum(lambda each: replace(each, bits=64))
-PLANTS["no sum is clamped"] = every_sum(lambda each: _factors(each, lambda factor: replace(factor, clamp=False)))
+PLANTS["no sum is clamped"] = every_sum(
+    lambda each: _factors(each, lambda factor: replace(factor, clamp=False))
+)
 PLANTS["sums of a wider range"] = every_sum(
     lambda each: _factors(each, lambda factor: replace(factor, hi=factor.hi + 1))
 )
@@ -223,20 +244,30 @@ def _measured(block: Block, **changed: Callable[[Any], Any]) -> Block:
 
 
 PLANTS["twice what is measured"] = every_block(
-    lambda block: _measured(block, forms=lambda forms: tuple(tuple(2 * each for each in form) for form in forms))
+    lambda block: _measured(
+        block, forms=lambda forms: tuple(tuple(2 * each for each in form) for form in forms)
+    )
 )
 PLANTS["one more of every reading"] = every_block(
     lambda block: _measured(block, forms=lambda forms: (*forms, tuple(1 for _ in forms[0])))
 )
-PLANTS["thresholds on one key"] = every_block(lambda block: replace(block, touched=min(block.touched, 1)))
-PLANTS["choices of fewer rows"] = every_block(
-    lambda block: replace(block, picks=tuple(replace(pick, rows=pick.rows - 1) for pick in block.picks))
+PLANTS["thresholds on one key"] = every_block(
+    lambda block: replace(block, touched=min(block.touched, 1))
 )
-PLANTS["conditions that number rows are forgotten"] = every_block(lambda block: replace(block, conditions=()))
+PLANTS["choices of fewer rows"] = every_block(
+    lambda block: replace(
+        block, picks=tuple(replace(pick, rows=pick.rows - 1) for pick in block.picks)
+    )
+)
+PLANTS["conditions that number rows are forgotten"] = every_block(
+    lambda block: replace(block, conditions=())
+)
 PLANTS["distinct values without their ends"] = every_block(
     lambda block: _measured(
         block,
-        reads=lambda reads: tuple(replace(each, ends=None) if isinstance(each, Distinct) else each for each in reads),
+        reads=lambda reads: tuple(
+            replace(each, ends=None) if isinstance(each, Distinct) else each for each in reads
+        ),
     )
 )
 
@@ -259,19 +290,25 @@ def _transformed(node: Any, change: Callable[[Any], Any]) -> Any:
         return tuple(_transformed(each, change) for each in node)
     if not is_dataclass(node) or isinstance(node, type):
         return node
-    parts = {each.name: _transformed(getattr(node, each.name), change) for each in fields(node) if each.init}
+    parts = {
+        each.name: _transformed(getattr(node, each.name), change)
+        for each in fields(node)
+        if each.init
+    }
     return change(replace(node, **parts))
 
 
 PLANTS["windows and EXISTS over others"] = every_block(_looking_at_others)
 PLANTS["public rows without a limit"] = every_block(
     lambda block: _transformed(
-        block, lambda node: replace(node, meets=10 * node.meets) if isinstance(node, PublicJoin) else node
+        block,
+        lambda node: replace(node, meets=10 * node.meets) if isinstance(node, PublicJoin) else node,
     )
 )
 PLANTS["unions of one part more"] = every_block(
     lambda block: _transformed(
-        block, lambda node: UnionAll((*node.parts, node.parts[0])) if isinstance(node, UnionAll) else node
+        block,
+        lambda node: UnionAll((*node.parts, node.parts[0])) if isinstance(node, UnionAll) else node,
     )
 )
 PLANTS["columns of another stage"] = every_block(

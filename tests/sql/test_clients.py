@@ -1,6 +1,8 @@
-"""What real clients sent to a real Postgres: answered, refused because rows are asked for, or refused otherwise.
+"""What real clients sent to a real Postgres: answered, refused because rows are asked for, or
+refused otherwise.
 
-`bi.tsv` has the client and the statement, on the demo's town. Rows are never answered, and a refusal costs nothing.
+`bi.tsv` has the client and the statement, on the demo's town. Rows are never answered, and a
+refusal costs nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +18,10 @@ from discreet.curator import Curator, create_ledger
 from discreet.errors import Rejected
 from discreet.policy.policy import Policy
 
-STATEMENTS = [tuple(line.split("\t")) for line in (Path(__file__).parent / "bi.tsv").read_text("utf-8").splitlines()]
+STATEMENTS = [
+    tuple(line.split("\t"))
+    for line in (Path(__file__).parent / "bi.tsv").read_text("utf-8").splitlines()
+]
 ROWS = ("rows never leave", "on private rows", "which values exist")
 
 

@@ -1,4 +1,6 @@
-"""No constant that an analyst writes makes a quote slow or large: every function, every place, in a small process."""
+"""No constant that an analyst writes makes a quote slow or large: every function, every place, in a
+small process.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,22 @@ from discreet.sql.values.expressions import TRANSLATORS
 
 SECONDS, MEMORY = 20.0, 1 << 30  # for one quote, and beyond what the process takes without one
 
-HUGE = ("999999999", "1000000000000000000", "1e400", "-1000000000", f"'{'a' * 20_000}'", f"'{'%_' * 5_000}'")
+HUGE = (
+    "999999999",
+    "1000000000000000000",
+    "1e400",
+    "-1000000000",
+    f"'{'a' * 20_000}'",
+    f"'{'%_' * 5_000}'",
+)
 
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(" ".join(part.split()) for part in re.split(r"\s;\s", text))
 
 
-# Calls with a place for a constant each, marked ?; x stands for a number, a category, a text, a day.
+# Calls with a place for a constant each, marked ?; x stands for a number, a category, a text, a
+# day.
 CALLS = _listed(
     """
     SPLIT_PART(x, 'a', ?) ; SPLIT_PART(x, ?, 1) ; SUBSTR(x, ?) ; SUBSTR(x, ?, 3) ; SUBSTR(x, 1, ?) ; SUBSTRING(x
@@ -149,7 +159,16 @@ def test_every_function_is_met() -> None:
 
 # What takes no constant that could be large, or is one of several that are computed alike.
 _COMPARED = (exp.NullSafeNEQ, exp.NEQ, exp.LT, exp.LTE, exp.GTE, exp.Is)
-_OF_DAYS = (exp.Year, exp.Quarter, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.DayOfWeekIso, exp.Minute)
+_OF_DAYS = (
+    exp.Year,
+    exp.Quarter,
+    exp.Day,
+    exp.DayOfMonth,
+    exp.DayOfWeek,
+    exp.DayOfYear,
+    exp.DayOfWeekIso,
+    exp.Minute,
+)
 _WITHOUT = {
     exp.Column,
     exp.Paren,

@@ -28,9 +28,15 @@ def ask(curator: Curator, sql: str, dialect: str = "postgres") -> Any:
         ("COUNT(*), SUM(age), AVG(age)", ["count", "sum", "avg"]),
         ("COUNT(*) + 1, -COUNT(*), COUNT(*)::int", ["?column?", "?column?", "count"]),
         ("CASE WHEN COUNT(*) > 1 THEN 1 END, COALESCE(SUM(age), 0)", ["case", "coalesce"]),
-        ("COUNT(*) FILTER (WHERE age > 1), 1, TRUE, 'a'", ["count", "?column?", "bool", "?column?"]),
+        (
+            "COUNT(*) FILTER (WHERE age > 1), 1, TRUE, 'a'",
+            ["count", "?column?", "bool", "?column?"],
+        ),
         ('COUNT(*) AS Total, ROUND(AVG(age)) AS "Mean"', ["total", "Mean"]),
-        ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age), 2::numeric", ["percentile_cont", "numeric"]),
+        (
+            "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age), 2::numeric",
+            ["percentile_cont", "numeric"],
+        ),
     ],
 )
 def test_columns_have_postgres_names(curator: Curator, items: str, names: list[str]) -> None:
@@ -49,9 +55,9 @@ def test_whole_numbers_are_divided_without_a_fraction(curator: Curator) -> None:
     assert (row["a"], row["b"]) == (3, 3.5)
     assert row["c"] == int(row["d"])
     assert row["e"] == row["f"] // 4 > 0
-    assert ask(curator, "SELECT n / 2 AS h FROM (SELECT COUNT(*) AS n FROM people) AS s")["h"].to_pylist() == [
-        row["f"] // 2
-    ]
+    assert ask(curator, "SELECT n / 2 AS h FROM (SELECT COUNT(*) AS n FROM people) AS s")[
+        "h"
+    ].to_pylist() == [row["f"] // 2]
 
 
 def test_what_is_divided_must_be_known(curator: Curator) -> None:
@@ -74,14 +80,21 @@ def test_concat_writes_t_and_f(curator: Curator) -> None:
 
 def test_a_backslash_escapes_in_like(curator: Curator) -> None:
     sql = r"SELECT COUNT(*) AS n FROM people WHERE diagnosis LIKE 'f\%' OR diagnosis LIKE 'fl\u'"
-    plain = ask(curator, "SELECT COUNT(*) AS n FROM people WHERE diagnosis = 'flu'")["n"].to_pylist()
+    plain = ask(curator, "SELECT COUNT(*) AS n FROM people WHERE diagnosis = 'flu'")[
+        "n"
+    ].to_pylist()
     assert ask(curator, sql)["n"].to_pylist() == plain != [0]
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
 def test_the_schema_is_public(curator: Curator, dialect: str) -> None:
     for table in ("people", "public.people", '"hospital"."public"."people"'):
-        assert ask(curator, f"SELECT COUNT(*) AS n FROM {table} WHERE people.age > 0", dialect).num_rows == 1
+        assert (
+            ask(
+                curator, f"SELECT COUNT(*) AS n FROM {table} WHERE people.age > 0", dialect
+            ).num_rows
+            == 1
+        )
     with pytest.raises(Rejected, match="no schema private"):
         ask(curator, "SELECT COUNT(*) FROM private.people", dialect)
 

@@ -77,7 +77,10 @@ def test_costs_nothing_and_changes_no_number(made: Any) -> None:
     again = made.ask(bars.replace("n - ", "AVG(age) - "), analyst="curator", epsilon="0.25")
     assert again.cost.epsilon == 0
     assert again.table.column("n") == first.table.column("n")
-    ends = [n - e for n, e in zip(*(again.table.column(name).to_pylist() for name in ("n", "e")), strict=True)]
+    ends = [
+        n - e
+        for n, e in zip(*(again.table.column(name).to_pylist() for name in ("n", "e")), strict=True)
+    ]
     assert again.table.column("lo").to_pylist() == pytest.approx(ends)
     assert "lo" not in again.certificate.get("without_margin", {})
 

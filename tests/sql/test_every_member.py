@@ -1,8 +1,9 @@
-"""Every aggregate of the family: a pair in plans.sql, a proof, the truth, margins that cover, a line in the docs.
+"""Every aggregate of the family: a pair in plans.sql, a proof, the truth, margins that cover, a
+line in the docs.
 
-A newcomer that is listed in `AGGREGATES` fails here until it has its pair: `-- TAG / one row / plain: in words` under
-the policy `hospital`. All pairs are held against small databases by test_every_aggregate and against DuckDB by
-test_right_answers, with the member's own tolerance.
+A newcomer that is listed in `AGGREGATES` fails here until it has its pair: `-- TAG / one row /
+plain: in words` under the policy `hospital`. All pairs are held against small databases by
+test_every_aggregate and against DuckDB by test_right_answers, with the member's own tolerance.
 
 False alarms: 1e-9 in all, shared by the tests of coverage; no seeds.
 """
@@ -30,12 +31,18 @@ MEMBERS = pytest.mark.parametrize("member", AGGREGATES, ids=lambda member: membe
 
 
 def pairs(member: Member) -> list[harness.Case]:
-    return [case for case in harness.cases() if case.aggregate in member.tags and case.policy == "hospital"]
+    return [
+        case
+        for case in harness.cases()
+        if case.aggregate in member.tags and case.policy == "hospital"
+    ]
 
 
 def plain(member: Member) -> harness.Case:
     """The pair that each has."""
-    return next(case for case in pairs(member) if (case.relation, case.clause) == ("one row", "plain"))
+    return next(
+        case for case in pairs(member) if (case.relation, case.clause) == ("one row", "plain")
+    )
 
 
 @MEMBERS
@@ -54,7 +61,9 @@ def test_every_tag_has_a_pair(member: Member) -> None:
 @MEMBERS
 def test_it_is_documented(member: Member) -> None:
     line = f"| {' | '.join(member.line)} |"
-    written = [each for each in DOCS.read_text(encoding="utf-8").splitlines() if each.startswith("| `")]
+    written = [
+        each for each in DOCS.read_text(encoding="utf-8").splitlines() if each.startswith("| `")
+    ]
     assert line in written
     assert all(any(name.split("(")[0] in each for each in written) for name in member.names)
 
@@ -84,4 +93,6 @@ def test_margins_cover(member: Member, accountant: str) -> None:
 def test_no_syntax_is_read_twice() -> None:
     assert len(READERS) == sum(len(member.readers) for member in AGGREGATES)
     assert len(NAMED) == sum(len(member.named) for member in AGGREGATES)
-    assert len({tag for member in AGGREGATES for tag in member.tags}) == sum(len(each.tags) for each in AGGREGATES)
+    assert len({tag for member in AGGREGATES for tag in member.tags}) == sum(
+        len(each.tags) for each in AGGREGATES
+    )

@@ -1,4 +1,6 @@
-"""What tools write: probes and lists of public keys are free, formats and zones are read, clocks are a day."""
+"""What tools write: probes and lists of public keys are free, formats and zones are read, clocks
+are a day.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def ask(curator: Curator, sql: str, dialect: str = "duckdb") -> Any:
     ("probe", "question"),
     [
         ("SELECT sex, COUNT(*) AS n, AVG(income) AS m FROM people GROUP BY sex LIMIT 0", None),
-        ("SELECT * FROM (SELECT sex, SUM(age) AS s FROM people GROUP BY sex) AS q WHERE 1 = 0", None),
+        (
+            "SELECT * FROM (SELECT sex, SUM(age) AS s FROM people GROUP BY sex) AS q WHERE 1 = 0",
+            None,
+        ),
         ("SELECT clinic, SUM(cost) FROM visits WHERE ( 0 = 1 ) GROUP BY clinic", None),
         ("SELECT * FROM clinics LIMIT 0", None),
         ("SELECT age, sex, born, smoker, zip, person_id FROM people WHERE FALSE", "rows"),
@@ -41,19 +46,33 @@ def test_probes_are_free_and_typed(curator: Curator, probe: str, question: str |
     assert answer.table.num_rows == 0
     assert float(answer.cost.epsilon) == 0
     if question is None:
-        full = probe.replace("LIMIT 0", "").replace("WHERE 1 = 0", "").replace("WHERE ( 0 = 1 )", "")
+        full = (
+            probe.replace("LIMIT 0", "").replace("WHERE 1 = 0", "").replace("WHERE ( 0 = 1 )", "")
+        )
         assert answer.table.schema == ask(curator, full).table.schema
 
 
 def test_types_of_rows_come_from_the_policy(curator: Curator) -> None:
-    schema = ask(curator, "SELECT age, income, sex, born, smoker, zip, person_id FROM people WHERE 0=1").table.schema
-    kinds = [pa.int64(), pa.decimal128(38, 2), pa.string(), pa.date32(), pa.bool_(), pa.string(), pa.string()]
+    schema = ask(
+        curator, "SELECT age, income, sex, born, smoker, zip, person_id FROM people WHERE 0=1"
+    ).table.schema
+    kinds = [
+        pa.int64(),
+        pa.decimal128(38, 2),
+        pa.string(),
+        pa.date32(),
+        pa.bool_(),
+        pa.string(),
+        pa.string(),
+    ]
     assert schema.types == kinds
 
 
 def test_an_aggregate_of_no_rows_is_a_row(curator: Curator) -> None:
     """SELECT COUNT(*) ... WHERE FALSE has one row wherever it is asked: it is no probe."""
-    assert ask(curator, "SELECT COUNT(*) AS n FROM people WHERE 1 = 0").table.to_pylist() == [{"n": 0}]
+    assert ask(curator, "SELECT COUNT(*) AS n FROM people WHERE 1 = 0").table.to_pylist() == [
+        {"n": 0}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +82,10 @@ def test_an_aggregate_of_no_rows_is_a_row(curator: Curator) -> None:
         ("SELECT DISTINCT sex FROM people ORDER BY 1 DESC", ["X", "M", "F"]),
         ("SELECT DISTINCT sex AS s FROM people WHERE sex <> 'X' ORDER BY s", ["F", "M"]),
         ("SELECT age // 100 AS c FROM people GROUP BY c", [0, 1]),
-        ("SELECT diagnosis FROM people GROUP BY 1 ORDER BY 1 NULLS FIRST LIMIT 2", [None, "asthma"]),
+        (
+            "SELECT diagnosis FROM people GROUP BY 1 ORDER BY 1 NULLS FIRST LIMIT 2",
+            [None, "asthma"],
+        ),
     ],
 )
 def test_lists_of_public_keys_are_free(curator: Curator, sql: str, values: list[Any]) -> None:
@@ -78,11 +100,20 @@ def test_lists_of_public_keys_are_free(curator: Curator, sql: str, values: list[
         ("TO_CHAR(day, 'YYYY-MM')", "STRFTIME(day, '%Y-%m')"),
         ("TO_CHAR(day, 'Dy DD \"of\" FMMonth')", "STRFTIME(day, '%a %d of %B')"),
         ("TO_CHAR(day, 'YYYY-\"Q\"Q')", "YEAR(day) || '-Q' || QUARTER(day)"),
-        ("TO_CHAR(day, 'IYYY-IW')", "ISOYEAR(day) || '-' || LPAD(CAST(WEEK(day) AS VARCHAR), 2, '0')"),
+        (
+            "TO_CHAR(day, 'IYYY-IW')",
+            "ISOYEAR(day) || '-' || LPAD(CAST(WEEK(day) AS VARCHAR), 2, '0')",
+        ),
         ("day > TO_DATE('01.06.2024', 'DD.MM.YYYY')", "day > DATE '2024-06-01'"),
-        ("seen > TO_TIMESTAMP('2024-01-02 03:04', 'YYYY-MM-DD HH24:MI')", "seen > TIMESTAMP '2024-01-02 03:04:00'"),
+        (
+            "seen > TO_TIMESTAMP('2024-01-02 03:04', 'YYYY-MM-DD HH24:MI')",
+            "seen > TIMESTAMP '2024-01-02 03:04:00'",
+        ),
         ("seen > '2024-01-02T00:00:00+02:00'", "seen > TIMESTAMP '2024-01-01 22:00:00'"),
-        ("CAST(seen AS TIMESTAMPTZ) AT TIME ZONE 'UTC' > TIMESTAMP '2024-01-02'", "seen > TIMESTAMP '2024-01-02'"),
+        (
+            "CAST(seen AS TIMESTAMPTZ) AT TIME ZONE 'UTC' > TIMESTAMP '2024-01-02'",
+            "seen > TIMESTAMP '2024-01-02'",
+        ),
         ("TO_TIMESTAMP(FLOOR(EXTRACT(EPOCH FROM seen) / 3600) * 3600)", "DATE_TRUNC('hour', seen)"),
         ("clinic = ANY('{Hill,Market}')", "clinic IN ('Hill', 'Market')"),
         ("clinic ~ '^Ha'", "clinic LIKE 'Ha%'"),
@@ -92,7 +123,9 @@ def test_lists_of_public_keys_are_free(curator: Curator, sql: str, values: list[
 )
 def test_other_words_for_the_same(curator: Curator, one: str, other: str) -> None:
     first, second = (
-        ask(curator, f"SELECT {part} AS k, COUNT(*) AS n FROM visits GROUP BY k ORDER BY k").table.to_pylist()
+        ask(
+            curator, f"SELECT {part} AS k, COUNT(*) AS n FROM visits GROUP BY k ORDER BY k"
+        ).table.to_pylist()
         for part in (one, other)
     )
     there = [[row for row in rows if row["n"]] for rows in (first, second)]
@@ -139,21 +172,40 @@ def test_a_threshold_is_told_in_people(curator: Curator) -> None:
     (people,) = quote.as_json()["shared_by"]
     assert people > 100
     assert f"a value is shown if about {people:,} people share it" in str(quote)
-    assert f"about {people:,} people share it" in curator.explain(sql, analyst="ann", epsilon="0.01")
+    assert f"about {people:,} people share it" in curator.explain(
+        sql, analyst="ann", epsilon="0.01"
+    )
     answer = curator.ask(sql, analyst="ann", epsilon="0.01")
     assert answer.table.num_rows == 0
-    assert f"No value passed the test: a value is shown if about {people:,} people share it" in str(answer)
-    assert "shared_by" not in curator.quote("SELECT COUNT(*) FROM people", analyst="ann", epsilon="1").as_json()
+    assert f"No value passed the test: a value is shown if about {people:,} people share it" in str(
+        answer
+    )
+    assert (
+        "shared_by"
+        not in curator.quote("SELECT COUNT(*) FROM people", analyst="ann", epsilon="1").as_json()
+    )
 
 
 @pytest.mark.parametrize(
     ("sql", "says"),
     [
-        ("SELECT DISTINCT zip FROM people LIMIT 10", "SELECT zip, COUNT(*) FROM people GROUP BY zip"),
-        ("SELECT smoker FROM people LIMIT 10", "SELECT smoker, COUNT(*) FROM people GROUP BY smoker"),
+        (
+            "SELECT DISTINCT zip FROM people LIMIT 10",
+            "SELECT zip, COUNT(*) FROM people GROUP BY zip",
+        ),
+        (
+            "SELECT smoker FROM people LIMIT 10",
+            "SELECT smoker, COUNT(*) FROM people GROUP BY smoker",
+        ),
         ("SELECT STRING_AGG(DISTINCT sex, ',') FROM people", "STRING_AGG(DISTINCT sex, ',') lists"),
-        ("SELECT COUNT(*) FROM people WHERE sex = Male", "Texts stand between single quotes: 'Male'"),
-        ("SELECT COUNT(*) FROM people WHERE sex IN (F, 'M')", "Texts stand between single quotes: 'F'"),
+        (
+            "SELECT COUNT(*) FROM people WHERE sex = Male",
+            "Texts stand between single quotes: 'Male'",
+        ),
+        (
+            "SELECT COUNT(*) FROM people WHERE sex IN (F, 'M')",
+            "Texts stand between single quotes: 'F'",
+        ),
     ],
 )
 def test_remedies_name_what_was_meant(curator: Curator, sql: str, says: str) -> None:

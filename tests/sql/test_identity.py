@@ -1,4 +1,6 @@
-"""What a measurement is known by: exact hashes are stored here, so that no refactoring charges anybody again."""
+"""What a measurement is known by: exact hashes are stored here, so that no refactoring charges
+anybody again.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ from discreet.sql.after import estimates
 from discreet.sql.values import value as values
 from sql import harness, policies
 
-# Should a hash in this file change, everybody pays again for what was answered before. Where that is meant, count up
-# `identity.VERSION`, and write the file anew with `cd tests && python -m sql.test_identity`.
+# Should a hash in this file change, everybody pays again for what was answered before. Where that
+# is meant, count up `identity.VERSION`, and write the file anew with `cd tests && python -m
+# sql.test_identity`.
 KNOWN = Path(__file__).parent / "identities.txt"  # of a question as a whole, then of its statistics
 # What never stands in a block: it is made of one, or tells of all of them.
 OUTSIDE = {
@@ -52,9 +55,15 @@ def test_statistics_keep_their_identity(known: str) -> None:
     assert told(known.split(" ", 2)[2]) == known
 
 
-@pytest.mark.parametrize("module", [algebra.rows, algebra.totals, plan, picks, estimates, values, sensitivity])
+@pytest.mark.parametrize(
+    "module", [algebra.rows, algebra.totals, plan, picks, estimates, values, sensitivity]
+)
 def test_every_class_has_a_line(module: object) -> None:
-    own = [each for _, each in inspect.getmembers(module, inspect.isclass) if each.__module__ == module.__name__]
+    own = [
+        each
+        for _, each in inspect.getmembers(module, inspect.isclass)
+        if each.__module__ == module.__name__
+    ]
     classes = {each for each in own if is_dataclass(each)}
     assert classes
     assert classes - OUTSIDE <= set(identity.TABLE)
@@ -64,7 +73,9 @@ def test_every_class_has_a_line(module: object) -> None:
 def test_every_line_has_every_field(kind: type) -> None:
     """A field that nobody listed would make one question of two."""
     tag, listed = identity.TABLE[kind]
-    assert set(listed) | identity.UNTOLD.get(kind, frozenset()) == {each.name for each in fields(kind) if each.init}
+    assert set(listed) | identity.UNTOLD.get(kind, frozenset()) == {
+        each.name for each in fields(kind) if each.init
+    }
     assert len(set(listed)) == len(listed)
     assert [tag for tag, _ in identity.TABLE.values()].count(tag) == 1
 
@@ -83,8 +94,30 @@ def test_a_class_without_a_line_is_refused() -> None:
 
 
 def test_constants_are_told_apart_by_type() -> None:
-    same_looking = (1, 1.0, True, "1", "true", Fraction(1), None, "null", date(2024, 1, 1), datetime(2024, 1, 1))
-    same_looking += ("@2024-01-01", -0.0, 0.0, 0, False, Interval(1, "day"), Interval(1, "month"), (1,), ((1,),), ())
+    same_looking = (
+        1,
+        1.0,
+        True,
+        "1",
+        "true",
+        Fraction(1),
+        None,
+        "null",
+        date(2024, 1, 1),
+        datetime(2024, 1, 1),
+    )
+    same_looking += (
+        "@2024-01-01",
+        -0.0,
+        0.0,
+        0,
+        False,
+        Interval(1, "day"),
+        Interval(1, "month"),
+        (1,),
+        ((1,),),
+        (),
+    )
     texts = [identity._Writer().text(each) for each in same_looking]
     assert len(set(texts)) == len(texts)
 
@@ -104,7 +137,9 @@ def test_names_of_stages_do_not_count_and_which_is_which_does() -> None:
 
 
 def test_the_matrix_is_told_apart_as_by_all_that_python_writes_of_it() -> None:
-    """Two questions have one identity exactly when their blocks, without names, are written alike by Python."""
+    """Two questions have one identity exactly when their blocks, without names, are written alike
+    by Python.
+    """
     seen = set()
     for case in harness.cases():
         found = harness.planned(case.sql, policies.policy(case.policy), name=case.policy)
@@ -117,13 +152,19 @@ def test_the_matrix_is_told_apart_as_by_all_that_python_writes_of_it() -> None:
 def _unnamed(block: plan.Block) -> plan.Block:
     stages: dict[str, str] = {}
     statistics = tuple(replace(each, name="", units=(), id="") for each in block.statistics)
-    named = replace(block, statistics=statistics, picks=tuple(replace(each, name="", id="") for each in block.picks))
+    named = replace(
+        block,
+        statistics=statistics,
+        picks=tuple(replace(each, name="", id="") for each in block.picks),
+    )
     return algebra.with_stages(named, lambda stage: stages.setdefault(stage, str(len(stages))))
 
 
 def test_a_field_of_any_node_counts() -> None:
     """Change each place of a block by itself: the identity changes, or the place is a name."""
-    found = asked("SELECT diagnosis, SUM(age), MEDIAN(income) FROM people WHERE age > 30 GROUP BY diagnosis")
+    found = asked(
+        "SELECT diagnosis, SUM(age), MEDIAN(income) FROM people WHERE age > 30 GROUP BY diagnosis"
+    )
     block = found.blocks[0]
     [statistic] = block.statistics
     others = [
@@ -148,16 +189,26 @@ def test_a_field_of_any_node_counts() -> None:
     texts = [identity.question(replace(found, blocks=(each,))) for each in (block, *others)]
     assert all(one != other for one, other in combinations(texts, 2))
     statistics = tuple(replace(each, name="another", units=()) for each in block.statistics)
-    named = replace(block, statistics=statistics, picks=tuple(replace(each, name="another") for each in block.picks))
+    named = replace(
+        block,
+        statistics=statistics,
+        picks=tuple(replace(each, name="another") for each in block.picks),
+    )
     assert identity.question(replace(found, blocks=(named,))) == texts[0]
 
 
 def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> None:
-    """Change each place that its numbers depend on: another statistic. What stands beside it changes nothing."""
-    found = asked("SELECT diagnosis, SUM(age), MEDIAN(income) FROM people WHERE age > 30 GROUP BY diagnosis")
+    """Change each place that its numbers depend on: another statistic. What stands beside it
+    changes nothing.
+    """
+    found = asked(
+        "SELECT diagnosis, SUM(age), MEDIAN(income) FROM people WHERE age > 30 GROUP BY diagnosis"
+    )
     block = found.blocks[0]
     [measured], [pick] = block.statistics, block.picks
-    more = replace(measured, sensitivity=replace(measured.sensitivity, l1=measured.sensitivity.l1 + 1))
+    more = replace(
+        measured, sensitivity=replace(measured.sensitivity, l1=measured.sensitivity.l1 + 1)
+    )
     others = [
         replace(block, rows=block.rows + 1),
         replace(block, touched=block.touched + 1),
@@ -167,16 +218,26 @@ def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> N
         replace(block, places=(Constant(0),)),
         replace(block, source=Scan("visits", "t0")),
         replace(
-            block, statistics=(replace(measured, reads=(Sum(),)),), picks=(replace(pick, quantiles=(Fraction(1, 3),)),)
+            block,
+            statistics=(replace(measured, reads=(Sum(),)),),
+            picks=(replace(pick, quantiles=(Fraction(1, 3),)),),
         ),
         replace(block, statistics=(more,), picks=(replace(pick, condition=Constant(True)),)),
-        replace(block, statistics=(replace(measured, forms=((2,),)),), picks=(replace(pick, position=Constant(1)),)),
+        replace(
+            block,
+            statistics=(replace(measured, forms=((2,),)),),
+            picks=(replace(pick, position=Constant(1)),),
+        ),
     ]
     names = [name for each in identity.named((block, *others)) for name in known_by(each)]
     assert len(names) == 2 * len(set(names)) / 2 == 2 * (1 + len(others))
     alike = [
         replace(block, derived=("a0 + 1",), statistics=(replace(measured, estimates=()),)),
-        replace(block, statistics=(replace(measured, name="x", units=()),), picks=(replace(pick, listed=True),)),
+        replace(
+            block,
+            statistics=(replace(measured, name="x", units=()),),
+            picks=(replace(pick, listed=True),),
+        ),
     ]
     assert {tuple(known_by(each)) for each in identity.named((block, *alike))} == {tuple(names[:2])}
     for sql in (
@@ -193,7 +254,10 @@ def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> N
     [
         ("SUM(age) AS a, SUM(income) AS b", "SUM(income), SUM(age)"),
         ("COUNT(*), AVG(age), AVG(income)", "AVG(income), COUNT(*), AVG(age)"),
-        ("MEDIAN(age), COUNT(DISTINCT zip), STDDEV(age)", "STDDEV(age), COUNT(DISTINCT zip), MEDIAN(age)"),
+        (
+            "MEDIAN(age), COUNT(DISTINCT zip), STDDEV(age)",
+            "STDDEV(age), COUNT(DISTINCT zip), MEDIAN(age)",
+        ),
         ("CORR(age, income), COUNT(*)", "COUNT(*), CORR(age, income)"),
         ("COUNT_IF(sex = 'F'), COUNT_IF(sex = 'M')", "COUNT_IF(sex = 'M'), COUNT_IF(sex = 'F')"),
     ],

@@ -1,4 +1,6 @@
-"""Margins of arithmetic that is linear in noise: those of the noise itself, and known before paying (S11)."""
+"""Margins of arithmetic that is linear in noise: those of the noise itself, and known before paying
+(S11).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ ACCOUNTANTS = ("sum", "zcdp")
 def offered(sql: str, accountant: str = "sum", epsilon: str = "1/2") -> Offer:
     policy = policies.policy("hospital", "add_remove", accountant)
     plan, purse = harness.planned(sql, policy, name="hospital"), accountant_of(policy)
-    return offer(plan, purse, amount=purse.allot(epsilon=Fraction(epsilon)), limit=terms_of(policy).limit)
+    return offer(
+        plan, purse, amount=purse.allot(epsilon=Fraction(epsilon)), limit=terms_of(policy).limit
+    )
 
 
 def told(items: str, *, rest: str = "FROM people", accountant: str = "sum") -> list[float | None]:
@@ -47,7 +51,10 @@ def told(items: str, *, rest: str = "FROM people", accountant: str = "sum") -> l
 )
 def test_of_one_number(expression: str, of: str, times: float, accountant: str) -> None:
     """The same noise, so the same half-width, times the factor: the smallest there is."""
-    ((computed,), (plain,)) = told(expression, accountant=accountant), told(of, accountant=accountant)
+    ((computed,), (plain,)) = (
+        told(expression, accountant=accountant),
+        told(of, accountant=accountant),
+    )
     assert plain is not None
     assert computed == pytest.approx(times * plain)
 
@@ -98,13 +105,20 @@ def test_of_two_independent_numbers(sql: str, accountant: str) -> None:
 
 
 def test_numbers_that_share_their_draws() -> None:
-    """COUNT and SUM of AVG's two parts: A the sum of x - lo, B of hi - x, so that a combination of them may be one."""
-    found = offered("SELECT COUNT(age), SUM(age), AVG(age), 120 * COUNT(age) - SUM(age) AS rest FROM people")
+    """COUNT and SUM of AVG's two parts: A the sum of x - lo, B of hi - x, so that a combination of
+    them may be one.
+    """
+    found = offered(
+        "SELECT COUNT(age), SUM(age), AVG(age), 120 * COUNT(age) - SUM(age) AS rest FROM people"
+    )
     (mechanism,) = found.mechanisms
     _, mean = found.plan.blocks[0].aggregates[2]  # type: ignore[misc]
     lo, width = mean.lo, mean.width  # type: ignore[attr-defined]
     assert (lo, width) == (0, 120)
-    half, slack = found.margin(3, assuming=None), 60  # B itself, and what rounding the count, 120 times, may add
+    half, slack = (
+        found.margin(3, assuming=None),
+        60,
+    )  # B itself, and what rounding the count, 120 times, may add
     assert half == pytest.approx(mechanism.margin(0.95) + slack)  # type: ignore[union-attr]
 
 
@@ -112,7 +126,9 @@ def test_one_table_met_twice() -> None:
     """The rows are one or two: the wider of both."""
     table = "WITH t AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
     for sign, rows in (("+", 1), ("-", 2)):
-        found = offered(f"{table} SELECT a.n {sign} b.n AS x FROM t AS a JOIN t AS b ON a.sex >= b.sex")
+        found = offered(
+            f"{table} SELECT a.n {sign} b.n AS x FROM t AS a JOIN t AS b ON a.sex >= b.sex"
+        )
         (mechanism, *_) = found.mechanisms
         total = np.convolve(masses(mechanism), masses(mechanism))
         half = found.margin(0, assuming=None)
@@ -167,17 +183,23 @@ def test_means_keep_their_margins_through_arithmetic() -> None:
     assert found.margin(0, assuming=None) is None
 
 
-@pytest.mark.parametrize("sql", ["SELECT COUNT(*) + 1 FROM people", "SELECT -SUM(balance) FROM people"])
+@pytest.mark.parametrize(
+    "sql", ["SELECT COUNT(*) + 1 FROM people", "SELECT -SUM(balance) FROM people"]
+)
 def test_a_margin_can_be_asked_for(sql: str) -> None:
     policy = policies.policy("hospital")
     plan, purse = harness.planned(sql, policy, name="hospital"), accountant_of(policy)
     limit = terms_of(policy).limit
-    amount = amount_for_margin(plan, purse, margin=Fraction(5000), assuming=None, most=Fraction(3), limit=limit)
+    amount = amount_for_margin(
+        plan, purse, margin=Fraction(5000), assuming=None, most=Fraction(3), limit=limit
+    )
     half = offer(plan, purse, amount=amount, limit=limit).margin(0, assuming=None)
     assert half is not None
     assert half <= 5000
 
 
 def test_margins_are_dropped_where_rows_stand_for_several() -> None:
-    found = offered("SELECT n + 1 AS m FROM (SELECT DISTINCT COUNT(*) AS n FROM people GROUP BY sex) AS t")
+    found = offered(
+        "SELECT n + 1 AS m FROM (SELECT DISTINCT COUNT(*) AS n FROM people GROUP BY sex) AS t"
+    )
     assert not found.plan.columns[0].measured

@@ -26,24 +26,44 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
         rows = tables[name].to_pylist()
         for row in rows:
             if dice.random() < 0.5:
-                row.update({level: value for level, value in dice.choice(known).items() if level in row})
+                row.update(
+                    {level: value for level, value in dice.choice(known).items() if level in row}
+                )
         tables[name] = pa.Table.from_pylist(rows, schema=tables[name].schema)
     return bounded.opened(tmp_path_factory.mktemp("land"), "land", tables)
 
 
 CASES = [
-    ("SELECT state, county, COUNT(*) AS n FROM voters GROUP BY state, county", [30]),  # 20, and 10 with NULL
+    (
+        "SELECT state, county, COUNT(*) AS n FROM voters GROUP BY state, county",
+        [30],
+    ),  # 20, and 10 with NULL
     ("SELECT state, county, COUNT(*) AS n FROM ballots GROUP BY state, county", [20]),
-    ("SELECT state, county, ward, COUNT(*) AS n FROM voters WHERE county IS NOT NULL GROUP BY 1, 2, 3", [40]),
+    (
+        "SELECT state, county, ward, COUNT(*) AS n FROM voters WHERE county IS NOT NULL GROUP BY 1, 2, 3",
+        [40],
+    ),
     ("SELECT state, ward, COUNT(*) AS n FROM voters GROUP BY state, ward", [40]),
     ("SELECT county, COUNT(*) AS n FROM ballots WHERE state = 's3' GROUP BY county", [2]),
-    ("SELECT county, COUNT(*) AS n FROM (SELECT * FROM ballots WHERE state = 's3') AS s GROUP BY county", [2]),
-    ("SELECT state, COUNT(*) AS n FROM ballots WHERE county IN ('c0', 'c1', 'c2') GROUP BY state", [2]),
+    (
+        "SELECT county, COUNT(*) AS n FROM (SELECT * FROM ballots WHERE state = 's3') AS s GROUP BY county",
+        [2],
+    ),
+    (
+        "SELECT state, COUNT(*) AS n FROM ballots WHERE county IN ('c0', 'c1', 'c2') GROUP BY state",
+        [2],
+    ),
     ("SELECT state, county, day, COUNT(*) AS n FROM ballots GROUP BY state, county, day", [100]),
-    ("SELECT state, county, COUNT(*) AS n FROM ballots GROUP BY ROLLUP (state, county)", [20, 10, 1]),
+    (
+        "SELECT state, county, COUNT(*) AS n FROM ballots GROUP BY ROLLUP (state, county)",
+        [20, 10, 1],
+    ),
     ("SELECT state, COUNT(*) AS n FROM ballots GROUP BY state", [10]),
     # Where people live says nothing about where they vote.
-    ("SELECT v.state, b.county, COUNT(*) AS n FROM voters v JOIN ballots b USING (voter_id) GROUP BY 1, 2", [200]),
+    (
+        "SELECT v.state, b.county, COUNT(*) AS n FROM voters v JOIN ballots b USING (voter_id) GROUP BY 1, 2",
+        [200],
+    ),
 ]
 
 
@@ -53,7 +73,9 @@ def test_only_combinations_that_are_listed_are_groups(sql: str, groups: list[int
 
 
 def test_counts_are_of_those_who_are_where_a_place_is(curator: Curator, tmp_path: Any) -> None:
-    """Those who say that a county lies in another state are in no group, and move no other number."""
+    """Those who say that a county lies in another state are in no group, and move no other
+    number.
+    """
     plain = bounded.plain(curator, tmp_path)
     sql = "SELECT state, county, COUNT(*) AS n FROM ballots GROUP BY state, county"
     answer = curator.ask(sql, analyst="ann", epsilon="1e45").table
@@ -67,15 +89,25 @@ def test_counts_are_of_those_who_are_where_a_place_is(curator: Curator, tmp_path
 def test_a_rollup_adds_up_what_is_there(curator: Curator) -> None:
     sql = "SELECT state, county, COUNT(*) AS n FROM ballots GROUP BY ROLLUP (state, county)"
     rows = curator.ask(sql, analyst="ann", epsilon="1e45").table.to_pylist()
-    total = curator.ask("SELECT COUNT(*) AS n FROM ballots", analyst="ann", epsilon="1e45").table["n"][0].as_py()
+    total = (
+        curator.ask("SELECT COUNT(*) AS n FROM ballots", analyst="ann", epsilon="1e45")
+        .table["n"][0]
+        .as_py()
+    )
     assert len(rows) == 31
     assert sum(row["n"] for row in rows if row["state"] and not row["county"]) == total
 
 
 def test_values_that_are_not_declared_make_no_combination() -> None:
-    stranger = pa.table({"state": ["s0", "s99", None], "county": ["c0", "c0", "c1"], "ward": [1, 2, 3]})
-    found = combinations(POLICY, {"places": stranger}, POLICY.tables["ballots"], {"state", "county"})
-    assert found == Combinations(columns=("state", "county"), rows=((0, 0), (0, None), (None, 0), (None, None)))
+    stranger = pa.table(
+        {"state": ["s0", "s99", None], "county": ["c0", "c0", "c1"], "ward": [1, 2, 3]}
+    )
+    found = combinations(
+        POLICY, {"places": stranger}, POLICY.tables["ballots"], {"state", "county"}
+    )
+    assert found == Combinations(
+        columns=("state", "county"), rows=((0, 0), (0, None), (None, 0), (None, None))
+    )
 
 
 def test_without_one_table_that_lists_the_places_every_combination_can_be() -> None:

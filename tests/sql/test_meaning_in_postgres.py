@@ -1,7 +1,9 @@
-"""What clients send means here what it means in Postgres: the same statements on a real one, at large ε.
+"""What clients send means here what it means in Postgres: the same statements on a real one, at
+large ε.
 
-The people of a small town as the snapshot holds them are loaded into Postgres. At ε = 1e45 the noise is zero but with
-probability e^-1000. We show groups that nobody is in, so rows of ours with neither people nor sums are left aside.
+The people of a small town as the snapshot holds them are loaded into Postgres. At ε = 1e45 the
+noise is zero but with probability e^-1000. We show groups that nobody is in, so rows of ours with
+neither people nor sums are left aside.
 """
 
 from __future__ import annotations
@@ -65,14 +67,17 @@ OURS = [
 ]
 # Chosen by noise among values, or of another shape by intent: tested by themselves.
 UNLIKE = ("PERCENTILE_CONT", "MIN(", "MAX(", "row_to_json", "CURRENT_DATE")
-# Groups that nobody is in are counted or ranked with the others; which five of many, or in which order, is open there.
+# Groups that nobody is in are counted or ranked with the others; which five of many, or in which
+# order, is open there.
 OPEN = ("rowcount_qry", "limit 5", "DENSE_RANK()", "string_agg(sex, ',')")
 
 
 @pytest.fixture(scope="module")
 def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     path = town.build(tmp_path_factory.mktemp("town"), people=300)
-    text = path.read_text("utf-8").replace("{epsilon: 4, delta: 1e-9}", "{epsilon: 1e48, delta: 1e-9}")
+    text = path.read_text("utf-8").replace(
+        "{epsilon: 4, delta: 1e-9}", "{epsilon: 1e48, delta: 1e-9}"
+    )
     text = text.replace("limits: {epsilon: 1,", "limits: {epsilon: 1e46,").replace(
         "bob:   {epsilon: 1}", "bob: {epsilon: 1e48}"
     )
@@ -92,8 +97,15 @@ def server(curator: Curator, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             connection.execute("SET TIME ZONE 'UTC'")
             for table in curator.policy.tables:
                 columns = plain.sql(f'DESCRIBE "{table}"').fetchall()
-                kinds = {"BIGINT": "integer", "INTEGER": "integer", "VARCHAR": "text", "DOUBLE": "double precision"}
-                listed = ", ".join(f'"{name}" {kinds.get(kind, kind)}' for name, kind, *_ in columns)
+                kinds = {
+                    "BIGINT": "integer",
+                    "INTEGER": "integer",
+                    "VARCHAR": "text",
+                    "DOUBLE": "double precision",
+                }
+                listed = ", ".join(
+                    f'"{name}" {kinds.get(kind, kind)}' for name, kind, *_ in columns
+                )
                 connection.execute(f'CREATE TABLE "{table}" ({listed})')
                 marks = ", ".join(["%s"] * len(columns))
                 rows = plain.sql(f'FROM "{table}"').fetchall()
@@ -128,7 +140,11 @@ def differences(curator: Curator, server: Any, sql: str) -> list[str]:
     cursor = server.execute(sql)
     names, theirs = [column.name for column in cursor.description], cursor.fetchall()
     ours = list(zip(*(column.to_pylist() for column in answer.table.columns), strict=True))
-    found = [] if names == answer.table.column_names else [f"names {answer.table.column_names}, there {names}"]
+    found = (
+        []
+        if names == answer.table.column_names
+        else [f"names {answer.table.column_names}, there {names}"]
+    )
     plan = curator._view.plan(sql, "postgres")
     measured = [column.measured or column.estimate is not None for column in plan.columns]
     left = list(ours)
@@ -139,7 +155,9 @@ def differences(curator: Curator, server: Any, sql: str) -> list[str]:
         else:
             left.remove(twin)
     free = not plan.blocks  # the policy's list, and not what is there
-    found += [f"here {row}, and not there" for row in left if not free and not is_nobody(row, measured)]
+    found += [
+        f"here {row}, and not there" for row in left if not free and not is_nobody(row, measured)
+    ]
     return found[:5]
 
 

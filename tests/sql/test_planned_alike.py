@@ -1,4 +1,6 @@
-"""Ways to write a question that are planned as another one: the same statistics, the same numbers, free afterwards."""
+"""Ways to write a question that are planned as another one: the same statistics, the same numbers,
+free afterwards.
+"""
 
 from __future__ import annotations
 
@@ -71,10 +73,15 @@ JOINED = {  # where more than the test looks at what is joined: as many rows as 
 def curator(tmp_path_factory: pytest.TempPathFactory) -> discreet.Curator:
     path = tmp_path_factory.mktemp("alike") / "policy.yaml"
     path.write_text(POLICY)
-    people = pa.table({"id": list(range(40)), "age": [i * 2 for i in range(40)], "sex": ["F", "M"] * 20})
+    people = pa.table(
+        {"id": list(range(40)), "age": [i * 2 for i in range(40)], "sex": ["F", "M"] * 20}
+    )
     labs = [(i, ["hdl", "ldl"][k % 2], k) for i in range(40) for k in range(i % 4)]
     names = ("id", "test", "value")
-    tables = {"people": people, "labs": pa.table(dict(zip(names, map(list, zip(*labs, strict=True)), strict=True)))}
+    tables = {
+        "people": people,
+        "labs": pa.table(dict(zip(names, map(list, zip(*labs, strict=True)), strict=True))),
+    }
     create_ledger(discreet.Policy.read(path))
     return discreet.open(path, tables=tables)
 
@@ -91,7 +98,9 @@ def test_is_planned_as_the_other(curator: Any, case: str) -> None:
 
 def test_means_what_it_says(curator: Any) -> None:
     """At a large ε: who has no lab at all, and who has none of a kind."""
-    counts = [curator.ask(ALIKE[case][0], analyst="bob", epsilon=900).table for case in list(ALIKE)[:3]]
+    counts = [
+        curator.ask(ALIKE[case][0], analyst="bob", epsilon=900).table for case in list(ALIKE)[:3]
+    ]
     assert counts[0].column(0)[0].as_py() == sum(i % 4 == 0 for i in range(40))
     by_sex = {"F": sum(i % 4 == 0 and i * 2 > 30 and i % 2 == 0 for i in range(40)), "M": 0}
     assert dict(zip(*(column.to_pylist() for column in counts[1].columns), strict=True)) == by_sex
@@ -107,4 +116,8 @@ def test_stays_a_join(curator: Any, case: str) -> None:
 def test_names_that_grow_without_end_are_refused(curator: Any) -> None:
     names = ", ".join(f"a{i} + a{i} AS a{i + 1}" for i in range(40))
     with pytest.raises(Rejected):
-        curator.quote(f"SELECT SUM(a40) FROM (SELECT age AS a0, {names} FROM people) AS t", analyst="bob", epsilon=1)
+        curator.quote(
+            f"SELECT SUM(a40) FROM (SELECT age AS a0, {names} FROM people) AS t",
+            analyst="bob",
+            epsilon=1,
+        )

@@ -1,4 +1,6 @@
-"""Only the groups that can be: as many as the allowed values of the keys' columns make, and what a person can touch."""
+"""Only the groups that can be: as many as the allowed values of the keys' columns make, and what a
+person can touch.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,31 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 CASES = [
     ("SELECT age // 10 AS d, COUNT(*) AS n FROM people WHERE age >= 80 GROUP BY d", 5),
-    ("SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits WHERE seen < '2024-01-03' GROUP BY d", 2),
-    ("SELECT d, COUNT(*) AS n FROM (SELECT age // 10 AS d FROM people WHERE age >= 80) AS s GROUP BY d", 5),
-    ("WITH s AS (SELECT * FROM people WHERE sex <> 'X') SELECT sex, COUNT(*) AS n FROM s GROUP BY sex", 2),
+    (
+        "SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits WHERE seen < '2024-01-03' GROUP BY d",
+        2,
+    ),
+    (
+        "SELECT d, COUNT(*) AS n FROM (SELECT age // 10 AS d FROM people WHERE age >= 80) AS s GROUP BY d",
+        5,
+    ),
+    (
+        "WITH s AS (SELECT * FROM people WHERE sex <> 'X') SELECT sex, COUNT(*) AS n FROM s GROUP BY sex",
+        2,
+    ),
     ("SELECT YEAR(day) AS y, MONTH(day) AS m, COUNT(*) AS n FROM visits GROUP BY y, m", 12),
-    ("SELECT MONTH(born) AS m, born, COUNT(*) AS n FROM people WHERE born < '1990-03-01' GROUP BY m, born", 59),
-    ("SELECT c.town, c.clinic, COUNT(*) AS n FROM visits v JOIN clinics c ON v.clinic = c.clinic GROUP BY 1, 2", 3),
-    ("SELECT CASE WHEN age < 18 THEN 'a' ELSE 'b' END AS k, COUNT(*) AS n FROM people WHERE age > 20 GROUP BY k", 1),
+    (
+        "SELECT MONTH(born) AS m, born, COUNT(*) AS n FROM people WHERE born < '1990-03-01' GROUP BY m, born",
+        59,
+    ),
+    (
+        "SELECT c.town, c.clinic, COUNT(*) AS n FROM visits v JOIN clinics c ON v.clinic = c.clinic GROUP BY 1, 2",
+        3,
+    ),
+    (
+        "SELECT CASE WHEN age < 18 THEN 'a' ELSE 'b' END AS k, COUNT(*) AS n FROM people WHERE age > 20 GROUP BY k",
+        1,
+    ),
     ("SELECT LAST_DAY(day) AS l, COUNT(*) AS n FROM visits GROUP BY l", 12),
     ("SELECT zip, COUNT(*) AS n FROM people WHERE zip IN ('a', 'b', 'c') GROUP BY zip", 3),
     ("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", 3),
@@ -45,7 +65,11 @@ TWICE = (
 
 
 def test_a_condition_on_one_use_of_a_table_does_not_narrow_the_other(curator: Curator) -> None:
-    every = curator._view.plan("SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits GROUP BY d").blocks[0].cells
+    every = (
+        curator._view.plan("SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits GROUP BY d")
+        .blocks[0]
+        .cells
+    )
     (block,) = curator._view.plan(TWICE.format(key="CAST(a.seen AS DATE)")).blocks
     assert block.cells == every
 
@@ -53,7 +77,9 @@ def test_a_condition_on_one_use_of_a_table_does_not_narrow_the_other(curator: Cu
 def test_rows_of_a_table_that_stands_twice_are_counted_before_they_are_made(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All values of one table, joined with all values of itself, were made: 44 seconds of planning."""
+    """All values of one table, joined with all values of itself, were made: 44 seconds of
+    planning.
+    """
     monkeypatch.setattr(possible, "MOST_VALUES", 1000)
     (block,) = curator._view.plan(TWICE.format(key="LAST_DAY(a.day)")).blocks
     assert not isinstance(block.keys[0], Joint)
@@ -68,10 +94,14 @@ def test_only_groups_that_can_be(curator: Curator, sql: str, groups: int) -> Non
 
 
 def test_rows_beside_the_listed_groups_are_left_out(curator: Curator) -> None:
-    """What is listed is all that is counted: the sum over groups is the count of what WHERE leaves."""
+    """What is listed is all that is counted: the sum over groups is the count of what WHERE
+    leaves.
+    """
     for condition in ("age >= 80", "age BETWEEN 17 AND 43", "age < 35"):
         sql = f"SELECT age // 10 AS d, COUNT(*) AS n FROM people WHERE {condition} GROUP BY d"
-        total = curator.ask(f"SELECT COUNT(*) AS n FROM people WHERE {condition}", analyst="ann", epsilon="1e45")
+        total = curator.ask(
+            f"SELECT COUNT(*) AS n FROM people WHERE {condition}", analyst="ann", epsilon="1e45"
+        )
         parts = curator.ask(sql, analyst="ann", epsilon="1e45").table["n"].to_pylist()
         assert sum(parts) == total.table["n"][0].as_py()
 
@@ -88,29 +118,43 @@ def test_a_person_is_in_no_more_groups_than_are_left(neighbors: Any) -> None:
 def test_grouping_sets_keep_their_grid(curator: Curator) -> None:
     """They are added up from one another, key by key."""
     sql = "SELECT sex, age // 50 AS a, COUNT(*) AS n FROM people WHERE age < 50 GROUP BY ROLLUP (sex, a)"
-    assert not any(isinstance(key, Joint) for block in curator._view.plan(sql).blocks for key in block.keys)
+    assert not any(
+        isinstance(key, Joint) for block in curator._view.plan(sql).blocks for key in block.keys
+    )
 
 
 @pytest.mark.parametrize("cells", [(13, 14, 15), (13, 15, 27)])
 def test_a_row_beside_the_listed_groups_is_in_none(cells: tuple[int, ...]) -> None:
-    """Nothing rests on the list being right: a row that should not be there is left out, and moves nothing else."""
+    """Nothing rests on the list being right: a row that should not be there is left out, and moves
+    nothing else.
+    """
     place = place_among([Column("t", "x"), Column("t", "y")], [3, 10], cells)
     sql = Spelling().expression(place)
     every = "(SELECT x, y FROM range(3) AS a(x), range(10) AS b(y)) AS t"
     rows = duckdb.sql(f"SELECT x * 10 + y, {sql} FROM {every}").fetchall()
     assert len(rows) == 30
-    assert {flat: found for flat, found in rows if found is not None} == {cell: i for i, cell in enumerate(cells)}
-    assert duckdb.sql(f"SELECT {sql} FROM (SELECT NULL::INT AS x, 1 AS y) AS t").fetchall() == [(None,)]
+    assert {flat: found for flat, found in rows if found is not None} == {
+        cell: i for i, cell in enumerate(cells)
+    }
+    assert duckdb.sql(f"SELECT {sql} FROM (SELECT NULL::INT AS x, 1 AS y) AS t").fetchall() == [
+        (None,)
+    ]
 
 
 def test_places_of_narrow_columns_do_not_overflow() -> None:
-    """A place has its column's type: 120 * 2 is more than a TINYINT holds, and failed where somebody is 120."""
+    """A place has its column's type: 120 * 2 is more than a TINYINT holds, and failed where
+    somebody is 120.
+    """
     place = place_among([Column("t", "x"), Column("t", "y")], [121, 3], (7, 300))
     sql = Spelling().expression(place)
-    rows = duckdb.sql(f"SELECT {sql} FROM (SELECT CAST(100 AS TINYINT) AS x, CAST(0 AS TINYINT) AS y) AS t").fetchall()
+    rows = duckdb.sql(
+        f"SELECT {sql} FROM (SELECT CAST(100 AS TINYINT) AS x, CAST(0 AS TINYINT) AS y) AS t"
+    ).fetchall()
     assert rows == [(1,)]
 
 
 def test_a_grid_beyond_64_bits_is_not_numbered(curator: Curator) -> None:
-    finder = possible.Possible(policy=curator.policy, public={}, spell=lambda tree: "", evaluate=pytest.fail)
+    finder = possible.Possible(
+        policy=curator.policy, public={}, spell=lambda tree: "", evaluate=pytest.fail
+    )
     assert finder.cells(Scan("people", "t"), (), [Column("t", "age")], [2**62]) is None

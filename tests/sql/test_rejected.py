@@ -1,4 +1,6 @@
-"""Every question of rejected.sql is refused, with its place, a reason and a way out, before anything is charged."""
+"""Every question of rejected.sql is refused, with its place, a reason and a way out, before
+anything is charged.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     """The same policy, with nobody in it."""
     tables = bounded.tidy(policies.policy("hospital"), people=2, dice=random.Random())
     return bounded.opened(
-        tmp_path_factory.mktemp("empty"), "hospital", {name: table.slice(0, 0) for name, table in tables.items()}
+        tmp_path_factory.mktemp("empty"),
+        "hospital",
+        {name: table.slice(0, 0) for name, table in tables.items()},
     )
 
 
@@ -67,19 +71,30 @@ def test_there_are_enough_refusals() -> None:
         "SELECT COUNT(*) FROM people " + "JOIN visits " * 4_000,
         "SELECT COUNT(*) FROM people" + " UNION ALL SELECT COUNT(*) FROM people" * 1_500,
         "SELECT COUNT(*) FROM people WHERE age" + "::INT" * 9_000 + " > 0",
-        "SELECT COUNT(*) FROM people WHERE " + "CASE WHEN " * 3_000 + "TRUE" + " THEN TRUE END" * 2_000,
+        "SELECT COUNT(*) FROM people WHERE "
+        + "CASE WHEN " * 3_000
+        + "TRUE"
+        + " THEN TRUE END" * 2_000,
         "SELECT SUM(" + "age / (" * 40 + "age" + ")" * 40 + ") FROM people",
         "SELECT SUM(" + "SIGN(" * 60 + "age" + ")" * 60 + ") FROM people",
         "SELECT SUM(" + "NULLIF(" * 60 + "age" + ", 1)" * 60 + ") FROM people",
         "SELECT COUNT(*) FROM people WHERE sex = '" + "x" * 70_000 + "'",
         "WITH a0 AS (SELECT person_id, age AS x FROM people), "
-        + ", ".join(f"a{i} AS (SELECT * FROM a{i - 1} UNION ALL SELECT * FROM a{i - 1})" for i in range(1, 40))
+        + ", ".join(
+            f"a{i} AS (SELECT * FROM a{i - 1} UNION ALL SELECT * FROM a{i - 1})"
+            for i in range(1, 40)
+        )
         + " SELECT SUM(x) FROM a39",
         "WITH a0 AS (SELECT COUNT(*) AS x FROM people), "
-        + ", ".join(f"a{i} AS (SELECT p.x FROM a{i - 1} p JOIN a{i - 1} q ON p.x = q.x)" for i in range(1, 40))
+        + ", ".join(
+            f"a{i} AS (SELECT p.x FROM a{i - 1} p JOIN a{i - 1} q ON p.x = q.x)"
+            for i in range(1, 40)
+        )
         + " SELECT SUM(x) FROM a39",
         "SELECT COUNT(*) FROM people WHERE "
-        + " AND ".join(f"person_id IN (SELECT person_id FROM visits WHERE cost > {i})" for i in range(60)),
+        + " AND ".join(
+            f"person_id IN (SELECT person_id FROM visits WHERE cost > {i})" for i in range(60)
+        ),
         "SELECT COUNT(*) FROM people WHERE zip = '\ud800'",
         "SELECT COUNT(*) FROM people WHERE zip = '\x00'",
         "SELECT age, COUNT(*) FROM people GROUP BY " + "1" * 5_000,
@@ -109,4 +124,6 @@ def test_the_same_refusal_wherever_the_store_is(curator: Curator, tmp_path: Path
         with pytest.raises(Rejected) as caught:
             curator.explain(refusal.sql, analyst="ann", epsilon="1")
         text = str(caught.value)
-        assert not any(word in text for word in ("Error:", "Traceback", "duckdb.", "sqlglot", "/tmp", "LINE 1"))
+        assert not any(
+            word in text for word in ("Error:", "Traceback", "duckdb.", "sqlglot", "/tmp", "LINE 1")
+        )

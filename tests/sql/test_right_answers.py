@@ -1,8 +1,9 @@
-"""At large epsilon every answer equals plain DuckDB on the bounded data: the analyst's own SQL on the decoded snapshot.
+"""At large epsilon every answer equals plain DuckDB on the bounded data: the analyst's own SQL on
+the decoded snapshot.
 
-A real source, prepared, asked through a real curator. At ε = 1e45 the noise is zero but with probability e^-1000, which
-is the false-alarm rate. The people are the same every time, so that what fails is a change's own; `make slow` draws
-others.
+A real source, prepared, asked through a real curator. At ε = 1e45 the noise is zero but with
+probability e^-1000, which is the false-alarm rate. The people are the same every time, so that what
+fails is a change's own; `make slow` draws others.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Setup = tuple[Curator, Any]
 
 POLICIES = ("hospital", "census", "isp", "school")
 SAME = [pytest.param((name, "same"), id=name) for name in POLICIES]
-OTHERS = [pytest.param((name, None), id=f"{name}, others", marks=pytest.mark.slow) for name in POLICIES]
+OTHERS = [
+    pytest.param((name, None), id=f"{name}, others", marks=pytest.mark.slow) for name in POLICIES
+]
 
 
 @pytest.fixture(scope="module", params=[*SAME, *OTHERS])
@@ -47,12 +50,18 @@ def of(curator: Curator) -> list[Case]:
 
 
 def rows_of(table: Any) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+    return [
+        tuple(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+    ]
 
 
 def tolerance(case: Case) -> float:
     """What the aggregate allows itself; a person's own mean is kept to a thousandth of a step."""
-    own = 1e-3 if any(words in case.words for words in ("own mean", "everybody's mean", "pupils' means")) else 1e-7
+    own = (
+        1e-3
+        if any(words in case.words for words in ("own mean", "everybody's mean", "pupils' means"))
+        else 1e-7
+    )
     return max([own, *(member.tolerance for member in AGGREGATES if case.aggregate in member.tags)])
 
 
@@ -73,7 +82,9 @@ def compared(case: Case, curator: Curator, plain: Any) -> list[str]:
         tolerance=tolerance(case),
         blocks=len(plan.blocks),
     )
-    if any(block.unknown for block in plan.blocks):  # keys that one person has are not shown, at any epsilon
+    if any(
+        block.unknown for block in plan.blocks
+    ):  # keys that one person has are not shown, at any epsilon
         found = [each for each in found if not each.startswith("only plain")]
     found += [] if in_order(case, answer.table) else ["not in the order asked for"]
     return [f"{case.id}: {each}" for each in found]
@@ -90,11 +101,15 @@ def in_order(case: Case, table: Any) -> bool:
 
 
 def picked(case: Case, ours: list[Any], plain: Any) -> list[str]:
-    """Quantiles and modes: at most a rank from where they should be; extremes aim a few ranks inside."""
+    """Quantiles and modes: at most a rank from where they should be; extremes aim a few ranks
+    inside.
+    """
     listed, wanted = bounded.with_lists(case.sql)
     if len(wanted) != 1:
         return []
-    truth: dict[tuple[Any, ...], list[Any]] = {}  # a total and the group of a NULL have the same keys
+    truth: dict[
+        tuple[Any, ...], list[Any]
+    ] = {}  # a total and the group of a NULL have the same keys
     for row in plain.sql(listed).fetchall():
         keys = tuple(value for value in row if not isinstance(value, list))
         truth.setdefault(keys, []).extend([value for value in row if isinstance(value, list)][:1])
@@ -102,19 +117,32 @@ def picked(case: Case, ours: list[Any], plain: Any) -> list[str]:
     found = []
     for mine in ours:
         choices = truth.get(mine[:-1], [])
-        error = min((max(bounded.rank_errors(mine[-1], each, *wanted[0]), default=0) for each in choices), default=0)
+        error = min(
+            (max(bounded.rank_errors(mine[-1], each, *wanted[0]), default=0) for each in choices),
+            default=0,
+        )
         found += [f"{case.id}: {mine} is {error} ranks off"] if error > allowed else []
     return found
 
 
 def bounded_keys(case: Case) -> bool:
-    """Whether max_groups leaves out rows of people with many keys, which plain DuckDB knows nothing of."""
-    return any(block.unknown and "dense_rank" in repr(block.source) for block in harness.plan_of(case).blocks)
+    """Whether max_groups leaves out rows of people with many keys, which plain DuckDB knows nothing
+    of.
+    """
+    return any(
+        block.unknown and "dense_rank" in repr(block.source)
+        for block in harness.plan_of(case).blocks
+    )
 
 
 def test_answers_are_right(tidy: Setup) -> None:
     curator, plain = tidy
-    found = [each for case in of(curator) if not bounded_keys(case) for each in compared(case, curator, plain)]
+    found = [
+        each
+        for case in of(curator)
+        if not bounded_keys(case)
+        for each in compared(case, curator, plain)
+    ]
     assert not found, "\n".join(found)
 
 
@@ -167,17 +195,28 @@ def test_the_order_that_is_asked_for(sql: str, tmp_path: Path) -> None:
 
 
 def test_what_is_rounded_already_keeps_its_steps(tmp_path: Path) -> None:
-    """CAST(FLOOR(x / 25000) * 25000 AS INTEGER) has a group for each 25000, and not for each number."""
+    """CAST(FLOOR(x / 25000) * 25000 AS INTEGER) has a group for each 25000, and not for each
+    number.
+    """
     curator, _ = setup("hospital", tmp_path, bounded.tidy, "same")
-    for key in ("CAST(FLOOR(income / 25000) * 25000 AS INTEGER)", "ROUND(FLOOR(income / 25000) * 25000, 1)"):
-        answer = curator.ask(f"SELECT {key} AS x, COUNT(*) FROM people GROUP BY x", analyst="ann", epsilon=1)
+    for key in (
+        "CAST(FLOOR(income / 25000) * 25000 AS INTEGER)",
+        "ROUND(FLOOR(income / 25000) * 25000, 1)",
+    ):
+        answer = curator.ask(
+            f"SELECT {key} AS x, COUNT(*) FROM people GROUP BY x", analyst="ann", epsilon=1
+        )
         assert answer.table.column(0).to_pylist() == [*range(0, 200_001, 25_000), None]
     narrow = "SELECT CAST(FLOOR(income / 25000) * 25000 AS SMALLINT) AS x, COUNT(*) FROM people GROUP BY x"
-    assert curator.ask(narrow, analyst="ann", epsilon=1).table.column(0).to_pylist() == [0, 25_000, None]
+    assert curator.ask(narrow, analyst="ann", epsilon=1).table.column(0).to_pylist() == [
+        0,
+        25_000,
+        None,
+    ]
 
 
-# With dirty data, other rows than plain DuckDB's are kept of equal ones, and groups of a NULL that is not meant are
-# left out, which shows in whatever is computed from all groups.
+# With dirty data, other rows than plain DuckDB's are kept of equal ones, and groups of a NULL that
+# is not meant are left out, which shows in whatever is computed from all groups.
 _NOT_WITH_DIRT = (
     "outer select",
     "arithmetic outside",
@@ -188,21 +227,32 @@ _NOT_WITH_DIRT = (
 )
 
 
-_BY_PLACE = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
+_BY_PLACE = (
+    exp.RowNumber,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.FirstValue,
+    exp.LastValue,
+    exp.NthValue,
+)
 
 
 def decided_by_ties(sql: str) -> bool:
-    """Whether plain DuckDB may give several answers, where a person's rows have equal places in an order.
+    """Whether plain DuckDB may give several answers, where a person's rows have equal places in an
+    order.
 
-    Dirty data has such rows: what is beyond a range goes to its end. Plain DuckDB takes any of them; ours takes the
-    first by content (S4).
+    Dirty data has such rows: what is beyond a range goes to its end. Plain DuckDB takes any of
+    them; ours takes the first by content (S4).
     """
     tree = sqlglot.parse_one(sql, dialect="duckdb")
     for window in tree.find_all(exp.Window):
         function, spec, order = window.this, window.args.get("spec"), window.args.get("order")
         if isinstance(function, _BY_PLACE):
             return True
-        if spec is not None and spec.args.get("kind") == "ROWS":  # what is equal in the order may be added in any
+        if (
+            spec is not None and spec.args.get("kind") == "ROWS"
+        ):  # what is equal in the order may be added in any
             ordered = [each.this for each in order.expressions] if order else []
             if any(column not in ordered for column in function.find_all(exp.Column)):
                 return True
@@ -212,7 +262,13 @@ def decided_by_ties(sql: str) -> bool:
 def test_which_answers_ties_decide() -> None:
     over = "SELECT {} OVER (PARTITION BY person_id ORDER BY day, cost {}) FROM visits"
     rows = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-    for function in ("ROW_NUMBER()", "NTILE(2)", "LAG(clinic)", "LEAD(clinic)", "FIRST_VALUE(clinic)"):
+    for function in (
+        "ROW_NUMBER()",
+        "NTILE(2)",
+        "LAG(clinic)",
+        "LEAD(clinic)",
+        "FIRST_VALUE(clinic)",
+    ):
         assert decided_by_ties(over.format(function, ""))
     assert decided_by_ties(over.format("LAST_VALUE(clinic)", rows))
     assert decided_by_ties(over.format("SUM(pain)", rows))
@@ -224,7 +280,9 @@ def test_which_answers_ties_decide() -> None:
 
 
 def test_ours_are_decided_by_content(tmp_path: Path) -> None:
-    """All of a person's rows on one day, at one cost, in whatever order they are stored: the same answers."""
+    """All of a person's rows on one day, at one cost, in whatever order they are stored: the same
+    answers.
+    """
     dice, answers = random.Random(), []
     tables = bounded.tidy(policies.policy("hospital"), people=40, dice=dice)
     visits = tables["visits"]
@@ -255,9 +313,15 @@ def test_ours_are_decided_by_content(tmp_path: Path) -> None:
 def test_answers_on_dirty_data_are_right(
     name: str, neighbors: str, accountant: str, seed: str | None, tmp_path: Path
 ) -> None:
-    curator, plain = setup(name, tmp_path, bounded.dirty, seed, neighbors=neighbors, accountant=accountant)
+    curator, plain = setup(
+        name, tmp_path, bounded.dirty, seed, neighbors=neighbors, accountant=accountant
+    )
     found = []
     for case in of(curator):
-        if not decided_by_ties(case.sql) and not bounded_keys(case) and not case.clause.startswith(_NOT_WITH_DIRT):
+        if (
+            not decided_by_ties(case.sql)
+            and not bounded_keys(case)
+            and not case.clause.startswith(_NOT_WITH_DIRT)
+        ):
             found += compared(case, curator, plain)
     assert not found, "\n".join(found)

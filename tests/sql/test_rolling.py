@@ -1,4 +1,5 @@
-"""Several groupings of the same rows: the cheaper way is chosen, both ways mean the same, and margins hold.
+"""Several groupings of the same rows: the cheaper way is chosen, both ways mean the same, and
+margins hold.
 
 False alarms: 1e-9 in all, over fewer than 400 cells that are tested; no seeds.
 """
@@ -46,40 +47,96 @@ def planned(sql: str, neighbors: str = "add_remove", accountant: str = "sum") ->
     return harness.planned(sql, policies.policy("hospital", neighbors, accountant), name="hospital")
 
 
-def offered(sql: str, neighbors: str = "add_remove", accountant: str = "sum", epsilon: int = 1) -> Offer:
+def offered(
+    sql: str, neighbors: str = "add_remove", accountant: str = "sum", epsilon: int = 1
+) -> Offer:
     policy = policies.policy("hospital", neighbors, accountant)
     purse = accountant_of(policy)
     amount = purse.allot(epsilon=Fraction(epsilon))
-    return offer(planned(sql, neighbors, accountant), purse, amount=amount, limit=terms_of(policy).limit)
+    return offer(
+        planned(sql, neighbors, accountant), purse, amount=amount, limit=terms_of(policy).limit
+    )
 
 
 def each_itself(blocks: Any, again: Any, **_: object) -> tuple[tuple[Block, ...], tuple[()]]:
     return tuple(blocks), ()
 
 
-# --- the choice -------------------------------------------------------------------------------------------------------
+# --- the choice -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("sql", "neighbors", "accountant", "measured"),
     [
-        (CUBE, "add_remove", "sum", 1),  # four groupings of twelve cells: one has less noise than four quarters
+        (
+            CUBE,
+            "add_remove",
+            "sum",
+            1,
+        ),  # four groupings of twelve cells: one has less noise than four quarters
         (CUBE, "change_one", "sum", 1),
-        (CUBE, "change_one", "zcdp", 4),  # four parts of ρ are but twice the noise, a total of twelve √12 times
+        (
+            CUBE,
+            "change_one",
+            "zcdp",
+            4,
+        ),  # four parts of ρ are but twice the noise, a total of twelve √12 times
         (MONTHS, "add_remove", "sum", 2),  # never 1,468 numbers to one; but clinics make the total
         (MONTHS, "add_remove", "zcdp", 3),
-        ("SELECT sex, COUNT(DISTINCT age) AS n FROM people GROUP BY ROLLUP (sex)", "add_remove", "sum", 2),
-        ("SELECT clinic, COUNT(DISTINCT person_id) AS n FROM visits GROUP BY ROLLUP (clinic)", "add_remove", "sum", 2),
-        ("SELECT COUNT(DISTINCT person_id) FROM visits GROUP BY CUBE (clinic, pain)", "add_remove", "sum", 4),
-        ("SELECT sex, COUNT(DISTINCT person_id) AS n FROM people GROUP BY ROLLUP (sex)", "add_remove", "sum", 1),
-        ("SELECT sex, AVG(age), STDDEV(age) FROM people GROUP BY ROLLUP (sex)", "add_remove", "sum", 1),
-        ("SELECT sex, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM people) FROM people GROUP BY sex", "add_remove", "sum", 1),
-        ("SELECT sex, smoker, COUNT(*) FROM people GROUP BY GROUPING SETS ((sex), (smoker))", "add_remove", "sum", 1),
-        ("SELECT born, age, COUNT(*) FROM people GROUP BY GROUPING SETS ((born), (age))", "add_remove", "sum", 2),
+        (
+            "SELECT sex, COUNT(DISTINCT age) AS n FROM people GROUP BY ROLLUP (sex)",
+            "add_remove",
+            "sum",
+            2,
+        ),
+        (
+            "SELECT clinic, COUNT(DISTINCT person_id) AS n FROM visits GROUP BY ROLLUP (clinic)",
+            "add_remove",
+            "sum",
+            2,
+        ),
+        (
+            "SELECT COUNT(DISTINCT person_id) FROM visits GROUP BY CUBE (clinic, pain)",
+            "add_remove",
+            "sum",
+            4,
+        ),
+        (
+            "SELECT sex, COUNT(DISTINCT person_id) AS n FROM people GROUP BY ROLLUP (sex)",
+            "add_remove",
+            "sum",
+            1,
+        ),
+        (
+            "SELECT sex, AVG(age), STDDEV(age) FROM people GROUP BY ROLLUP (sex)",
+            "add_remove",
+            "sum",
+            1,
+        ),
+        (
+            "SELECT sex, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM people) FROM people GROUP BY sex",
+            "add_remove",
+            "sum",
+            1,
+        ),
+        (
+            "SELECT sex, smoker, COUNT(*) FROM people GROUP BY GROUPING SETS ((sex), (smoker))",
+            "add_remove",
+            "sum",
+            1,
+        ),
+        (
+            "SELECT born, age, COUNT(*) FROM people GROUP BY GROUPING SETS ((born), (age))",
+            "add_remove",
+            "sum",
+            2,
+        ),
     ],
 )
 def test_what_is_measured(sql: str, neighbors: str, accountant: str, measured: int) -> None:
-    assert sum(len(block.measured) for block in planned(sql, neighbors, accountant).blocks) == measured
+    assert (
+        sum(len(block.measured) for block in planned(sql, neighbors, accountant).blocks) == measured
+    )
 
 
 def test_a_block_that_is_shared_with_one_that_is_rolled_up_has_its_numbers() -> None:
@@ -107,7 +164,10 @@ def test_margins_are_no_wider_on_average_than_of_groupings_by_themselves(
 ) -> None:
     sizes = ("sex", "smoker", "diagnosis", "age // 10", "month(born)", "age")
     dice = random.Random()
-    questions = [f"GROUP BY {dice.choice(['ROLLUP', 'CUBE'])} ({', '.join(dice.sample(sizes, 2))})" for _ in range(8)]
+    questions = [
+        f"GROUP BY {dice.choice(['ROLLUP', 'CUBE'])} ({', '.join(dice.sample(sizes, 2))})"
+        for _ in range(8)
+    ]
     for group in questions:
         sql = f"SELECT COUNT(*) AS n FROM people {group}"
         chosen = offered(sql, neighbors, accountant).margins(0, assuming=None)
@@ -117,7 +177,9 @@ def test_margins_are_no_wider_on_average_than_of_groupings_by_themselves(
         assert chosen is not None
         assert apart is not None
         assert len(chosen) == len(apart)
-        assert np.mean(chosen) <= 1.03 * np.mean(apart) + 0.5, group  # whole numbers; reach is told within 2 %
+        assert np.mean(chosen) <= 1.03 * np.mean(apart) + 0.5, (
+            group
+        )  # whole numbers; reach is told within 2 %
 
 
 def test_more_keys_than_are_allowed_are_not_put_together() -> None:
@@ -132,14 +194,27 @@ def test_explain_tells_which_way_and_why() -> None:
 
     def told(sql: str) -> str:
         left = terms_of(policy).limit
-        return explanation(offered(sql), policy, accountant_of(policy), analyst="ann", left=left, spell=harness.spelled)
+        return explanation(
+            offered(sql),
+            policy,
+            accountant_of(policy),
+            analyst="ann",
+            left=left,
+            spell=harness.spelled,
+        )
 
     assert "3, 4, 12 of them to one, free of charge" in told(CUBE)
     assert "12 public groups, with one more of each key, for NULL" in told(CUBE)
     assert "margins 2.1 times as large" in told(CUBE)
-    assert "MEDIAN(age) is chosen in each group" in told("SELECT sex, MEDIAN(age) FROM people GROUP BY ROLLUP (sex)")
-    assert "is not the sum of its parts'" in told("SELECT sex, COUNT(DISTINCT age) FROM people GROUP BY ROLLUP (sex)")
-    assert "their keys are not public" in told("SELECT zip, sex, COUNT(*) FROM people GROUP BY CUBE (zip, sex)")
+    assert "MEDIAN(age) is chosen in each group" in told(
+        "SELECT sex, MEDIAN(age) FROM people GROUP BY ROLLUP (sex)"
+    )
+    assert "is not the sum of its parts'" in told(
+        "SELECT sex, COUNT(DISTINCT age) FROM people GROUP BY ROLLUP (sex)"
+    )
+    assert "their keys are not public" in told(
+        "SELECT zip, sex, COUNT(*) FROM people GROUP BY CUBE (zip, sex)"
+    )
     sums = "Every total is the sum of its parts,"
     assert sums not in told(CUBE)  # which also has the rows whose sex or smoking is not known
     assert sums in told("SELECT diagnosis, COUNT(*) FROM people GROUP BY ROLLUP (diagnosis)")
@@ -152,7 +227,7 @@ def test_a_quote_tells_the_least_and_the_largest_margin() -> None:
     assert "n: ± 3 to ± 9, by grouping" in str(quote)
 
 
-# --- both ways mean the same ------------------------------------------------------------------------------------------
+# --- both ways mean the same ----------------------------------------------------------------------
 
 QUESTIONS = [
     CUBE,
@@ -165,8 +240,12 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("neighbors", harness.NEIGHBORS)
-def test_both_ways_agree_without_noise(neighbors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where keys are NULL that should not be: such rows are in no group of that key, but in the totals."""
+def test_both_ways_agree_without_noise(
+    neighbors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where keys are NULL that should not be: such rows are in no group of that key, but in
+    the totals.
+    """
     tables = bounded.dirty(policies.policy("hospital"), people=40, dice=random.Random())
     curator = bounded.opened(tmp_path, "hospital", tables, neighbors=neighbors)
     for sql in QUESTIONS:
@@ -178,20 +257,32 @@ def test_both_ways_agree_without_noise(neighbors: str, tmp_path: Path, monkeypat
         curator._view.plans.clear()
         assert len(together) == len(apart)
         for one, other in zip(together, apart, strict=True):
-            assert all(bounded.same(a, b) for a, b in zip(one, other, strict=True)), (sql, one, other)
+            assert all(bounded.same(a, b) for a, b in zip(one, other, strict=True)), (
+                sql,
+                one,
+                other,
+            )
 
 
 def rows(curator: Curator, sql: str) -> list[tuple[Any, ...]]:
     table = curator.ask(sql, analyst="ann", epsilon="1e45").table
-    kept = [name for name in table.column_names if "MEDIAN" not in name]  # which is chosen anew each time
+    kept = [
+        name for name in table.column_names if "MEDIAN" not in name
+    ]  # which is chosen anew each time
     return [tuple(row.values()) for row in table.select(kept).to_pylist()]
 
 
 def test_totals_are_the_sums_of_their_parts_where_null_is_a_group(tmp_path: Path) -> None:
     tables = bounded.dirty(policies.policy("hospital"), people=40, dice=random.Random())
     curator = bounded.opened(tmp_path, "hospital", tables)
-    for aggregate, off in (("COUNT(*)", 0), ("SUM(age)", 0), ("COUNT(*), SUM(age)", 2)):  # rounded in each of 4 groups
-        sql = f"SELECT GROUPING(diagnosis) AS g, {aggregate} FROM people GROUP BY ROLLUP (diagnosis)"
+    for aggregate, off in (
+        ("COUNT(*)", 0),
+        ("SUM(age)", 0),
+        ("COUNT(*), SUM(age)", 2),
+    ):  # rounded in each of 4 groups
+        sql = (
+            f"SELECT GROUPING(diagnosis) AS g, {aggregate} FROM people GROUP BY ROLLUP (diagnosis)"
+        )
         answer = curator.ask(sql, analyst="ann", epsilon=1).table.to_pylist()
         for name in list(answer[0])[1:]:
             parts = [row[name] for row in answer if not row["g"]]
@@ -199,7 +290,7 @@ def test_totals_are_the_sums_of_their_parts_where_null_is_a_group(tmp_path: Path
             assert abs(sum(parts) - next(row[name] for row in answer if row["g"])) <= off
 
 
-# --- margins ----------------------------------------------------------------------------------------------------------
+# --- margins --------------------------------------------------------------------------------------
 
 KINDS = {
     "count": "COUNT(*)",
@@ -210,14 +301,20 @@ KINDS = {
 }
 
 
-def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: str) -> tuple[pa.Table, pa.Table]:
-    """Many answers of a grouping, and what it is without noise: the source's cells, repeated under a made-up key."""
+def noised(
+    each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: str
+) -> tuple[pa.Table, pa.Table]:
+    """Many answers of a grouping, and what it is without noise: the source's cells, repeated under
+    a made-up key.
+    """
     key = Key(domain=Number(step=Fraction(1), lo=0, hi=times - 1), nullable=False)
     exact = population().sql(harness.spelled(source.block.sums)).to_arrow_table()
     columns = {"k0": pa.array(np.repeat(np.arange(times), exact.num_rows))}
     for index, column in enumerate(exact.column_names):
         renamed = f"k{index + 1}" if index < len(source.block.keys) else column
-        values = np.array([harness.whole(value) for value in exact.column(column).to_pylist()], dtype=object)
+        values = np.array(
+            [harness.whole(value) for value in exact.column(column).to_pylist()], dtype=object
+        )
         columns[renamed] = pa.array(np.tile(values, times), pa.int64())
     assert isinstance(each.block.kind, RolledUp)
     rolled = replace(each.block.kind, keys=(0, *(place + 1 for place in each.block.kind.keys)))
@@ -243,10 +340,14 @@ def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: s
             )
             for statistic in source.block.measured
         }
-        noisy = Noisy(numbers=added_up(rolled, block.sizes, finer.sizes, numbers), picks={}, survivors=None)
+        noisy = Noisy(
+            numbers=added_up(rolled, block.sizes, finer.sizes, numbers), picks={}, survivors=None
+        )
         table = noisy_table(block, noisy, each.noise, _run, name=name)
         if block.derived:
-            value = _run(f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{name}"', {name: table})
+            value = _run(
+                f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{name}"', {name: table}
+            )
             table = table.append_column("d", value.column(0))
         tables.append(table)
     return tables[0], tables[1]
@@ -255,13 +356,19 @@ def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: s
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_margins_of_what_is_added_up_cover(kind: str, accountant: str) -> None:
-    """At least 95 % in every coarser group; and margins of a fifth would be caught, in one group at least."""
+    """At least 95 % in every coarser group; and margins of a fifth would be caught, in one group at
+    least.
+    """
     found = offered(f"SELECT {KINDS[kind]} AS x FROM people GROUP BY CUBE (smoker, diagnosis, sex)")
     purse = accountant_of(policies.policy("hospital", "add_remove", accountant))
     if accountant == "zcdp":  # the same plan, whose margins must hold whatever noise is on it
         limit = terms_of(policies.policy("hospital", "add_remove", accountant)).limit
         found = offer(found.plan, purse, amount=purse.allot(epsilon=Fraction(1)), limit=limit)
-    coarse = [each for each in found.blocks if isinstance(each.block.kind, RolledUp) and len(each.block.keys) in (0, 1)]
+    coarse = [
+        each
+        for each in found.blocks
+        if isinstance(each.block.kind, RolledUp) and len(each.block.keys) in (0, 1)
+    ]
     assert len(coarse) == 4
     caught = False
     for each in coarse:
@@ -270,7 +377,9 @@ def test_margins_of_what_is_added_up_cover(kind: str, accountant: str) -> None:
         table, truth = noised(each, source, purse, ANSWERS, table_name(found.blocks.index(each)))
         value, margin = ("d", "d0") if each.block.derived else ("a0", "m0")
         off = np.abs(floats(table, value) - floats(truth, value)).reshape(ANSWERS, -1)
-        margins = np.nan_to_num(floats(table, margin).reshape(ANSWERS, -1), nan=np.inf)  # none: nothing is claimed
+        margins = np.nan_to_num(
+            floats(table, margin).reshape(ANSWERS, -1), nan=np.inf
+        )  # none: nothing is claimed
         known = ~np.isnan(off)  # a group with hardly anybody in it may have no deviation
         least = stats.binom.ppf(ALARM, known.sum(axis=0), 0.95)
         assert (((off <= margins * (1 + 1e-9) + 1e-9) & known).sum(axis=0) >= least).all()
@@ -279,7 +388,9 @@ def test_margins_of_what_is_added_up_cover(kind: str, accountant: str) -> None:
 
 
 def floats(table: pa.Table, name: str) -> Any:
-    return np.array([np.nan if value is None else float(value) for value in table.column(name).to_pylist()])
+    return np.array(
+        [np.nan if value is None else float(value) for value in table.column(name).to_pylist()]
+    )
 
 
 @pytest.mark.parametrize("scale", ["0.4", "1", "7"])
@@ -296,7 +407,10 @@ def test_margins_of_sums_are_the_smallest_that_cover(kind: Any, scale: str) -> N
     total = np.ones(1)
     for draws in range(1, 20):
         total = np.convolve(total, one)
-        middle, half = len(total) // 2, half_width(Several(noise=mechanism, draws=draws), (Fraction(1),))
+        middle, half = (
+            len(total) // 2,
+            half_width(Several(noise=mechanism, draws=draws), (Fraction(1),)),
+        )
         assert total[middle - half : middle + half + 1].sum() >= 0.95
         assert half == 0 or total[middle - half + 1 : middle + half].sum() < 0.95 + 1e-6
 

@@ -1,7 +1,7 @@
 """Each rule of S3 and S4 taken away: the checks that hold every pair of plans.sql must then fail.
 
-What these tests test are the tests. Databases are drawn without a seed: a missing rule goes unseen on all of 900 of
-them with a probability below 1e-9.
+What these tests test are the tests. Databases are drawn without a seed: a missing rule goes unseen
+on all of 900 of them with a probability below 1e-9.
 """
 
 from __future__ import annotations
@@ -54,16 +54,23 @@ def caught(id: str) -> bool:
     return False
 
 
-# --- sensitivities ----------------------------------------------------------------------------------------------------
+# --- sensitivities --------------------------------------------------------------------------------
 
 
 def test_a_replaced_sum_of_both_signs_needs_its_span(monkeypatch: pytest.MonkeyPatch) -> None:
-    """√2 m max|x| alone, as if a person could only change cells, is too little in l2 on both sides of zero."""
+    """√2 m max|x| alone, as if a person could only change cells, is too little in l2 on both sides
+    of zero.
+    """
 
     def narrow(*, rows: int, lo: int, hi: int, groups: int, neighbors: str) -> Sensitivity:
         largest = rows * max(abs(lo), abs(hi))
         factor = 1 if neighbors == "add_remove" else 2
-        return Sensitivity(l0=factor * rows, l1=factor * largest, l2_squared=factor * largest**2, linf=factor * largest)
+        return Sensitivity(
+            l0=factor * rows,
+            l1=factor * largest,
+            l2_squared=factor * largest**2,
+            linf=factor * largest,
+        )
 
     question = "hospital: sum, both signs / several rows / group category"  # pain is in [-5, 5]
     assert not caught(question)
@@ -107,7 +114,11 @@ def test_joins_multiply(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
 def test_unions_add(monkeypatch: pytest.MonkeyPatch) -> None:
     original = sets._stacked
     monkeypatch.setattr(
-        sets, "_stacked", lambda node, left, right, alias: replace(original(node, left, right, alias), rows=left.rows)
+        sets,
+        "_stacked",
+        lambda node, left, right, alias: replace(
+            original(node, left, right, alias), rows=left.rows
+        ),
     )
     assert caught("hospital: count / UNION ALL / plain")
 
@@ -118,7 +129,7 @@ def test_people_are_in_as_many_groups_as_they_have_values(monkeypatch: pytest.Mo
     assert caught("hospital: count / several rows / group text")
 
 
-# --- whose row is it --------------------------------------------------------------------------------------------------
+# --- whose row is it ------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -135,7 +146,9 @@ CORRELATED = ("hospital: count / WITH twice / owner IN", "hospital: count / WITH
 
 
 def moved_by_a_newcomer(case: Case) -> tuple[int, int]:
-    """How far one more person moves a count, and what is claimed: to three with cheap visits comes one who paid."""
+    """How far one more person moves a count, and what is claimed: to three with cheap visits comes
+    one who paid.
+    """
     policy, dice = policies.policy("hospital"), random.Random()
     place = list(policy.tables["visits"].columns).index("cost")
     people = []
@@ -178,8 +191,14 @@ def test_joins_need_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def shared_keys(monkeypatch: pytest.MonkeyPatch) -> databases.Family:
-    """Against all that is assumed, different people have visits of the same identifier, or of none."""
-    monkeypatch.setattr(databases, "_key", lambda table, column, number, place, visits, dice: dice.choice([1, 2, None]))
+    """Against all that is assumed, different people have visits of the same identifier, or of
+    none.
+    """
+    monkeypatch.setattr(
+        databases,
+        "_key",
+        lambda table, column, number, place, visits, dice: dice.choice([1, 2, None]),
+    )
     return databases.family("hospital", [], backgrounds=3, size=100, dice=random.Random())
 
 
@@ -202,7 +221,9 @@ def test_keys_that_people_share_let_nobody_meet(shared_keys: databases.Family) -
     assert not moved_too_far(shared_keys)
 
 
-def test_a_visit_is_grouped_within_its_person(shared_keys: databases.Family, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_visit_is_grouped_within_its_person(
+    shared_keys: databases.Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """GROUP BY visit_id without the owner, one of whom is shown as the owner of all."""
     original = Spelling.query
 
@@ -211,17 +232,20 @@ def test_a_visit_is_grouped_within_its_person(shared_keys: databases.Family, mon
         if not isinstance(node, PerPerson) or not node.keys:
             return text
         owner = self.expression(owner_of(node.source))
-        return text.replace(f"SELECT {owner} AS", f"SELECT min({owner}) AS", 1).replace("GROUP BY 1, ", "GROUP BY ")
+        return text.replace(f"SELECT {owner} AS", f"SELECT min({owner}) AS", 1).replace(
+            "GROUP BY 1, ", "GROUP BY "
+        )
 
     monkeypatch.setattr(every, "family", lambda name: shared_keys)
     every.test_databases_by_themselves_give_the_same("hospital")
     monkeypatch.setattr(Spelling, "query", across)
-    # How far it moves is still held to its range by the query itself; that people meet is seen all the same.
+    # How far it moves is still held to its range by the query itself; that people meet is seen all
+    # the same.
     with pytest.raises(AssertionError):
         every.test_databases_by_themselves_give_the_same("hospital")
 
 
-# --- ties -------------------------------------------------------------------------------------------------------------
+# --- ties -----------------------------------------------------------------------------------------
 
 TIED = "SELECT clinic, COUNT(*) FROM (SELECT clinic, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS n FROM visits) AS t WHERE n = 1 GROUP BY clinic"  # noqa: E501
 
@@ -229,7 +253,9 @@ TIED = "SELECT clinic, COUNT(*) FROM (SELECT clinic, ROW_NUMBER() OVER (PARTITIO
 def by_order(sql: str, times: int = 6) -> int:
     """How many different results a question has when the rows are stored in other orders."""
     dice, name = random.Random(), "hospital"
-    people = [databases.person(policies.policy(name), dice, [], number=number) for number in range(1, 300)]
+    people = [
+        databases.person(policies.policy(name), dice, [], number=number) for number in range(1, 300)
+    ]
     query = harness.spelled(harness.planned(sql, policies.policy(name), name=name).blocks[0].sums)
     results = set()
     for attempt in range(times):
@@ -252,6 +278,8 @@ def test_ties_are_decided_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
     assert by_order(TIED) == 1
     original = windows.window
     monkeypatch.setattr(
-        windows, "window", lambda node, names, relation: original(node, names, replace(relation, fields=()))
+        windows,
+        "window",
+        lambda node, names, relation: original(node, names, replace(relation, fields=())),
     )
     assert by_order(TIED) > 1

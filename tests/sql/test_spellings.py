@@ -1,4 +1,6 @@
-"""Other ways of writing the same question make the same plan, so that the second asking is free (S10)."""
+"""Other ways of writing the same question make the same plan, so that the second asking is free
+(S10).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,10 @@ from sql import harness, policies
 
 SAME = (
     ("SELECT COUNT(*) AS n FROM people GROUP BY ALL", "SELECT COUNT(*) AS n FROM people"),
-    ("SELECT sex, COUNT(*) FROM people GROUP BY ALL", "SELECT sex, COUNT(*) FROM people GROUP BY sex"),
+    (
+        "SELECT sex, COUNT(*) FROM people GROUP BY ALL",
+        "SELECT sex, COUNT(*) FROM people GROUP BY sex",
+    ),
     (
         "SELECT sex, COUNT(*) FROM people GROUP BY sex WITH ROLLUP",
         "SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)",
@@ -40,10 +45,22 @@ SAME = (
         "SELECT SUM(w) AS n FROM (SELECT LAG(cost) OVER (PARTITION BY person_id ORDER BY day) AS w FROM visits) AS t",
     ),
     ("SELECT COUNT(*) AS n FROM main.people AS p", "SELECT COUNT(*) AS n FROM people"),
-    ("SELECT approx_count_distinct(person_id) AS n FROM visits", "SELECT COUNT(DISTINCT person_id) AS n FROM visits"),
-    ("SELECT approx_quantile(age, 0.5) AS n FROM people", "SELECT quantile(age, 0.5) AS n FROM people"),
-    ("SELECT mode() WITHIN GROUP (ORDER BY sex) AS n FROM people", "SELECT mode(sex) AS n FROM people"),
-    ("SELECT SUM(iff(smoker, 1, 0)) AS n FROM people", "SELECT SUM(if(smoker, 1, 0)) AS n FROM people"),
+    (
+        "SELECT approx_count_distinct(person_id) AS n FROM visits",
+        "SELECT COUNT(DISTINCT person_id) AS n FROM visits",
+    ),
+    (
+        "SELECT approx_quantile(age, 0.5) AS n FROM people",
+        "SELECT quantile(age, 0.5) AS n FROM people",
+    ),
+    (
+        "SELECT mode() WITHIN GROUP (ORDER BY sex) AS n FROM people",
+        "SELECT mode(sex) AS n FROM people",
+    ),
+    (
+        "SELECT SUM(iff(smoker, 1, 0)) AS n FROM people",
+        "SELECT SUM(if(smoker, 1, 0)) AS n FROM people",
+    ),
     (
         "SELECT COUNT(*) AS n FROM people WHERE suffix(zip, 'a')",
         "SELECT COUNT(*) AS n FROM people WHERE ends_with(zip, 'a')",
@@ -60,15 +77,27 @@ SAME = (
         "SELECT dayname(day) AS d, COUNT(*) FROM visits GROUP BY d",
         "SELECT strftime('%A', day) AS d, COUNT(*) FROM visits GROUP BY d",
     ),
-    ("SELECT approx_percentile(age, 0.5) AS n FROM people", "SELECT quantile(age, 0.5) AS n FROM people"),
-    ("SELECT AVG(isnull(income, 0)) AS n FROM people", "SELECT AVG(coalesce(income, 0)) AS n FROM people"),
-    ("SELECT AVG(zeroifnull(income)) AS n FROM people", "SELECT AVG(coalesce(income, 0)) AS n FROM people"),
+    (
+        "SELECT approx_percentile(age, 0.5) AS n FROM people",
+        "SELECT quantile(age, 0.5) AS n FROM people",
+    ),
+    (
+        "SELECT AVG(isnull(income, 0)) AS n FROM people",
+        "SELECT AVG(coalesce(income, 0)) AS n FROM people",
+    ),
+    (
+        "SELECT AVG(zeroifnull(income)) AS n FROM people",
+        "SELECT AVG(coalesce(income, 0)) AS n FROM people",
+    ),
     (
         "SELECT varp(age) AS a, stdevp(age) AS b FROM people",
         "SELECT var_pop(age) AS a, stddev_pop(age) AS b FROM people",
     ),
     ("SELECT var(age) AS a FROM people", "SELECT variance(age) AS a FROM people"),
-    ("SELECT safe_divide(SUM(cost), COUNT(*)) AS n FROM visits", "SELECT (SUM(cost) / COUNT(*)) AS n FROM visits"),
+    (
+        "SELECT safe_divide(SUM(cost), COUNT(*)) AS n FROM visits",
+        "SELECT (SUM(cost) / COUNT(*)) AS n FROM visits",
+    ),
     (
         "SELECT nvl2(income, 1, 0) AS k, COUNT(*) FROM people GROUP BY k",
         "SELECT if(NOT income IS NULL, 1, 0) AS k, COUNT(*) FROM people GROUP BY k",
@@ -101,12 +130,21 @@ SAME = (
         "SELECT COUNT(DISTINCT v.person_id) AS n FROM people AS p JOIN visits AS v USING (person_id)",
         "SELECT COUNT(DISTINCT p.person_id) AS n FROM people AS p JOIN visits AS v USING (person_id)",
     ),
-    ("SELECT mean(age) AS a, favg(income) AS b FROM people", "SELECT avg(age) AS a, avg(income) AS b FROM people"),
-    ("SELECT AVG(p.`age`) AS n FROM `people` AS `p`", 'SELECT AVG(p."age") AS n FROM "people" AS "p"'),
+    (
+        "SELECT mean(age) AS a, favg(income) AS b FROM people",
+        "SELECT avg(age) AS a, avg(income) AS b FROM people",
+    ),
+    (
+        "SELECT AVG(p.`age`) AS n FROM `people` AS `p`",
+        'SELECT AVG(p."age") AS n FROM "people" AS "p"',
+    ),
     ("SELECT COUNT(*) FROM people; -- how many", "SELECT COUNT(*) FROM people"),
     ("SELECT COUNT(*) FROM people;\n/* the end */\n;", "SELECT COUNT(*) FROM people"),
     ("-- how many\nSELECT COUNT(*) FROM people;", "SELECT COUNT(*) FROM people"),
-    ("SELECT sex, COUNT(*) FROM people GROUP BY (), sex, ()", "SELECT sex, COUNT(*) FROM people GROUP BY sex"),
+    (
+        "SELECT sex, COUNT(*) FROM people GROUP BY (), sex, ()",
+        "SELECT sex, COUNT(*) FROM people GROUP BY sex",
+    ),
     (
         "SELECT sex, GROUPING_ID(sex) AS g, COUNT(*) FROM people GROUP BY ROLLUP (sex)",
         "SELECT sex, GROUPING(sex) AS g, COUNT(*) FROM people GROUP BY ROLLUP (sex)",
@@ -140,6 +178,8 @@ SAME = (
 
 @pytest.mark.parametrize("pair", SAME, ids=lambda pair: pair[0])
 def test_other_spellings_are_the_same_question(pair: tuple[str, str]) -> None:
-    one, other = (harness.planned(sql, policies.policy("hospital"), name="hospital") for sql in pair)
+    one, other = (
+        harness.planned(sql, policies.policy("hospital"), name="hospital") for sql in pair
+    )
     one_named = identity.question(one) if one.columns == other.columns else None
     assert one_named == identity.question(other)

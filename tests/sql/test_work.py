@@ -1,4 +1,6 @@
-"""S21: rows a person may have, bits of sums, and what one person can cost the engine, all told before data is read."""
+"""S21: rows a person may have, bits of sums, and what one person can cost the engine, all told
+before data is read.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,17 @@ def written_out(rows: int, name: str) -> str:
     return f"(VALUES {', '.join(f'({n})' for n in range(rows))}) AS {name}(n{name})"
 
 
-# --- bits of sums -----------------------------------------------------------------------------------------------------
+# --- bits of sums ---------------------------------------------------------------------------------
 
 
 def sums_of(plan: Plan) -> list[tuple[int, int, int]]:
     """The largest number, the rows and the bits of every sum that is planned."""
     return [
-        (math.prod(max(abs(each.lo), abs(each.hi)) ** each.power for each in reading.factors), block.rows, reading.bits)
+        (
+            math.prod(max(abs(each.lo), abs(each.hi)) ** each.power for each in reading.factors),
+            block.rows,
+            reading.bits,
+        )
         for block in plan.blocks
         for reading in block.readings
         if isinstance(reading, Sum) and any(each.power for each in reading.factors)
@@ -75,7 +81,9 @@ def test_no_sum_of_the_language_can_overflow(times: int) -> None:
 
 @pytest.mark.parametrize(("rows", "bits"), [(1, 64), (6, 64), (7, 128), (1000, 128)])
 def test_rows_that_an_analyst_makes_widen_the_sum(rows: int, bits: int) -> None:
-    """Income is up to 2 * 10^7 cents: 6 rows of it a person are under 2^63 for 2^36 people, 7 are not."""
+    """Income is up to 2 * 10^7 cents: 6 rows of it a person are under 2^63 for 2^36 people, 7 are
+    not.
+    """
     joined = planned(f"SELECT SUM(income) FROM people CROSS JOIN {written_out(rows, 'v')}")
     stacked = planned(
         f"SELECT SUM(income) FROM ({' UNION ALL '.join(['SELECT income FROM people'] * min(rows, 40))}) AS s"
@@ -103,13 +111,17 @@ def test_sums_of_38_digits_arrive_exactly(tmp_path: Path) -> None:
     people = bounded.tidy(HOSPITAL, people=2, dice=random.Random())
     engine = bounded.opened(tmp_path, "hospital", people)._view.engine
     for total in (10**38 - 1, -(10**38) + 1, 2**63, -(2**63) - 1):
-        table = engine.read(f"SELECT sum(x) AS s0 FROM (VALUES ({total - 5}::HUGEINT), (5::HUGEINT)) AS v(x)", 60)
+        table = engine.read(
+            f"SELECT sum(x) AS s0 FROM (VALUES ({total - 5}::HUGEINT), (5::HUGEINT)) AS v(x)", 60
+        )
         [values] = cells_of(Exact(table).unwrap(), [], [(3,)])
         assert values.tolist() == [3 * total]
 
 
 @pytest.mark.parametrize(
-    "tree", [BinaryTree(periods=7), SubtractionTree(periods=7, arity=2, height=4)], ids=lambda tree: type(tree).__name__
+    "tree",
+    [BinaryTree(periods=7), SubtractionTree(periods=7, arity=2, height=4)],
+    ids=lambda tree: type(tree).__name__,
 )
 def test_totals_over_periods_do_not_wrap(tree: BinaryTree | SubtractionTree) -> None:
     """Periods that each fit into 64 bits, and totals that do not."""
@@ -121,15 +133,23 @@ def test_totals_over_periods_do_not_wrap(tree: BinaryTree | SubtractionTree) -> 
     assert most >= 2**64
 
 
-# --- rows a person may have -------------------------------------------------------------------------------------------
+# --- rows a person may have -----------------------------------------------------------------------
 
-_DOUBLED = "".join(f", s{n} AS (SELECT * FROM s{n - 1} UNION ALL SELECT * FROM s{n - 1})" for n in range(1, 6))
-_STACKS = f"WITH s0 AS (SELECT person_id, age FROM people CROSS JOIN {written_out(50, 'v')}){_DOUBLED}"
+_DOUBLED = "".join(
+    f", s{n} AS (SELECT * FROM s{n - 1} UNION ALL SELECT * FROM s{n - 1})" for n in range(1, 6)
+)
+_STACKS = (
+    f"WITH s0 AS (SELECT person_id, age FROM people CROSS JOIN {written_out(50, 'v')}){_DOUBLED}"
+)
 _PAIRS = "FROM s5 a JOIN s5 b ON a.person_id = b.person_id"  # 1,600 rows with 1,600
-_BOX = "SELECT age FROM people " + " ".join(f"CROSS JOIN {written_out(90, f'v{n}')}" for n in range(3))
+_BOX = "SELECT age FROM people " + " ".join(
+    f"CROSS JOIN {written_out(90, f'v{n}')}" for n in range(3)
+)
 _CUBE = " ".join(f"CROSS JOIN {written_out(200, f'v{n}')}" for n in range(3))
 _MATCHED = " ".join(f"JOIN {written_out(101, f'v{n}')} ON v{n}.nv{n} >= 0" for n in range(3))
-_NUMBERED = f"SELECT a.age, ROW_NUMBER() OVER (PARTITION BY a.person_id ORDER BY a.age) AS n {_PAIRS}"
+_NUMBERED = (
+    f"SELECT a.age, ROW_NUMBER() OVER (PARTITION BY a.person_id ORDER BY a.age) AS n {_PAIRS}"
+)
 _COUNTED = f"SELECT a.person_id, COUNT(*) AS n {_PAIRS} GROUP BY a.person_id"
 TOO_MANY = {
     "joins of written-out rows": f"SELECT COUNT(*) FROM people {_CUBE}",
@@ -148,7 +168,9 @@ TOO_MANY = {
 
 @pytest.mark.parametrize("name", TOO_MANY)
 def test_every_way_to_make_rows_is_held_to_the_limit(name: str) -> None:
-    with pytest.raises(Rejected, match=rf"gives one person up to \d+ rows, and {MOST_ROWS} are allowed"):
+    with pytest.raises(
+        Rejected, match=rf"gives one person up to \d+ rows, and {MOST_ROWS} are allowed"
+    ):
         planned(TOO_MANY[name], seconds=10**9)
 
 
@@ -159,7 +181,7 @@ def test_no_relation_is_made_without_the_limit() -> None:
         replace(rows, rows=MOST_ROWS + 1)
 
 
-# --- one person's work ------------------------------------------------------------------------------------------------
+# --- one person's work ----------------------------------------------------------------------------
 
 
 def test_usual_questions_are_far_below_the_limit() -> None:
@@ -187,9 +209,13 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_one_person_makes_slow_is_refused(name: str) -> None:
-    """Ten thousand rows of a thousand letters, frames, pairs: refused at the usual limits, answered at longer ones."""
+    """Ten thousand rows of a thousand letters, frames, pairs: refused at the usual limits, answered
+    at longer ones.
+    """
     sql = HOSTILE[name]
-    with pytest.raises(Rejected, match=r"one person alone could keep the engine busy for [\d,]+ ms") as caught:
+    with pytest.raises(
+        Rejected, match=r"one person alone could keep the engine busy for [\d,]+ ms"
+    ) as caught:
         planned(sql)
     assert "GROUP BY the owner" in caught.value.hint
     assert planned(sql, seconds=10**6)
@@ -198,14 +224,18 @@ def test_what_one_person_makes_slow_is_refused(name: str) -> None:
 
 
 def test_work_grows_with_rows_letters_and_functions() -> None:
-    told = work.Work(rows=Checker(policy=HOSPITAL).rows, letters=lambda table, column: 1000 * (column == "zip"))
+    told = work.Work(
+        rows=Checker(policy=HOSPITAL).rows, letters=lambda table, column: 1000 * (column == "zip")
+    )
 
     def said(sql: str) -> float:
         plan = planned(sql, seconds=10**6)
         return sum(told.seconds(query) for block in plan.blocks for query in block.queries)
 
     once = said("SELECT COUNT(*) FROM people WHERE LOWER(zip) = 'a'")
-    many = said(f"SELECT COUNT(*) FROM people CROSS JOIN {written_out(50, 'v')} WHERE LOWER(zip) = 'a'")
+    many = said(
+        f"SELECT COUNT(*) FROM people CROSS JOIN {written_out(50, 'v')} WHERE LOWER(zip) = 'a'"
+    )
     assert 50 * once <= many <= 80 * once
     assert said("SELECT COUNT(*) FROM people WHERE LOWER(LOWER(zip)) = 'a'") > 1.7 * once
     assert said("SELECT COUNT(*) FROM people WHERE LOWER(zip || zip) = 'a'") > 2 * once

@@ -44,13 +44,18 @@ def rows(count: int) -> pa.Table:
         {
             "person_id": list(range(count)),
             "age": [20 + i % 10 if s == "F" else 60 + i % 10 for i, s in enumerate(sex)],
-            "income": [None if i % 4 == 0 else Decimal(20000 + (i % 7) * 10000) for i in range(count)],
+            "income": [
+                None if i % 4 == 0 else Decimal(20000 + (i % 7) * 10000) for i in range(count)
+            ],
             "sex": sex,
             "ill": ["flu" if i % 2 else None for i in range(count)],
             "smoker": [bool(i % 2) for i in range(count)],
             "day": [date(2024, 1, 1) + timedelta(days=i % 60) for i in range(count)],
             "seen": [datetime(2024, 6, 1) + timedelta(hours=i % 48) for i in range(count)],
-            "notes": [None if i % 10 == 0 else f"rare {i}" if i % 10 == 1 else f"it's {i % 3}" for i in range(count)],
+            "notes": [
+                None if i % 10 == 0 else f"rare {i}" if i % 10 == 1 else f"it's {i % 3}"
+                for i in range(count)
+            ],
         }
     )
 

@@ -39,7 +39,9 @@ def far(made: discreet.Curator) -> Description:
     return made.describe("people", epsilon=300, synthesizer="independent")
 
 
-def test_distances_tell_the_good_from_the_bad(made: discreet.Curator, near: Description, far: Description) -> None:
+def test_distances_tell_the_good_from_the_bad(
+    made: discreet.Curator, near: Description, far: Description
+) -> None:
     spent = made._ledger.spent().amount
     first = made.compare(near, epsilon=30, workload=ASKED)
     assert made._ledger.spent().amount > spent
@@ -57,7 +59,9 @@ def test_distances_tell_the_good_from_the_bad(made: discreet.Curator, near: Desc
 
 
 def test_correlations_are_those_of_the_table(made: discreet.Curator, far: Description) -> None:
-    """Against numpy on the rows themselves; in the description of independent columns there are none."""
+    """Against numpy on the rows themselves; in the description of independent columns there are
+    none.
+    """
     table = rows(COUNT)
     incomes = far.axes[1].codes(table["income"])
     line = {far.axes[column].name: each for column, each in lines(far).items()}
@@ -92,9 +96,17 @@ def held(values: Any, margins: Any, truth: Any) -> None:
 @pytest.mark.parametrize("accountant", NOISES)
 def test_margins_of_correlations_cover(accountant: str) -> None:
     rng = np.random.default_rng()
-    x = np.clip(rng.normal(0, 0.4, (20_000, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]), -1, 1) * SCALE
+    x = (
+        np.clip(
+            rng.normal(0, 0.4, (20_000, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]), -1, 1
+        )
+        * SCALE
+    )
     full = np.column_stack([x, np.full(len(x), SCALE)])
-    sums, noise = np.array([float(full[:, a] @ full[:, b]) for a, b in products(3)]), NOISES[accountant](60 * SCALE**2)
+    sums, noise = (
+        np.array([float(full[:, a] @ full[:, b]) for a, b in products(3)]),
+        NOISES[accountant](60 * SCALE**2),
+    )
     truth = correlations(sums, 3)[0]
     noisy = sums[:, None] + fresh(noise, (len(sums), TIMES))
     found = correlations(noisy, 3)[0]
@@ -103,13 +115,18 @@ def test_margins_of_correlations_cover(accountant: str) -> None:
         held(found[place], margins[place], truth[place])
 
 
-def test_margins_of_distances_are_the_smallest_that_cover(made: discreet.Curator, far: Description) -> None:
+def test_margins_of_distances_are_the_smallest_that_cover(
+    made: discreet.Curator, far: Description
+) -> None:
     """From the mass of the noise: a whole number of rows, over twice the rows of the model."""
     found = made.compare(far, epsilon=30)
     mechanism: Any = from_row(found.certificate["mechanisms"][0])
     half = found.distances[0].margin * 2 * far.model.total
     assert half == pytest.approx(mechanism.margin(0.95))
-    inside = [sum(np.exp(mechanism.log_mass(z)) for z in range(-h, h + 1)) for h in (round(half) - 1, round(half))]
+    inside = [
+        sum(np.exp(mechanism.log_mass(z)) for z in range(-h, h + 1))
+        for h in (round(half) - 1, round(half))
+    ]
     assert inside[0] < 0.95 <= inside[1]
 
 
@@ -125,7 +142,11 @@ def test_a_classifier_made_from_it_is_tried_on_true_rows(
     bad = made.compare(far, epsilon=50, target="ill=flu").classifier
     assert bad is not None
     assert bad.synthetic < 0.75
-    for target, sentence in (("ill", "more than two values"), ("height", "no column"), ("sex=Q", "one of")):
+    for target, sentence in (
+        ("ill", "more than two values"),
+        ("height", "no column"),
+        ("sex=Q", "one of"),
+    ):
         with pytest.raises(UsageError, match=sentence):
             made.compare(near, epsilon=1, target=target)
 
@@ -135,8 +156,12 @@ def test_the_area_is_that_of_the_counts_and_its_margin_covers() -> None:
     low, high = rng.poisson(300, 40) + 50, np.arange(40) * 20 + 30
     points = np.concatenate([np.repeat(np.arange(40), low), np.repeat(np.arange(40), high)])
     truth = np.concatenate([np.zeros(low.sum()), np.ones(high.sum())])
-    ranks = np.array([(points < p).sum() + ((points == p).sum() + 1) / 2 for p in range(40)])[points]
-    direct = (ranks[truth == 1].sum() - truth.sum() * (truth.sum() + 1) / 2) / (truth.sum() * (1 - truth).sum())
+    ranks = np.array([(points < p).sum() + ((points == p).sum() + 1) / 2 for p in range(40)])[
+        points
+    ]
+    direct = (ranks[truth == 1].sum() - truth.sum() * (truth.sum() + 1) / 2) / (
+        truth.sum() * (1 - truth).sum()
+    )
     counts = np.concatenate([low, high])
     assert float(area(counts)) == pytest.approx(direct, abs=1e-9)
     for accountant in NOISES:
@@ -149,16 +174,24 @@ def test_the_area_is_that_of_the_counts_and_its_margin_covers() -> None:
 
 @pytest.mark.parametrize(("neighbors", "factor"), [("add_remove", 1), ("change_one", 2)])
 def test_what_a_comparison_charges(neighbors: str, factor: int, tmp_path: Path) -> None:
-    """Four distances or sums move by 3 rows each, and twice that when a person changes; counts as marginals do."""
+    """Four distances or sums move by 3 rows each, and twice that when a person changes; counts as
+    marginals do.
+    """
     made = curator(tmp_path, count=60, neighbors=neighbors, max_rows=3)
-    description = made.describe("people", epsilon=1, columns=["age", "smoker"], synthesizer="random")
+    description = made.describe(
+        "people", epsilon=1, columns=["age", "smoker"], synthesizer="random"
+    )
     found = made.compare(description, epsilon=1, target="smoker")
     distances, sums, counts = (from_row(row) for row in found.certificate["mechanisms"])
     assert distances.l2_squared == 3 * 9 * factor**2  # type: ignore[union-attr]
     assert sums.l2_squared == 6 * 9 * SCALE**4 * factor**2  # type: ignore[union-attr]
     assert counts.l2_squared == 9 * factor  # type: ignore[union-attr]
     paid = Fraction(found.certificate["amount"])
-    assert Fraction("0.999") * paid < sum(each.loss().rho for each in (distances, sums, counts)) <= paid
+    assert (
+        Fraction("0.999") * paid
+        < sum(each.loss().rho for each in (distances, sums, counts))
+        <= paid
+    )
 
 
 def test_of_another_table_it_is_refused(made: discreet.Curator, tmp_path: Path) -> None:
@@ -169,14 +202,18 @@ def test_of_another_table_it_is_refused(made: discreet.Curator, tmp_path: Path) 
 
 
 def test_no_row_is_longer_than_it_is_charged_for(near: Description) -> None:
-    """Brute force over every cell: numbers lie within SCALE, so that each sum moves by at most SCALE^2 a row."""
+    """Brute force over every cell: numbers lie within SCALE, so that each sum moves by at most
+    SCALE^2 a row.
+    """
     assert set(lines(near)) == {0, 1, 4, 5, 6}
     for line in lines(near).values():
         assert np.abs(line).max() <= SCALE
 
 
 def test_no_model_makes_a_distance_overflow() -> None:
-    """A file may expect 10^18 rows in every cell; past 64 bits, one person could turn the sign of a distance."""
+    """A file may expect 10^18 rows in every cell; past 64 bits, one person could turn the sign of a
+    distance.
+    """
     candidate = Candidate(columns=(0,), partition=(np.arange(4),), model=np.full(4, 1e18))
     assert _models([candidate], 1)["models"][0].tolist() == [MOST_ROWS] * 4
     assert 2**26 * MOST_ROWS < 2**63 - 2**48  # and that is more rows than there are

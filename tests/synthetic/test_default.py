@@ -31,8 +31,14 @@ limits: {epsilon: 100}
 def test_three_columns_that_pairs_do_not_explain_are_counted_together(tmp_path: Path) -> None:
     """Pairs agree more often than not, and besides, all three together say more than that."""
     signs = list(product((-1, 1), repeat=3))
-    chances = np.array([1 + 0.3 * (a * b + a * c + b * c) + 0.5 * a * b * c for a, b, c in signs]) / 8
-    rows = [sign for sign, chance in zip(signs, chances, strict=True) for _ in range(round(4000 * chance))]
+    chances = (
+        np.array([1 + 0.3 * (a * b + a * c + b * c) + 0.5 * a * b * c for a, b, c in signs]) / 8
+    )
+    rows = [
+        sign
+        for sign, chance in zip(signs, chances, strict=True)
+        for _ in range(round(4000 * chance))
+    ]
     columns = {name: [sign[place] > 0 for sign in rows] for place, name in enumerate("abc")}
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY)
@@ -46,7 +52,9 @@ def test_three_columns_that_pairs_do_not_explain_are_counted_together(tmp_path: 
 
 
 def test_levels_divide_what_is_not_in_a_spike() -> None:
-    """Most have nothing of it: four groups are nothing and three parts of the rest, not nothing and the rest."""
+    """Most have nothing of it: four groups are nothing and three parts of the rest, not nothing and
+    the rest.
+    """
     counts = np.array([920.0, *([1.0] * 80)])
     groups = in_groups(counts, least=fair(counts, 4) / 2, most=4, ordered=True)
     assert groups[0] == 0

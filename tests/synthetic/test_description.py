@@ -1,4 +1,6 @@
-"""The file between the verbs: what a person reads, what a hostile one gets, and what rows come of it."""
+"""The file between the verbs: what a person reads, what a hostile one gets, and what rows come of
+it.
+"""
 
 from __future__ import annotations
 
@@ -47,19 +49,25 @@ def test_saved_and_loaded_it_is_the_same(description: Description, tmp_path: Pat
 
 
 def test_probabilities_near_the_smallest_number_come_back_too(description: Description) -> None:
-    """exp(-740) has no seven digits left: written as a part of a row, it came back as another number."""
+    """exp(-740) has no seven digits left: written as a part of a row, it came back as another
+    number.
+    """
     tables = [table.copy() for table in description.model.tables]
     for table in tables:
         table.flat[table.argmin()] = 1.2345678e-317
     tiny = replace(description, model=replace(description.model, tables=tuple(tables)))
     again = Description.from_bytes(tiny.to_bytes())
-    assert again.to_bytes() == Description.from_bytes(again.to_bytes()).to_bytes() == tiny.to_bytes()
+    assert (
+        again.to_bytes() == Description.from_bytes(again.to_bytes()).to_bytes() == tiny.to_bytes()
+    )
 
 
 def test_it_can_be_read_by_people(description: Description) -> None:
     text = description.to_bytes().decode()
     assert parts(description)["cost"]["epsilon"] <= 300
-    assert {"unit", "neighbors", "snapshot", "policy", "charge"} <= set(parts(description)["certificate"])
+    assert {"unit", "neighbors", "snapshot", "policy", "charge"} <= set(
+        parts(description)["certificate"]
+    )
     assert all(each["noise"]["mechanism"] for each in parts(description)["measured"])
     assert '"name": "income"' in text
     assert text.count("\n") > 10
@@ -67,7 +75,8 @@ def test_it_can_be_read_by_people(description: Description) -> None:
 
 HOSTILE: dict[str, Any] = {
     "code": lambda d: (
-        d["columns"][0].update(name="__import__('os').system('x')") or d["columns"][0].update(cells="1+1")
+        d["columns"][0].update(name="__import__('os').system('x')")
+        or d["columns"][0].update(cells="1+1")
     ),
     "another version": lambda d: d.update(version=2),
     "no version": lambda d: d.pop("version"),
@@ -98,9 +107,17 @@ def test_a_hostile_file_is_one_sentence(change: Any, description: Description) -
 
 
 @pytest.mark.parametrize("size", [0, 5e-324, 1e-300, 1e-12, 1e-9, 1e17])
-def test_a_file_of_tiny_or_huge_numbers_is_refused_or_serves(size: float, description: Description) -> None:
-    """Deviations of zero ended in a division by it, and tables of 5e-324 rows in shares that are no numbers."""
-    tables = [("columns", "expected_rows"), ("model", "expected_rows"), ("measured", "standard_deviation")]
+def test_a_file_of_tiny_or_huge_numbers_is_refused_or_serves(
+    size: float, description: Description
+) -> None:
+    """Deviations of zero ended in a division by it, and tables of 5e-324 rows in shares that are no
+    numbers.
+    """
+    tables = [
+        ("columns", "expected_rows"),
+        ("model", "expected_rows"),
+        ("measured", "standard_deviation"),
+    ]
     served = 0
     for part, field in (*tables, ("", "expected_rows")):
         crafted = parts(description)
@@ -114,11 +131,14 @@ def test_a_file_of_tiny_or_huge_numbers_is_refused_or_serves(size: float, descri
         assert found.generate(rows=20, given={"sex": "F"}).column("sex").to_pylist() == ["F"] * 20
         assert Description.from_bytes(found.to_bytes()).to_bytes() == found.to_bytes()
         served += 1
-    assert served == (4 if size >= 1e-9 else 1)  # columns without rows are as good as ones of unknown shape
+    assert served == (
+        4 if size >= 1e-9 else 1
+    )  # columns without rows are as good as ones of unknown shape
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"format": NaN}', b"null", b"cos\nsystem\n"]
+    "content",
+    [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"format": NaN}', b"null", b"cos\nsystem\n"],
 )
 def test_what_is_no_json_is_refused(content: bytes) -> None:
     with pytest.raises(UsageError, match="not a description"):
@@ -131,7 +151,9 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_counts_keep_close_to_the_model(description: Description) -> None:
-    """Counts of pairs in a clique err by a few rows, where independent draws would err by their square root."""
+    """Counts of pairs in a clique err by a few rows, where independent draws would err by their
+    square root.
+    """
     table = description.generate(rows=description.rows)
     found = Counter(zip(table["ill"].to_pylist(), table["smoker"].to_pylist(), strict=True))
     expected = description.marginal((3, 4))
@@ -165,15 +187,23 @@ def test_places_are_found_as_a_search_finds_them(shape: tuple[int, int]) -> None
     table = rng.random(shape) ** 40 * (rng.random(shape) < 0.4)
     table[:, -1] += 1e-12
     places = Places(table)
-    numbers = np.sort(np.concatenate([rng.random(20_000) * shape[0], places._ends, np.arange(shape[0] + 1)]))
+    numbers = np.sort(
+        np.concatenate([rng.random(20_000) * shape[0], places._ends, np.arange(shape[0] + 1)])
+    )
     assert (places.at_most(numbers) == np.searchsorted(places._ends, numbers, side="right")).all()
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
-    [({"height": "3"}, "no column height"), ({"sex": "Q"}, "one of F, M, X"), ({"age": "old"}, "from 0 to 99")],
+    [
+        ({"height": "3"}, "no column height"),
+        ({"sex": "Q"}, "one of F, M, X"),
+        ({"age": "old"}, "from 0 to 99"),
+    ],
 )
-def test_bad_conditions_say_what_is_allowed(given: dict[str, str], sentence: str, description: Description) -> None:
+def test_bad_conditions_say_what_is_allowed(
+    given: dict[str, str], sentence: str, description: Description
+) -> None:
     with pytest.raises(UsageError, match=sentence):
         description.generate(rows=1, given=given)
 
@@ -185,7 +215,9 @@ def test_rows_must_be_a_number(description: Description) -> None:
 
 
 def test_expected_errors_cover_true_ones_without_data(made: discreet.Curator) -> None:
-    """At a small epsilon: the expected error of a column is of the size of the true one, and falls as epsilon grows."""
+    """At a small epsilon: the expected error of a column is of the size of the true one, and falls
+    as epsilon grows.
+    """
     small = made.describe("people", epsilon="0.5", synthesizer="independent")
     large = made.describe("people", epsilon=50, synthesizer="independent")
     for name in ("age", "sex", "ill"):
@@ -195,7 +227,9 @@ def test_expected_errors_cover_true_ones_without_data(made: discreet.Curator) ->
         small.expected_error(["height"])
 
 
-def test_too_little_budget_is_a_warning_with_figures(made: discreet.Curator, description: Description) -> None:
+def test_too_little_budget_is_a_warning_with_figures(
+    made: discreet.Curator, description: Description
+) -> None:
     poor = made.describe("people", epsilon="0.001")
     assert len(poor.warnings) == 1
     assert "Too little budget: single columns are expected to err by 0." in poor.warnings[0]
@@ -224,11 +258,30 @@ def test_bad_input_is_one_sentence_and_costs_nothing(
     assert made._ledger.spent() == spent
 
 
-def test_the_three_verbs(made: discreet.Curator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_three_verbs(
+    made: discreet.Curator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     policy, file = str(made.policy.path), str(tmp_path / "d.json")
-    assert run(["describe", policy, "people", "--epsilon", "5", "--out", file, "--synthesizer", "mst"]) == 0
+    assert (
+        run(["describe", policy, "people", "--epsilon", "5", "--out", file, "--synthesizer", "mst"])
+        == 0
+    )
     for name in ("rows.parquet", "rows.csv"):
-        assert run(["generate", file, "--rows", "700", "--out", str(tmp_path / name), "--given", "sex=F"]) == 0
+        assert (
+            run(
+                [
+                    "generate",
+                    file,
+                    "--rows",
+                    "700",
+                    "--out",
+                    str(tmp_path / name),
+                    "--given",
+                    "sex=F",
+                ]
+            )
+            == 0
+        )
     assert pyarrow.parquet.read_table(tmp_path / "rows.parquet").num_rows == 700
     assert set(pyarrow.csv.read_csv(tmp_path / "rows.csv")["sex"].to_pylist()) == {"F"}
     assert run(["inspect", file, "--html", str(tmp_path / "d.html")]) == 0
@@ -244,5 +297,10 @@ def test_the_three_verbs(made: discreet.Curator, tmp_path: Path, capsys: pytest.
     assert run(["generate", file, "--rows", "9" * 20, "--out", str(tmp_path / "all.csv")]) == 2
     assert "at most 1,000,000,000" in capsys.readouterr().err
     assert not (tmp_path / "all.csv").exists()
-    assert run(["generate", file, "--rows", "1", "--out", str(tmp_path / "r.csv"), "--given", "sex"]) == 2
-    assert run(["describe", policy, "people", "--epsilon", "5", "--out", "/nowhere/at/all.json"]) == 2
+    assert (
+        run(["generate", file, "--rows", "1", "--out", str(tmp_path / "r.csv"), "--given", "sex"])
+        == 2
+    )
+    assert (
+        run(["describe", policy, "people", "--epsilon", "5", "--out", "/nowhere/at/all.json"]) == 2
+    )

@@ -51,7 +51,9 @@ def drawn(tree: Tree) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("sets", SHAPES.values(), ids=SHAPES)
-def test_a_junction_tree_holds_every_set_and_runs_through_its_intersections(sets: list[tuple[int, ...]]) -> None:
+def test_a_junction_tree_holds_every_set_and_runs_through_its_intersections(
+    sets: list[tuple[int, ...]],
+) -> None:
     tree = junction_tree(SIZES, sets)
     assert all(any(set(each) <= set(clique) for clique in tree.cliques) for each in sets)
     assert {column for clique in tree.cliques for column in clique} == set(ALL)
@@ -62,7 +64,9 @@ def test_a_junction_tree_holds_every_set_and_runs_through_its_intersections(sets
 
 
 @pytest.mark.parametrize("sets", SHAPES.values(), ids=SHAPES)
-def test_propagation_and_marginals_are_those_of_the_joint_table(sets: list[tuple[int, ...]]) -> None:
+def test_propagation_and_marginals_are_those_of_the_joint_table(
+    sets: list[tuple[int, ...]],
+) -> None:
     tree = junction_tree(SIZES, sets)
     potentials = drawn(tree)
     joint, log_z = whole(tree, potentials)
@@ -73,40 +77,64 @@ def test_propagation_and_marginals_are_those_of_the_joint_table(sets: list[tuple
     model = Model(tree=tree, tables=tuple(tables), total=1.0)
     for count in range(6):
         for columns in combinations(ALL, count):
-            np.testing.assert_allclose(model.marginal(columns), summed(joint, ALL, columns), atol=1e-12)
+            np.testing.assert_allclose(
+                model.marginal(columns), summed(joint, ALL, columns), atol=1e-12
+            )
 
 
-@pytest.mark.parametrize("sets", [s for s in SHAPES.values() if s], ids=[n for n, s in SHAPES.items() if s])
-def test_estimation_without_noise_finds_the_model_that_made_the_counts(sets: list[tuple[int, ...]]) -> None:
-    """The joint is in the model's family, so the maximum-entropy fit of its marginals is the joint itself."""
+@pytest.mark.parametrize(
+    "sets", [s for s in SHAPES.values() if s], ids=[n for n, s in SHAPES.items() if s]
+)
+def test_estimation_without_noise_finds_the_model_that_made_the_counts(
+    sets: list[tuple[int, ...]],
+) -> None:
+    """The joint is in the model's family, so the maximum-entropy fit of its marginals is the joint
+    itself.
+    """
     tree = junction_tree(SIZES, sets)
     rng = np.random.default_rng()
     pairs = [
-        Target(columns=s, cells=np.arange(tree.cells_of(s)), counts=np.zeros(tree.cells_of(s)), std=1.0) for s in sets
+        Target(
+            columns=s, cells=np.arange(tree.cells_of(s)), counts=np.zeros(tree.cells_of(s)), std=1.0
+        )
+        for s in sets
     ]
     joint = np.zeros(SIZES)
     for each in pairs:
         joint = joint + rng.normal(size=[SIZES[c] if c in each.columns else 1 for c in ALL])
     joint = np.exp(joint) / np.exp(joint).sum()
     targets = [
-        Target(columns=each.columns, cells=each.cells, counts=1e4 * summed(joint, ALL, each.columns).ravel(), std=1.0)
+        Target(
+            columns=each.columns,
+            cells=each.cells,
+            counts=1e4 * summed(joint, ALL, each.columns).ravel(),
+            std=1.0,
+        )
         for each in pairs
     ]
     fit = estimate(SIZES, targets, total=1e4, prior=0.0, steps=3000, tolerance=1e-7)
     for columns in combinations(ALL, 2):
-        np.testing.assert_allclose(fit.model.marginal(columns), summed(joint, ALL, columns), atol=2e-4)
+        np.testing.assert_allclose(
+            fit.model.marginal(columns), summed(joint, ALL, columns), atol=2e-4
+        )
 
 
 def test_grouped_targets_are_fitted_as_groups() -> None:
-    cells = np.array([0, 0, 1, 1, 0, 0, 1, 1])  # of columns 0 and 3: the second in two halves, the first ignored
+    cells = np.array(
+        [0, 0, 1, 1, 0, 0, 1, 1]
+    )  # of columns 0 and 3: the second in two halves, the first ignored
     counts = np.array([300.0, 700.0])
-    fit = estimate(SIZES, [Target(columns=(0, 3), cells=cells, counts=counts, std=1.0)], total=1000, prior=0.0)
+    fit = estimate(
+        SIZES, [Target(columns=(0, 3), cells=cells, counts=counts, std=1.0)], total=1000, prior=0.0
+    )
     np.testing.assert_allclose(fit.model.marginal((3,)), [0.15, 0.15, 0.35, 0.35], atol=1e-3)
     np.testing.assert_allclose(fit.model.marginal((0,)), [0.5, 0.5], atol=1e-3)
 
 
 def test_the_gradient_is_the_slope() -> None:
-    """With a prior, the optimum satisfies: counts - y + prior sigma^2 x = 0 for the model's own parameters."""
+    """With a prior, the optimum satisfies: counts - y + prior sigma^2 x = 0 for the model's own
+    parameters.
+    """
     counts = np.array([500.0, 100.0, 50.0, 250.0, 0.0, 100.0])
     target = Target(columns=(0, 1), cells=np.arange(6), counts=counts, std=10.0)
     fit = estimate(SIZES, [target], total=1000, prior=0.5, steps=500, tolerance=1e-9)

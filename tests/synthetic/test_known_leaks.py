@@ -22,7 +22,9 @@ from synthetic.small_table import curator
 
 
 def test_two_charges_never_share_noise(tmp_path: Path) -> None:
-    """There: seed 0 by default, so the noise could be subtracted. Here: no seed exists, and every charge has a key."""
+    """There: seed 0 by default, so the noise could be subtracted. Here: no seed exists, and every
+    charge has a key.
+    """
     made = [
         curator(tmp_path / name, count=400).describe(
             "people", epsilon=1, synthesizer="independent", columns=["age", "sex", "ill", "smoker"]
@@ -45,9 +47,11 @@ def test_the_price_is_what_was_asked(tmp_path: Path) -> None:
 
 
 def test_domain_and_size_come_from_the_policy_and_noise(tmp_path: Path) -> None:
-    """There: categories, minima, maxima, missing rates and n were read from the data. Here two tables that differ in
-    all of these give descriptions of the same columns, cells and questions. (Where intervals are split, the cells
-    follow noisy counts, which are paid for: tests/synthetic/test_spikes.py.)"""
+    """There: categories, minima, maxima, missing rates and n were read from the data. Here two
+    tables that differ in all of these give descriptions of the same columns, cells and questions.
+    (Where intervals are split, the cells follow noisy counts, which are paid for:
+    tests/synthetic/test_spikes.py.)
+    """
     made = [
         curator(tmp_path / str(n), count=n).describe(
             "people", epsilon=1, synthesizer="independent", intervals=Intervals(split=False)
@@ -60,9 +64,12 @@ def test_domain_and_size_come_from_the_policy_and_noise(tmp_path: Path) -> None:
 
 
 def test_a_description_is_data_and_never_code(tmp_path: Path) -> None:
-    """There: the generator evaluated strings of the description. Here every string of a file may be code, in turn, and
-    the file is refused, or rows are drawn from it; nothing runs."""
-    made = curator(tmp_path, count=50).describe("people", epsilon=1, synthesizer="independent", columns=["sex", "age"])
+    """There: the generator evaluated strings of the description. Here every string of a file may be
+    code, in turn, and the file is refused, or rows are drawn from it; nothing runs.
+    """
+    made = curator(tmp_path, count=50).describe(
+        "people", epsilon=1, synthesizer="independent", columns=["sex", "age"]
+    )
     marker = tmp_path / "ran"
     code = f"__import__('pathlib').Path({str(marker)!r}).touch()"
     plain = json.loads(made.to_bytes())

@@ -1,4 +1,6 @@
-"""Several tables of the same people: one charge, one person-level ε, and rows that belong to their people."""
+"""Several tables of the same people: one charge, one person-level ε, and rows that belong to their
+people.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ ZCDP = "delta: 1e-6, accountant: zcdp"
 
 
 def tables(count: int) -> dict[str, pa.Table]:
-    """Like a register of patients and their laboratory: older people have more rows, and higher pressure."""
+    """Like a register of patients and their laboratory: older people have more rows, and higher
+    pressure.
+    """
     draws = np.random.default_rng(6)
     age, male = np.clip(draws.normal(53, 16, count), 18, 98).astype(int), draws.random(count) < 0.47
     times = np.where(draws.random(count) < 0.2, 0, np.minimum(draws.poisson(age / 20), 40))
@@ -106,7 +110,8 @@ def asked(sql: str, given: dict[str, pa.Table]) -> list[tuple[object, ...]]:
     return duckdb.sql(sql).fetchall()
 
 
-QUESTIONS = (  # counts per person, joins, last values; and how near is near where there is little noise
+# counts per person, joins, last values; and how near is near where there is little noise
+QUESTIONS = (
     ("SELECT AVG(n), AVG((n = 0)::INT) FROM (SELECT COUNT(labs.id) AS n FROM people LEFT JOIN labs USING (id) "
      "GROUP BY people.id)", 0.2),
     ("SELECT AVG(n) FROM (SELECT COUNT(labs.id) AS n FROM people LEFT JOIN labs USING (id) WHERE age >= 60 "
@@ -133,7 +138,9 @@ def test_identifiers_are_fresh_and_link(linked: LinkedDescription) -> None:
     assert set(found["labs"]["id"].to_pylist()) <= set(range(1, 501))
     assert found["people"].column_names == ["id", "age", "male"]
     assert found["labs"].column_names == ["id", "test", "value", "day"]
-    order = list(zip(found["labs"]["id"].to_pylist(), found["labs"]["day"].to_pylist(), strict=True))
+    order = list(
+        zip(found["labs"]["id"].to_pylist(), found["labs"]["day"].to_pylist(), strict=True)
+    )
     assert order == sorted(order)
     times = np.bincount(found["labs"]["id"].to_numpy(), minlength=501)
     assert times.max() <= 40
@@ -149,7 +156,9 @@ def test_one_charge_covers_all(
     some = {name: table.slice(0, 200) for name, table in true.items()}
     made = opened(tmp_path, some, budget=budget, neighbors=neighbors)
     made.describe_together(["people", "labs"], epsilon=1, synthesizer="independent")
-    charges, post = ([row for row in made._ledger.rows() if row["kind"] == kind] for kind in ("charge", "post"))
+    charges, post = (
+        [row for row in made._ledger.rows() if row["kind"] == kind] for kind in ("charge", "post")
+    )
     assert len(charges) == len(post) == 1
     paid = Fraction(post[0]["meta"]["amount"])
     used = [from_row(row) for row in post[0]["mechanisms"]]
@@ -164,12 +173,16 @@ def test_one_charge_covers_all(
 
 
 def test_no_person_moves_more_than_a_unit(tmp_path: Path) -> None:
-    """Every person with up to three rows of two kinds, and one without a row in people: what each adds, counted by the
-    engine, is at most 1 in the first part and UNIT in the second, in l1 and in l2; and some reach it."""
+    """Every person with up to three rows of two kinds, and one without a row in people: what each
+    adds, counted by the engine, is at most 1 in the first part and UNIT in the second, in l1 and in
+    l2; and some reach it.
+    """
     kinds = ("sbp", "hdl")
     every = [rows for size in range(4) for rows in product(kinds, repeat=size)]
     given = {
-        "people": pa.table({"id": np.arange(len(every)), "age": [30] * len(every), "male": [True] * len(every)}),
+        "people": pa.table(
+            {"id": np.arange(len(every)), "age": [30] * len(every), "male": [True] * len(every)}
+        ),
         "labs": pa.table(
             {
                 "id": [*(person for person, rows in enumerate(every) for _ in rows), 999],
@@ -186,7 +199,11 @@ def test_no_person_moves_more_than_a_unit(tmp_path: Path) -> None:
     source = rows_source(work, policy.tables["labs"])
     assert (source.moved.l1, source.moved.l2_squared) == (UNIT, UNIT**2)
     rows, (test, number) = source.placed(["test", "people.rows of labs"])
-    read = made._view.fetch(Aggregate(rows, (test, number), (source.reading,), known=(0, 1))).unwrap().to_pylist()
+    read = (
+        made._view.fetch(Aggregate(rows, (test, number), (source.reading,), known=(0, 1)))
+        .unwrap()
+        .to_pylist()
+    )
     found = {(row["k0"], row["k1"]): int(row["s0"]) for row in read}
     expected: dict[tuple[int, int], int] = {}
     for each in every:
@@ -262,9 +279,13 @@ def test_what_cannot_be_described_together_is_refused(made: discreet.Curator) ->
 
 
 @pytest.mark.parametrize("name", SYNTHESIZERS)
-def test_every_synthesizer_describes_several_tables(name: str, true: dict[str, pa.Table], tmp_path: Path) -> None:
+def test_every_synthesizer_describes_several_tables(
+    name: str, true: dict[str, pa.Table], tmp_path: Path
+) -> None:
     some = {table: rows.slice(0, 300) for table, rows in true.items()}
-    found = opened(tmp_path, some).describe_together(["people", "labs"], epsilon=5, synthesizer=name)
+    found = opened(tmp_path, some).describe_together(
+        ["people", "labs"], epsilon=5, synthesizer=name
+    )
     assert found.generate(people=50)["people"].num_rows == 50
 
 
@@ -272,23 +293,65 @@ def test_each_part_is_compared(made: discreet.Curator, linked: LinkedDescription
     spent = made._ledger.spent().amount
     people, labs = made.compare_together(linked, epsilon=20)
     assert (people.table, labs.table) == ("people", "labs")
-    assert {each.columns for each in people.distances} >= {("rows of labs",), ("age", "rows of labs")}
+    assert {each.columns for each in people.distances} >= {
+        ("rows of labs",),
+        ("age", "rows of labs"),
+    }
     assert max(each.distance for each in people.distances if len(each.columns) == 1) < 0.1
-    assert max(each.distance - each.margin for each in labs.distances if each.columns == ("test",)) < 0.1
+    assert (
+        max(each.distance - each.margin for each in labs.distances if each.columns == ("test",))
+        < 0.1
+    )
     assert made._ledger.spent().amount > spent
 
 
-def test_the_command_line(true: dict[str, pa.Table], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(
+    true: dict[str, pa.Table], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "policy.yaml"
-    path.write_text("source: data\n" + POLICY.format(budget=ZCDP, neighbors="add_remove"), encoding="utf-8")
+    path.write_text(
+        "source: data\n" + POLICY.format(budget=ZCDP, neighbors="add_remove"), encoding="utf-8"
+    )
     (tmp_path / "data").mkdir()
     for name, table in true.items():
         pyarrow.parquet.write_table(table.slice(0, 400), tmp_path / "data" / f"{name}.parquet")
     create_ledger(Policy.read(path))
     discreet.open(path).snapshot()
     file, out = str(tmp_path / "l.json"), tmp_path / "made"
-    assert run(["describe", str(path), "people", "labs", "--epsilon", "5", "--synthesizer", "mst", "--out", file]) == 0
-    assert run(["describe", str(path), "people", "labs", "--epsilon", "5", "--columns", "age", "--out", file]) == 2
+    assert (
+        run(
+            [
+                "describe",
+                str(path),
+                "people",
+                "labs",
+                "--epsilon",
+                "5",
+                "--synthesizer",
+                "mst",
+                "--out",
+                file,
+            ]
+        )
+        == 0
+    )
+    assert (
+        run(
+            [
+                "describe",
+                str(path),
+                "people",
+                "labs",
+                "--epsilon",
+                "5",
+                "--columns",
+                "age",
+                "--out",
+                file,
+            ]
+        )
+        == 2
+    )
     assert run(["generate", file, "--rows", "100", "--out", str(out)]) == 0
     assert pyarrow.parquet.read_table(out / "people.parquet").num_rows == 100
     assert (out / "labs.parquet").exists()

@@ -1,4 +1,6 @@
-"""Intervals that end at paid quantiles: fine where rows are many, and the same cells in engine, file and rows."""
+"""Intervals that end at paid quantiles: fine where rows are many, and the same cells in engine,
+file and rows.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,22 @@ CUT = ["income", "seen"]
 def cut(tmp_path_factory: pytest.TempPathFactory) -> Description:
     made = curator(tmp_path_factory.mktemp("cut"), count=COUNT)
     return made.describe(
-        "people", epsilon=300, columns=COLUMNS, intervals=Intervals(quantiles=CUT), synthesizer="independent"
+        "people",
+        epsilon=300,
+        columns=COLUMNS,
+        intervals=Intervals(quantiles=CUT),
+        synthesizer="independent",
     )
 
 
 def test_intervals_are_narrow_where_rows_are(cut: Description) -> None:
-    """Seven incomes of 200,000 possible ones: each has an interval of its own; equal ones are 2,000 wide."""
+    """Seven incomes of 200,000 possible ones: each has an interval of its own; equal ones are 2,000
+    wide.
+    """
     assert [axis.cuts is not None for axis in cut.axes] == [False, True, False, True]
-    made = cut.generate(rows=COUNT)["income"].drop_null().to_numpy(zero_copy_only=False).astype(float)
+    made = (
+        cut.generate(rows=COUNT)["income"].drop_null().to_numpy(zero_copy_only=False).astype(float)
+    )
     near = np.abs(made[:, None] - np.arange(20_000, 90_000, 10_000)).min(axis=1)
     assert np.mean(near <= 200) > 0.8
     assert abs(cut.generate(rows=COUNT)["income"].null_count / COUNT - 0.25) < 0.05
@@ -60,11 +70,15 @@ def test_the_search_halves_and_finds_every_place(cut: Description) -> None:
     axis = Axis(column=column, bins=5, cuts=(0, 1, 7, 8, 50, 100))
     value = Value(expression=AGE, domain=duckdb_domain(), nullable=False)
     cell = Spelling().expression(axis.position(value))
-    found = duckdb.sql(f"SELECT {cell} AS c FROM (SELECT unnest(range(100)) AS age) AS t").fetchall()
+    found = duckdb.sql(
+        f"SELECT {cell} AS c FROM (SELECT unnest(range(100)) AS age) AS t"
+    ).fetchall()
     expected = [0, *[1] * 6, 2, *[3] * 42, *[4] * 50]
     assert [row[0] for row in found] == expected
     assert [axis.code(str(age)) for age in range(100)] == expected
-    assert duckdb.sql(f"SELECT {cell} FROM (SELECT NULL::BIGINT AS age) AS t").fetchall() == [(None,)]
+    assert duckdb.sql(f"SELECT {cell} FROM (SELECT NULL::BIGINT AS age) AS t").fetchall() == [
+        (None,)
+    ]
 
 
 def duckdb_domain():  # type: ignore[no-untyped-def]
@@ -78,7 +92,11 @@ def duckdb_domain():  # type: ignore[no-untyped-def]
 def test_quantiles_are_paid_from_the_same_lump(budget: str, neighbors: str, tmp_path: Path) -> None:
     made = curator(tmp_path, count=60, budget=budget, neighbors=neighbors, max_rows=2)
     made.describe(
-        "people", epsilon=1, columns=COLUMNS, intervals=Intervals(quantiles=["income"]), synthesizer="independent"
+        "people",
+        epsilon=1,
+        columns=COLUMNS,
+        intervals=Intervals(quantiles=["income"]),
+        synthesizer="independent",
     )
     post = next(row for row in made._ledger.rows() if row["kind"] == "post")
     used = [from_row(row) for row in post["mechanisms"]]
@@ -93,7 +111,9 @@ def test_quantiles_are_paid_from_the_same_lump(budget: str, neighbors: str, tmp_
 def test_what_has_no_quantiles_is_refused(tmp_path: Path) -> None:
     made = curator(tmp_path, count=10)
     for name in ("sex", "smoker", "height"):
-        with pytest.raises(UsageError, match=f"{name} has no quantiles: .* have, age, income, day, seen"):
+        with pytest.raises(
+            UsageError, match=f"{name} has no quantiles: .* have, age, income, day, seen"
+        ):
             made.describe("people", epsilon=1, intervals=Intervals(quantiles=[name]))
     assert made._ledger.spent().amount == 0
 

@@ -1,4 +1,6 @@
-"""Values that many share have cells of their own, found at a price that is paid from the same lump."""
+"""Values that many share have cells of their own, found at a price that is paid from the same
+lump.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ limits: {{epsilon: 1000}}
 
 
 def spiked(count: int) -> pa.Table:
-    """Gains of which nine of ten are 0 and some are cut off at the top; pay at round numbers; a day for "unknown"."""
+    """Gains of which nine of ten are 0 and some are cut off at the top; pay at round numbers; a day
+    for "unknown".
+    """
     draws = np.random.default_rng(27)
     gain = np.where(draws.random(count) < 0.9, 0, draws.integers(1, 20_000, count))
     gain[draws.random(count) < 0.02] = 99_999
@@ -73,7 +77,9 @@ def opened(
     max_rows: int = 1,
 ) -> discreet.Curator:
     path = folder / "policy.yaml"
-    path.write_text(POLICY.format(budget=budget, neighbors=neighbors, max_rows=max_rows), encoding="utf-8")
+    path.write_text(
+        POLICY.format(budget=budget, neighbors=neighbors, max_rows=max_rows), encoding="utf-8"
+    )
     create_ledger(Policy.read(path))
     return discreet.open(path, tables={"people": table})
 
@@ -85,7 +91,9 @@ def table() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def described(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Description:
-    return opened(tmp_path_factory.mktemp("spiked"), table).describe("people", epsilon=2, synthesizer="default")
+    return opened(tmp_path_factory.mktemp("spiked"), table).describe(
+        "people", epsilon=2, synthesizer="default"
+    )
 
 
 def numbers(table: pa.Table, name: str) -> np.ndarray:
@@ -93,11 +101,17 @@ def numbers(table: pa.Table, name: str) -> np.ndarray:
 
 
 def test_spikes_stay_where_they_are(table: pa.Table, described: Description) -> None:
-    """Of whole numbers, decimals and days. Noise of 100 rows in 20,000 is half a point; the bounds are ten times that
-    and still a tenth of what equal intervals lose.
+    """Of whole numbers, decimals and days. Noise of 100 rows in 20,000 is half a point; the bounds
+    are ten times that and still a tenth of what equal intervals lose.
     """
     made = described.generate(rows=COUNT)
-    for name, value in (("gain", 0), ("gain", 99_999), ("gain", 15_024), ("paid", 1500), ("since", "1970-01-01")):
+    for name, value in (
+        ("gain", 0),
+        ("gain", 99_999),
+        ("gain", 15_024),
+        ("paid", 1500),
+        ("since", "1970-01-01"),
+    ):
         value = np.datetime64(value) if isinstance(value, str) else value
         true, synthetic = (float(np.mean(numbers(each, name) == value)) for each in (table, made))
         assert abs(true - synthetic) < 0.05, (name, value, true, synthetic)
@@ -108,7 +122,9 @@ def test_spikes_stay_where_they_are(table: pa.Table, described: Description) -> 
 def test_equal_intervals_lose_them(table: pa.Table, tmp_path: Path) -> None:
     """What the test above would see if nothing were split."""
     equal = Intervals(split=False)
-    made = opened(tmp_path, table).describe("people", epsilon=2, synthesizer="independent", intervals=equal)
+    made = opened(tmp_path, table).describe(
+        "people", epsilon=2, synthesizer="independent", intervals=equal
+    )
     assert np.mean(numbers(made.generate(rows=COUNT), "gain") == 0) < 0.01
 
 
@@ -149,7 +165,10 @@ def test_random_looks_for_nothing(table: pa.Table, tmp_path: Path) -> None:
 
 
 def test_many_columns_share_a_tenth() -> None:
-    axes = [Unsplit(column=Column(name=f"c{i}", domain=Integers(lo=0, hi=999)), bins=100) for i in range(20)]
+    axes = [
+        Unsplit(column=Column(name=f"c{i}", domain=Integers(lo=0, hi=999)), bins=100)
+        for i in range(20)
+    ]
     assert sum(shares_of_grids(axes)) == Fraction(1, 10)
     assert shares_of_grids(axes[:2]) == [Fraction(1, 50)] * 2
 
@@ -158,7 +177,7 @@ def test_levels_reach_single_values_in_any_domain() -> None:
     assert [levels(size, 100) for size in (101, 100_000, 10**8, 2**62)] == [2, 2, 3, 7]
 
 
-# --- brute force ------------------------------------------------------------------------------------------------------
+# --- brute force ----------------------------------------------------------------------------------
 
 
 LEVELS = (
@@ -180,7 +199,9 @@ def level_counts(rows: list[int | None], level: Level) -> np.ndarray:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_person_moves_a_level_by_more_than_its_rows(level: Level) -> None:
-    """All of a person's two rows in every combination, against nobody and against every other person."""
+    """All of a person's two rows in every combination, against nobody and against every other
+    person.
+    """
     moved, changed = (
         TableSource(scan=None, max_rows=2, neighbors=each, values={}).moved  # type: ignore[arg-type]
         for each in ("add_remove", "change_one")
@@ -204,10 +225,14 @@ def test_the_engine_counts_a_level_as_defined(level: Level, tmp_path: Path) -> N
         encoding="utf-8",
     )
     create_ledger(Policy.read(path))
-    made = discreet.open(path, tables={"people": pa.table({"who": list(range(len(rows))), "place": rows})})
+    made = discreet.open(
+        path, tables={"people": pa.table({"who": list(range(len(rows))), "place": rows})}
+    )
     table = made.policy.tables["people"]
     axis = Unsplit(column=table.columns["place"], bins=3)
-    read = made._view.fetch(counted(source_of(made.policy, table), axis, level)).unwrap().to_pydict()
+    read = (
+        made._view.fetch(counted(source_of(made.policy, table), axis, level)).unwrap().to_pydict()
+    )
     names = list(read)
     found = np.zeros(len(level.starts) * level.parts, dtype=int)
     found[[int(cell) for cell in read[names[0]]]] = [int(each) for each in read[names[1]]]

@@ -1,4 +1,6 @@
-"""What people are shown: pages that load nothing, a secret one that says so, and questions to released rows."""
+"""What people are shown: pages that load nothing, a secret one that says so, and questions to
+released rows.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def valid(page: str) -> bool:
     return not open_tags
 
 
-def test_a_comparison_is_paid_and_may_be_published(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_comparison_is_paid_and_may_be_published(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "q.sql").write_text("SELECT sex, COUNT(*) FROM people WHERE smoker GROUP BY sex;")
     arguments = ["compare", str(folder / "policy.yaml"), str(folder / "d.json"), "--epsilon", "20"]
     wanted = ["--workload", str(folder / "q.sql"), "--target", "smoker"]
@@ -62,7 +66,10 @@ def test_a_comparison_is_paid_and_may_be_published(folder: Path, capsys: pytest.
     assert run([*arguments, *wanted]) == 0
     assert "AUC" in capsys.readouterr().out
     assert run([*arguments, "--target", "ill"]) == 2
-    assert run(["compare", str(folder / "policy.yaml"), str(folder / "d.json"), "--epsilon", "2000"]) == 2
+    assert (
+        run(["compare", str(folder / "policy.yaml"), str(folder / "d.json"), "--epsilon", "2000"])
+        == 2
+    )
 
 
 def test_what_is_computed_on_raw_rows_goes_to_a_second_report(
@@ -72,7 +79,10 @@ def test_what_is_computed_on_raw_rows_goes_to_a_second_report(
     spent = discreet.open(folder / "policy.yaml")._ledger.spent()
     public, secret = folder / "d.html", folder / "d.NOT-FOR-RELEASE.html"
     raw = ["--raw", str(folder / "true.parquet"), "--control", str(folder / "others.parquet")]
-    assert run(["inspect", str(folder / "d.json"), "--html", str(public), *raw, "--target", "smoker"]) == 0
+    assert (
+        run(["inspect", str(folder / "d.json"), "--html", str(public), *raw, "--target", "smoker"])
+        == 0
+    )
     assert "NOT FOR RELEASE" in capsys.readouterr().err
     assert valid(public.read_text())
     assert valid(secret.read_text())
@@ -98,7 +108,9 @@ def test_raw_figures_are_exact(folder: Path) -> None:
 
 
 def test_cells_of_raw_rows_are_those_that_the_engine_counts(tmp_path: Path) -> None:
-    """Every kind of column: what a nearly noiseless description counted, the raw rows' cells give too."""
+    """Every kind of column: what a nearly noiseless description counted, the raw rows' cells give
+    too.
+    """
     made = curator(tmp_path, count=COUNT, more="      notes: {text: true, nullable: true}")
     description = made.describe("people", epsilon=900, synthesizer="independent")
     cells = cells_of(description, rows(COUNT))
@@ -111,7 +123,9 @@ def test_cells_of_raw_rows_are_those_that_the_engine_counts(tmp_path: Path) -> N
 
 QUESTIONS = {
     "SELECT COUNT(*) AS n FROM people": [{"n": COUNT}],
-    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1": [{"sex": "F", "n": 400}],
+    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1": [
+        {"sex": "F", "n": 400}
+    ],
     "SELECT SUM(CLAMP(age, 0, 25)) AS s FROM people WHERE smoker AND age < 25": None,
     "SELECT MEDIAN(age) AS m, COUNT(DISTINCT ill) AS k FROM people": None,
 }
@@ -125,7 +139,12 @@ def test_released_rows_answer_the_same_sql_exactly(sql: str) -> None:
 
 
 def test_what_is_refused_of_private_tables_is_refused_alike() -> None:
-    for sql in ("DROP TABLE people", "SELECT * FROM read_csv('x')", "SELECT nothing FROM people", "COPY people TO 'x'"):
+    for sql in (
+        "DROP TABLE people",
+        "SELECT * FROM read_csv('x')",
+        "SELECT nothing FROM people",
+        "COPY people TO 'x'",
+    ):
         with pytest.raises(Rejected):
             ask(sql, {"people": rows(4)})
 
@@ -144,7 +163,9 @@ def test_query_asks_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_curator_publishes_it_as_a_table_that_costs_nothing(tmp_path: Path) -> None:
-    description = curator(tmp_path / "first", count=200).describe("people", epsilon=5, columns=["age", "sex"])
+    description = curator(tmp_path / "first", count=200).describe(
+        "people", epsilon=5, columns=["age", "sex"]
+    )
     policy = tmp_path / "policy.yaml"
     text = (tmp_path / "first" / "policy.yaml").read_text()
     policy.write_text(text.replace("  states: {public: true}", "  like_people: {public: true}"))
@@ -156,6 +177,9 @@ def test_a_curator_publishes_it_as_a_table_that_costs_nothing(tmp_path: Path) ->
     assert answer.cost.epsilon == 0
     assert opened._ledger.spent().amount == 0
     assert answer.table.column("n").to_pylist() == [
-        count for _, count in sorted(zip(*np.unique(made["sex"].to_pylist(), return_counts=True), strict=True))
+        count
+        for _, count in sorted(
+            zip(*np.unique(made["sex"].to_pylist(), return_counts=True), strict=True)
+        )
     ]
     assert isinstance(answer.table, pa.Table)

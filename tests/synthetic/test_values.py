@@ -1,4 +1,6 @@
-"""Reports look at values as well as at cells: a column that lost its spikes cannot pass for a good one."""
+"""Reports look at values as well as at cells: a column that lost its spikes cannot pass for a good
+one.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def made(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> discreet.
 @pytest.fixture(scope="module")
 def equal(made: discreet.Curator) -> Description:
     """Nearly noiseless, and all its spikes are lost within equal intervals."""
-    return made.describe("people", epsilon=300, synthesizer="independent", intervals=Intervals(split=False))
+    return made.describe(
+        "people", epsilon=300, synthesizer="independent", intervals=Intervals(split=False)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +65,9 @@ def test_a_comparison_sees_what_its_distances_cannot(compared: Comparison) -> No
 
 
 def test_margins_of_values_cover(compared: Comparison, table: pa.Table) -> None:
-    """Each figure by itself, within twice its 95 % margin: beyond 3.9 standard deviations of noise, all of 40."""
+    """Each figure by itself, within twice its 95 % margin: beyond 3.9 standard deviations of noise,
+    all of 40.
+    """
     gain = table["gain"].to_numpy()
     paid = table["paid"].drop_null().to_numpy(zero_copy_only=False)
     for column, values in (("gain", gain), ("paid", paid)):
@@ -79,7 +85,9 @@ def test_values_are_paid_from_the_same_lump(made: discreet.Curator, compared: Co
     paid = compared.certificate["amount"]
     losses = [from_row(row).loss().rho for row in compared.certificate["mechanisms"]]
     assert sum(losses) <= Fraction(paid)  # type: ignore[arg-type]
-    assert len(losses) == 1 + 1 + 3 * 2  # distances, correlations, and for three columns counts and a sum
+    assert (
+        len(losses) == 1 + 1 + 3 * 2
+    )  # distances, correlations, and for three columns counts and a sum
     assert made._ledger.spent().amount > 0
 
 
@@ -87,13 +95,17 @@ def test_raw_figures_are_those_of_the_rows(table: pa.Table, equal: Description) 
     found = exact_figures(equal, table)
     gain = table["gain"].to_numpy()
     assert named(found, "gain", "mean").true == pytest.approx(gain.mean())
-    assert named(found, "gain", "share of 15024").true == pytest.approx(np.mean(gain == 15024))  # heavy in truth alone
+    assert named(found, "gain", "share of 15024").true == pytest.approx(
+        np.mean(gain == 15024)
+    )  # heavy in truth alone
     assert named(found, "gain", "largest gap of cumulative shares").synthetic > 0.8
     page = raw_page(raw_report(equal, table, target=None, risks=()))
     assert "share of 15024" in page
 
 
-def test_inspect_tells_values(made: discreet.Curator, equal: Description, compared: Comparison) -> None:
+def test_inspect_tells_values(
+    made: discreet.Curator, equal: Description, compared: Comparison
+) -> None:
     split = made.describe("people", epsilon=300, synthesizer="independent")
     told = {each["name"]: each["values"] for each in as_json(split)["columns"]}
     assert told["sex"] is None
@@ -122,7 +134,9 @@ def test_a_spread_is_what_is_drawn(equal: Description) -> None:
 def test_quantiles_by_definition() -> None:
     axis = Axis(column=Column(name="x", domain=Integers(lo=5, hi=14)), bins=3, cuts=(0, 1, 5, 10))
     spread = Spread(axis=axis, rows=np.array([50.0, 40.0, 10.0]))
-    values = [0] * 50 + [place for place in (1, 2, 3, 4) for _ in range(10)] + list(range(5, 10)) * 2
+    values = (
+        [0] * 50 + [place for place in (1, 2, 3, 4) for _ in range(10)] + list(range(5, 10)) * 2
+    )
     for rank in (0.01, 0.5, 0.51, 0.6, 0.61, 0.9, 0.95, 1.0):
         assert spread.quantile(rank) == sorted(values)[int(np.ceil(rank * 100 - 1e-9)) - 1], rank
     assert spread.mean == pytest.approx(np.mean(values))
@@ -134,7 +148,9 @@ def test_quantiles_by_definition() -> None:
 def test_sums_hide_the_largest_move(neighbors: str, table: pa.Table, tmp_path: Path) -> None:
     """Half of the range for every row of a person; twice that where one is changed."""
     made = opened(tmp_path, table.slice(0, 50), neighbors=neighbors, max_rows=3)
-    described = made.describe("people", epsilon=5, synthesizer="independent", columns=["gain", "sex"])
+    described = made.describe(
+        "people", epsilon=5, synthesizer="independent", columns=["gain", "sex"]
+    )
     row = made.compare(described, epsilon=5).certificate["mechanisms"][-1]
     times = 2 if neighbors == "change_one" else 1
     assert int(row["l2_squared"]) == (times * 3 * 50_000) ** 2

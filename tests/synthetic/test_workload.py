@@ -46,7 +46,10 @@ def test_what_is_no_question_is_one_sentence() -> None:
 @pytest.mark.parametrize("name", ["aim", "default"])
 def test_only_what_is_asked_is_counted(name: str, tmp_path: Path) -> None:
     made = curator(tmp_path, count=2000)
-    asked = ["SELECT ill, COUNT(*) FROM people WHERE smoker GROUP BY ill", "SELECT AVG(income) FROM people"]
+    asked = [
+        "SELECT ill, COUNT(*) FROM people WHERE smoker GROUP BY ill",
+        "SELECT AVG(income) FROM people",
+    ]
     found = made.describe("people", epsilon=20, synthesizer=name, workload=asked)
     assert {each.columns for each in found.measured if len(each.columns) > 1} == {(3, 4)}
     assert found.marginal((3, 4))[1, 1] == pytest.approx(1000, abs=40)
@@ -62,10 +65,14 @@ def test_three_columns_that_are_asked_together_are_counted_together(tmp_path: Pa
     )
     create_ledger(Policy.read(policy))
     a, b = np.arange(2000) % 2 > 0, np.arange(2000) // 2 % 2 > 0
-    made = discreet.open(policy, tables={"t": pa.table({"o": np.arange(2000), "a": a, "b": b, "c": a ^ b})})
+    made = discreet.open(
+        policy, tables={"t": pa.table({"o": np.arange(2000), "a": a, "b": b, "c": a ^ b})}
+    )
     blind = made.describe("t", epsilon=50)
     assert abs(blind.marginal((0, 1, 2))[1, 1, 1] - 250) < 50
-    found = made.describe("t", epsilon=50, workload=["SELECT a, b, COUNT(*) FROM t WHERE c GROUP BY a, b"])
+    found = made.describe(
+        "t", epsilon=50, workload=["SELECT a, b, COUNT(*) FROM t WHERE c GROUP BY a, b"]
+    )
     assert found.marginal((0, 1, 2))[1, 1, 1] < 50
 
 
@@ -88,8 +95,18 @@ def test_what_was_asked_so_far(tmp_path: Path) -> None:
     file, questions = tmp_path / "d.json", tmp_path / "q.sql"
     questions.write_text(sql)
     for given in ("asked", str(questions)):
-        arguments = ["describe", str(made.policy.path), "people", "--epsilon", "20", "--out", str(file)]
+        arguments = [
+            "describe",
+            str(made.policy.path),
+            "people",
+            "--epsilon",
+            "20",
+            "--out",
+            str(file),
+        ]
         assert run([*arguments, "--workload", given]) == 0
-        counted = {each.columns for each in Description.load(file).measured if len(each.columns) > 1}
+        counted = {
+            each.columns for each in Description.load(file).measured if len(each.columns) > 1
+        }
         assert counted <= {(3, 4)}
     assert run([*arguments, "--workload", str(tmp_path / "none.sql")]) == 2

@@ -1,6 +1,7 @@
 """From an amount of privacy to a size of noise, and from a wanted margin to the cheapest amount.
 
-Every result is an exact rational on the safe side: noise of that size loses at most the amount it was made for.
+Every result is an exact rational on the safe side: noise of that size loses at most the amount it
+was made for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from discreet.budget import number, round_down, round_up
 from discreet.errors import UsageError
 
 _DIGITS = 12  # of sigma
-_MARGIN_DIGITS = 4  # of an amount found from a margin: at most a thousandth dearer than the cheapest
+_MARGIN_DIGITS = (
+    4  # of an amount found from a margin: at most a thousandth dearer than the cheapest
+)
 _LEAST = Fraction(1, 10**100)
 _NORMAL_95 = 1.959963984540054  # half-width that holds 95 % of a Gaussian, in sigmas
 _LAPLACE_95 = math.log(20)  # the same of a Laplace, in scales
@@ -35,11 +38,13 @@ def gaussian_sigma(*, l2_squared: Fraction, rho: Fraction) -> Fraction:
     return sigma
 
 
-def cheapest(margin: Callable[[Fraction], Fraction | float], *, wanted: Fraction, most: Fraction) -> Fraction:
+def cheapest(
+    margin: Callable[[Fraction], Fraction | float], *, wanted: Fraction, most: Fraction
+) -> Fraction:
     """Return the smallest amount of four digits, up to `most`, whose margin is at most `wanted`.
 
-    `margin` must not grow with the amount. It is the margin that the answer will state, noise rounded and all, so the
-    amount that comes back keeps its word even where `margin` has steps.
+    `margin` must not grow with the amount. It is the margin that the answer will state, noise
+    rounded and all, so the amount that comes back keeps its word even where `margin` has steps.
     """
     if wanted < 0 or not margin(most) <= wanted:
         raise UsageError(
@@ -51,7 +56,9 @@ def cheapest(margin: Callable[[Fraction], Fraction | float], *, wanted: Fraction
         low, high = low / 10, low
         if low < _LEAST:
             return round_up(high, digits=_MARGIN_DIGITS)
-    while high - low > high / 10 ** (_MARGIN_DIGITS + 1):  # until at most one decimal of four digits lies between
+    while high - low > high / 10 ** (
+        _MARGIN_DIGITS + 1
+    ):  # until at most one decimal of four digits lies between
         middle = (low + high) / 2
         low, high = (low, middle) if margin(middle) <= wanted else (middle, high)
     short = round_down(high, digits=_MARGIN_DIGITS)
@@ -59,16 +66,20 @@ def cheapest(margin: Callable[[Fraction], Fraction | float], *, wanted: Fraction
 
 
 def _root(square: Fraction) -> Fraction:
-    """Return a square root to 18 digits, the same on every machine; roots that are short decimals come out exact."""
+    """Return a square root to 18 digits, the same on every machine; roots that are short decimals
+    come out exact.
+    """
     context = Context(prec=24)
     root = context.sqrt(context.divide(Decimal(square.numerator), Decimal(square.denominator)))
     return Fraction(Context(prec=18).plus(root))
 
 
 def overtaking(*, epsilon: Fraction, delta: Fraction) -> int:
-    """Return about how many equal questions give each a smaller margin under `zcdp` than under `sum`.
+    """Return about how many equal questions give each a smaller margin under `zcdp` than under
+    `sum`.
 
-    n counts share the budget: Laplace noise of scale n / ε each, or Gaussian noise of sigma² = n / (2ρ).
+    n counts share the budget: Laplace noise of scale n / ε each, or Gaussian noise of sigma² = n /
+    (2ρ).
     """
     rho = zcdp.rho_of(epsilon=epsilon, delta=delta)
     return math.ceil((_NORMAL_95 / _LAPLACE_95) ** 2 * float(epsilon**2 / (2 * rho)))

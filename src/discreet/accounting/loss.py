@@ -1,18 +1,23 @@
-"""Planned batches: the price of a list of losses that is fixed before the first answer, by privacy-loss distribution.
+"""Planned batches: the price of a list of losses that is fixed before the first answer, by
+privacy-loss distribution.
 
-The tightest price there is, and not a filter: if a later loss depends on an earlier answer, the claim is false (see
-the counterexample in the tests). So the whole batch is one (ε, δ) row, in `sum` budgets only (S6). The questions of a
-batch may depend on earlier answers; what each of them loses may not.
+The tightest price there is, and not a filter: if a later loss depends on an earlier answer, the
+claim is false (see the counterexample in the tests). So the whole batch is one (ε, δ) row, in `sum`
+budgets only (S6). The questions of a batch may depend on earlier answers; what each of them loses
+may not.
 
-    the loss of an output y is log(p(y) / q(y)), p on a table and q on its neighbor; its mass is p(y);
-    losses of independent outputs add, so their distributions convolve;  δ(ε) = E max(0, 1 - exp(ε - loss)).
+    the loss of an output y is log(p(y) / q(y)), p on a table and q on its neighbor; its mass is
+    p(y); losses of independent outputs add, so their distributions convolve;  δ(ε) = E max(0, 1 -
+    exp(ε - loss)).
 
 Everything is rounded against us:
-  - an atom between two grid points is parted between them so that its p and its q stay what they are; merging the two
-    again is post-processing, so the parted pair dominates [Doroshenko et al. 2022 reach the same by another way];
-  - masses are tilted by exp(λ loss) before the transform, so that its rounding errors are relative to the tail that δ
-    is about and not to 1; a bound on them is added to every cell;
-  - what wraps around only adds mass; what lies above the window is bounded by Chernoff and added to δ.
+  - an atom between two grid points is parted between them so that its p and its q stay what they
+    are; merging the two again is post-processing, so the parted pair dominates [Doroshenko et al.
+    2022 reach the same by another way];
+  - masses are tilted by exp(λ loss) before the transform, so that its rounding errors are relative
+    to the tail that δ is about and not to 1; a bound on them is added to every cell;
+  - what wraps around only adds mass; what lies above the window is bounded by Chernoff and added to
+    δ.
 """
 
 from __future__ import annotations
@@ -32,7 +37,8 @@ from discreet.errors import UsageError
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_GUARD = 1e-10  # relative; far above what a few float operations lose, far below what anybody could notice
+# relative; far above what a few float operations lose, far below what anybody could notice
+_GUARD = 1e-10
 _LEAST = 1e-12  # a loss of 0 is computed as this one
 _MOST_POINTS = 2**20
 _MOST_CELLS = 2**22
@@ -41,10 +47,11 @@ _DIGITS = 9  # of the price
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossDistribution:
-    """The losses that a mechanism may show, each with its mass, and the mass `lost` where the loss is infinite.
+    """The losses that a mechanism may show, each with its mass, and the mass `lost` where the loss
+    is infinite.
 
-    It must dominate the mechanism in both directions, table against neighbor and neighbor against table.
-    `most` is an exact bound on the finite losses.
+    It must dominate the mechanism in both directions, table against neighbor and neighbor against
+    table. `most` is an exact bound on the finite losses.
     """
 
     values: Floats
@@ -55,7 +62,8 @@ class LossDistribution:
 
 @lru_cache(maxsize=1024)
 def response(*, epsilon: Fraction, delta: Fraction) -> LossDistribution:
-    """Return randomized response that reveals all with probability δ: it dominates every (ε, δ)-DP mechanism.
+    """Return randomized response that reveals all with probability δ: it dominates every (ε, δ)-DP
+    mechanism.
 
     [Kairouz, Oh, Viswanath 2015]
     """
@@ -67,30 +75,40 @@ def response(*, epsilon: Fraction, delta: Fraction) -> LossDistribution:
 
 
 def shift(log_mass: Callable[[int], float], *, by: int) -> LossDistribution:
-    """Return the loss of symmetric, log-concave integer noise on ONE number that a person moves by at most `by`.
+    """Return the loss of symmetric, log-concave integer noise on ONE number that a person moves by
+    at most `by`.
 
-    For a vector that one person moves in several places take `response` of its ε. Noise of a large scale has too many
-    points; Laplace noise may be divided first: scale / k and by / k for a k that divides `by` (its base-k digits are
-    independent, so noise on the finer grid is post-processing of that on the coarser one).
+    For a vector that one person moves in several places take `response` of its ε. Noise of a large
+    scale has too many points; Laplace noise may be divided first: scale / k and by / k for a k that
+    divides `by` (its base-k digits are independent, so noise on the finer grid is post-processing
+    of that on the coarser one).
     """
     reach = 1
     while log_mass(reach) > -80:
         reach *= 2
         if reach + by > _MOST_POINTS:
-            raise UsageError(f"Noise with more than {_MOST_POINTS} likely values is too wide for a planned batch.")
+            raise UsageError(
+                f"Noise with more than {_MOST_POINTS} likely values is too wide for a planned batch."
+            )
     half = np.array([log_mass(z) for z in range(reach + by + 2)])
     points = np.arange(-reach, reach + by + 1)
     p, q = half[np.abs(points)], half[np.abs(points - by)]
-    values = p - q + (np.abs(p) + np.abs(q)) * 1e-14  # Privacy: log_mass may be off by some units in its last place
-    # Log-concave: beyond the reach each mass is at most this part of the one before, on either side.
+    values = (
+        p - q + (np.abs(p) + np.abs(q)) * 1e-14
+    )  # Privacy: log_mass may be off by some units in its last place
+    # Log-concave: beyond the reach each mass is at most this part of the one before, on either
+    # side.
     ratio = float(half[reach + 1] - half[reach])
     lost = 2 * math.exp(half[reach + 1]) / -math.expm1(ratio) * (1 + _GUARD)
     masses = np.exp(p) * (1 + _GUARD)
-    return LossDistribution(values=values, masses=masses, lost=lost, most=Fraction(float(values.max())))
+    return LossDistribution(
+        values=values, masses=masses, lost=lost, most=Fraction(float(values.max()))
+    )
 
 
 def batch(losses: Sequence[LossDistribution], *, delta: Fraction) -> Loss:
-    """Return the ε at this δ of all together, rounded up to nine digits; at most the plain sum of their ε.
+    """Return the ε at this δ of all together, rounded up to nine digits; at most the plain sum of
+    their ε.
 
     A distribution that is listed n times as the same object is transformed once.
     """
@@ -100,7 +118,9 @@ def batch(losses: Sequence[LossDistribution], *, delta: Fraction) -> Loss:
     lost = -math.expm1(sum(n * math.log1p(-part.lost) for part, n in parts)) * (1 + _GUARD)
     usable = float(delta) * (1 - _GUARD)
     if not (lost < usable and delta < 1):
-        raise UsageError(f"A batch with δ = {number(lost)} of its own cannot be priced at δ = {number(delta)}.")
+        raise UsageError(
+            f"A batch with δ = {number(lost)} of its own cannot be priced at δ = {number(delta)}."
+        )
     plain = sum((n * part.most for part, n in parts), Fraction(0))
     found = _epsilon(parts, delta=usable, lost=lost)
     epsilon = Fraction(found) if found < plain else plain
@@ -120,7 +140,9 @@ def _counts(losses: Sequence[LossDistribution]) -> dict[int, tuple[int, int]]:
 
 
 def _epsilon(parts: Parts, *, delta: float, lost: float) -> float:
-    """Return the smallest ε found with δ(ε) <= delta. Every tilt is true; try lower ones while they may pay."""
+    """Return the smallest ε found with δ(ε) <= delta. Every tilt is true; try lower ones while they
+    may pay.
+    """
     tilt, best = _tilt(parts, math.log(delta - lost)), math.inf
     for _ in range(8):
         found, certain = _epsilon_at(parts, tilt, delta=delta, lost=lost)
@@ -132,10 +154,14 @@ def _epsilon(parts: Parts, *, delta: float, lost: float) -> float:
 
 
 def _epsilon_at(parts: Parts, tilt: float, *, delta: float, lost: float) -> tuple[float, bool]:
-    """Return the ε seen in a window around the tilted mean; True if it owes next to nothing to added errors."""
+    """Return the ε seen in a window around the tilted mean; True if it owes next to nothing to
+    added errors.
+    """
     _, mean, variance = _cumulants(parts, tilt)
     reach = 14 * math.sqrt(variance) + max(float(np.ptp(part.values)) for part, _ in parts)
-    typical = math.sqrt(sum(n * float(part.masses @ part.values**2) for part, n in parts) / sum(n for _, n in parts))
+    typical = math.sqrt(
+        sum(n * float(part.masses @ part.values**2) for part, n in parts) / sum(n for _, n in parts)
+    )
     # Parting an atom adds at most step² / 4 to the variance of one loss: 0.0001 of it on average.
     cells = min(_MOST_CELLS, 2 ** math.ceil(math.log2(2 * reach / (0.02 * typical) + 2**15)))
     step = 2 * reach / cells
@@ -146,10 +172,15 @@ def _epsilon_at(parts: Parts, tilt: float, *, delta: float, lost: float) -> tupl
     untilt = np.exp(np.minimum(log_mgf - tilt * sums, 500.0))
     tilted, error = _convolve(gridded, tilt, step, first, cells)
     above = _above(gridded, float(sums[-1]), tilt)
-    # A true mass is at most 1, and where the exponent is cut the error alone makes it 1: far below what matters.
-    masses = np.minimum((tilted + error) * untilt, 1.0) * (1 + _GUARD + 1e-14 * sum(n for _, n in parts))
+    # A true mass is at most 1, and where the exponent is cut the error alone makes it 1: far below
+    # what matters.
+    masses = np.minimum((tilted + error) * untilt, 1.0) * (
+        1 + _GUARD + 1e-14 * sum(n for _, n in parts)
+    )
     cell, epsilon = _crossing(sums, masses, lost + above, delta)
-    certain = (cell > 0 or epsilon == 0) and above + float((error * untilt[cell:]).sum()) < delta / 100
+    certain = (cell > 0 or epsilon == 0) and above + float(
+        (error * untilt[cell:]).sum()
+    ) < delta / 100
     return epsilon, certain
 
 
@@ -165,12 +196,18 @@ def _tilt(parts: Parts, log_delta: float) -> float:
         middle = (low + high) / 2
         log_mgf, mean, variance = _cumulants(parts, middle)
         below = max(1.0, math.sqrt(2 * math.pi * variance) * middle * (middle + 1))
-        low, high = (middle, high) if log_mgf - middle * mean - math.log(below) > log_delta else (low, middle)
+        low, high = (
+            (middle, high)
+            if log_mgf - middle * mean - math.log(below) > log_delta
+            else (low, middle)
+        )
     return high
 
 
 def _cumulants(parts: Parts, tilt: float) -> tuple[float, float, float]:
-    """Return log E exp(tilt * loss) of the sum of all losses, and its mean and variance under the tilted masses."""
+    """Return log E exp(tilt * loss) of the sum of all losses, and its mean and variance under the
+    tilted masses.
+    """
     total = np.zeros(3)
     for part, n in parts:
         exponents = tilt * part.values
@@ -190,7 +227,9 @@ def _on_grid(part: LossDistribution, step: float) -> LossDistribution:
     """
     below = np.floor(part.values / step).astype(np.int64)
     lower = np.expm1((below + 1) * step - part.values) / math.expm1(step)
-    lower = np.clip(lower * (1 - _GUARD) - _GUARD, 0.0, 1.0)  # Privacy: float errors can only raise a loss
+    lower = np.clip(
+        lower * (1 - _GUARD) - _GUARD, 0.0, 1.0
+    )  # Privacy: float errors can only raise a loss
     least = int(below.min())
     cells = int(below.max()) - least + 2
     masses = _tally(below - least, part.masses * lower, cells)
@@ -204,30 +243,43 @@ def _tally(places: Integers, weights: Floats, cells: int) -> Floats:
     return np.bincount(places, weights, minlength=cells).astype(np.float64)
 
 
-def _convolve(gridded: Parts, tilt: float, step: float, first: int, cells: int) -> tuple[Floats, float]:
-    """Return tilted masses of the sum at (first + i) * step, and by how much each may be too small."""
+def _convolve(
+    gridded: Parts, tilt: float, step: float, first: int, cells: int
+) -> tuple[Floats, float]:
+    """Return tilted masses of the sum at (first + i) * step, and by how much each may be too
+    small.
+    """
     product = np.ones(cells // 2 + 1, dtype=np.complex128)
     for part, n in gridded:
         exponents = tilt * part.values
         weights = part.masses * np.exp(exponents - exponents.max())
-        row = _tally(np.rint(part.values / step).astype(np.int64) % cells, weights / weights.sum(), cells)
+        row = _tally(
+            np.rint(part.values / step).astype(np.int64) % cells, weights / weights.sum(), cells
+        )
         product *= np.fft.rfft(row) ** n
     around = np.fft.irfft(product, cells)
-    # Privacy: the rows sum to 1, so each transform is wrong by at most some units of 2^-53 for each of its log2(cells)
-    # stages, at every frequency; all factors are at most 1 in size, so the errors of the n factors add.
+    # Privacy: the rows sum to 1, so each transform is wrong by at most some units of 2^-53 for each
+    # of its log2(cells) stages, at every frequency; all factors are at most 1 in size, so the
+    # errors of the n factors add.
     factors = sum(n for _, n in gridded) + 2
     error = factors * 16 * math.log2(cells) * 2.0**-53
     return np.maximum(np.roll(around, -first), 0.0), error
 
 
 def _above(gridded: Parts, top: float, tilt: float) -> float:
-    """Return a bound on the probability that the sum exceeds `top`, from Chernoff at a few tilts."""
+    """Return a bound on the probability that the sum exceeds `top`, from Chernoff at a few
+    tilts.
+    """
     tilts = [tilt * 2.0**k for k in range(-2, 5)]
-    return min(1.0, min(math.exp(min(0.0, _cumulants(gridded, t)[0] - t * top)) for t in tilts) * (1 + _GUARD))
+    return min(
+        1.0,
+        min(math.exp(min(0.0, _cumulants(gridded, t)[0] - t * top)) for t in tilts) * (1 + _GUARD),
+    )
 
 
 def _crossing(sums: Floats, masses: Floats, beyond: float, delta: float) -> tuple[int, float]:
-    """Return the smallest ε >= 0 in the window, and its cell, with beyond + sum of p - exp(ε) q <= delta.
+    """Return the smallest ε >= 0 in the window, and its cell, with beyond + sum of p - exp(ε) q <=
+    delta.
 
     The sum is over losses larger than ε.
     """
@@ -240,6 +292,10 @@ def _crossing(sums: Floats, masses: Floats, beyond: float, delta: float) -> tupl
         return 0, math.inf
     cell = int(good[0])
     # Between one cell and the next, `cell`, the curve is p[cell] - exp(ε) q[cell].
-    exact = float(middle) + math.log((p[cell] - delta) / q[cell]) if cell and p[cell] > delta else float(sums[cell])
+    exact = (
+        float(middle) + math.log((p[cell] - delta) / q[cell])
+        if cell and p[cell] > delta
+        else float(sums[cell])
+    )
     epsilon = min(exact, float(sums[cell]))
     return cell, max(0.0, epsilon + _GUARD * abs(epsilon))

@@ -1,4 +1,5 @@
-"""Zero-concentrated DP: from ρ to ε and back, certified; the currency of budgets for many small questions.
+"""Zero-concentrated DP: from ρ to ε and back, certified; the currency of budgets for many small
+questions.
 
 A ρ-zCDP mechanism is (ε, δ)-DP for each a > 1 with
 
@@ -8,9 +9,10 @@ which says, with u = a - 1,
 
     ε = (1 + u) ρ + g(u, δ),   g(u, δ) = log(u / (1 + u)) + (log(1 / δ) - log(1 + u)) / u.
 
-Every u > 0 gives a true statement, so floats only look for a good u; what is claimed is then evaluated there with
-exact rationals and logarithms rounded in the safe direction. For one δ the claim is the lower envelope of lines in ρ
-over a fixed grid of u: ε of ρ and ρ of ε are exact inverses of each other, increasing both, before the final rounding.
+Every u > 0 gives a true statement, so floats only look for a good u; what is claimed is then
+evaluated there with exact rationals and logarithms rounded in the safe direction. For one δ the
+claim is the lower envelope of lines in ρ over a fixed grid of u: ε of ρ and ρ of ε are exact
+inverses of each other, increasing both, before the final rounding.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def epsilon_of(*, rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def epsilon_within(*, rho: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest ε of nine digits with `rho_of` at most `rho`: what a person may still ask for."""
+    """Return the largest ε of nine digits with `rho_of` at most `rho`: what a person may still ask
+    for.
+    """
     return round_down(_epsilon(rho, _usable(delta)), digits=_EPSILON_DIGITS)
 
 
@@ -49,27 +53,32 @@ def rho_of(*, epsilon: Fraction, delta: Fraction) -> Fraction:
     start = _root(_slope_in_rho(_as_float(epsilon), _minus_log(delta)))
     best = _climb(start, lambda u: (epsilon - _intercept(u, delta)) / (1 + u))
     if best <= 0:
-        raise UsageError(f"epsilon {number(epsilon)} with delta {number(delta)} is too small to be turned into rho.")
+        raise UsageError(
+            f"epsilon {number(epsilon)} with delta {number(delta)} is too small to be turned into rho."
+        )
     return round_down(best, digits=_RHO_DIGITS)
 
 
 @lru_cache(maxsize=4096)
 def pure_rho(*, epsilon: Fraction) -> Fraction:
-    """Return the ρ of any (ε, 0)-DP mechanism: ε tanh(ε / 2), rounded up; tight for randomized response.
+    """Return the ρ of any (ε, 0)-DP mechanism: ε tanh(ε / 2), rounded up; tight for randomized
+    response.
 
     tanh(ε / 2) = (1 - e) / (1 + e) with e = exp(-ε), and is at most ε / 2 and at most 1.
     """
     context = Context(prec=60, rounding=ROUND_HALF_EVEN)
     power = context.exp(context.divide(Decimal(-epsilon.numerator), Decimal(epsilon.denominator)))
-    # Privacy: the quotient is wrong by at most ε * 10^-60 (over 400 the bound 1 is taken), exp by half a unit in its
-    # last digit, so exp(-ε) is at least `low`; a smaller e means a larger tanh.
+    # Privacy: the quotient is wrong by at most ε * 10^-60 (over 400 the bound 1 is taken), exp by
+    # half a unit in its last digit, so exp(-ε) is at least `low`; a smaller e means a larger tanh.
     low = max(Fraction(0), Fraction(power) - Fraction(1, 10**50)) if epsilon < 400 else Fraction(0)
     return round_up(epsilon * min(epsilon / 2, (1 - low) / (1 + low)), digits=_RHO_DIGITS)
 
 
 def _usable(delta: Fraction) -> Fraction:
     if not 0 < delta < 1:
-        raise UsageError(f"Turning rho into epsilon needs a delta between 0 and 1, not {number(delta)}.")
+        raise UsageError(
+            f"Turning rho into epsilon needs a delta between 0 and 1, not {number(delta)}."
+        )
     return round_down(delta, digits=_DELTA_DIGITS)  # Privacy: a smaller δ is a stronger claim
 
 
@@ -86,25 +95,31 @@ def _intercept(u: Fraction, delta: Fraction) -> Fraction:
     """Return g(u, δ), rounded up by less than 10^-38 / u."""
     digits = 44 + max(0, round(math.log10(u)))
     above, below = u.numerator, u.denominator
-    log_above, log_below, log_sum = _log(above, digits), _log(below, digits), _log(above + below, digits)
+    log_above, log_below, log_sum = (
+        _log(above, digits),
+        _log(below, digits),
+        _log(above + below, digits),
+    )
     minus_log_delta = _log(delta.denominator, digits) - _log(delta.numerator, digits)
     near = log_above - log_sum + (minus_log_delta - log_sum + log_below) / u
-    # Privacy: these logarithms are below 10^4, so each is wrong by at most half of 10^(4 - digits); two stand alone,
-    # four are divided by u.
+    # Privacy: these logarithms are below 10^4, so each is wrong by at most half of 10^(4 - digits);
+    # two stand alone, four are divided by u.
     return near + (2 + 4 / u) / Fraction(10) ** (digits - 4)
 
 
 @lru_cache(maxsize=4096)
 def _log(n: int, digits: int) -> Fraction:
-    """Return log n to so many digits: Python documents `ln` as correctly rounded, for operands of any length."""
+    """Return log n to so many digits: Python documents `ln` as correctly rounded, for operands of
+    any length.
+    """
     return Fraction(Context(prec=digits, rounding=ROUND_HALF_EVEN).ln(Decimal(n)))
 
 
 def _climb(start: float, value: Callable[[Fraction], Fraction]) -> Fraction:
     """Return the largest value over the grid of u, from a float that should be near it.
 
-    log δ is convex in a for every ρ and ε, so the value has one hill. A walk that is cut short gives a weaker claim,
-    never a false one.
+    log δ is convex in a for every ρ and ε, so the value has one hill. A walk that is cut short
+    gives a weaker claim, never a false one.
     """
     mantissa, exponent = math.frexp(start)
     place = (exponent - 1) * _GRID + round((2 * mantissa - 1) * _GRID)
@@ -130,7 +145,9 @@ def _slope_in_epsilon(rho: float, minus_log_delta: float) -> Callable[[float], f
 
 def _slope_in_rho(epsilon: float, minus_log_delta: float) -> Callable[[float], float]:
     """Return minus the sign of d/du of (ε - g(u, δ)) / (1 + u)."""
-    return lambda u: u * u * (epsilon + math.log1p(1 / u)) - (2 * u + 1) * (minus_log_delta - math.log1p(u))
+    return lambda u: (
+        u * u * (epsilon + math.log1p(1 / u)) - (2 * u + 1) * (minus_log_delta - math.log1p(u))
+    )
 
 
 def _root(rising: Callable[[float], float]) -> float:
@@ -150,4 +167,8 @@ def _minus_log(delta: Fraction) -> float:
 
 
 def _as_float(value: Fraction) -> float:
-    return min(float(value), 1e300) if value.numerator.bit_length() - value.denominator.bit_length() < 1020 else 1e300
+    return (
+        min(float(value), 1e300)
+        if value.numerator.bit_length() - value.denominator.bit_length() < 1020
+        else 1e300
+    )

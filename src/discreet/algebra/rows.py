@@ -1,7 +1,8 @@
-"""Expressions over one row, and rows that each belong to one person: sources, and queries over them.
+"""Expressions over one row, and rows that each belong to one person: sources, and queries over
+them.
 
-Two private sources meet on their owners or not at all, and the only subquery in an expression is `Exists`, over rows of
-the same person.
+Two private sources meet on their owners or not at all, and the only subquery in an expression is
+`Exists`, over rows of the same person.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import Literal as OneOf
 
 OWNER = "#owner"  # the hidden column of every private source: whom a row belongs to
 
-# --- expressions over one row -----------------------------------------------------------------------------------------
+# --- expressions over one row ---------------------------------------------------------------------
 
 
 class Expression:
-    """A value of one row. Every expression is total: NULL where it has no value, and never an error."""
+    """A value of one row. Every expression is total: NULL where it has no value, and never an
+    error.
+    """
 
     __slots__ = ()
     weight: int  # nodes, each counted as often as it would be written
@@ -82,7 +85,9 @@ class Interval:
 
 Plain = int | float | str | bool | date | datetime | Interval | None
 Operand = Expression | Plain
-Kind = OneOf["BIGINT", "INTEGER", "HUGEINT", "DOUBLE", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIME"]
+Kind = OneOf[
+    "BIGINT", "INTEGER", "HUGEINT", "DOUBLE", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIME"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,9 @@ class Constant(Expression):
     """A constant, as Python holds it."""
 
     value: Plain
-    kind: type = field(init=False, repr=False)  # 1, 1.0 and TRUE are equal in Python, and are not one constant
+    kind: type = field(
+        init=False, repr=False
+    )  # 1, 1.0 and TRUE are equal in Python, and are not one constant
     weight: int = field(default=1, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +152,9 @@ class Case(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Careful(Expression):
-    """The same value; should the engine fail on a row all the same, NULL there in a second run (the second wall)."""
+    """The same value; should the engine fail on a row all the same, NULL there in a second run (the
+    second wall).
+    """
 
     value: Expression
     weight: int = field(init=False, compare=False, repr=False)
@@ -156,7 +165,8 @@ class Careful(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Exists(Expression):
-    """Whether the row's own person has a row in another private source that satisfies the conditions.
+    """Whether the row's own person has a row in another private source that satisfies the
+    conditions.
 
     Equality of owners is no field: the spelling always writes it.
     """
@@ -167,7 +177,9 @@ class Exists(Expression):
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", 1 + weight_of(self.source) + sum(each.weight for each in self.where))
+        object.__setattr__(
+            self, "weight", 1 + weight_of(self.source) + sum(each.weight for each in self.where)
+        )
 
 
 def expression(value: Operand) -> Expression:
@@ -183,12 +195,14 @@ def case(*branches: tuple[Operand, Operand], otherwise: Operand = None) -> Case:
     return Case(listed, expression(otherwise))
 
 
-# --- within one person's rows -----------------------------------------------------------------------------------------
+# --- within one person's rows ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Fold(Expression):
-    """An aggregate of the vocabulary over one person's rows: only `PerPerson` and `Over` may hold one."""
+    """An aggregate of the vocabulary over one person's rows: only `PerPerson` and `Over` may hold
+    one.
+    """
 
     name: str
     arguments: tuple[Expression, ...]
@@ -220,7 +234,9 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Over(Expression):
-    """A window over the rows of the row's own person: the owner is always a part of the partition."""
+    """A window over the rows of the row's own person: the owner is always a part of the
+    partition.
+    """
 
     function: Fold
     owner: Column
@@ -231,15 +247,19 @@ class Over(Expression):
 
     def __post_init__(self) -> None:
         parts = (*self.partition, *(each.value for each in self.order))
-        object.__setattr__(self, "weight", 1 + self.function.weight + sum(each.weight for each in parts))
+        object.__setattr__(
+            self, "weight", 1 + self.function.weight + sum(each.weight for each in parts)
+        )
 
 
-# --- sources: what stands after FROM ----------------------------------------------------------------------------------
+# --- sources: what stands after FROM --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A prepared private table: a snapshot holds at most its policy's max_rows rows of each person."""
+    """A prepared private table: a snapshot holds at most its policy's max_rows rows of each
+    person.
+    """
 
     table: str
     stage: str
@@ -265,7 +285,9 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class OwnerJoin:
-    """Two private sources, person by person: equality of owners is no field, the spelling always writes it."""
+    """Two private sources, person by person: equality of owners is no field, the spelling always
+    writes it.
+    """
 
     left: Source
     right: Source
@@ -275,10 +297,12 @@ class OwnerJoin:
 
 @dataclass(frozen=True, slots=True)
 class PublicJoin:
-    """A private source beside a public one: a row meets at most `meets` public rows, which the query itself enforces.
+    """A private source beside a public one: a row meets at most `meets` public rows, which the
+    query itself enforces.
 
-    `pins` are equalities of an expression of the private row with one of the public row. The spelling keeps only the
-    first `meets` public rows of equal pins, so that no row can meet more, whatever the public table holds.
+    `pins` are equalities of an expression of the private row with one of the public row. The
+    spelling keeps only the first `meets` public rows of equal pins, so that no row can meet more,
+    whatever the public table holds.
     """
 
     left: Source
@@ -300,7 +324,7 @@ class Stage:
 Source = Scan | OwnerJoin | PublicJoin | Stage
 
 
-# --- queries: private rows from private rows --------------------------------------------------------------------------
+# --- queries: private rows from private rows ------------------------------------------------------
 
 Columns = tuple[tuple[str, Expression], ...]
 
@@ -335,7 +359,7 @@ class UnionAll:
 Query = Select | PerPerson | UnionAll
 
 
-# --- size ------------------------------------------------------------------------------------------------------------
+# --- size -----------------------------------------------------------------------------------------
 
 
 def weight_of(source: Source | PublicScan | Written | Query) -> int:
@@ -353,7 +377,11 @@ def weight_of(source: Source | PublicScan | Written | Query) -> int:
         case Stage(query=query):
             return 1 + weight_of(query)
         case Select(source=inner, columns=columns, where=where):
-            return weight_of(inner) + sum(each.weight for _, each in columns) + sum(each.weight for each in where)
+            return (
+                weight_of(inner)
+                + sum(each.weight for _, each in columns)
+                + sum(each.weight for each in where)
+            )
         case PerPerson(source=inner, keys=keys, columns=columns, where=where):
             listed = (*(each for _, each in keys), *(each for _, each in columns), *where)
             return weight_of(inner) + sum(each.weight for each in listed)

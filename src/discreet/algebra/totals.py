@@ -12,7 +12,8 @@ from discreet.errors import Unproved
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A number of a row to a power, with lo <= value <= hi: the snapshot holds it to that, or else the query does.
+    """A number of a row to a power, with lo <= value <= hi: the snapshot holds it to that, or else
+    the query does.
 
     With `clamp`, what is beyond is NULL.
     """
@@ -26,7 +27,9 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum over rows of a product of factors; of none, the number of rows. A row with a NULL factor adds nothing."""
+    """The sum over rows of a product of factors; of none, the number of rows. A row with a NULL
+    factor adds nothing.
+    """
 
     factors: tuple[Factor, ...] = ()
     where: Expression | None = None
@@ -42,7 +45,9 @@ class Persons:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The number of distinct combinations of values; of one number that is held to a range, at most its length."""
+    """The number of distinct combinations of values; of one number that is held to a range, at most
+    its length.
+    """
 
     values: tuple[Expression, ...]
     ends: tuple[int, int] | None = None
@@ -53,7 +58,9 @@ Reading = Sum | Persons | Distinct
 
 
 def key_column(place: int) -> str:
-    """The column, of what an engine gives back, of the key at this place. Nobody else writes such a name."""
+    """The column, of what an engine gives back, of the key at this place. Nobody else writes such a
+    name.
+    """
     return f"k{place}"
 
 
@@ -64,7 +71,9 @@ def number_column(place: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One row of numbers for each combination of keys: what leaves the engine, exact, to be noised."""
+    """One row of numbers for each combination of keys: what leaves the engine, exact, to be
+    noised.
+    """
 
     source: Source
     keys: tuple[Expression, ...]
@@ -75,7 +84,9 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A wanted rank of each group, share / times of its rows plus shift, and how far from it cells are read."""
+    """A wanted rank of each group, share / times of its rows plus shift, and how far from it cells
+    are read.
+    """
 
     share: int
     times: int
@@ -83,7 +94,8 @@ class Rank:
     reach: int | None  # None: every cell
 
 
-# What `Nearest` gives beside the keys: the rows of a cell, those in cells before it, and those of its group.
+# What `Nearest` gives beside the keys: the rows of a cell, those in cells before it, and those of
+# its group.
 ROWS, BEFORE, TOTAL = map(number_column, range(3))
 
 
@@ -91,9 +103,9 @@ ROWS, BEFORE, TOTAL = map(number_column, range(3))
 class Nearest:
     """The counted cells near some ranks of their group, with the ranks that they cover.
 
-    `counted` counts rows by its last key, the cell. Wide cells are counted first, then the rows of those near a rank
-    by narrower ones, and so on: `widths`, of which the last is 1. It depends on the question alone: where the ranks
-    lie is found by the engine and not told.
+    `counted` counts rows by its last key, the cell. Wide cells are counted first, then the rows of
+    those near a rank by narrower ones, and so on: `widths`, of which the last is 1. It depends on
+    the question alone: where the ranks lie is found by the engine and not told.
     """
 
     counted: Aggregate
@@ -101,7 +113,8 @@ class Nearest:
     ranks: tuple[Rank, ...]
 
     def __post_init__(self) -> None:
-        # Privacy: a narrow cell in two wide ones would be read with both, and its rows would count twice.
+        # Privacy: a narrow cell in two wide ones would be read with both, and its rows would count
+        # twice.
         if self.widths[-1] != 1 or any(wide % narrow for wide, narrow in pairwise(self.widths)):
             raise Unproved(f"cells of {self.widths} do not lie within one another")
 

@@ -68,7 +68,9 @@ T = TypeVar("T")
 
 
 def with_stages(node: T, rename: Callable[[str], str]) -> T:
-    """The same tree, or tuple of trees, with other names for its stages, in the order in which they appear."""
+    """The same tree, or tuple of trees, with other names for its stages, in the order in which they
+    appear.
+    """
     if isinstance(node, tuple):
         return tuple(with_stages(each, rename) for each in node)  # type: ignore[return-value]
     if not is_dataclass(node) or isinstance(node, type):
@@ -77,7 +79,9 @@ def with_stages(node: T, rename: Callable[[str], str]) -> T:
     for each in fields(node):
         if each.init:
             value = getattr(node, each.name)
-            changed[each.name] = rename(value) if each.name == "stage" else with_stages(value, rename)
+            changed[each.name] = (
+                rename(value) if each.name == "stage" else with_stages(value, rename)
+            )
     return replace(node, **changed)
 
 
@@ -90,5 +94,10 @@ def with_columns(node: T, change: Callable[[Column], Expression]) -> T:
     if not is_dataclass(node) or isinstance(node, type):
         return node
     return replace(
-        node, **{each.name: with_columns(getattr(node, each.name), change) for each in fields(node) if each.init}
+        node,
+        **{
+            each.name: with_columns(getattr(node, each.name), change)
+            for each in fields(node)
+            if each.init
+        },
     )

@@ -1,4 +1,5 @@
-"""k-anonymity and its family: measure a table's risk, coarsen it as little as possible, show why that is not enough.
+"""k-anonymity and its family: measure a table's risk, coarsen it as little as possible, show why
+that is not enough.
 
 It stands beside the rest of `discreet` and draws no noise. Nothing here is differentially private.
 """

@@ -1,4 +1,6 @@
-"""Why k-anonymity is not enough, on a published table: classes that agree, and attackers who know somebody."""
+"""Why k-anonymity is not enough, on a published table: classes that agree, and attackers who know
+somebody.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ KNOWN = 2  # members whose rows the attacker knows, besides the target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One class of the published table: what it shows, and how many of its rows have each value of the secret."""
+    """One class of the published table: what it shows, and how many of its rows have each value of
+    the secret.
+    """
 
     shows: Mapping[str, str]
     size: int
@@ -28,9 +32,9 @@ class Example:
 class Failures:
     """What an attacker learns about one column from the quasi-identifiers alone.
 
-    `homogeneous`: rows whose class agrees on the secret; whoever finds the class knows the secret, whatever k is.
-    `nearly`: further rows whose class agrees once the attacker leaves out up to `KNOWN` members whose rows he knows.
-    `left`: what k people become for him.
+    `homogeneous`: rows whose class agrees on the secret; whoever finds the class knows the secret,
+    whatever k is. `nearly`: further rows whose class agrees once the attacker leaves out up to
+    `KNOWN` members whose rows he knows. `left`: what k people become for him.
     """
 
     secret: str
@@ -55,7 +59,9 @@ class Failures:
 
 
 def failures(source: SourceTable, *, quasi: Sequence[str], secret: str | None) -> Failures | None:
-    """Return the failures in the given secret, or in the column that shows them worst; None without a column."""
+    """Return the failures in the given secret, or in the column that shows them worst; None without
+    a column.
+    """
     if secret is not None:
         return _about(source.groups([*quasi, secret]), quasi, secret)
     others = _secrets(source, [name for name in source.types if name not in quasi])
@@ -64,18 +70,26 @@ def failures(source: SourceTable, *, quasi: Sequence[str], secret: str | None) -
 
 
 def _secrets(source: SourceTable, names: Sequence[str]) -> list[str]:
-    """Return columns that could be a secret: at least two values, and fewer than there are people."""
+    """Return columns that could be a secret: at least two values, and fewer than there are
+    people.
+    """
     if not names:
         return []
     listed = ", ".join(f"approx_count_distinct({quoted(name)})" for name in names)
     (counts,) = source.connection.execute(f"SELECT {listed} FROM data").fetchall()
-    return [name for name, count in zip(names, counts, strict=True) if 2 <= count <= min(_MOST_VALUES, source.rows)]
+    return [
+        name
+        for name, count in zip(names, counts, strict=True)
+        if 2 <= count <= min(_MOST_VALUES, source.rows)
+    ]
 
 
 def _about(groups: Groups, quasi: Sequence[str], secret: str) -> Failures:
     classes, number = classes_of(groups, len(quasi))
     sizes = np.bincount(classes, groups.counts, number).astype(np.int64)
-    others = sizes[classes] - groups.counts  # members of the class with another value than this row's
+    others = (
+        sizes[classes] - groups.counts
+    )  # members of the class with another value than this row's
     largest = np.zeros(number, dtype=np.int64)
     np.maximum.at(largest, classes, groups.counts)
     agree = sizes == largest
@@ -90,7 +104,9 @@ def _about(groups: Groups, quasi: Sequence[str], secret: str) -> Failures:
         homogeneous_classes=int(agree.sum()),
         nearly=int(groups.counts[known].sum()),
         agreeing=_example(groups, quasi, classes, sizes, np.flatnonzero(agree)),
-        thinned=_example(groups, quasi, classes, sizes, np.flatnonzero(~agree & (sizes - largest <= KNOWN))),
+        thinned=_example(
+            groups, quasi, classes, sizes, np.flatnonzero(~agree & (sizes - largest <= KNOWN))
+        ),
     )
 
 
@@ -103,11 +119,18 @@ def _example(
     chosen = int(candidates[np.argmax(sizes[candidates])])
     rows = np.flatnonzero(classes == chosen)
     shows = {
-        name: plain(groups.values[i][int(groups.codes[i][rows[0]])].as_py()) or "–" for i, name in enumerate(quasi)
+        name: plain(groups.values[i][int(groups.codes[i][rows[0]])].as_py()) or "–"
+        for i, name in enumerate(quasi)
     }
     secret = groups.values[len(quasi)]
     values = sorted(
-        ((plain(secret[int(groups.codes[len(quasi)][row])].as_py()) or "–", int(groups.counts[row])) for row in rows),
+        (
+            (
+                plain(secret[int(groups.codes[len(quasi)][row])].as_py()) or "–",
+                int(groups.counts[row]),
+            )
+            for row in rows
+        ),
         key=lambda pair: -pair[1],
     )
     return Example(shows=shows, size=int(sizes[chosen]), values=tuple(values))

@@ -1,7 +1,9 @@
-"""What is promised of every class of people who look alike: k of them, diverse, and close to the whole table.
+"""What is promised of every class of people who look alike: k of them, diverse, and close to the
+whole table.
 
-A class is the rows that share all quasi-identifiers. Counts are matrices, one row a class and one column a value of the
-sensitive attribute, so that a whole table is judged in a few array operations.
+A class is the rows that share all quasi-identifiers. Counts are matrices, one row a class and one
+column a value of the sensitive attribute, so that a whole table is judged in a few array
+operations.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ _CELLS = 2**22  # of a dense block of counts
 class Diversity:
     """l-diversity of each class [Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam 2006].
 
-    distinct: at least l different values. entropy: exp of the values' entropy is at least l. recursive: the most
-    frequent value is rarer than c times all values from the l-th most frequent on, together.
+    distinct: at least l different values. entropy: exp of the values' entropy is at least l.
+    recursive: the most frequent value is rarer than c times all values from the l-th most frequent
+    on, together.
     """
 
     kind: DiversityKind
@@ -55,9 +58,11 @@ class Diversity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closeness:
-    """t-closeness: no class is further than t from the whole table, in earth mover's distance [Li, Li,
-    Venkatasubramanian 2007]. The ground distance between values is 1 (equal), their difference in rank over the number
-    of values less one (ordered), or the height of their lowest common group over the tree's (hierarchical)."""
+    """t-closeness: no class is further than t from the whole table, in earth mover's distance [Li,
+    Li, Venkatasubramanian 2007]. The ground distance between values is 1 (equal), their difference
+    in rank over the number of values less one (ordered), or the height of their lowest common group
+    over the tree's (hierarchical).
+    """
 
     t: float
     ground: Ground
@@ -75,7 +80,9 @@ class Closeness:
                 return ordered(counts, self.whole)
             case "hierarchical":
                 if self.tree is None:
-                    raise UsageError("Hierarchical closeness needs a tree of the sensitive column in the hierarchies.")
+                    raise UsageError(
+                        "Hierarchical closeness needs a tree of the sensitive column in the hierarchies."
+                    )
                 return hierarchical(counts, self.whole, self.tree)
 
     def __str__(self) -> str:
@@ -84,7 +91,9 @@ class Closeness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
-    """k-anonymity, and where they are asked for l-diversity and t-closeness, of every class at once."""
+    """k-anonymity, and where they are asked for l-diversity and t-closeness, of every class at
+    once.
+    """
 
     k: int
     diversity: Diversity | None = None
@@ -96,7 +105,9 @@ class Guarantee:
 
     @property
     def grows(self) -> bool:
-        """True if a class keeps the guarantee when any rows join; then coarsening can only improve it."""
+        """True if a class keeps the guarantee when any rows join; then coarsening can only improve
+        it.
+        """
         return self.closeness is None and (self.diversity is None or self.diversity.grows)
 
     def holds(self, counts: Floats) -> Flags:
@@ -106,8 +117,12 @@ class Guarantee:
                 good[good] = demand.holds(counts[good])
         return good
 
-    def of_classes(self, classes: Integers, number: int, sensitive: Integers | None, weights: Integers) -> Flags:
-        """Flag the classes 0 to number - 1 that have the guarantee; row group i lies in classes[i]."""
+    def of_classes(
+        self, classes: Integers, number: int, sensitive: Integers | None, weights: Integers
+    ) -> Flags:
+        """Flag the classes 0 to number - 1 that have the guarantee; row group i lies in
+        classes[i].
+        """
         if self.sizes_only or sensitive is None:
             return np.bincount(classes, weights, number) >= self.k
         width = int(sensitive.max()) + 1 if self.closeness is None else len(self.closeness.whole)
@@ -116,8 +131,12 @@ class Guarantee:
             good[first : first + len(block)] = self.holds(block)
         return good
 
-    def kept(self, classes: Integers, number: int, sensitive: Integers | None, weights: Integers) -> bool:
-        """Check that every class has the guarantee, with closeness to the distribution of these very rows."""
+    def kept(
+        self, classes: Integers, number: int, sensitive: Integers | None, weights: Integers
+    ) -> bool:
+        """Check that every class has the guarantee, with closeness to the distribution of these
+        very rows.
+        """
         judge = self
         if self.closeness is not None and sensitive is not None:
             whole = np.bincount(sensitive, weights, len(self.closeness.whole)).astype(np.float64)
@@ -126,21 +145,34 @@ class Guarantee:
         return bool(judge.of_classes(classes, number, sensitive, weights)[sizes > 0].all())
 
     def __str__(self) -> str:
-        return ", ".join([f"{self.k}-anonymity", *(str(each) for each in (self.diversity, self.closeness) if each)])
+        return ", ".join(
+            [
+                f"{self.k}-anonymity",
+                *(str(each) for each in (self.diversity, self.closeness) if each),
+            ]
+        )
 
 
 def blocks(
     classes: Integers, number: int, sensitive: Integers, weights: Integers, width: int
 ) -> Iterator[tuple[int, Floats]]:
-    """Yield counts of (class, value) as dense matrices of a few million cells, each with its first class."""
+    """Yield counts of (class, value) as dense matrices of a few million cells, each with its first
+    class.
+    """
     step = max(1, _CELLS // width)
     order = np.argsort(classes, kind="stable") if number > step else np.arange(len(classes))
-    ends = np.searchsorted(classes[order], np.arange(0, number + step, step)) if number > step else [0, len(classes)]
+    ends = (
+        np.searchsorted(classes[order], np.arange(0, number + step, step))
+        if number > step
+        else [0, len(classes)]
+    )
     for index, first in enumerate(range(0, number, step)):
         chosen = order[ends[index] : ends[index + 1]]
         size = min(step, number - first)
         cells = (classes[chosen] - first) * width + sensitive[chosen]
-        counts = np.bincount(cells, weights[chosen].astype(np.float64), size * width).reshape(size, width)
+        counts = np.bincount(cells, weights[chosen].astype(np.float64), size * width).reshape(
+            size, width
+        )
         yield first, np.asarray(counts, dtype=np.float64)
 
 
@@ -160,10 +192,14 @@ def effective(counts: Floats) -> Floats:
 
 
 def dominance(counts: Floats, rank: int) -> Floats:
-    """Return the most frequent value over all from the rank-th on; below c: recursively (c, rank)-diverse."""
+    """Return the most frequent value over all from the rank-th on; below c: recursively (c,
+    rank)-diverse.
+    """
     falling = -np.partition(-counts, range(min(rank, counts.shape[1])), axis=1)[:, : rank - 1]
     rest = counts.sum(axis=1) - falling.sum(axis=1)
-    found: Floats = np.divide(counts.max(axis=1), rest, out=np.full(len(counts), np.inf), where=rest > 0)
+    found: Floats = np.divide(
+        counts.max(axis=1), rest, out=np.full(len(counts), np.inf), where=rest > 0
+    )
     return found
 
 
@@ -183,7 +219,8 @@ def ordered(counts: Floats, whole: Floats) -> Floats:
 
 
 def hierarchical(counts: Floats, whole: Floats, tree: Hierarchy) -> Floats:
-    """Return the earth mover's distance when values are as far apart as their lowest common group is high.
+    """Return the earth mover's distance when values are as far apart as their lowest common group
+    is high.
 
     In each group, what its children have too much moves to children that have too little; the cost
     is the group's height over the tree's.

@@ -1,7 +1,8 @@
 """Hierarchies: how a column's values may be coarsened, step by step, from exact to `*`.
 
-What people write (`Bands`, `Cuts`, `Prefix`, `Dates`, `Tree`) says nothing about any table; `build` applies it to the
-values that a column has. Every level is a partition of the values, and each is coarser than the one before.
+What people write (`Bands`, `Cuts`, `Prefix`, `Dates`, `Tree`) says nothing about any table; `build`
+applies it to the values that a column has. Every level is a partition of the values, and each is
+coarser than the one before.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ Label = str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bands:
-    """Numbers in bands of equal width, each width a multiple of the one before: 23, 20-24, 20-29, 20-39, *.
+    """Numbers in bands of equal width, each width a multiple of the one before: 23, 20-24, 20-29,
+    20-39, *.
 
-    `tight`: publish the smallest and largest number of a class instead of its band. It loses less, and it says that
-    somebody in the class has exactly that number.
+    `tight`: publish the smallest and largest number of a class instead of its band. It loses less,
+    and it says that somebody in the class has exactly that number.
     """
 
     widths: tuple[Fraction, ...]
@@ -63,9 +65,11 @@ class Dates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """Named groups of values, possibly of groups; what stands in no group must be listed in the tree's top level.
+    """Named groups of values, possibly of groups; what stands in no group must be listed in the
+    tree's top level.
 
-    `branches` maps a group to its values or to further groups. `closed` False admits values that are not listed.
+    `branches` maps a group to its values or to further groups. `closed` False admits values that
+    are not listed.
     """
 
     branches: Branches
@@ -78,11 +82,13 @@ FLAT = Tree(branches={}, closed=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy:
-    """The levels of one column: `nodes[level][value]` is the group a value falls in, named `labels[level][node]`.
+    """The levels of one column: `nodes[level][value]` is the group a value falls in, named
+    `labels[level][node]`.
 
-    `spans[level][node]` is the share of the domain that the group stands for: 0 if it stands for one value, 1 for `*`.
-    `domain` is how many values the domain has: whole numbers, days, leaves of a tree; infinite for other numbers.
-    Level 0 is exact and the last level is `*`. `ordered` are the values as numbers where they have an order.
+    `spans[level][node]` is the share of the domain that the group stands for: 0 if it stands for
+    one value, 1 for `*`. `domain` is how many values the domain has: whole numbers, days, leaves of
+    a tree; infinite for other numbers. Level 0 is exact and the last level is `*`. `ordered` are
+    the values as numbers where they have an order.
     """
 
     column: str
@@ -180,7 +186,10 @@ def _with_missing(level: _Level) -> _Level:
 
 
 def _level(
-    name: str, keys: Integers | Sequence[str], label: Mapping[object, str], spans: Mapping[object, float]
+    name: str,
+    keys: Integers | Sequence[str],
+    label: Mapping[object, str],
+    spans: Mapping[object, float],
 ) -> _Level:
     found, nodes = np.unique(np.asarray(keys), return_inverse=True)
     listed = found.tolist()
@@ -202,10 +211,14 @@ def _is_whole(values: pa.Array) -> bool:
 def _numbers(column: str, values: pa.Array) -> Floats:
     kind = values.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise UsageError(f"{column} is not a column of numbers: bands and cuts are for numbers. Write a tree for it.")
+        raise UsageError(
+            f"{column} is not a column of numbers: bands and cuts are for numbers. Write a tree for it."
+        )
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     if not np.isfinite(numbers).all():
-        raise UsageError(f"{column} holds a number that is not finite. Make it null, or leave the column out.")
+        raise UsageError(
+            f"{column} holds a number that is not finite. Make it null, or leave the column out."
+        )
     return np.asarray(numbers, dtype=np.float64)
 
 
@@ -217,25 +230,39 @@ def _intervals(spec: Bands | Cuts, column: str, numbers: Floats, *, whole: bool)
     made = []
     low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
     for name, keys, ends in _cut(spec, column, numbers):
-        labels: dict[object, str] = {key: interval_text(a, b, whole=whole) for key, (a, b) in ends.items()}
+        labels: dict[object, str] = {
+            key: interval_text(a, b, whole=whole) for key, (a, b) in ends.items()
+        }
         spans: dict[object, float] = {
-            key: interval_span(a, b, low=low, high=high, whole=whole) for key, (a, b) in ends.items()
+            key: interval_span(a, b, low=low, high=high, whole=whole)
+            for key, (a, b) in ends.items()
         }
         made.append(_level(name, keys, labels, spans))
     return made
 
 
-def _cut(spec: Bands | Cuts, column: str, numbers: Floats) -> Iterator[tuple[str, Integers, dict[int, Ends]]]:
+def _cut(
+    spec: Bands | Cuts, column: str, numbers: Floats
+) -> Iterator[tuple[str, Integers, dict[int, Ends]]]:
     """Yield for each level its name, the interval of each number, and the ends of the intervals."""
     if isinstance(spec, Cuts):
         for points in spec.levels:
-            keys = np.searchsorted([float(point) for point in points], numbers, side="right").astype(np.int64)
+            keys = np.searchsorted(
+                [float(point) for point in points], numbers, side="right"
+            ).astype(np.int64)
             padded = (None, *points, None)
-            yield f"{len(points)} cuts", keys, {key: (padded[key], padded[key + 1]) for key in np.unique(keys).tolist()}
+            yield (
+                f"{len(points)} cuts",
+                keys,
+                {key: (padded[key], padded[key + 1]) for key in np.unique(keys).tolist()},
+            )
         return
     for width in spec.widths:
         keys = _bands(column, numbers, spec.start, width)
-        ends = {key: (spec.start + key * width, spec.start + (key + 1) * width) for key in np.unique(keys).tolist()}
+        ends = {
+            key: (spec.start + key * width, spec.start + (key + 1) * width)
+            for key in np.unique(keys).tolist()
+        }
         yield f"width {number_text(width)}", keys, ends
 
 
@@ -248,7 +275,9 @@ def _bands(column: str, numbers: Floats, start: Fraction, width: Fraction) -> In
     """
     guess = np.floor((numbers - float(start)) / float(width))
     if not (np.abs(guess) < _MOST_BANDS).all():
-        raise UsageError(f"{column}: bands of {number_text(width)} are too narrow for its numbers. Write wider ones.")
+        raise UsageError(
+            f"{column}: bands of {number_text(width)} are too narrow for its numbers. Write wider ones."
+        )
     keys: Integers = guess.astype(np.int64)
     bottom = start.denominator * width.denominator
     first, step = start.numerator * width.denominator, width.numerator * start.denominator
@@ -264,8 +293,12 @@ def _bands(column: str, numbers: Floats, start: Fraction, width: Fraction) -> In
         keys = keys + moved
 
 
-def interval_span(a: Fraction | None, b: Fraction | None, *, low: float, high: float, whole: bool) -> float:
-    """Return the share of [low, high] that [a, b) covers: of its whole numbers, or else of its length."""
+def interval_span(
+    a: Fraction | None, b: Fraction | None, *, low: float, high: float, whole: bool
+) -> float:
+    """Return the share of [low, high] that [a, b) covers: of its whole numbers, or else of its
+    length.
+    """
     first = low if a is None else max(low, float(a))
     if whole:
         last = high if b is None else min(high, float(-(-b // 1) - 1))
@@ -314,7 +347,11 @@ def _calendar(spec: Dates, days: Integers) -> list[_Level]:
         spans: dict[object, float] = {}
         for key in np.unique(keys).tolist():
             labels[key] = date_text(part, key)
-            first, end = (key, key + 1) if part == "day" else (_first_day(part, key), _first_day(part, key + 1))
+            first, end = (
+                (key, key + 1)
+                if part == "day"
+                else (_first_day(part, key), _first_day(part, key + 1))
+            )
             inside = min(high + 1, end) - max(low, first)
             spans[key] = 0.0 if inside <= 1 else inside / (high - low + 1)
         made.append(_level(part, keys, labels, spans))
@@ -373,14 +410,27 @@ def _branches(spec: Tree, column: str, texts: Sequence[str]) -> list[_Level]:
     depth = max((len(path) for path in paths.values()), default=1)
     leaves = len(paths)
     made = []
-    for level in range(1, depth):  # from the leaves up; a shallow leaf stays itself until its own group begins
+    for level in range(
+        1, depth
+    ):  # from the leaves up; a shallow leaf stays itself until its own group begins
         at = {text: "\0".join(path[: depth - level]) for text, path in paths.items()}
         sizes: dict[object, int] = {}
         for key in at.values():
             sizes[key] = sizes.get(key, 0) + 1
-        labels: dict[object, str] = {at[text]: path[: depth - level][-1] for text, path in paths.items()}
-        spans: dict[object, float] = {key: 0.0 if size == 1 else size / leaves for key, size in sizes.items()}
-        made.append(_level(f"group {level}" if depth > 2 else "group", [at[text] for text in texts], labels, spans))
+        labels: dict[object, str] = {
+            at[text]: path[: depth - level][-1] for text, path in paths.items()
+        }
+        spans: dict[object, float] = {
+            key: 0.0 if size == 1 else size / leaves for key, size in sizes.items()
+        }
+        made.append(
+            _level(
+                f"group {level}" if depth > 2 else "group",
+                [at[text] for text in texts],
+                labels,
+                spans,
+            )
+        )
     return made
 
 
@@ -416,7 +466,9 @@ def why_not_nested(spec: Spec) -> str | None:
                 if not set(coarse) < set(fine):
                     return "each list of cuts must leave out some points of the one before, and add none"
         case Prefix(lengths=lengths):
-            if any(length < 1 for length in lengths) or list(lengths) != sorted(set(lengths), reverse=True):
+            if any(length < 1 for length in lengths) or list(lengths) != sorted(
+                set(lengths), reverse=True
+            ):
                 return "lengths must fall, down to 1 at least"
         case Dates(parts=parts):
             order = [PARTS.index(part) for part in parts]

@@ -1,10 +1,11 @@
-"""Hierarchies as a file that people read and edit, and as a first guess from the values that a column has.
+"""Hierarchies as a file that people read and edit, and as a first guess from the values that a
+column has.
 
 age: {bands: [5, 10, 20, 40]}
 zip: {prefix: [4, 3, 2]}
 born: {dates: [month, year, decade]}
-workclass: {tree: {government: [State-gov, Federal-gov, Local-gov], private: [Private, Self-emp-inc]}}
-sex: flat
+workclass: {tree: {government: [State-gov, Federal-gov, Local-gov], private: [Private,
+Self-emp-inc]}} sex: flat
 """
 
 from __future__ import annotations
@@ -82,17 +83,23 @@ def _spec(reader: Reader, column: str, node: Node) -> Spec | None:
     tight = reader.flag(fields.get("tight"), f"{column}.tight") or False
     match kind:
         case "bands":
-            widths = _list(reader, column, value, lambda each: reader.number(each, f"a band of {column}"))
+            widths = _list(
+                reader, column, value, lambda each: reader.number(each, f"a band of {column}")
+            )
             start = reader.number(fields.get("from"), f"{column}.from") or Fraction(0)
             return None if widths is None else Bands(widths=tuple(widths), start=start, tight=tight)
         case "cuts":
             levels = _list(reader, column, value, lambda each: _points(reader, column, each))
             return None if levels is None else Cuts(levels=tuple(levels), tight=tight)
         case "prefix":
-            lengths = _list(reader, column, value, lambda each: reader.whole(each, f"a length of {column}"))
+            lengths = _list(
+                reader, column, value, lambda each: reader.whole(each, f"a length of {column}")
+            )
             return None if lengths is None else Prefix(lengths=tuple(lengths))
         case "dates":
-            parts = _list(reader, column, value, lambda each: reader.word(each, f"a part of {column}", PARTS))
+            parts = _list(
+                reader, column, value, lambda each: reader.word(each, f"a part of {column}", PARTS)
+            )
             return None if parts is None else Dates(parts=tuple(parts))
     return _tree(reader, column, value)
 
@@ -106,7 +113,9 @@ def _list(reader: Reader, column: str, node: Node, read_one: Any) -> list[Any] |
 
 
 def _points(reader: Reader, column: str, node: Node) -> tuple[Fraction, ...] | None:
-    points = _list(reader, f"cuts of {column}", node, lambda each: reader.number(each, f"a cut of {column}"))
+    points = _list(
+        reader, f"cuts of {column}", node, lambda each: reader.number(each, f"a cut of {column}")
+    )
     return None if points is None else tuple(points)
 
 
@@ -118,7 +127,11 @@ def _tree(reader: Reader, column: str, node: Node) -> Tree | None:
 
 def _branches(reader: Reader, column: str, node: Node, seen: dict[str, int]) -> Branches | None:
     if not isinstance(node, Map):
-        reader.wrong(node, f"The tree of {column}", "groups with their values, such as {government: [State-gov]}")
+        reader.wrong(
+            node,
+            f"The tree of {column}",
+            "groups with their values, such as {government: [State-gov]}",
+        )
         return None
     found: dict[str, Branches | tuple[str, ...]] = {}
     for name, (key, below) in node.entries.items():
@@ -137,14 +150,20 @@ def _branches(reader: Reader, column: str, node: Node, seen: dict[str, int]) -> 
         elif reader.empty(below):
             found[name] = ()
         else:
-            reader.wrong(below, f"{name} in the tree of {column}", "a list of values, or further groups")
+            reader.wrong(
+                below, f"{name} in the tree of {column}", "a list of values, or further groups"
+            )
     return found
 
 
 def _once(reader: Reader, column: str, node: Scalar, text: str, seen: dict[str, int]) -> None:
-    """Refuse a value with two places in a tree, and two groups of one name: a label must mean one thing."""
+    """Refuse a value with two places in a tree, and two groups of one name: a label must mean one
+    thing.
+    """
     if text in seen:
-        reader.problem(node, f"{text} stands twice in the tree of {column}; the first is on line {seen[text]}.")
+        reader.problem(
+            node, f"{text} stands twice in the tree of {column}; the first is on line {seen[text]}."
+        )
     seen.setdefault(text, node.line)
 
 
@@ -176,7 +195,11 @@ def _fields(spec: Bands | Cuts | Prefix | Dates) -> dict[str, object]:
     match spec:
         case Bands(widths=widths, start=start, tight=tight):
             extra = {"from": number_text(start)} if start else {}
-            return {"bands": [number_text(width) for width in widths], **extra, **({"tight": "true"} if tight else {})}
+            return {
+                "bands": [number_text(width) for width in widths],
+                **extra,
+                **({"tight": "true"} if tight else {}),
+            }
         case Cuts(levels=levels, tight=tight):
             cuts = ["[" + ", ".join(map(number_text, points)) + "]" for points in levels]
             return {"cuts": cuts, **({"tight": "true"} if tight else {})}
@@ -196,20 +219,27 @@ def _tree_lines(branches: Branches, indent: str) -> list[str]:
         if isinstance(below, Mapping):
             lines += [f"{indent}{_scalar(name)}:", *_tree_lines(below, indent + "  ")]
         else:
-            lines.append(f"{indent}{_scalar(name)}:" + (f" [{', '.join(map(_scalar, below))}]" if below else ""))
+            lines.append(
+                f"{indent}{_scalar(name)}:"
+                + (f" [{', '.join(map(_scalar, below))}]" if below else "")
+            )
     return lines
 
 
 def _scalar(text: str) -> str:
     """Write a string as YAML does, quoted where it must be."""
-    return str(yaml.safe_dump([text], default_flow_style=True, allow_unicode=True, width=10**6)).strip()[1:-1]
+    return str(
+        yaml.safe_dump([text], default_flow_style=True, allow_unicode=True, width=10**6)
+    ).strip()[1:-1]
 
 
 # A first guess.
 
 
 def automatic(column: str, values: pa.Array) -> Spec:
-    """Guess a hierarchy from type, name and values: bands, prefixes, date parts, or groups that begin alike."""
+    """Guess a hierarchy from type, name and values: bands, prefixes, date parts, or groups that
+    begin alike.
+    """
     kind = values.type
     present = values.drop_null()
     if pa.types.is_date(kind):
@@ -240,7 +270,9 @@ def _is_code(column: str, values: pa.Array) -> bool:
 
 
 def _automatic_bands(values: pa.Array) -> Spec:
-    """Return about sixteen bands of a round width (1, 2 or 5 times a power of ten), then wider ones."""
+    """Return about sixteen bands of a round width (1, 2 or 5 times a power of ten), then wider
+    ones.
+    """
     if len(values) < 3:
         return FLAT
     ends = pc.min_max(values.cast(pa.float64(), safe=False)).as_py()
@@ -256,7 +288,9 @@ def _automatic_bands(values: pa.Array) -> Spec:
 
 
 def _automatic_tree(texts: Iterable[str]) -> Tree:
-    """Group values that begin with the same word (Self-emp-inc, Self-emp-not-inc); leave the others alone."""
+    """Group values that begin with the same word (Self-emp-inc, Self-emp-not-inc); leave the others
+    alone.
+    """
     groups: dict[str, list[str]] = {}
     for text in texts:
         groups.setdefault(re.split(r"[-_ /:.,(]", text, maxsplit=1)[0], []).append(text)
@@ -272,20 +306,32 @@ def _automatic_tree(texts: Iterable[str]) -> Tree:
 
 
 def complete(spec: Spec, values: pa.Array) -> Spec:
-    """Add the values that a tree does not list, under `unlisted`, for a person to sort; keep other hierarchies."""
+    """Add the values that a tree does not list, under `unlisted`, for a person to sort; keep other
+    hierarchies.
+    """
     if not isinstance(spec, Tree) or not spec.closed:
         return spec
     known = leaf_paths(spec.branches)
-    missing = [text for text in map(plain, values.drop_null().to_pylist()) if text is not None and text not in known]
+    missing = [
+        text
+        for text in map(plain, values.drop_null().to_pylist())
+        if text is not None and text not in known
+    ]
     return Tree(branches={**spec.branches, "unlisted": tuple(missing)}) if missing else spec
 
 
-def suggest(data: pa.Table | str | Path, quasi: Sequence[str], given: Mapping[str, Spec] | None) -> dict[str, Spec]:
+def suggest(
+    data: pa.Table | str | Path, quasi: Sequence[str], given: Mapping[str, Spec] | None
+) -> dict[str, Spec]:
     """Return the hierarchies that a table's columns would get, those that were given first."""
     with open_table(data) as source:
         source.require(list(quasi), what="quasi")
         found = {}
         for name in quasi:
             values = source.groups([name]).values[0]
-            found[name] = complete(given[name], values) if given and name in given else automatic(name, values)
+            found[name] = (
+                complete(given[name], values)
+                if given and name in given
+                else automatic(name, values)
+            )
         return found

@@ -1,18 +1,24 @@
 """What coarsening loses, in the measures that people compare tools by.
 
-Every measure but the last two is a cost per entry, averaged over rows and columns: 0 if the entry is exact, 1 if it is
-`*` or its row was suppressed (for entropy, on average over the column).
+Every measure but the last two is a cost per entry, averaged over rows and columns: 0 if the entry
+is exact, 1 if it is `*` or its row was suppressed (for entropy, on average over the column).
 
-    ncp             normalized certainty penalty [Xu, Wang, Pei, Wang, Shi, Fu 2006]: the share of the column's domain
-                    that the published value stands for. A tree's group stands for its values; an interval of whole
-                    numbers or dates for those within the column's smallest and largest; of other numbers for its length
-    lm              loss metric [Iyengar 2002], which ARX calls loss: as ncp, with one taken off the number of values in
-                    the group and in the domain, so that it starts from 0: (m - 1) / (n - 1) instead of m / n
+    ncp             normalized certainty penalty [Xu, Wang, Pei, Wang, Shi, Fu 2006]: the share of
+    the column's domain
+                    that the published value stands for. A tree's group stands for its values; an
+                    interval of whole numbers or dates for those within the column's smallest and
+                    largest; of other numbers for its length
+    lm              loss metric [Iyengar 2002], which ARX calls loss: as ncp, with one taken off the
+    number of values in
+                    the group and in the domain, so that it starts from 0: (m - 1) / (n - 1) instead
+                    of m / n
     precision       the level over the hierarchy's height [Sweeney 2002]
-    entropy         the bits that are lost about the value, over those that `*` loses: log2 of how many rows are in the
-                    published group over how many have the exact value (non-uniform entropy [Gionis, Tassa 2009])
-    discernibility  the sum over rows of the size of their class (a suppressed row counts all rows), over rows squared
-    average_class   the average size of a class
+    entropy         the bits that are lost about the value, over those that `*` loses: log2 of how
+    many rows are in the
+                    published group over how many have the exact value (non-uniform entropy [Gionis,
+                    Tassa 2009])
+    discernibility  the sum over rows of the size of their class (a suppressed row counts all rows),
+    over rows squared average_class   the average size of a class
 """
 
 from __future__ import annotations
@@ -32,7 +38,9 @@ MEASURES: tuple[Measure, ...] = ("ncp", "lm", "precision", "entropy", "discernib
 ENTRIES: tuple[Measure, ...] = ("ncp", "lm", "precision", "entropy")
 
 Costs = tuple[tuple[Floats, ...], ...]
-"""[column][level][value]: what an entry of this value costs at this level, the column's weight included."""
+"""[column][level][value]: what an entry of this value costs at this level, the column's weight
+included.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +68,23 @@ class Losses:
 
 
 def costs(
-    measure: Measure, hierarchies: Sequence[Hierarchy], groups: Groups, weights: Mapping[str, float] | None = None
+    measure: Measure,
+    hierarchies: Sequence[Hierarchy],
+    groups: Groups,
+    weights: Mapping[str, float] | None = None,
 ) -> Costs:
-    """Return the cost of every entry at every level. Costs never fall as the level rises; weights add up to 1."""
+    """Return the cost of every entry at every level. Costs never fall as the level rises; weights
+    add up to 1.
+    """
     raw = np.array([float((weights or {}).get(hierarchy.column, 1.0)) for hierarchy in hierarchies])
     if not np.isfinite(raw).all() or (raw < 0).any() or raw.sum() <= 0:
         raise UsageError("Weights must be zero or more, and not all of them zero.")
     share = raw / raw.sum()
     found = []
     for index, hierarchy in enumerate(hierarchies):
-        counts = np.bincount(groups.codes[index], groups.counts, len(hierarchy.nodes[0])).astype(np.float64)
+        counts = np.bincount(groups.codes[index], groups.counts, len(hierarchy.nodes[0])).astype(
+            np.float64
+        )
         found.append(tuple(share[index] * level for level in _entries(measure, hierarchy, counts)))
     return tuple(found)
 
@@ -78,7 +93,10 @@ def _entries(measure: Measure, hierarchy: Hierarchy, counts: Floats) -> list[Flo
     match measure:
         case "precision":
             values = len(hierarchy.nodes[0])
-            return [np.full(values, level / max(1, hierarchy.height)) for level in range(hierarchy.height + 1)]
+            return [
+                np.full(values, level / max(1, hierarchy.height))
+                for level in range(hierarchy.height + 1)
+            ]
         case "entropy":
             return _bits(hierarchy, counts)
     spans = [spans[nodes] for spans, nodes in zip(hierarchy.spans, hierarchy.nodes, strict=True)]
@@ -95,7 +113,10 @@ def less_one(spans: Floats, domain: float) -> Floats:
 
 def _bits(hierarchy: Hierarchy, counts: Floats) -> list[Floats]:
     present = np.maximum(counts, 1)
-    lost = [np.log2(np.maximum(np.bincount(nodes, counts), 1)[nodes] / present) for nodes in hierarchy.nodes]
+    lost = [
+        np.log2(np.maximum(np.bincount(nodes, counts), 1)[nodes] / present)
+        for nodes in hierarchy.nodes
+    ]
     total = float((lost[-1] * counts).sum() / max(1.0, counts.sum()))
     return [np.maximum(each, 0) / total if total > 0 else np.zeros_like(each) for each in lost]
 
@@ -124,7 +145,9 @@ def measure_losses(
     for name, span in spans.items():
         published = np.where(kept, span, 1.0)
         for measure, shares in (("ncp", published), ("lm", less_one(published, domains[name]))):
-            by_column[measure][name] = float((shares * groups.counts).sum()) / rows / len(hierarchies)
+            by_column[measure][name] = (
+                float((shares * groups.counts).sum()) / rows / len(hierarchies)
+            )
     return Losses(
         ncp=sum(by_column["ncp"].values()),
         lm=sum(by_column["lm"].values()),
@@ -137,7 +160,11 @@ def measure_losses(
 
 
 def _averages(
-    entries: Costs, groups: Groups, levels: Sequence[Integers], kept: Flags, hierarchies: Sequence[Hierarchy]
+    entries: Costs,
+    groups: Groups,
+    levels: Sequence[Integers],
+    kept: Flags,
+    hierarchies: Sequence[Hierarchy],
 ) -> dict[str, float]:
     """Return what each column adds to the average over rows and columns."""
     found = {}

@@ -1,7 +1,9 @@
-"""How exposed the people of a table are: k, l, t, who is unique by which columns, and the risks that follow.
+"""How exposed the people of a table are: k, l, t, who is unique by which columns, and the risks
+that follow.
 
-One group-by on DuckDB finds the classes of people who share all quasi-identifiers; everything else is arithmetic on
-their sizes, so a table of any length is measured in the memory that its distinct combinations need.
+One group-by on DuckDB finds the classes of people who share all quasi-identifiers; everything else
+is arithmetic on their sizes, so a table of any length is measured in the memory that its distinct
+combinations need.
 """
 
 from __future__ import annotations
@@ -20,7 +22,17 @@ from discreet.anonymity import guarantee as judge
 from discreet.anonymity.guarantee import Closeness, Ground
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.population import PopulationUniques, estimate
-from discreet.anonymity.source import Flags, Floats, Groups, Integers, SourceTable, grouped, open_table, plain, view
+from discreet.anonymity.source import (
+    Flags,
+    Floats,
+    Groups,
+    Integers,
+    SourceTable,
+    grouped,
+    open_table,
+    plain,
+    view,
+)
 from discreet.engines.quoting import name as quoted
 from discreet.errors import UsageError
 
@@ -39,14 +51,20 @@ class Uniqueness:
 
     def as_json(self, rows: int) -> dict[str, object]:
         share = self.unique / rows if rows else 0.0
-        return {"columns": list(self.columns), "unique": self.unique, "share": share, "classes": self.classes}
+        return {
+            "columns": list(self.columns),
+            "unique": self.unique,
+            "share": share,
+            "classes": self.classes,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitive:
     """How much a class gives away about one column, in the worst class.
 
-    `dominance`: the most frequent value over all others together; recursive (c, 2)-diversity holds for any larger c.
+    `dominance`: the most frequent value over all others together; recursive (c, 2)-diversity holds
+    for any larger c.
     """
 
     column: str
@@ -62,7 +80,11 @@ class Sensitive:
         return {
             "column": self.column,
             "values": self.values,
-            "l": {"distinct": self.l, "entropy": self.entropy_l, "recursive": {"l": 2, "c": self.dominance}},
+            "l": {
+                "distinct": self.l,
+                "entropy": self.entropy_l,
+                "recursive": {"l": 2, "c": self.dominance},
+            },
             "t": dict(self.t_by),
             "homogeneous_rows": self.homogeneous_rows,
         }
@@ -70,7 +92,9 @@ class Sensitive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """The chance that somebody is found: the worst person's, the average, and the share of people above one in five."""
+    """The chance that somebody is found: the worst person's, the average, and the share of people
+    above one in five.
+    """
 
     highest: float
     average: float
@@ -84,8 +108,8 @@ class Scenario:
 class Risk:
     """The figures that `risk` prints.
 
-    The prosecutor knows that the target is in the table; the journalist only that the target is in the population; the
-    marketer wants as many people as possible.
+    The prosecutor knows that the target is in the table; the journalist only that the target is in
+    the population; the marketer wants as many people as possible.
     """
 
     rows: int
@@ -139,7 +163,9 @@ def risk(
     fraction: float | None = None,
     hierarchies: Mapping[str, Spec] | None = None,
 ) -> Risk:
-    """Measure a table. `population`: everybody, with the same columns; `fraction`: the table's share of everybody."""
+    """Measure a table. `population`: everybody, with the same columns; `fraction`: the table's
+    share of everybody.
+    """
     with open_table(data) as source:
         measured = measure(source, quasi=quasi, sensitive=sensitive, hierarchies=hierarchies)
         if population is None and fraction is None:
@@ -170,10 +196,16 @@ class RiskDetail:
 
 
 def measure(
-    source: SourceTable, *, quasi: Sequence[str], sensitive: str | None, hierarchies: Mapping[str, Spec] | None = None
+    source: SourceTable,
+    *,
+    quasi: Sequence[str],
+    sensitive: str | None,
+    hierarchies: Mapping[str, Spec] | None = None,
 ) -> RiskDetail:
     if not quasi:
-        raise UsageError("Name at least one quasi-identifier: a column that others may know about people.")
+        raise UsageError(
+            "Name at least one quasi-identifier: a column that others may know about people."
+        )
     source.require([*quasi, *([sensitive] if sensitive else [])], what="risk")
     groups = source.groups([*quasi, *([sensitive] if sensitive else [])])
     classes, number = classes_of(groups, len(quasi))
@@ -202,7 +234,9 @@ def measure(
 
 
 def classes_of(groups: Groups, columns: int) -> tuple[Integers, int]:
-    """Return the class of each row group by its first columns. Groups are sorted, so equal ones stand together."""
+    """Return the class of each row group by its first columns. Groups are sorted, so equal ones
+    stand together.
+    """
     if not len(groups.counts):
         return np.zeros(0, dtype=np.int64), 0
     new = np.zeros(len(groups.counts), dtype=np.bool_)
@@ -212,19 +246,25 @@ def classes_of(groups: Groups, columns: int) -> tuple[Integers, int]:
     return classes, int(classes[-1]) + 1
 
 
-def tree_of(hierarchies: Mapping[str, Spec] | None, column: str, groups: Groups) -> Hierarchy | None:
+def tree_of(
+    hierarchies: Mapping[str, Spec] | None, column: str, groups: Groups
+) -> Hierarchy | None:
     spec = (hierarchies or {}).get(column)
     return None if spec is None else build(spec, column, groups.values[groups.position(column)])
 
 
-def about(groups: Groups, column: str, classes: Integers, number: int, tree: Hierarchy | None) -> Sensitive:
+def about(
+    groups: Groups, column: str, classes: Integers, number: int, tree: Hierarchy | None
+) -> Sensitive:
     """Return l and t of one column, of all kinds."""
     index = groups.position(column)
     codes, values = groups.codes[index], groups.values[index]
     whole = np.bincount(codes, groups.counts, len(values)).astype(np.float64)
     grounds: dict[Ground, Closeness] = {
         ground: Closeness(t=1.0, ground=ground, whole=whole, tree=tree)
-        for ground in (("equal", "ordered") if tree is None else ("equal", "ordered", "hierarchical"))
+        for ground in (
+            ("equal", "ordered") if tree is None else ("equal", "ordered", "hierarchical")
+        )
     }
     least, entropy, dominance, homogeneous = len(values), np.inf, 0.0, 0
     worst = dict.fromkeys(grounds, 0.0)
@@ -233,7 +273,9 @@ def about(groups: Groups, column: str, classes: Integers, number: int, tree: Hie
         least = min(least, int(different.min()))
         homogeneous += int(counts[different == 1].sum())
         entropy = min(entropy, float(judge.effective(counts).min()))
-        dominance = max(dominance, float(judge.dominance(counts, 2).max()) if counts.shape[1] > 1 else np.inf)
+        dominance = max(
+            dominance, float(judge.dominance(counts, 2).max()) if counts.shape[1] > 1 else np.inf
+        )
         for ground, closeness in grounds.items():
             worst[ground] = max(worst[ground], float(closeness.distance(counts).max()))
     return Sensitive(
@@ -257,8 +299,18 @@ def ground_of(values: pa.Array) -> Ground:
 
 def by_size(sizes: Integers) -> dict[str, int]:
     """Count the rows in classes of 1, 2, 3-4, 5-9, 10-99 and more."""
-    edges = {"1": (1, 1), "2": (2, 2), "3-4": (3, 4), "5-9": (5, 9), "10-99": (10, 99), "100+": (100, 2**62)}
-    return {name: int(sizes[(sizes >= low) & (sizes <= high)].sum()) for name, (low, high) in edges.items()}
+    edges = {
+        "1": (1, 1),
+        "2": (2, 2),
+        "3-4": (3, 4),
+        "5-9": (5, 9),
+        "10-99": (10, 99),
+        "100+": (100, 2**62),
+    }
+    return {
+        name: int(sizes[(sizes >= low) & (sizes <= high)].sum())
+        for name, (low, high) in edges.items()
+    }
 
 
 def _scenario(sizes: Integers, everybody: Floats) -> Scenario:
@@ -280,7 +332,13 @@ def _smallest(
     smallest = np.argsort(sizes, kind="stable")[:_SHOWN]
     first = np.searchsorted(classes, smallest)
     return tuple(
-        ({name: groups.values[i][int(groups.codes[i][row])].as_py() for i, name in enumerate(quasi)}, int(sizes[each]))
+        (
+            {
+                name: groups.values[i][int(groups.codes[i][row])].as_py()
+                for i, name in enumerate(quasi)
+            },
+            int(sizes[each]),
+        )
         for each, row in zip(smallest, first, strict=True)
     )
 
@@ -291,7 +349,8 @@ def _smallest(
 def _subsets(
     groups: Groups, quasi: Sequence[str], classes: Integers, number: int
 ) -> tuple[tuple[Uniqueness, ...], dict[int, int], bool]:
-    """Return uniqueness by every subset, the unique rows by one column, by two...; and if all subsets were tried.
+    """Return uniqueness by every subset, the unique rows by one column, by two...; and if all
+    subsets were tried.
 
     Subsets are grouped from the classes, not from the rows.
     """
@@ -299,11 +358,17 @@ def _subsets(
     codes = [column[first] for column in groups.codes[: len(quasi)]]
     sizes = np.bincount(classes, groups.counts, number).astype(np.int64)
     largest = _largest_size(len(quasi))
-    alone_by = np.zeros(number, dtype=np.int64)  # the fewest columns that single a class's one member out
+    alone_by = np.zeros(
+        number, dtype=np.int64
+    )  # the fewest columns that single a class's one member out
     found = []
     for subset in _subsets_to_try(len(quasi), largest):
         alone, distinct = _alone(codes, sizes, subset)
-        found.append(Uniqueness(columns=tuple(quasi[i] for i in subset), unique=int(alone.sum()), classes=distinct))
+        found.append(
+            Uniqueness(
+                columns=tuple(quasi[i] for i in subset), unique=int(alone.sum()), classes=distinct
+            )
+        )
         alone_by[alone & ((alone_by == 0) | (alone_by > len(subset)))] = len(subset)
     found.sort(key=lambda each: (len(each.columns), -each.unique))
     tried = sorted({len(each.columns) for each in found})
@@ -330,7 +395,9 @@ def _subsets_to_try(columns: int, largest: int) -> Iterator[tuple[int, ...]]:
 
 
 def _alone(codes: Sequence[Integers], sizes: Integers, subset: Sequence[int]) -> tuple[Flags, int]:
-    """Flag classes of one row that is alone in these columns; also count the different rows of the columns."""
+    """Flag classes of one row that is alone in these columns; also count the different rows of the
+    columns.
+    """
     keys = np.zeros(len(sizes), dtype=np.int64)
     space = 1
     for index in subset:
@@ -346,15 +413,21 @@ def _alone(codes: Sequence[Integers], sizes: Integers, subset: Sequence[int]) ->
     return np.bincount(keys, sizes)[keys] == 1, len(found)
 
 
-def _everybody(source: SourceTable, population: pa.Table | str | Path, quasi: Sequence[str]) -> Floats:
-    """Return the size in the population of each class of the table, in the order of the table's classes."""
+def _everybody(
+    source: SourceTable, population: pa.Table | str | Path, quasi: Sequence[str]
+) -> Floats:
+    """Return the size in the population of each class of the table, in the order of the table's
+    classes.
+    """
     connection = source.connection
     if isinstance(population, pa.Table):
         connection.register("population", population)
     else:
         path = Path(population)
         if not path.is_file() or path.suffix not in (".csv", ".parquet"):
-            raise UsageError(f"The population must be a .csv or .parquet file that is there, not {path}.")
+            raise UsageError(
+                f"The population must be a .csv or .parquet file that is there, not {path}."
+            )
         view(connection, "population", path, {})
     has = {name for name, *_ in connection.execute("DESCRIBE population").fetchall()}
     missing = [name for name in quasi if name not in has]

@@ -1,4 +1,6 @@
-"""What is published: labels instead of values, written whole or not at all, and measured once more before it leaves."""
+"""What is published: labels instead of values, written whole or not at all, and measured once more
+before it leaves.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,16 @@ from discreet.errors import DiscreetError, UsageError
 
 
 class PromiseBroken(DiscreetError):
-    """The finished table did not measure up to what was asked, so it was not released. It should never happen."""
+    """The finished table did not measure up to what was asked, so it was not released. It should
+    never happen.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tight:
-    """The interval that is published for each row group instead of its group (NaN: as the hierarchy says)."""
+    """The interval that is published for each row group instead of its group (NaN: as the hierarchy
+    says).
+    """
 
     least: Floats
     most: Floats
@@ -36,15 +42,21 @@ class Tight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What is published instead of a column's values: a text for each row group, and the share of the domain in it."""
+    """What is published instead of a column's values: a text for each row group, and the share of
+    the domain in it.
+    """
 
     text: pa.Array
     exact: bool  # nothing was coarsened
     tight: Tight | None = None
 
 
-def labels(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, *, tight: bool) -> Labels:
-    """Return the label of each row group at its level; if tight, the smallest and largest number of its class."""
+def labels(
+    hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, *, tight: bool
+) -> Labels:
+    """Return the label of each row group at its level; if tight, the smallest and largest number of
+    its class.
+    """
     offsets = np.cumsum([0, *(len(level) for level in hierarchy.labels)])
     nodes = np.stack(hierarchy.nodes)[levels, codes]
     every = pa.array([label for level in hierarchy.labels for label in level], pa.string())
@@ -55,12 +67,16 @@ def labels(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Int
     return _tighten(hierarchy, codes, levels, classes, text)
 
 
-def _tighten(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, text: pa.Array) -> Labels:
+def _tighten(
+    hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, text: pa.Array
+) -> Labels:
     ordered = np.asarray(hierarchy.ordered, dtype=np.float64)
     numbers = ordered[codes]
     kept, count = classes >= 0, int(classes.max()) + 1
     least, most = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(least, classes[kept], numbers[kept])  # NaN stands for null: a class that has both keeps its `*`
+    np.minimum.at(
+        least, classes[kept], numbers[kept]
+    )  # NaN stands for null: a class that has both keeps its `*`
     np.maximum.at(most, classes[kept], numbers[kept])
     known = np.isfinite(least) & np.isfinite(most)
     shown = [
@@ -71,9 +87,15 @@ def _tighten(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: I
     step = 1.0 if hierarchy.whole else 0.0
     spread = float(np.nanmax(ordered) - np.nanmin(ordered)) + step
     shares = np.where(most > least, (most - least + step) / (spread or 1.0), 0.0)
-    as_it_was = np.stack([spans[nodes] for spans, nodes in zip(hierarchy.spans, hierarchy.nodes, strict=True)])
+    as_it_was = np.stack(
+        [spans[nodes] for spans, nodes in zip(hierarchy.spans, hierarchy.nodes, strict=True)]
+    )
     return Labels(
-        text=pc.if_else(pa.array(changed), pa.array(shown, pa.string()).take(pa.array(np.maximum(classes, 0))), text),
+        text=pc.if_else(
+            pa.array(changed),
+            pa.array(shown, pa.string()).take(pa.array(np.maximum(classes, 0))),
+            text,
+        ),
         exact=False,
         tight=Tight(
             least=np.where(changed, least[classes], np.nan),
@@ -87,12 +109,18 @@ def _interval(low: float, high: float, *, whole: bool) -> str:
     if low == high:
         return number_text(low)
     between = "-" if whole and low >= 0 else None
-    return f"{number_text(low)}-{number_text(high)}" if between else f"[{number_text(low)}, {number_text(high)}]"
+    return (
+        f"{number_text(low)}-{number_text(high)}"
+        if between
+        else f"[{number_text(low)}, {number_text(high)}]"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A recoding with all that it was made from: row groups, and of each column its hierarchy and what is shown."""
+    """A recoding with all that it was made from: row groups, and of each column its hierarchy and
+    what is shown.
+    """
 
     groups: Groups
     hierarchies: Sequence[Hierarchy]
@@ -101,13 +129,17 @@ class Made:
 
     @property
     def spans(self) -> dict[str, Floats]:
-        """Return the share of the domain that each row group's tightened interval covers, by column."""
+        """Return the share of the domain that each row group's tightened interval covers, by
+        column.
+        """
         pairs = zip(self.hierarchies, self.shown, strict=True)
         return {each.column: label.tight.spans for each, label in pairs if label.tight is not None}
 
 
 def query(source: SourceTable, made: Made, drop: Sequence[str]) -> str:
-    """Write the SELECT that replaces quasi-identifiers, leaves suppressed rows out, and hides the original order."""
+    """Write the SELECT that replaces quasi-identifiers, leaves suppressed rows out, and hides the
+    original order.
+    """
     groups = made.groups
     kept = pa.array(made.recoded.classes >= 0)
     pairs = zip(groups.values, groups.codes, strict=True)
@@ -120,7 +152,9 @@ def query(source: SourceTable, made: Made, drop: Sequence[str]) -> str:
         for name in source.types
         if name not in drop
     ]
-    same = " AND ".join(f"d.{quoted(name)} IS NOT DISTINCT FROM m.k{i}" for i, name in enumerate(groups.columns))
+    same = " AND ".join(
+        f"d.{quoted(name)} IS NOT DISTINCT FROM m.k{i}" for i, name in enumerate(groups.columns)
+    )
     return f"SELECT {', '.join(columns)} FROM data d JOIN recoded m ON {same} ORDER BY ALL"
 
 
@@ -140,21 +174,32 @@ class Target:
             raise UsageError(f"{path} should end in {' or '.join(SUFFIXES)}.")
         if not path.absolute().parent.is_dir():
             raise UsageError(f"{path.parent} is not a folder. Name a file in one that is there.")
-        if isinstance(source, str | Path) and path.exists() and Path(source).exists() and path.samefile(source):
+        if (
+            isinstance(source, str | Path)
+            and path.exists()
+            and Path(source).exists()
+            and path.samefile(source)
+        ):
             raise UsageError(f"{path} is the table itself. Name another file.")
-        return Target(path=path, temporary=path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}"))
+        return Target(
+            path=path, temporary=path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+        )
 
 
 @contextmanager
 def write(source: SourceTable, select: str, target: Target | None) -> Iterator[pa.Table | Path]:
-    """Yield the finished table: in memory, or in a file that gets its name only if the block ends well."""
+    """Yield the finished table: in memory, or in a file that gets its name only if the block ends
+    well.
+    """
     if target is None:
         yield source.arrow(select)
         return
     kind = "FORMAT parquet" if target.path.suffix == ".parquet" else "FORMAT csv, HEADER"
     try:
         try:
-            source.connection.execute(f"COPY ({select}) TO {literal(str(target.temporary))} ({kind})").fetchall()
+            source.connection.execute(
+                f"COPY ({select}) TO {literal(str(target.temporary))} ({kind})"
+            ).fetchall()
         except duckdb.IOException:
             raise UsageError(f"{target.path} cannot be written.") from None
         yield target.temporary

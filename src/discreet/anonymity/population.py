@@ -1,7 +1,7 @@
 """How many people are unique in the population, when all that is seen is a sample of it.
 
-The sample's class sizes are matched to a model of the population's. Estimates, not bounds: they assume a simple random
-sample, and they can be far off when the model does not fit.
+The sample's class sizes are matched to a model of the population's. Estimates, not bounds: they
+assume a simple random sample, and they can be far off when the model does not fit.
 """
 
 from __future__ import annotations
@@ -25,14 +25,19 @@ class PopulationUniques:
     chosen: float
 
     def as_json(self) -> dict[str, object]:
-        return {"population": self.population, "zayatz": self.zayatz, "pitman": self.pitman, "chosen": self.chosen}
+        return {
+            "population": self.population,
+            "zayatz": self.zayatz,
+            "pitman": self.pitman,
+            "chosen": self.chosen,
+        }
 
 
 def estimate(sizes: Integers, fraction: float) -> PopulationUniques:
     """Estimate from the class sizes of a sample that is this fraction of the population.
 
-    Pitman for small samples (up to a tenth), else Zayatz, after the comparison of Dankar, El Emam, Neisa and Roffey
-    (2012), who found that rule to be the most accurate.
+    Pitman for small samples (up to a tenth), else Zayatz, after the comparison of Dankar, El Emam,
+    Neisa and Roffey (2012), who found that rule to be the most accurate.
     """
     if not 0 < fraction <= 1:
         raise UsageError(f"The sampling fraction must be above 0 and at most 1, not {fraction:g}.")
@@ -42,14 +47,17 @@ def estimate(sizes: Integers, fraction: float) -> PopulationUniques:
     by_zayatz = zayatz(spectrum, fraction)
     by_pitman = pitman(spectrum, population)
     chosen = by_zayatz if fraction > 0.1 or by_pitman is None else by_pitman
-    return PopulationUniques(population=population, zayatz=by_zayatz, pitman=by_pitman, chosen=chosen)
+    return PopulationUniques(
+        population=population, zayatz=by_zayatz, pitman=by_pitman, chosen=chosen
+    )
 
 
 def zayatz(spectrum: Mapping[int, int], fraction: float) -> float:
-    """Zayatz (1991): of the sample's uniques, those whose class has one member in the population, scaled up.
+    """Zayatz (1991): of the sample's uniques, those whose class has one member in the population,
+    scaled up.
 
-    A class of i people shows exactly one in the sample with probability i * f * (1 - f)^(i - 1), and the population's
-    classes are taken to be as often of size i as the sample's are.
+    A class of i people shows exactly one in the sample with probability i * f * (1 - f)^(i - 1),
+    and the population's classes are taken to be as often of size i as the sample's are.
     """
     unique = spectrum.get(1, 0)
     if not unique:
@@ -64,7 +72,8 @@ def zayatz(spectrum: Mapping[int, int], fraction: float) -> float:
 def pitman(spectrum: Mapping[int, int], population: int) -> float | None:
     """Pitman's sampling formula (Hoshino 2001), fitted by maximum likelihood.
 
-    Its expected number of uniques among N is about Gamma(1 + theta) / Gamma(theta + alpha) * N^alpha.
+    Its expected number of uniques among N is about Gamma(1 + theta) / Gamma(theta + alpha) *
+    N^alpha.
 
     None where the sample has no uniques or nothing but uniques: then the likelihood has no maximum.
     """
@@ -86,12 +95,16 @@ def pitman(spectrum: Mapping[int, int], population: int) -> float | None:
     if not fitted.success or abs(fitted.x[1]) > 12:
         return None
     theta, alpha = float(np.exp(fitted.x[0])), float(1 / (1 + np.exp(-fitted.x[1])))
-    log_uniques = gammaln(1 + theta) + gammaln(population + theta + alpha - 1) - gammaln(population + theta)
+    log_uniques = (
+        gammaln(1 + theta) + gammaln(population + theta + alpha - 1) - gammaln(population + theta)
+    )
     uniques = float(np.exp(log_uniques - gammaln(theta + alpha) + np.log(population)))
     return min(uniques, float(population))
 
 
-def _unlikelihood(point: Floats, sizes: Floats, counts: Floats, classes: float, rows: float) -> float:
+def _unlikelihood(
+    point: Floats, sizes: Floats, counts: Floats, classes: float, rows: float
+) -> float:
     """Minus the log likelihood, in log theta and logit alpha.
 
     log L = sum over i < classes of log(theta + i alpha) - sum over i < rows of log(theta + i)

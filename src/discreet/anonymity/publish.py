@@ -1,7 +1,8 @@
 """From a table to one that may be called k-anonymous: read, recode, check, and only then write.
 
-The table that leaves is measured afresh, from the file or the table itself, and leaves only if it keeps the promise.
-Its rows are sorted by what they show, since the order of the original would tell who is who.
+The table that leaves is measured afresh, from the file or the table itself, and leaves only if it
+keeps the promise. Its rows are sorted by what they show, since the order of the original would tell
+who is who.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anonymized:
-    """A table with its promise. `k`, `l` and `t` are those of what is published; `table` is None if it went to a file.
+    """A table with its promise. `k`, `l` and `t` are those of what is published; `table` is None if
+    it went to a file.
 
-    `transformation`: of each column the level it has everywhere (global), or the share of rows on each level (local).
+    `transformation`: of each column the level it has everywhere (global), or the share of rows on
+    each level (local).
     """
 
     table: pa.Table | None
@@ -59,7 +62,10 @@ class Anonymized:
     report: Report | None = None
 
     def as_json(self) -> dict[str, object]:
-        levels = {name: each if isinstance(each, str) else dict(each) for name, each in self.transformation.items()}
+        levels = {
+            name: each if isinstance(each, str) else dict(each)
+            for name, each in self.transformation.items()
+        }
         return {
             "k": self.k,
             "l": self.l,
@@ -93,10 +99,12 @@ def anonymize(
     """Coarsen the quasi-identifiers until every class of people who look alike has what was asked.
 
     Guarantee
-        Of the rows that are published, each shares all its quasi-identifiers with at least k - 1 others; with `l` each
-        class is l-diverse and with `t` t-close in the sensitive column. It is checked on the finished table.
+        Of the rows that are published, each shares all its quasi-identifiers with at least k - 1
+        others; with `l` each class is l-diverse and with `t` t-close in the sensitive column. It is
+        checked on the finished table.
     What it is not
-        Protection against somebody who knows more than the quasi-identifiers. See docs/anonymity.md.
+        Protection against somebody who knows more than the quasi-identifiers. See
+        docs/anonymity.md.
     """
     target = None if out is None else Target.at(Path(out), data)
     with open_table(data) as source:
@@ -105,9 +113,14 @@ def anonymize(
         built = levels_of(demand.quasi, groups, hierarchies)
         guarantee = guarantee_of(demand, groups, hierarchies)
         costs = losses.costs(demand.loss, built, groups, weights)
-        recoded = _recode(encode(groups, built, costs, sensitive_column(demand)), guarantee, demand, progress)
+        recoded = _recode(
+            encode(groups, built, costs, sensitive_column(demand)), guarantee, demand, progress
+        )
         made = Made(
-            groups=groups, hierarchies=built, recoded=recoded, shown=_labels(built, groups, recoded, demand.recoding)
+            groups=groups,
+            hierarchies=built,
+            recoded=recoded,
+            shown=_labels(built, groups, recoded, demand.recoding),
         )
         with output.write(source, output.query(source, made, drop), target) as finished:
             found = _measure_again(finished, guarantee, demand, source)
@@ -135,16 +148,26 @@ def anonymize(
         )
 
 
-def _labels(built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: RecodingKind) -> tuple[Labels, ...]:
+def _labels(
+    built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: RecodingKind
+) -> tuple[Labels, ...]:
     return tuple(
-        labels(each, groups.codes[i], recoded.levels[i], recoded.classes, tight=each.tight and kind == "local")
+        labels(
+            each,
+            groups.codes[i],
+            recoded.levels[i],
+            recoded.classes,
+            tight=each.tight and kind == "local",
+        )
         for i, each in enumerate(built)
     )
 
 
 def _misspelt(hierarchies: Mapping[str, Spec] | None, source: SourceTable) -> list[str]:
     """Warn about hierarchies with nearly a column's name; others may be there for other tables."""
-    others = {name: nearest(name, source.types) for name in hierarchies or () if name not in source.types}
+    others = {
+        name: nearest(name, source.types) for name in hierarchies or () if name not in source.types
+    }
     return [
         f"There is a hierarchy for {name}, which the table does not have. {meant}"
         for name, meant in others.items()
@@ -157,7 +180,9 @@ def sensitive_column(demand: Demand) -> str | None:
     return demand.sensitive if demand.watched != demand.quasi else None
 
 
-def levels_of(quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Spec] | None) -> list[Hierarchy]:
+def levels_of(
+    quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Spec] | None
+) -> list[Hierarchy]:
     """Return a hierarchy for each quasi-identifier: the one that was given, or a first guess."""
     specs = hierarchies or {}
     return [
@@ -166,7 +191,9 @@ def levels_of(quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Sp
     ]
 
 
-def _recode(table: RowGroups, guarantee: Guarantee, demand: Demand, progress: Progress | None) -> Recoding:
+def _recode(
+    table: RowGroups, guarantee: Guarantee, demand: Demand, progress: Progress | None
+) -> Recoding:
     allowed = int(demand.suppress * table.counts.sum())
     if demand.recoding == "global":
         return recode_global.recode(table, guarantee, most_suppressed=allowed, measure=demand.loss)
@@ -176,14 +203,18 @@ def _recode(table: RowGroups, guarantee: Guarantee, demand: Demand, progress: Pr
 def _measure_again(
     finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, original: SourceTable
 ) -> TableFacts:
-    """Measure k, l and t of the finished table, as any reader would; raise if it breaks the promise."""
+    """Measure k, l and t of the finished table, as any reader would; raise if it breaks the
+    promise.
+    """
     name = demand.sensitive
     with open_table(finished, types=_read_as(demand, original.types), beside=original) as source:
         groups = source.groups([*demand.quasi, *([] if name is None else [name])])
     classes, number = classes_of(groups, len(demand.quasi))
     sensitive = None if name is None else groups.codes[-1]
     if not guarantee.kept(classes, number, sensitive, groups.counts):
-        raise PromiseBroken(f"The finished table does not have {guarantee}. Nothing was written; please report it.")
+        raise PromiseBroken(
+            f"The finished table does not have {guarantee}. Nothing was written; please report it."
+        )
     diverse = None if name is None or not number else about(groups, name, classes, number, None)
     ground = guarantee.closeness.ground if guarantee.closeness else ""
     sizes = np.bincount(classes, groups.counts, number).astype(np.int64)
@@ -197,12 +228,16 @@ def _measure_again(
 
 
 def _read_as(demand: Demand, types: Mapping[str, str]) -> dict[str, str]:
-    """Return the types by which to read a finished CSV file: labels as text, the secret as it was."""
+    """Return the types by which to read a finished CSV file: labels as text, the secret as it
+    was.
+    """
     secret = {} if demand.sensitive is None else {demand.sensitive: types[demand.sensitive]}
     return {**dict.fromkeys(demand.quasi, "VARCHAR"), **secret}
 
 
-def _report(finished: pa.Table | Path, demand: Demand, original: SourceTable, made: Made, found: TableFacts) -> Report:
+def _report(
+    finished: pa.Table | Path, demand: Demand, original: SourceTable, made: Made, found: TableFacts
+) -> Report:
     classes, number = classes_of(made.groups, len(demand.quasi))
     before = np.bincount(classes, made.groups.counts, number).astype(np.int64)
     with open_table(finished, types=_read_as(demand, original.types), beside=original) as source:

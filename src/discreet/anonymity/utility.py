@@ -1,8 +1,9 @@
-"""What can still be counted: counts from the published table beside the true ones, and beside what noise would cost.
+"""What can still be counted: counts from the published table beside the true ones, and beside what
+noise would cost.
 
-A reader of a coarsened table spreads each row evenly over the values that its label stands for. A differentially
-private release of the same counts adds discrete Laplace noise to each table of counts; its margins follow from the
-formula, so nothing is drawn here.
+A reader of a coarsened table spreads each row evenly over the values that its label stands for. A
+differentially private release of the same counts adds discrete Laplace noise to each table of
+counts; its margins follow from the formula, so nothing is drawn here.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _CONFIDENCE = Fraction(95, 100)
 class Counts:
     """A kind of statistic: how many tables and counts it has, and how far off they are.
 
-    `usual`: 19 of 20 counts that are not zero are off by at most this. `worst`: the largest error. `margins`: of noisy
-    counts at each ε in all, what 19 of 20 are within, zeros included.
+    `usual`: 19 of 20 counts that are not zero are off by at most this. `worst`: the largest error.
+    `margins`: of noisy counts at each ε in all, what 19 of 20 are within, zeros included.
     """
 
     name: str
@@ -52,7 +53,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utility:
-    """Counts by one column and by pairs; `left_out` names columns with too many values for either."""
+    """Counts by one column and by pairs; `left_out` names columns with too many values for
+    either.
+    """
 
     kinds: tuple[Counts, ...]
     by_column: Mapping[str, float]
@@ -67,7 +70,9 @@ class Utility:
 
 
 def utility(made: Made) -> Utility:
-    """Measure errors; `by_column`: the share of people who seem to have another value, in counts by that column."""
+    """Measure errors; `by_column`: the share of people who seem to have another value, in counts by
+    that column.
+    """
     groups, hierarchies, kept = made.groups, made.hierarchies, made.recoded.classes >= 0
     spreads = {
         i: _spread(each, groups.codes[i][kept], made.recoded.levels[i][kept], made.shown[i], kept)
@@ -87,14 +92,20 @@ def utility(made: Made) -> Utility:
             paired.append(_pair(groups, weights, spreads[i], spreads[j], i, j))
     kinds = (_counts("by one column", single), _counts("by two columns", paired))
     left_out = tuple(each.column for i, each in enumerate(hierarchies) if i not in spreads)
-    return Utility(kinds=tuple(each for each in kinds if each.tables), by_column=moved, left_out=left_out)
+    return Utility(
+        kinds=tuple(each for each in kinds if each.tables), by_column=moved, left_out=left_out
+    )
 
 
 Spread = tuple[Integers, Floats]
-"""Of each row group the number of its label, and for each label how a row is spread over the values."""
+"""Of each row group the number of its label, and for each label how a row is spread over the
+values.
+"""
 
 
-def _spread(hierarchy: Hierarchy, codes: Integers, levels: Integers, shown: Labels, kept: Flags) -> Spread:
+def _spread(
+    hierarchy: Hierarchy, codes: Integers, levels: Integers, shown: Labels, kept: Flags
+) -> Spread:
     _, ids = encode(shown.text.filter(kept))
     _, first = np.unique(ids, return_index=True)
     matrix = np.zeros((len(first), len(hierarchy.nodes[0])))
@@ -109,10 +120,14 @@ def _spread(hierarchy: Hierarchy, codes: Integers, levels: Integers, shown: Labe
     return ids, matrix
 
 
-def _pair(groups: Groups, weights: Integers, one: Spread, other: Spread, i: int, j: int) -> tuple[Floats, Floats]:
+def _pair(
+    groups: Groups, weights: Integers, one: Spread, other: Spread, i: int, j: int
+) -> tuple[Floats, Floats]:
     (a, spread_a), (b, spread_b) = one, other
     wide = spread_b.shape[1]
-    true = np.bincount(groups.codes[i] * wide + groups.codes[j], groups.counts, spread_a.shape[1] * wide)
+    true = np.bincount(
+        groups.codes[i] * wide + groups.codes[j], groups.counts, spread_a.shape[1] * wide
+    )
     labels = np.bincount(a * len(spread_b) + b, weights, len(spread_a) * len(spread_b))
     guess = spread_a.T @ labels.reshape(len(spread_a), len(spread_b)) @ spread_b
     return true.astype(np.float64), guess.ravel()
@@ -132,7 +147,9 @@ def _counts(name: str, tables: Sequence[tuple[Floats, Floats]]) -> Counts:
 
 
 def _margins(tables: int) -> Iterator[tuple[str, int]]:
-    """Yield ε and margin: a person is in one cell of each table, so the noise of each has scale tables / ε."""
+    """Yield ε and margin: a person is in one cell of each table, so the noise of each has scale
+    tables / ε.
+    """
     for epsilon in EPSILONS if tables else ():
         noise = DiscreteLaplace(scale=tables / epsilon, l1=Fraction(1))
         yield f"{float(epsilon):g}", noise.margin(_CONFIDENCE)

@@ -1,13 +1,15 @@
-"""Attacks on releases, for auditors and teachers: each tells its success beside chance, and names nobody unasked.
+"""Attacks on releases, for auditors and teachers: each tells its success beside chance, and names
+nobody unasked.
 
-    link            rows without names, and a list with names           scoreboard    sparse records, a few vague facts
-    difference      a log of exact answers that combine to one person   reconstruct   bits from many noisy counts
-    census          people from a page of statistics                    membership    was this person in the data?
-    single_out      predicates true of exactly one person               linkability   two halves of a record
-    inference       the missing column
+    link            rows without names, and a list with names           scoreboard    sparse
+    records, a few vague facts difference      a log of exact answers that combine to one person
+    reconstruct   bits from many noisy counts census          people from a page of statistics
+    membership    was this person in the data? single_out      predicates true of exactly one person
+    linkability   two halves of a record inference       the missing column
 
-Each is a function here, of the same name as its module, and a verb of `discreet attack`. `lessons` tells each as a
-story that ends with the same attack against noise. Nothing but the command line imports this package.
+Each is a function here, of the same name as its module, and a verb of `discreet attack`. `lessons`
+tells each as a story that ends with the same attack against noise. Nothing but the command line
+imports this package.
 """
 
 from __future__ import annotations
@@ -23,7 +25,17 @@ from discreet.attacks.reconstruct import reconstruct
 from discreet.attacks.scoreboard import scoreboard
 from discreet.attacks.single_out import single_out
 
-ATTACKS = (link, scoreboard, difference, reconstruct, census, membership, single_out, linkability, inference)
+ATTACKS = (
+    link,
+    scoreboard,
+    difference,
+    reconstruct,
+    census,
+    membership,
+    single_out,
+    linkability,
+    inference,
+)
 
 __all__ = [
     "ATTACKS",

@@ -1,8 +1,10 @@
-"""Census reconstruction (Garfinkel, Abowd, Martindale 2018): from published statistics back to the people.
+"""Census reconstruction (Garfinkel, Abowd, Martindale 2018): from published statistics back to the
+people.
 
-Use it on any small table of counts, means, medians, quantiles and suppressed cells: it says how many sets of people
-("worlds") would have given the same tables, who is in all of them, and how certain each possible record is. On noisy
-tables it comes out infeasible, or vague if the noise is allowed for by margins, and says so.
+Use it on any small table of counts, means, medians, quantiles and suppressed cells: it says how
+many sets of people ("worlds") would have given the same tables, who is in all of them, and how
+certain each possible record is. On noisy tables it comes out infeasible, or vague if the noise is
+allowed for by margins, and says so.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ _SENTENCES: dict[Verdict, str] = {
 class Reconstruction:
     """`worlds` fit (at least, if `capped`); `common` records are in all of them, also when capped.
 
-    When capped, certainty and success are estimates, from `sampled` worlds that lie far apart; else that is None.
+    When capped, certainty and success are estimates, from `sampled` worlds that lie far apart; else
+    that is None.
     """
 
     finding: Finding
@@ -65,7 +68,9 @@ class Reconstruction:
             "capped": self.capped,
             "sampled": self.sampled,
             "common": list(self.common),
-            "certainty": [{"record": record, "certainty": share} for record, share in self.certainty],
+            "certainty": [
+                {"record": record, "certainty": share} for record, share in self.certainty
+            ],
             "verdict": self.verdict,
             "sentence": self.sentence,
             "seconds": self.seconds,
@@ -75,7 +80,9 @@ class Reconstruction:
 def census(
     statistics: Tables | Mapping[str, Any] | str | Path, *, cap: int = 5000, seconds: float = 60.0
 ) -> Reconstruction:
-    """Reconstruct the worlds that fit; stop a part after `cap` solutions (each one world or many), or in time."""
+    """Reconstruct the worlds that fit; stop a part after `cap` solutions (each one world or many),
+    or in time.
+    """
     tables = _tables(statistics)
     solver()  # loaded before the clock starts
     start = monotonic()
@@ -83,7 +90,9 @@ def census(
     worlds = prod(part.worlds for part in parts)
     capped = any(part.capped for part in parts)
     people = sum(part.people for part in parts) if worlds else _total(tables)
-    likely = sorted((entry for part in parts for entry in part.likely), key=lambda entry: -entry.share)
+    likely = sorted(
+        (entry for part in parts for entry in part.likely), key=lambda entry: -entry.share
+    )
     common = tuple(record for part in parts for record in part.common) if worlds else ()
     success = min(1.0, sum(part.right for part in parts) / people) if worlds and people else 0.0
     return Reconstruction(
@@ -143,14 +152,24 @@ class _Part:
 
 
 def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
-    """Weigh every solution by its worlds; beyond the cap, take what a few solutions far apart have in common."""
+    """Weigh every solution by its worlds; beyond the cap, take what a few solutions far apart have
+    in common.
+    """
     frame = Frame.of(tables)
     found = search(tables, cap=cap, seconds=(until - monotonic()) / 4)
     solutions = found.solutions
     if not found.complete:
         solutions = sample(tables, times=SAMPLES, seconds=(until - monotonic()) / 2) or solutions
     if not solutions:
-        return _Part(worlds=0, capped=not found.complete, sampled=0, people=0, right=0.0, likely=(), common=())
+        return _Part(
+            worlds=0,
+            capped=not found.complete,
+            sampled=0,
+            people=0,
+            right=0.0,
+            likely=(),
+            common=(),
+        )
     seen = list(dict.fromkeys((*found.solutions, *solutions)))
     common = reduce(and_, (solution.kept(frame) for solution in seen))
     worlds = [solution.worlds for solution in solutions]
@@ -158,11 +177,16 @@ def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
     if not found.complete:
         common = _prove(tables, frame, common, until)
         weights = [lcm(*worlds)] * len(worlds)  # each counts once, whatever it stands for
-    sizes = [sum(filled.n for filled in solution.filled) * w for solution, w in zip(solutions, weights, strict=True)]
+    sizes = [
+        sum(filled.n for filled in solution.filled) * w
+        for solution, w in zip(solutions, weights, strict=True)
+    ]
     people = round(Fraction(sum(sizes), sum(weights)))
     likely = _likely(frame, solutions, weights)
     halves = [(likely, likely)]
-    if not found.complete and len(solutions) > 1:  # a guess made from some of the sample is judged by the others
+    if (
+        not found.complete and len(solutions) > 1
+    ):  # a guess made from some of the sample is judged by the others
         odd, even = (_likely(frame, solutions[k::2], weights[k::2]) for k in (0, 1))
         halves = [(odd, even), (even, odd)]
     return _Part(
@@ -177,7 +201,9 @@ def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
 
 
 def _prove(tables: Tables, frame: Frame, shared: Counter[Any], until: float) -> Counter[Any]:
-    """Ask the solver for worlds that lack one of the shared records, until it proves that there are none."""
+    """Ask the solver for worlds that lack one of the shared records, until it proves that there are
+    none.
+    """
     while shared:
         found = lacking(tables, shared, seconds=until - monotonic())
         if not found.solutions:
@@ -186,7 +212,9 @@ def _prove(tables: Tables, frame: Frame, shared: Counter[Any], until: float) -> 
     return shared
 
 
-def _likely(frame: Frame, solutions: Sequence[Solution], weights: Sequence[int]) -> tuple[_Likely, ...]:
+def _likely(
+    frame: Frame, solutions: Sequence[Solution], weights: Sequence[int]
+) -> tuple[_Likely, ...]:
     """Return the share of worlds that hold each record.
 
     Each weight is a multiple of its solution's worlds, so all shares are sums of whole numbers.
@@ -204,13 +232,21 @@ def _likely(frame: Frame, solutions: Sequence[Solution], weights: Sequence[int])
                     hits[key] = hits.get(key, 0) + others * ways
     total = sum(weights)
     return tuple(
-        _Likely(frame=frame, cell=cell, position=position, copies=copies, share=float(Fraction(count, total)))
+        _Likely(
+            frame=frame,
+            cell=cell,
+            position=position,
+            copies=copies,
+            share=float(Fraction(count, total)),
+        )
         for (cell, position, copies), count in hits.items()
     )
 
 
 def _best_guess(guess: Sequence[_Likely], judge: Sequence[_Likely], people: int) -> float:
-    """Return how many people a guess of the likeliest records gets right, on average over the worlds of `judge`."""
+    """Return how many people a guess of the likeliest records gets right, on average over the
+    worlds of `judge`.
+    """
     shares = {(entry.cell, entry.position, entry.copies): entry.share for entry in judge}
     right, left = 0.0, people
     for entry in sorted(guess, key=lambda entry: -entry.share):
@@ -223,29 +259,43 @@ def _best_guess(guess: Sequence[_Likely], judge: Sequence[_Likely], people: int)
 
 
 def _records(likely: list[_Likely]) -> Iterable[tuple[Record, float]]:
-    rows = ((r, e.share) for e in likely if e.copies == 1 for r in e.frame.records(e.cell, e.position))
+    rows = (
+        (r, e.share) for e in likely if e.copies == 1 for r in e.frame.records(e.cell, e.position)
+    )
     return islice(rows, SHOWN)
 
 
 def _total(tables: Tables) -> int:
-    return max((s.high for s in tables.statistics if isinstance(s, Count) and not s.group), default=0)
+    return max(
+        (s.high for s in tables.statistics if isinstance(s, Count) and not s.group), default=0
+    )
 
 
 def _chance(tables: Tables, people: int) -> float:
-    """Return the chance that `people` records, drawn evenly from the domain, include a given person's."""
-    everyone = sum(cell.twins * (cell.high - cell.low + 1) for cell in cells(Frame.of(replace(tables, part=False))))
+    """Return the chance that `people` records, drawn evenly from the domain, include a given
+    person's.
+    """
+    everyone = sum(
+        cell.twins * (cell.high - cell.low + 1)
+        for cell in cells(Frame.of(replace(tables, part=False)))
+    )
     return 1 - (1 - 1 / everyone) ** people if everyone else 0.0
 
 
 def components(tables: Tables) -> list[Tables]:
-    """Split the statistics into parts that no statistic ties together; the worlds of parts multiply.
+    """Split the statistics into parts that no statistic ties together; the worlds of parts
+    multiply.
 
-    A total that follows from the totals of its parts ties nothing: such counts and sums are left out. So a file of
-    many blocks with the totals of their tract falls into blocks.
+    A total that follows from the totals of its parts ties nothing: such counts and sums are left
+    out. So a file of many blocks with the totals of their tract falls into blocks.
     """
     frame = Frame.of(tables)
     at = [cell.groups for cell in cells(frame)]
-    kept = [s for s in tables.statistics if not isinstance(s, Count | Sum | Mean) or _exact(s, tables) is None]
+    kept = [
+        s
+        for s in tables.statistics
+        if not isinstance(s, Count | Sum | Mean) or _exact(s, tables) is None
+    ]
     for kind in (Count, Sum | Mean):
         exact = [s for s in tables.statistics if isinstance(s, kind) and s not in kept]
         kept += _independent(frame, at, exact, tables)
@@ -272,13 +322,17 @@ def components(tables: Tables) -> list[Tables]:
 
 
 def _exact(statistic: Count | Sum | Mean, tables: Tables) -> int | None:
-    """Return the whole number that a count or a sum must be, or None if more than one is possible."""
+    """Return the whole number that a count or a sum must be, or None if more than one is
+    possible.
+    """
     if isinstance(statistic, Count):
         return statistic.low if statistic.low == statistic.high else None
     low, high = statistic.low, statistic.high
     if isinstance(statistic, Mean):
         counts = [
-            s.low for s in tables.statistics if isinstance(s, Count) and s.group == statistic.group and s.low == s.high
+            s.low
+            for s in tables.statistics
+            if isinstance(s, Count) and s.group == statistic.group and s.low == s.high
         ]
         if not counts or counts[0] < 1:
             return None
@@ -286,8 +340,12 @@ def _exact(statistic: Count | Sum | Mean, tables: Tables) -> int | None:
     return ceil(low) if ceil(low) == floor(high) else None
 
 
-def _independent(frame: Frame, at: list[frozenset[int]], statistics: list[Any], tables: Tables) -> list[Statistic]:
-    """Drop statistics that follow from smaller ones, by exact elimination; keep contradictions for the solver."""
+def _independent(
+    frame: Frame, at: list[frozenset[int]], statistics: list[Any], tables: Tables
+) -> list[Statistic]:
+    """Drop statistics that follow from smaller ones, by exact elimination; keep contradictions for
+    the solver.
+    """
     basis: list[tuple[int, dict[int, Fraction]]] = []
     kept: list[Statistic] = []
     constant = len(at)
@@ -297,7 +355,11 @@ def _independent(frame: Frame, at: list[frozenset[int]], statistics: list[Any], 
         for pivot, known in basis:
             if row.get(pivot):
                 factor = row[pivot]
-                row = {i: v for i in row.keys() | known.keys() if (v := row.get(i, 0) - factor * known.get(i, 0))}
+                row = {
+                    i: v
+                    for i in row.keys() | known.keys()
+                    if (v := row.get(i, 0) - factor * known.get(i, 0))
+                }
         left = [i for i in row if i != constant and row[i]]
         if left:
             scale = row[left[0]]

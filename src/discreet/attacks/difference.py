@@ -1,9 +1,11 @@
-"""Differencing: whose secret follows from the exact answers to a log of questions, alone or combined?
+"""Differencing: whose secret follows from the exact answers to a log of questions, alone or
+combined?
 
-For the curator a detector, for the auditor the attack. Two questions whose row sets differ by one person give that
-person away; so does any combination of questions whose row sets add and subtract to one person. They are found
-exactly: person i is exposed if and only if every solution of the homogeneous equations is zero at i. Then there is
-what values may be: where all are 0 or 1, or in a range, a sum at its end tells everybody in it (`ranges`).
+For the curator a detector, for the auditor the attack. Two questions whose row sets differ by one
+person give that person away; so does any combination of questions whose row sets add and subtract
+to one person. They are found exactly: person i is exposed if and only if every solution of the
+homogeneous equations is zero at i. Then there is what values may be: where all are 0 or 1, or in a
+range, a sum at its end tells everybody in it (`ranges`).
 """
 
 from __future__ import annotations
@@ -19,12 +21,20 @@ from numpy.typing import NDArray
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Finding, Rate
-from discreet.attacks.inputs.questions import Evaluated, Row, equations, means_over_secrets, read_log
+from discreet.attacks.inputs.questions import (
+    Evaluated,
+    Row,
+    equations,
+    means_over_secrets,
+    read_log,
+)
 from discreet.attacks.solve.modular import Factored, Matrix, factor, mod, prime, rational
 from discreet.attacks.solve.ranges import Sums, pin
 
 Answering = Callable[[str], Any]
-"""Gives the answer to a question: a number, or an Arrow table. `lambda sql: curator.ask(sql, ...).table` is one."""
+"""Gives the answer to a question: a number, or an Arrow table. `lambda sql: curator.ask(sql,
+...).table` is one.
+"""
 
 SAMPLES = 4  # random solutions; four residues of 23 bits make a false alarm a matter of 2^-90
 WITHIN = 0.01  # a sum is right if it is within this share of the column's range
@@ -32,7 +42,9 @@ WITHIN = 0.01  # a sum is right if it is within this share of the column's range
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposed:
-    """A person (by row number), what the answers tell about them, and the questions that tell it, with weights."""
+    """A person (by row number), what the answers tell about them, and the questions that tell it,
+    with weights.
+    """
 
     row: int
     secret: str
@@ -45,7 +57,9 @@ class Exposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tied:
-    """A few people whose sum follows from the answers, so that whoever knows one of them knows another."""
+    """A few people whose sum follows from the answers, so that whoever knows one of them knows
+    another.
+    """
 
     rows: tuple[int, ...]
     secret: str
@@ -94,8 +108,13 @@ class Differences:
             "unproved": list(self.unproved),
             "questions": self.questions,
             "exposed": people,
-            "groups": [{"rows": list(g.rows), "secret": g.secret, "quantity": g.quantity} for g in self.groups],
-            "not_analyzed": [{"question": number, "reason": reason} for number, reason in self.skipped],
+            "groups": [
+                {"rows": list(g.rows), "secret": g.secret, "quantity": g.quantity}
+                for g in self.groups
+            ],
+            "not_analyzed": [
+                {"question": number, "reason": reason} for number, reason in self.skipped
+            ],
         }
 
 
@@ -143,7 +162,10 @@ def difference(
             found += more
             chances |= {each.quantity: _guess(each.sums.values) for each in hidden}
             unproved += [] if proved else [f"{secret}: not every possibility was tried"]
-        unproved += [f"question {n}: a mean over people chosen by {secret}" for n in means_over_secrets(asked, secret)]
+        unproved += [
+            f"question {n}: a mean over people chosen by {secret}"
+            for n in means_over_secrets(asked, secret)
+        ]
         guessed += [chances[e.quantity] for e in found]
         exposed += found
     people = {e.row for e in exposed}
@@ -162,11 +184,20 @@ def difference(
 
 def _not_analyzed(skipped: Sequence[tuple[int, str]], answers: Answering | None) -> list[str]:
     found = [f"question {number} {reason}" for number, reason in skipped]
-    return found if answers is None else [*found, "answers were asked for: only combinations of them were tried"]
+    return (
+        found
+        if answers is None
+        else [*found, "answers were asked for: only combinations of them were tried"]
+    )
 
 
 def _by_combination(
-    secret: str, quantity: str, values: NDArray[np.float64], rows: list[Row], told: _Answers, smallest: int
+    secret: str,
+    quantity: str,
+    values: NDArray[np.float64],
+    rows: list[Row],
+    told: _Answers,
+    smallest: int,
 ) -> tuple[list[Exposed], list[tuple[int, ...]]]:
     """Find people who are alone in a combination of the sets."""
     exposed = []
@@ -175,7 +206,16 @@ def _by_combination(
         value = None if chain is None else _value(chain, rows, values, told)
         right = value is not None and _right(value, values, person)
         weights = _weights(chain, rows)
-        exposed.append(Exposed(row=person, secret=secret, quantity=quantity, chain=weights, value=value, right=right))
+        exposed.append(
+            Exposed(
+                row=person,
+                secret=secret,
+                quantity=quantity,
+                chain=weights,
+                value=value,
+                right=right,
+            )
+        )
     return exposed, small
 
 
@@ -189,9 +229,12 @@ class _Hidden:
 
 
 def _unknowns(
-    systems: Sequence[tuple[str, NDArray[np.float64], list[Row]]], ranges: Mapping[str, tuple[float, float]]
+    systems: Sequence[tuple[str, NDArray[np.float64], list[Row]]],
+    ranges: Mapping[str, tuple[float, float]],
 ) -> list[_Hidden]:
-    """Return every quantity that is summed, once: SUM(income) of the ill, with known incomes, is about who is ill."""
+    """Return every quantity that is summed, once: SUM(income) of the ill, with known incomes, is
+    about who is ill.
+    """
     found: dict[bytes, tuple[str, list[Row]]] = {}
     for quantity, _, rows in systems:
         for row in rows:
@@ -201,16 +244,27 @@ def _unknowns(
     hidden = []
     for name, rows in found.values():
         plain = all(row.factor is None or (row.factor == 1).all() for row in rows)
-        factors = np.array([row.members if plain or row.factor is None else row.members * row.factor for row in rows])
+        factors = np.array(
+            [
+                row.members if plain or row.factor is None else row.members * row.factor
+                for row in rows
+            ]
+        )
         low, high = _ends(name, rows[0].hidden, ranges)
         hidden.append(
-            _Hidden(quantity=name, rows=rows, sums=Sums(factors=factors, values=rows[0].hidden, low=low, high=high))
+            _Hidden(
+                quantity=name,
+                rows=rows,
+                sums=Sums(factors=factors, values=rows[0].hidden, low=low, high=high),
+            )
         )
     return hidden
 
 
 def _by_range(secret: str, hidden: Sequence[_Hidden], seconds: float) -> tuple[list[Exposed], bool]:
-    """Find people with one possible value left; then people who are alone once the first leave every sum."""
+    """Find people with one possible value left; then people who are alone once the first leave
+    every sum.
+    """
     if not hidden:
         return [], True
     found = pin([each.sums for each in hidden], seconds=seconds)
@@ -237,7 +291,9 @@ def _by_range(secret: str, hidden: Sequence[_Hidden], seconds: float) -> tuple[l
 
 
 def _telling(person: int, hidden: _Hidden) -> tuple[tuple[int, Fraction], ...]:
-    """Return the one question that is enough, if there is one: everybody in it is at the same end."""
+    """Return the one question that is enough, if there is one: everybody in it is at the same
+    end.
+    """
     sums = hidden.sums
     for row, factors in zip(hidden.rows, sums.factors, strict=True):
         if factors[person]:
@@ -247,8 +303,12 @@ def _telling(person: int, hidden: _Hidden) -> tuple[tuple[int, Fraction], ...]:
     return ()
 
 
-def _ends(quantity: str, values: NDArray[np.float64], ranges: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
-    """Return the ends of each person's part of a sum: declared, or 0 and 1, or from the least to the largest."""
+def _ends(
+    quantity: str, values: NDArray[np.float64], ranges: Mapping[str, tuple[float, float]]
+) -> tuple[float, float]:
+    """Return the ends of each person's part of a sum: declared, or 0 and 1, or from the least to
+    the largest.
+    """
     column, _, conditions = quantity.partition(" where ")
     if column in ranges:
         low, high = ranges[column]
@@ -272,11 +332,19 @@ def _right(value: float, values: NDArray[np.float64], person: int) -> bool:
     return bool(abs(value - values[person]) <= _tolerance(values) + 1e-9 * abs(values[person]))
 
 
-def _weights(chain: dict[int, Fraction] | None, rows: list[Row]) -> tuple[tuple[int, Fraction], ...]:
-    return () if chain is None else tuple(sorted((rows[i].question.number, w) for i, w in chain.items()))
+def _weights(
+    chain: dict[int, Fraction] | None, rows: list[Row]
+) -> tuple[tuple[int, Fraction], ...]:
+    return (
+        ()
+        if chain is None
+        else tuple(sorted((rows[i].question.number, w) for i, w in chain.items()))
+    )
 
 
-def _value(chain: dict[int, Fraction], rows: list[Row], values: NDArray[np.float64], told: _Answers) -> float:
+def _value(
+    chain: dict[int, Fraction], rows: list[Row], values: NDArray[np.float64], told: _Answers
+) -> float:
     """Return the weighted sum of the answers."""
     total = 0.0
     for i, weight in chain.items():
@@ -340,8 +408,12 @@ class _System:
         first = np.flatnonzero(asked)[first]
         return cls(rows=kept, matrix=members[:, first], sizes=sizes, first=first, classes=classes)
 
-    def exposed(self, smallest: int) -> tuple[list[tuple[int, dict[int, Fraction] | None]], list[tuple[int, ...]]]:
-        """Return exposed people, each with its combination (None if its weights are not small), and small groups."""
+    def exposed(
+        self, smallest: int
+    ) -> tuple[list[tuple[int, dict[int, Fraction] | None]], list[tuple[int, ...]]]:
+        """Return exposed people, each with its combination (None if its weights are not small), and
+        small groups.
+        """
         single: dict[int, dict[int, Fraction] | None] = {}
         groups: dict[tuple[int, ...], None] = {}
         for _ in range(2):  # two random primes: what one is blind to, the other sees
@@ -350,23 +422,35 @@ class _System:
             fresh = np.array([c for c in zero if c not in single], dtype=np.int64)
             single.update(zip(fresh.tolist(), solved.chains(fresh, self.matrix), strict=True))
             groups.update(dict.fromkeys(self._proportional(solved, smallest)))
-        groups.update(dict.fromkeys(self._people(c) for c in single if 1 < self.sizes[c] <= smallest))
-        people = [(int(self.first[c]), self._renumber(chain)) for c, chain in single.items() if self.sizes[c] == 1]
+        groups.update(
+            dict.fromkeys(self._people(c) for c in single if 1 < self.sizes[c] <= smallest)
+        )
+        people = [
+            (int(self.first[c]), self._renumber(chain))
+            for c, chain in single.items()
+            if self.sizes[c] == 1
+        ]
         return people, [group for group in groups if group]
 
     def _proportional(self, solved: _Solved, smallest: int) -> list[tuple[int, ...]]:
-        """Return people whose entries are proportional in every solution: whoever knows one knows the others."""
+        """Return people whose entries are proportional in every solution: whoever knows one knows
+        the others.
+        """
         if smallest < 2:
             return []
         nonzero = np.flatnonzero((solved.solutions[:, 0] != 0) & (self.sizes == 1))
         if not len(nonzero):
             return []
         entries = solved.solutions[nonzero]
-        inverse = np.array([pow(int(v), -1, solved.factored.p) for v in entries[:, 0]], dtype=np.float64)
+        inverse = np.array(
+            [pow(int(v), -1, solved.factored.p) for v in entries[:, 0]], dtype=np.float64
+        )
         ratios = mod(entries[:, 1:] * inverse[:, None], solved.factored.p)
         _, where, counts = np.unique(ratios, axis=0, return_inverse=True, return_counts=True)
         tied = np.split(np.argsort(where.reshape(-1), kind="stable"), np.cumsum(counts)[:-1])
-        return [tuple(sorted(self.first[nonzero[group]].tolist())) for group in tied if len(group) > 1]
+        return [
+            tuple(sorted(self.first[nonzero[group]].tolist())) for group in tied if len(group) > 1
+        ]
 
     def _people(self, c: int) -> tuple[int, ...]:
         return tuple(np.flatnonzero(self.classes == c).tolist())
@@ -377,24 +461,36 @@ class _System:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Solved:
-    """A sketch of the equations' matrix, factored, and random solutions of the homogeneous equations."""
+    """A sketch of the equations' matrix, factored, and random solutions of the homogeneous
+    equations.
+    """
 
     sketch: Any  # sparse, classes x width
     factored: Factored
     solutions: Matrix
 
-    def chains(self, classes: NDArray[np.int64], matrix: NDArray[np.uint8]) -> list[dict[int, Fraction] | None]:
-        """Return for each class the equations that combine to it alone, with weights checked in whole numbers."""
+    def chains(
+        self, classes: NDArray[np.int64], matrix: NDArray[np.uint8]
+    ) -> list[dict[int, Fraction] | None]:
+        """Return for each class the equations that combine to it alone, with weights checked in
+        whole numbers.
+        """
         if not len(classes):
             return []
         wanted = self.sketch[classes][:, self.factored.columns].toarray()
         residues = self.factored.solve_left(wanted)
         return [self._chain(c, row, matrix) for c, row in zip(classes, residues, strict=True)]
 
-    def _chain(self, c: int, residues: Matrix, matrix: NDArray[np.uint8]) -> dict[int, Fraction] | None:
+    def _chain(
+        self, c: int, residues: Matrix, matrix: NDArray[np.uint8]
+    ) -> dict[int, Fraction] | None:
         used = np.flatnonzero(residues)
         weights = [rational(int(residues[k]), self.factored.p) for k in used]
-        chain = {int(self.factored.rows[k]): w for k, w in zip(used, weights, strict=True) if w is not None}
+        chain = {
+            int(self.factored.rows[k]): w
+            for k, w in zip(used, weights, strict=True)
+            if w is not None
+        }
         if len(chain) < len(used):
             return None
         scale = np.lcm.reduce([w.denominator for w in chain.values()])
@@ -406,7 +502,8 @@ class _Solved:
 
 
 def _solve(matrix: NDArray[np.uint8], dice: Dice) -> _Solved:
-    """Find random solutions z of matrix z = 0: draw y, and take off what the equations see of it in a sketch.
+    """Find random solutions z of matrix z = 0: draw y, and take off what the equations see of it in
+    a sketch.
 
     The sketch mixes the columns into a few more than there are equations, four weights each. It
     almost always keeps the rank; the last line checks that it did.
@@ -418,7 +515,9 @@ def _solve(matrix: NDArray[np.uint8], dice: Dice) -> _Solved:
         p = prime(dice)
         width = min(m + m // 4, n) + 8
         weights = 1 + np.floor(dice.uniform(4 * n) * (p - 1))
-        sketch = csr_array((weights, dice.below(width, 4 * n), 4 * np.arange(n + 1)), shape=(n, width))
+        sketch = csr_array(
+            (weights, dice.below(width, 4 * n), 4 * np.arange(n + 1)), shape=(n, width)
+        )
         sketch.sum_duplicates()
         factored = factor(_times(matrix, sketch, p), p)
         drawn = np.floor(dice.uniform(n, SAMPLES) * p)
@@ -432,5 +531,7 @@ def _times(matrix: NDArray[np.uint8], right: Any, p: int) -> Matrix:
     """Multiply zeros and ones with `right`: exact in floats for up to 2^28 columns."""
     total = np.zeros((len(matrix), right.shape[1]))
     for start in range(0, matrix.shape[1], 8192):
-        total += (right[start : start + 8192].T @ matrix[:, start : start + 8192].T.astype(np.float64)).T
+        total += (
+            right[start : start + 8192].T @ matrix[:, start : start + 8192].T.astype(np.float64)
+        ).T
     return mod(total, p)

@@ -1,9 +1,11 @@
-"""Whom published tables give away: the people of the tables held against the people themselves, three ways.
+"""Whom published tables give away: the people of the tables held against the people themselves,
+three ways.
 
-Tables of all columns at the finest level are a list of people. Published exactly they are the people; with swapping, as
-in 2010, most of them still are; made from noisy counts, some agree by chance. Use it on the microdata of a publication
-and the data that it was made from. Agreement alone says little, as most people are like many others: what counts are
-people who are the only one of their kind in their place, and how often a list is right that shows such a person.
+Tables of all columns at the finest level are a list of people. Published exactly they are the
+people; with swapping, as in 2010, most of them still are; made from noisy counts, some agree by
+chance. Use it on the microdata of a publication and the data that it was made from. Agreement alone
+says little, as most people are like many others: what counts are people who are the only one of
+their kind in their place, and how often a list is right that shows such a person.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ SWAPPED = 0.05  # of people, in the 2010 way
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How many people of one list agree with a person in all columns, and how many more in all but one.
+    """How many people of one list agree with a person in all columns, and how many more in all but
+    one.
 
-    `alone` people are the only one of their kind in their place; the list has `found` of them. It shows `claims` such
-    people, of whom `right` are real.
+    `alone` people are the only one of their kind in their place; the list has `found` of them. It
+    shows `claims` such people, of whom `right` are real.
     """
 
     name: str
@@ -46,7 +49,9 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenAway:
-    """`finding`: the share of people alone of their kind whom the published list has, beside a shuffled list."""
+    """`finding`: the share of people alone of their kind whom the published list has, beside a
+    shuffled list.
+    """
 
     finding: Finding
     ways: tuple[Way, ...]
@@ -55,11 +60,17 @@ class GivenAway:
         return {**self.finding.as_json(), "ways": [way.as_json() for way in self.ways]}
 
 
-def given_away(original: pa.Table, published: pa.Table, *, place: str, swap: float = SWAPPED) -> GivenAway:
-    """Hold exact, swapped and published tables against the people they are about, by place and all common columns."""
+def given_away(
+    original: pa.Table, published: pa.Table, *, place: str, swap: float = SWAPPED
+) -> GivenAway:
+    """Hold exact, swapped and published tables against the people they are about, by place and all
+    common columns.
+    """
     if not 0 <= swap <= 1:
         raise UsageError(f"swap is a share of people, from 0 to 1, not {swap!r}.")
-    columns = [name for name in published.column_names if name in original.column_names and name != place]
+    columns = [
+        name for name in published.column_names if name in original.column_names and name != place
+    ]
     if place not in original.column_names or place not in published.column_names or not columns:
         raise UsageError(
             f"Both tables need the column {place} and another one in common. The published one has "
@@ -72,18 +83,29 @@ def given_away(original: pa.Table, published: pa.Table, *, place: str, swap: flo
     swapped = _swap(people, swap, dice)
     shuffled = listed.copy()
     shuffled[:, 0] = listed[dice.order(len(listed)), 0]
-    lists = {"exact": people, f"swapped {swap:.0%}": swapped, "published": listed, "shuffled": shuffled}
+    lists = {
+        "exact": people,
+        f"swapped {swap:.0%}": swapped,
+        "published": listed,
+        "shuffled": shuffled,
+    }
     ways = tuple(_way(name, people, each) for name, each in lists.items())
     one, chance = ways[2], ways[3]
     rate = Rate(hits=one.found, n=one.alone)
-    return GivenAway(finding=rate.finding("census", chance=chance.found / max(chance.alone, 1)), ways=ways)
+    return GivenAway(
+        finding=rate.finding("census", chance=chance.found / max(chance.alone, 1)), ways=ways
+    )
 
 
-def _encode(original: pa.Table, published: pa.Table, columns: list[str]) -> tuple[Integers, Integers]:
+def _encode(
+    original: pa.Table, published: pa.Table, columns: list[str]
+) -> tuple[Integers, Integers]:
     """Encode both tables as rows of small numbers; equal values have equal numbers."""
     coded = []
     for name in columns:
-        texts = [table.column(name).cast(pa.string()).combine_chunks() for table in (original, published)]
+        texts = [
+            table.column(name).cast(pa.string()).combine_chunks() for table in (original, published)
+        ]
         both = pc.fill_null(pa.concat_arrays(texts), "NULL").dictionary_encode()
         coded.append(np.asarray(both.indices.to_numpy(zero_copy_only=False), dtype=np.int64))
     rows = np.stack(coded, axis=1)
@@ -107,8 +129,12 @@ def _way(name: str, people: Integers, listed: Integers) -> Way:
     )
 
 
-def _kinds(rows: Integers, first: int) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-    """Count the first rows and the others by kind, and return the kind of each row with the counts."""
+def _kinds(
+    rows: Integers, first: int
+) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+    """Count the first rows and the others by kind, and return the kind of each row with the
+    counts.
+    """
     _, kind = np.unique(rows, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     size = int(kind.max(initial=-1)) + 1
@@ -123,7 +149,9 @@ def _partly(
     of_people: tuple[Integers, Integers],
     of_list: tuple[Integers, Integers],
 ) -> int:
-    """Count people without an exact match who agree with somebody on the list in all columns but one, one for one."""
+    """Count people without an exact match who agree with somebody on the list in all columns but
+    one, one for one.
+    """
     both = np.minimum(of_people[0], of_list[0])
     left, right = people[_beyond(of_people[1], both)], listed[_beyond(of_list[1], both)]
     found = 0
@@ -148,7 +176,9 @@ def _beyond(kind: Integers, matched: Integers) -> NDArray[np.bool_]:
 
 
 def _swap(people: Integers, share: float, dice: Dice) -> Integers:
-    """Swap as in 2010: some people change places with others; the only ones of their kind come first."""
+    """Swap as in 2010: some people change places with others; the only ones of their kind come
+    first.
+    """
     _, kind, counts = np.unique(people, axis=0, return_inverse=True, return_counts=True)
     risk = counts[kind.reshape(-1)] > 1
     order = dice.order(len(people))
@@ -157,5 +187,8 @@ def _swap(people: Integers, share: float, dice: Dice) -> Integers:
     chosen = chosen[dice.order(len(chosen))]
     half = len(chosen) // 2
     found = people.copy()
-    found[chosen[:half], 0], found[chosen[half:], 0] = people[chosen[half:], 0], people[chosen[:half], 0]
+    found[chosen[:half], 0], found[chosen[half:], 0] = (
+        people[chosen[half:], 0],
+        people[chosen[:half], 0],
+    )
     return found

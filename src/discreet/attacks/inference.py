@@ -1,7 +1,7 @@
 """Inference: does a release tell a secret of somebody of whom the other columns are known?
 
-The guess is the secret of the release's nearest record. What can be inferred about people who are not in the data is
-knowledge about the world, not a leak: they are the control.
+The guess is the secret of the release's nearest record. What can be inferred about people who are
+not in the data is knowledge about the world, not a leak: they are the control.
 """
 
 from __future__ import annotations
@@ -31,10 +31,17 @@ def inference(
     trials: int | None = None,
 ) -> Risked:
     """Guess `secret` of the original people from their `known` columns (by default all others)."""
-    columns = [name for name in (known if known is not None else release.column_names) if name != secret]
+    columns = [
+        name for name in (known if known is not None else release.column_names) if name != secret
+    ]
     if not columns or secret not in release.column_names:
-        raise UsageError(f"Name a secret and at least one known column among {', '.join(release.column_names)}.")
-    tables = [table.select([*columns, secret]) for table in (release, original, *([control] if control else []))]
+        raise UsageError(
+            f"Name a secret and at least one known column among {', '.join(release.column_names)}."
+        )
+    tables = [
+        table.select([*columns, secret])
+        for table in (release, original, *([control] if control else []))
+    ]
     coded = encode(*tables)
     order = Dice().order(release.num_rows)  # ties by lot
     candidates = coded.rows[0][order]

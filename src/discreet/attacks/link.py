@@ -1,8 +1,8 @@
 """Linkage (Sweeney): join a release without names to a list with names, on what both know.
 
-Use it on any table that "contains no names" beside any list that does: a voter list, a directory, a leaked file. It
-says how many rows of the release belong to one known person, by which columns, and with what confidence; and for each
-set of columns, how many people are unique in it.
+Use it on any table that "contains no names" beside any list that does: a voter list, a directory, a
+leaked file. It says how many rows of the release belong to one known person, by which columns, and
+with what confidence; and for each set of columns, how many people are unique in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ NAMED = 0.5  # more likely this person than all others together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A column of both tables; equal, or within `tolerance` (days, units), or of text at least so similar."""
+    """A column of both tables; equal, or within `tolerance` (days, units), or of text at least so
+    similar.
+    """
 
     release: str
     identified: str
@@ -45,8 +47,12 @@ class Field:
         try:
             within = float(tolerance) if tolerance else None
         except ValueError:
-            raise UsageError(f'After ~ in "{text}" comes a number: born~3 (days), name~0.9 (similarity).') from None
-        return cls(release=release.strip(), identified=(identified or release).strip(), tolerance=within)
+            raise UsageError(
+                f'After ~ in "{text}" comes a number: born~3 (days), name~0.9 (similarity).'
+            ) from None
+        return cls(
+            release=release.strip(), identified=(identified or release).strip(), tolerance=within
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +76,9 @@ class Uniqueness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linkage:
-    """`risks`: the attacker knows the target is in the release (prosecutor), or not (journalist), or wants everybody
-    (marketer)."""
+    """`risks`: the attacker knows the target is in the release (prosecutor), or not (journalist),
+    or wants everybody (marketer).
+    """
 
     finding: Finding
     links: tuple[Link, ...]
@@ -86,7 +93,8 @@ class Linkage:
             "named": len(self.links),
             "risks": self.risks,
             "uniqueness": [
-                {"columns": list(u.columns), "release": u.release, "identified": u.identified} for u in self.uniqueness
+                {"columns": list(u.columns), "release": u.release, "identified": u.identified}
+                for u in self.uniqueness
             ],
             "links": [self._describe(link, reveal=reveal) for link in self.links],
         }
@@ -114,8 +122,9 @@ def link(
 ) -> Linkage:
     """Re-identify the rows of a release.
 
-    `truth` names a column of both that says who is who, for experiments: success then counts right names only.
-    `coverage` is the share of the population on the list: somebody who is not on it may be the one.
+    `truth` names a column of both that says who is who, for experiments: success then counts right
+    names only. `coverage` is the share of the population on the list: somebody who is not on it may
+    be the one.
     """
     left = release if isinstance(release, pa.Table) else source.table(release)
     right = identified if isinstance(identified, pa.Table) else source.table(identified)
@@ -139,7 +148,9 @@ def link(
     )
 
 
-def _refuse_if_unknown(left: pa.Table, right: pa.Table, fields: list[Field], coverage: float) -> None:
+def _refuse_if_unknown(
+    left: pa.Table, right: pa.Table, fields: list[Field], coverage: float
+) -> None:
     if not fields:
         raise UsageError("Say which columns to link by: --on zip --on sex --on born.")
     for field in fields:
@@ -157,7 +168,9 @@ def _codes(left: pa.Table, right: pa.Table, field: Field) -> Codes:
     if a.type != b.type:
         a, b = a.cast(pa.string()), b.cast(pa.string())
     both = pa.chunked_array([*a.chunks, *b.chunks], type=a.type).combine_chunks()
-    indices = both.dictionary_encode().indices if not pa.types.is_dictionary(both.type) else both.indices
+    indices = (
+        both.dictionary_encode().indices if not pa.types.is_dictionary(both.type) else both.indices
+    )
     return np.asarray(indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
@@ -167,13 +180,17 @@ def _together(codes: Sequence[Codes], rows: int) -> Codes:
     missing = np.zeros(rows, dtype=bool)
     for column in codes:
         missing |= column < 0
-        together = np.unique(together * (column.max(initial=0) + 2) + column + 1, return_inverse=True)[1].reshape(-1)
+        together = np.unique(
+            together * (column.max(initial=0) + 2) + column + 1, return_inverse=True
+        )[1].reshape(-1)
     together[missing] = -1
     return together
 
 
 def _sizes(together: Codes, split: int) -> tuple[Codes, Codes]:
-    """Count for each row of both tables who shares its key in the release and in the list; rows with NULL: 0, 0."""
+    """Count for each row of both tables who shares its key in the release and in the list; rows
+    with NULL: 0, 0.
+    """
     size = int(together.max(initial=-1)) + 1
     left = np.bincount(together[:split][together[:split] >= 0], minlength=size)
     right = np.bincount(together[split:][together[split:] >= 0], minlength=size)
@@ -199,22 +216,32 @@ def _exact(codes: list[Codes], fields: list[Field], split: int, coverage: float)
         confidence = (1 - exp(-mean)) / mean if mean > 0 else 1.0  # of E[1 / (1 + Poisson(mean))]
         if confidence > NAMED:
             to = person[int(together[row])]
-            links.append(Link(release_row=row, identified_row=to, confidence=confidence, columns=smallest[row]))
+            links.append(
+                Link(
+                    release_row=row, identified_row=to, confidence=confidence, columns=smallest[row]
+                )
+            )
     return links
 
 
 def _expect_unlisted(codes: list[Codes], split: int, coverage: float) -> NDArray[np.float64]:
-    """Return how many people outside the list should share each row's key, if columns were independent."""
+    """Return how many people outside the list should share each row's key, if columns were
+    independent.
+    """
     listed = len(codes[0]) - split
     expected = np.full(split, listed / coverage - listed)
     for column in codes:
         there = column[split:][column[split:] >= 0]
-        shares = np.bincount(there, minlength=int(column.max()) + 2) / max(listed, 1)  # the last is of what is missing
+        shares = np.bincount(there, minlength=int(column.max()) + 2) / max(
+            listed, 1
+        )  # the last is of what is missing
         expected *= shares[column[:split]]
     return expected
 
 
-def _smallest(codes: list[Codes], fields: list[Field], split: int, rows: Codes) -> dict[int, tuple[str, ...]]:
+def _smallest(
+    codes: list[Codes], fields: list[Field], split: int, rows: Codes
+) -> dict[int, tuple[str, ...]]:
     """Return, for each re-identified row, the fewest columns that are enough."""
     names = [field.release for field in fields]
     found: dict[int, tuple[str, ...]] = {}
@@ -263,7 +290,9 @@ def _risks(together: Codes, split: int) -> dict[str, float]:
 
 
 def _fuzzy(left: pa.Table, right: pa.Table, fields: list[Field], codes: list[Codes]) -> list[Link]:
-    """Join within tolerances; a candidate is as likely as its similarity among the candidates of both sides."""
+    """Join within tolerances; a candidate is as likely as its similarity among the candidates of
+    both sides.
+    """
     split = left.num_rows
     key = _together(codes, split + right.num_rows)
     fuzzy = [field for field in fields if field.tolerance is not None]
@@ -283,7 +312,12 @@ def _fuzzy(left: pa.Table, right: pa.Table, fields: list[Field], codes: list[Cod
     confidence = similar / np.maximum(by_row[row], by_person[to])
     names = tuple(field.release for field in fields)
     return [
-        Link(release_row=int(row[i]), identified_row=int(to[i]), confidence=float(confidence[i]), columns=names)
+        Link(
+            release_row=int(row[i]),
+            identified_row=int(to[i]),
+            confidence=float(confidence[i]),
+            columns=names,
+        )
         for i in np.flatnonzero(confidence > NAMED)
     ]
 

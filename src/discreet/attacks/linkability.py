@@ -1,7 +1,8 @@
 """Linkability: does a release connect two halves of somebody's record that two lists hold apart?
 
-For each person, the release's nearest record is looked up by one half of the columns and by the other. If both find
-the same record, the release has linked the halves. People who are not in the data serve as control.
+For each person, the release's nearest record is looked up by one half of the columns and by the
+other. If both find the same record, the release has linked the halves. People who are not in the
+data serve as control.
 """
 
 from __future__ import annotations
@@ -28,11 +29,18 @@ def linkability(
     width: float = WIDTH,
     trials: int | None = None,
 ) -> Risked:
-    """Link the two `halves` of the original records through the `neighbors` nearest records of the release."""
+    """Link the two `halves` of the original records through the `neighbors` nearest records of the
+    release.
+    """
     if set(halves[0]) & set(halves[1]):
-        raise UsageError("The two halves share a column, which would link them without the release.")
+        raise UsageError(
+            "The two halves share a column, which would link them without the release."
+        )
     columns = [*halves[0], *halves[1]]
-    tables = [table.select(columns) for table in (release, original, *([control] if control is not None else []))]
+    tables = [
+        table.select(columns)
+        for table in (release, original, *([control] if control is not None else []))
+    ]
     coded = encode(*tables)
     candidates = shuffle(coded.rows[0], Dice())
     split = len(halves[0])
@@ -40,8 +48,12 @@ def linkability(
     def attempt_on(rows: NDArray[np.float32]) -> Attempt:
         def attempt(which: NDArray[np.int64]) -> NDArray[np.bool_]:
             targets = rows[which]
-            a, _ = nearest(targets[:, :split], candidates[:, :split], coded.numeric[:split], k=neighbors)
-            b, _ = nearest(targets[:, split:], candidates[:, split:], coded.numeric[split:], k=neighbors)
+            a, _ = nearest(
+                targets[:, :split], candidates[:, :split], coded.numeric[:split], k=neighbors
+            )
+            b, _ = nearest(
+                targets[:, split:], candidates[:, split:], coded.numeric[split:], k=neighbors
+            )
             return np.asarray((a[:, :, None] == b[:, None, :]).any(axis=(1, 2)))
 
         return attempt

@@ -1,8 +1,10 @@
-"""Reconstruction (Dinur, Nissim 2003): one secret bit of each of n people, from noisy counts over subsets of them.
+"""Reconstruction (Dinur, Nissim 2003): one secret bit of each of n people, from noisy counts over
+subsets of them.
 
-Exhaustive search when n is small, and it shows the law: if every answer is wrong by at most E, all candidates that fit
-are within 4E of the truth, and E < n/401 gives away 99 % of the bits. Least squares for up to some thousands of people;
-it is faster than the linear program and guesses more bits, except under noise with long tails.
+Exhaustive search when n is small, and it shows the law: if every answer is wrong by at most E, all
+candidates that fit are within 4E of the truth, and E < n/401 gives away 99 % of the bits. Least
+squares for up to some thousands of people; it is faster than the linear program and guesses more
+bits, except under noise with long tails.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ Method = Literal["exhaustive", "lp", "least-squares"]
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int8]
 Counting = Callable[[NDArray[np.bool_]], float]
-"""Answers how many of a subset (a mask over people) have the secret; `lambda mask: curator.ask(...)` is one."""
+"""Answers how many of a subset (a mask over people) have the secret; `lambda mask:
+curator.ask(...)` is one.
+"""
 
 METHODS: tuple[Method, ...] = ("exhaustive", "lp", "least-squares")
 MOST_EXHAUSTIVE = 22
@@ -36,7 +40,9 @@ SPLIT_STEPS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reconstructed:
-    """`bits` as guessed. Success was `measured` against the truth, or else estimated by attacking invented bits."""
+    """`bits` as guessed. Success was `measured` against the truth, or else estimated by attacking
+    invented bits.
+    """
 
     finding: Finding
     bits: Bits
@@ -55,7 +61,11 @@ class Reconstructed:
 
 
 def reconstruct(
-    queries: ArrayLike, answers: ArrayLike, *, method: Method = "least-squares", truth: ArrayLike | None = None
+    queries: ArrayLike,
+    answers: ArrayLike,
+    *,
+    method: Method = "least-squares",
+    truth: ArrayLike | None = None,
 ) -> Reconstructed:
     """Guess the bits behind answers = queries @ bits + noise."""
     q, a = _check(queries, answers, method)
@@ -63,7 +73,9 @@ def reconstruct(
     if truth is not None:
         true = np.asarray(truth).astype(np.int8)
         if true.shape != bits.shape:
-            raise UsageError(f"The truth has {true.size} bits and the queries are about {bits.size} people.")
+            raise UsageError(
+                f"The truth has {true.size} bits and the queries are about {bits.size} people."
+            )
         rate, share = Rate(hits=int((bits == true).sum()), n=bits.size), float(true.mean())
     else:
         rate, share = _estimate(q, a, method)
@@ -77,7 +89,9 @@ def reconstruct(
 
 
 def reconstruct_file(path: str | Path, *, method: Method = "least-squares") -> Reconstructed:
-    """Read an .npz of `queries` (m x n of 0/1), `answers` (m) and perhaps the true `bits` (n); reconstruct."""
+    """Read an .npz of `queries` (m x n of 0/1), `answers` (m) and perhaps the true `bits` (n);
+    reconstruct.
+    """
     try:
         with np.load(path) as arrays:
             found = {name: arrays[name] for name in arrays.files}
@@ -85,11 +99,21 @@ def reconstruct_file(path: str | Path, *, method: Method = "least-squares") -> R
         raise UsageError(f"{path} is not an .npz file of arrays.") from None
     if not {"queries", "answers"} <= found.keys():
         raise UsageError(f"{path} must hold the arrays queries (m x n of 0/1) and answers (m).")
-    return reconstruct(found["queries"], found["answers"], method=method, truth=found.get("bits", found.get("truth")))
+    return reconstruct(
+        found["queries"],
+        found["answers"],
+        method=method,
+        truth=found.get("bits", found.get("truth")),
+    )
 
 
 def against(
-    answering: Counting, n: int, *, questions: int, method: Method = "least-squares", truth: ArrayLike | None = None
+    answering: Counting,
+    n: int,
+    *,
+    questions: int,
+    method: Method = "least-squares",
+    truth: ArrayLike | None = None,
 ) -> Reconstructed:
     """Ask an answering function for random subsets of n people, then reconstruct."""
     masks = Dice().uniform(questions, n) < 0.5
@@ -97,10 +121,13 @@ def against(
     return reconstruct(masks, answers, method=method, truth=truth)
 
 
-def published(tables: pa.Table | str | Path, people: pa.Table | str | Path, *, count: str) -> tuple[Floats, Floats]:
+def published(
+    tables: pa.Table | str | Path, people: pa.Table | str | Path, *, count: str
+) -> tuple[Floats, Floats]:
     """Return queries and answers from published tables: `count` people in each row have the secret.
 
-    The other columns of `tables` say who is counted, by the same columns of `people`; NULL means everybody.
+    The other columns of `tables` say who is counted, by the same columns of `people`; NULL means
+    everybody.
     """
     cells = tables if isinstance(tables, pa.Table) else source.table(tables)
     known = people if isinstance(people, pa.Table) else source.table(people)
@@ -108,7 +135,9 @@ def published(tables: pa.Table | str | Path, people: pa.Table | str | Path, *, c
     queries = np.ones((cells.num_rows, known.num_rows))
     for name in cells.column_names:
         if name != count:
-            have = np.array([str(v) for v in source.column(known, name, "The table of people").to_pylist()])
+            have = np.array(
+                [str(v) for v in source.column(known, name, "The table of people").to_pylist()]
+            )
             for row, wanted in enumerate(cells.column(name).to_pylist()):
                 if wanted is not None and wanted != "":
                     queries[row] *= have == str(wanted)
@@ -117,13 +146,17 @@ def published(tables: pa.Table | str | Path, people: pa.Table | str | Path, *, c
 
 def solve(queries: Floats, answers: Floats, method: Method) -> tuple[Bits, float]:
     """Return the bits, and the root mean square by which they miss the answers."""
-    guess = {"exhaustive": _exhaustive, "lp": _program, "least-squares": _least_squares}[method](queries, answers)
+    guess = {"exhaustive": _exhaustive, "lp": _program, "least-squares": _least_squares}[method](
+        queries, answers
+    )
     bits = (guess > 0.5).astype(np.int8)
     return bits, float(np.sqrt(np.mean((queries @ bits - answers) ** 2)))
 
 
 def _least_squares(queries: Floats, answers: Floats) -> Floats:
-    """Fit a ridge regression around 1/2, as strong as the noise asks for: its variance over 1/4, a bit's."""
+    """Fit a ridge regression around 1/2, as strong as the noise asks for: its variance over 1/4, a
+    bit's.
+    """
     from scipy.linalg import cho_factor, cho_solve
 
     n = queries.shape[1]
@@ -156,17 +189,26 @@ def _program(queries: Floats, answers: Floats) -> Floats:
     equal = hstack([csr_array(queries), eye_array(m), -eye_array(m)])
     cost = np.concatenate([np.zeros(n), np.ones(2 * m)])
     bounds = [(0, 1)] * n + [(0, None)] * (2 * m)
-    found = linprog(cost, A_eq=equal, b_eq=answers, bounds=bounds, method="highs-ipm", options={"presolve": False})
+    found = linprog(
+        cost,
+        A_eq=equal,
+        b_eq=answers,
+        bounds=bounds,
+        method="highs-ipm",
+        options={"presolve": False},
+    )
     if found.x is None:
         raise UsageError("The linear program did not finish; use --method least-squares.")
     return np.asarray(found.x[:n])
 
 
 def _split(queries: Floats, answers: Floats) -> Floats:
-    """Solve the same program by alternating directions (ADMM): misses and bounds take turns, in cheap steps.
+    """Solve the same program by alternating directions (ADMM): misses and bounds take turns, in
+    cheap steps.
 
-    With z for queries x - answers and w for x, z is drawn towards 0 and w into [0, 1] while x follows both. After some
-    hundred steps the sum is within a few ten thousandths of the least, and rounding hides the rest.
+    With z for queries x - answers and w for x, z is drawn towards 0 and w into [0, 1] while x
+    follows both. After some hundred steps the sum is within a few ten thousandths of the least, and
+    rounding hides the rest.
     """
     from scipy.linalg import cho_factor, cho_solve
 
@@ -206,7 +248,9 @@ def _exhaustive(queries: Floats, answers: Floats) -> Floats:
 
 
 def consistent(queries: ArrayLike, answers: ArrayLike, *, error: float) -> NDArray[np.int8]:
-    """Return all candidates within `error` of every answer, as rows of bits: with all subsets, within 4 error."""
+    """Return all candidates within `error` of every answer, as rows of bits: with all subsets,
+    within 4 error.
+    """
     q, a = _check(queries, answers, "exhaustive")
     left = np.arange(1 << q.shape[1], dtype=np.uint32)
     for query, answer in zip(_codes(q), a, strict=True):
@@ -231,7 +275,8 @@ def _codes(queries: Floats) -> NDArray[np.uint32]:
 
 
 def _estimate(queries: Floats, answers: Floats, method: Method) -> tuple[Rate, float]:
-    """Estimate success without the truth: attack invented bits behind the same queries, with noise as large.
+    """Estimate success without the truth: attack invented bits behind the same queries, with noise
+    as large.
 
     Also return the share of ones, as far as the answers tell it: drawn towards 1/2 as their noise
     grows.
@@ -263,5 +308,7 @@ def _check(queries: ArrayLike, answers: ArrayLike, method: str) -> tuple[Floats,
     if not np.isfinite(a).all():
         raise UsageError("answers must be finite numbers.")
     if method == "exhaustive" and q.shape[1] > MOST_EXHAUSTIVE:
-        raise UsageError(f"Exhaustive search takes at most {MOST_EXHAUSTIVE} people; use --method least-squares.")
+        raise UsageError(
+            f"Exhaustive search takes at most {MOST_EXHAUSTIVE} people; use --method least-squares."
+        )
     return q.astype(np.float64), a

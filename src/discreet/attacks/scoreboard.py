@@ -1,10 +1,12 @@
-"""Scoreboard and Scoreboard-RH (Narayanan, Shmatikov 2008): whose sparse record is this, given a few vague facts?
+"""Scoreboard and Scoreboard-RH (Narayanan, Shmatikov 2008): whose sparse record is this, given a
+few vague facts?
 
-Use it on ratings, purchases or visits whose names were replaced by numbers. What the attacker knows may be imprecise
-in value and day, and partly wrong. Nobody is named unless the best candidate stands out.
+Use it on ratings, purchases or visits whose names were replaced by numbers. What the attacker knows
+may be imprecise in value and day, and partly wrong. Nobody is named unless the best candidate
+stands out.
 
-    score(r) = sum over known items i of  w(i) (exp(-|value difference| / 1.5) + exp(-|days between| / 30)),
-    w(i) = 1 / log |who has i|;  named if (best - second) / deviation of all scores >= 1.5
+    score(r) = sum over known items i of  w(i) (exp(-|value difference| / 1.5) + exp(-|days between|
+    / 30)), w(i) = 1 / log |who has i|;  named if (best - second) / deviation of all scores >= 1.5
 """
 
 from __future__ import annotations
@@ -85,8 +87,8 @@ def scoreboard(
 ) -> Matches:
     """Look for each target of `aux` (target, item[, value][, day]) in the release.
 
-    `truth` names a column of `aux` that holds the target's user, for experiments: success is then how many were named
-    rightly; without it, how many were named at all.
+    `truth` names a column of `aux` that holds the target's user, for experiments: success is then
+    how many were named rightly; without it, how many were named at all.
     """
     where = release if isinstance(release, Index) else index(release)
     known = aux if isinstance(aux, pa.Table) else source.table(aux)
@@ -107,9 +109,16 @@ def scoreboard(
 
 
 def attack(
-    where: Index, known: Known, *, method: Method = "rh", eccentricity: float = ECCENTRICITY, absent: int | None = None
+    where: Index,
+    known: Known,
+    *,
+    method: Method = "rh",
+    eccentricity: float = ECCENTRICITY,
+    absent: int | None = None,
 ) -> dict[str, Any]:
-    """Attack one target. `absent` leaves one user out of the release: whoever is named then is wrong."""
+    """Attack one target. `absent` leaves one user out of the release: whoever is named then is
+    wrong.
+    """
     if method not in ("rh", "plain"):
         raise UsageError(f'The method is "rh" or "plain", not "{method}".')
     board = scores(where, known) if method == "rh" else _weakest(where, known)
@@ -131,13 +140,17 @@ def scores(where: Index, known: Known) -> Floats:
     board = np.zeros(len(where.users))
     support = where.support(known.item)
     for k, item in enumerate(known.item):
-        weight = 1 / np.log(max(support[k], 2))  # an item of one person weighs as one of two; log 1 would be infinite
+        weight = 1 / np.log(
+            max(support[k], 2)
+        )  # an item of one person weighs as one of two; log 1 would be infinite
         board += weight * _similarity(where, int(item), known.value[k], known.day[k])
     return board
 
 
 def chances(board: Floats) -> Floats:
-    """Return how likely each user is, in proportion to exp(score / deviation): the entropic output."""
+    """Return how likely each user is, in proportion to exp(score / deviation): the entropic
+    output.
+    """
     deviation = board.std()
     if deviation == 0:
         return np.full(len(board), 1 / len(board))
@@ -146,7 +159,9 @@ def chances(board: Floats) -> Floats:
 
 
 def _similarity(where: Index, item: int, value: float, day: float) -> Floats:
-    """Return how well each user's entry for an item fits; the best one where somebody has several."""
+    """Return how well each user's entry for an item fits; the best one where somebody has
+    several.
+    """
     at = slice(where.start[item], where.start[item + 1])
     fit = np.zeros(at.stop - at.start)
     parts = 0
@@ -165,7 +180,9 @@ def _weakest(where: Index, known: Known) -> Floats:
     """Score users by the least similar of the known items: the plain scoreboard."""
     board = np.ones(len(where.users))
     for item, value, day in zip(known.item, known.value, known.day, strict=True):
-        parts = (where.value is not None and not np.isnan(value)) + (where.day is not None and not np.isnan(day))
+        parts = (where.value is not None and not np.isnan(value)) + (
+            where.day is not None and not np.isnan(day)
+        )
         board = np.minimum(board, _similarity(where, int(item), value, day) / max(parts, 1))
     return board
 
@@ -179,7 +196,9 @@ def _eccentricity(board: Floats) -> float:
 
 
 def _entropy(board: Floats, deviation: float) -> float:
-    """Return the entropy in bits: 0 when one user is certain, log2 of their number when nothing is known."""
+    """Return the entropy in bits: 0 when one user is certain, log2 of their number when nothing is
+    known.
+    """
     likely = chances(board) if deviation > 0 else np.full(len(board), 1 / len(board))
     positive = likely[likely > 0]
     return float(-(positive * np.log2(positive)).sum())
@@ -187,15 +206,23 @@ def _entropy(board: Floats, deviation: float) -> float:
 
 def _targets(where: Index, aux: pa.Table, truth: str | None) -> Iterator[tuple[Any, Known, Any]]:
     items = source.column(aux, "item", "The attacker's file")
-    target = source.column(aux, "target", "The attacker's file").combine_chunks().dictionary_encode()
+    target = (
+        source.column(aux, "target", "The attacker's file").combine_chunks().dictionary_encode()
+    )
     code = pc.index_in(items.cast(where.items.type), value_set=where.items).to_numpy()
     facts = {name: np.full(len(aux), np.nan) for name in ("value", "day")}
     for name in facts.keys() & set(aux.column_names):
         facts[name] = numbers(aux.column(name).combine_chunks(), name)
-    users = source.column(aux, truth, "The attacker's file").to_pylist() if truth else [None] * len(aux)
+    users = (
+        source.column(aux, truth, "The attacker's file").to_pylist() if truth else [None] * len(aux)
+    )
     who = np.asarray(target.indices.to_numpy(zero_copy_only=False))
     order = np.argsort(who, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(who[order])) + 1):
-        known = rows[~np.isnan(code[rows].astype(float))]  # items that the release has never heard of tell nothing
-        facts_of = Known(item=code[known].astype(np.int64), value=facts["value"][known], day=facts["day"][known])
+        known = rows[
+            ~np.isnan(code[rows].astype(float))
+        ]  # items that the release has never heard of tell nothing
+        facts_of = Known(
+            item=code[known].astype(np.int64), value=facts["value"][known], day=facts["day"][known]
+        )
         yield target.dictionary[int(who[rows[0]])].as_py(), facts_of, users[rows[0]]

@@ -1,7 +1,9 @@
-"""Singling out (Cohen, Nissim 2020): predicates that pick exactly one person of the original, learnt from a release.
+"""Singling out (Cohen, Nissim 2020): predicates that pick exactly one person of the original,
+learnt from a release.
 
-A predicate that is true of one record of the release is tried on the original people. Predicates that single out by
-luck do so as often among people who are not in the data: the control, adjusted to the original's size.
+A predicate that is true of one record of the release is tried on the original people. Predicates
+that single out by luck do so as often among people who are not in the data: the control, adjusted
+to the original's size.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ def single_out(
     width: float = WIDTH,
     trials: int | None = None,
 ) -> Risked:
-    """Try predicates over `columns` random columns of the release on the original; repeated rows count once."""
+    """Try predicates over `columns` random columns of the release on the original; repeated rows
+    count once.
+    """
     coded = encode(release, original, *([control] if control is not None else []))
     if not 1 <= columns <= len(coded.names):
         raise UsageError(f"A predicate may use 1 to {len(coded.names)} columns, not {columns}.")
@@ -116,8 +120,12 @@ class _Singling:
         return self.latest
 
 
-def _from_records(release: Rows, numeric: NDArray[np.bool_], medians: Rows, columns: int, dice: Dice) -> Predicates:
-    """Make predicates: beyond a record's number, away from the median; equal to it in other columns."""
+def _from_records(
+    release: Rows, numeric: NDArray[np.bool_], medians: Rows, columns: int, dice: Dice
+) -> Predicates:
+    """Make predicates: beyond a record's number, away from the median; equal to it in other
+    columns.
+    """
     records = release[dice.below(len(release), BATCH)]
     chosen = np.argsort(dice.uniform(BATCH, release.shape[1]), axis=1)[:, :columns]
     sides = np.where(numeric, np.where(records > medians, 1, -1), 0).astype(np.int8)
@@ -126,7 +134,9 @@ def _from_records(release: Rows, numeric: NDArray[np.bool_], medians: Rows, colu
     return Predicates(test=test, value=np.where(test == 2, np.float32(0), records))
 
 
-def _blind(release: Rows, original: Rows, numeric: NDArray[np.bool_], columns: int, dice: Dice) -> float:
+def _blind(
+    release: Rows, original: Rows, numeric: NDArray[np.bool_], columns: int, dice: Dice
+) -> float:
     """Return how often a predicate made of random values singles out."""
     mixed = np.column_stack([column[dice.below(len(column), BATCH)] for column in release.T])
     chosen = np.argsort(dice.uniform(BATCH, release.shape[1]), axis=1)[:, :columns]
@@ -139,8 +149,9 @@ def _blind(release: Rows, original: Rows, numeric: NDArray[np.bool_], columns: i
 def _adjust(counts: NDArray[np.int64], ratio: float) -> float:
     """Return how many of the predicates would single out in a control as large as the original.
 
-    A predicate's count among m strangers is Poisson; the mixture of rates behind all counts is fitted by maximum
-    likelihood (EM over a grid), and asked for the expected number of ones among ratio * m strangers.
+    A predicate's count among m strangers is Poisson; the mixture of rates behind all counts is
+    fitted by maximum likelihood (EM over a grid), and asked for the expected number of ones among
+    ratio * m strangers.
     """
     if ratio == 1:
         return float((counts == 1).sum())

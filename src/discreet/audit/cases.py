@@ -1,4 +1,6 @@
-"""Every mechanism and local protocol on two neighboring inputs that tell it apart well: what an audit by name runs."""
+"""Every mechanism and local protocol on two neighboring inputs that tell it apart well: what an
+audit by name runs.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,11 @@ class AuditCase:
     @property
     def parameters(self) -> dict[str, str]:
         if type(self.subject) in every.MECHANISMS:
-            return {key: value for key, value in every.to_row(self.subject).items() if key != "mechanism"}
+            return {
+                key: value
+                for key, value in every.to_row(self.subject).items()
+                if key != "mechanism"
+            }
         return {key: str(value) for key, value in self.subject.parameters().items()}
 
     def outcomes(self, runs: int, progress: Progress | None = None) -> tuple[Codes, Codes]:
@@ -52,13 +58,19 @@ class AuditCase:
         return np.concatenate(found[0]), np.concatenate(found[1])
 
 
-def audit_case(name: str, *, runs: int, confidence: float, progress: Progress | None = None) -> AuditFinding:
+def audit_case(
+    name: str, *, runs: int, confidence: float, progress: Progress | None = None
+) -> AuditFinding:
     """Run something on two neighbors and hold what that proves beside its claim."""
     check(runs=runs, confidence=confidence)
     if name not in cases():
-        raise UsageError(f"There is no audit of {name!r}. There are {', '.join(cases())}, and all of them: all.")
+        raise UsageError(
+            f"There is no audit of {name!r}. There are {', '.join(cases())}, and all of them: all."
+        )
     case = cases()[name]
-    return finding(name, case.parameters, case.outcomes(runs, progress), loss=case.loss, confidence=confidence)
+    return finding(
+        name, case.parameters, case.outcomes(runs, progress), loss=case.loss, confidence=confidence
+    )
 
 
 @cache
@@ -67,7 +79,7 @@ def cases() -> Mapping[str, AuditCase]:
     return {case.name: case for case in (*_mechanisms(), *_protocols())}
 
 
-# --- mechanisms -------------------------------------------------------------------------------------------------------
+# --- mechanisms -----------------------------------------------------------------------------------
 
 
 def _encode(columns: NDArray[Any], low: int, high: int) -> Codes:
@@ -86,12 +98,16 @@ def _add(mechanism: Additive, x: Any, runs: int) -> Codes:
 
 def _choose(mechanism: Selection, scores: Any, runs: int) -> Codes:
     table = np.tile(np.array(scores, dtype=np.int64), (runs, 1))
-    chosen = mechanism.choose_each(table, Stream.fresh(), Items.positions(runs)).reshape(runs, mechanism.per_group)
+    chosen = mechanism.choose_each(table, Stream.fresh(), Items.positions(runs)).reshape(
+        runs, mechanism.per_group
+    )
     return _encode(chosen, 0, len(scores) - 1)
 
 
 def _test(mechanism: Threshold, values: Any, runs: int) -> Codes:
-    """Encode for each key 0 if it did not pass, else how far above the threshold; None is a key that is nowhere."""
+    """Encode for each key 0 if it did not pass, else how far above the threshold; None is a key
+    that is nowhere.
+    """
     existing = [place for place, value in enumerate(values) if value is not None]
     codes = np.zeros((runs, len(values)), dtype=np.int64)
     if existing:
@@ -104,8 +120,14 @@ def _test(mechanism: Threshold, values: Any, runs: int) -> Codes:
 
 
 def _above(mechanism: Any, numbers: Any, runs: int) -> Codes:
-    """Return the answers to the numbers in turn: 0 no, 1 yes, 2 not asked any more. The threshold is 0."""
-    answers, hits, stream = np.full((runs, len(numbers)), 2), np.zeros(runs, dtype=np.int64), Stream.fresh()
+    """Return the answers to the numbers in turn: 0 no, 1 yes, 2 not asked any more. The threshold
+    is 0.
+    """
+    answers, hits, stream = (
+        np.full((runs, len(numbers)), 2),
+        np.zeros(runs, dtype=np.int64),
+        Stream.fresh(),
+    )
     for index, number in enumerate(numbers):
         for so_far in range(mechanism.max_hits):
             rows = np.flatnonzero(hits == so_far)
@@ -118,7 +140,10 @@ def _above(mechanism: Any, numbers: Any, runs: int) -> Codes:
 
 
 def _respond(mechanism: Any, value: Any, runs: int) -> Codes:
-    return np.asarray(mechanism.respond(np.full(runs, value), Stream.fresh(), Items.positions(runs)), dtype=np.int64)
+    return np.asarray(
+        mechanism.respond(np.full(runs, value), Stream.fresh(), Items.positions(runs)),
+        dtype=np.int64,
+    )
 
 
 def _mechanisms() -> Iterator[AuditCase]:
@@ -127,7 +152,13 @@ def _mechanisms() -> Iterator[AuditCase]:
     grid: dict[str, Any] = {"max_rows": 1, "neighbors": "add_remove", "choice": "exponential"}
     more: dict[str, Any] = {"max_rows": 2, "choice": "permute_and_flip"}
     octiles = tuple(Fraction(place, 8) for place in range(1, 8))
-    far = (0, 39, 1, *[0] * 8, 40)  # the median lies in a wide gap; one row more at the bottom moves all of it
+    far = (
+        0,
+        39,
+        1,
+        *[0] * 8,
+        40,
+    )  # the median lies in a wide gap; one row more at the bottom moves all of it
     subjects: tuple[tuple[Any, Any, Run], ...] = (
         (every.DiscreteLaplace(scale=one, l1=one), ((0,), (1,)), _add),
         (every.DiscreteGaussian(sigma=two, l2_squared=two), ((0, 0), (1, 1)), _add),
@@ -137,25 +168,46 @@ def _mechanisms() -> Iterator[AuditCase]:
         (every.LaplaceThreshold(scale=two, **keys), ((12, 12), (13, 13)), _test),
         (every.GaussianThreshold(sigma=two, **keys), ((8, 8), (9, 9)), _test),
         (every.TruncatedLaplaceThreshold(scale=two, **keys), ((12, 12), (13, 13)), _test),
-        (every.Quantile(epsilon=one, q=Fraction(1, 2), cells=12, **grid), (far, (1, *far[1:])), _choose),
+        (
+            every.Quantile(epsilon=one, q=Fraction(1, 2), cells=12, **grid),
+            (far, (1, *far[1:])),
+            _choose,
+        ),
         (
             every.Quantiles(epsilon=two, quantiles=octiles, cells=4, slices=1, **grid | more),
             ((2, 2, 0, 0), (2, 0, 0, 0)),
             _choose,
         ),
         (
-            every.FineQuantile(epsilon=one, q=Fraction(1, 2), cells=12, max_rows=1, neighbors="add_remove", reach=15),
+            every.FineQuantile(
+                epsilon=one,
+                q=Fraction(1, 2),
+                cells=12,
+                max_rows=1,
+                neighbors="add_remove",
+                reach=15,
+            ),
             (far, (1, *far[1:])),
             _choose,
         ),
-        (every.AboveThreshold.costing(epsilon=one, linf=1, max_hits=1), ((-2, 6, 6), (-1, 7, 5)), _above),
+        (
+            every.AboveThreshold.costing(epsilon=one, linf=1, max_hits=1),
+            ((-2, 6, 6), (-1, 7, 5)),
+            _above,
+        ),
         (every.RandomizedResponse(epsilon=one, categories=2), (0, 1), _respond),
     )
     for mechanism, pair, run in subjects:
-        yield AuditCase(name=type(mechanism).__name__, subject=mechanism, pair=pair, run=run, loss=mechanism.loss())
+        yield AuditCase(
+            name=type(mechanism).__name__,
+            subject=mechanism,
+            pair=pair,
+            run=run,
+            loss=mechanism.loss(),
+        )
 
 
-# --- local protocols: any two answers are neighbors -------------------------------------------------------------------
+# --- local protocols: any two answers are neighbors -----------------------------------------------
 
 
 def _encode_reports(protocol: Any, answer: Any, runs: int) -> Codes:
@@ -186,11 +238,19 @@ def _protocols() -> Iterator[AuditCase]:
         "HeavyHitters": ({"length": 2, "alphabet": "abc", "epsilon": one}, ("a", "bc")),
     }
     made |= dict.fromkeys(
-        ("KaryResponse", "SymmetricUnary", "OptimizedUnary", "LocalHashing", "SubsetSelection", "HadamardResponse"),
+        (
+            "KaryResponse",
+            "SymmetricUnary",
+            "OptimizedUnary",
+            "LocalHashing",
+            "SubsetSelection",
+            "HadamardResponse",
+        ),
         ({"domain": few, "epsilon": one}, (0, 1)),
     )
     made |= dict.fromkeys(
-        ("Duchi", "Piecewise", "Hybrid", "SquareWave"), ({"domain": grid, "epsilon": one}, (Fraction(0), Fraction(3)))
+        ("Duchi", "Piecewise", "Hybrid", "SquareWave"),
+        ({"domain": grid, "epsilon": one}, (Fraction(0), Fraction(3))),
     )
     lasting = {"domain": few, "permanent": Fraction(2), "instant": Fraction(3), "changes": 1}
     made |= dict.fromkeys(("MemoizedResponse", "MemoizedUnary"), (lasting, (0, 1)))
@@ -198,7 +258,13 @@ def _protocols() -> Iterator[AuditCase]:
     for kind in PROTOCOLS:
         parameters, pair = made[kind.__name__]
         protocol: Any = kind(**parameters)
-        epsilon = getattr(protocol, "one_report", protocol.epsilon)  # of a memoized answer: what one report tells
+        epsilon = getattr(
+            protocol, "one_report", protocol.epsilon
+        )  # of a memoized answer: what one report tells
         yield AuditCase(
-            name=kind.__name__, subject=protocol, pair=pair, run=_encode_reports, loss=Loss(epsilon=epsilon, rho=None)
+            name=kind.__name__,
+            subject=protocol,
+            pair=pair,
+            run=_encode_reports,
+            loss=Loss(epsilon=epsilon, rho=None),
         )

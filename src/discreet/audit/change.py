@@ -19,13 +19,16 @@ Cells = dict[tuple[Any, ...], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A statistic between two neighbors: how far it moved, as a part of what is claimed in the norm that moved most."""
+    """A statistic between two neighbors: how far it moved, as a part of what is claimed in the norm
+    that moved most.
+    """
 
     statistic: str
     pair: tuple[str, str]
     share: float
     norm: str
-    least: float  # the part in the norm that moved least: whoever is in one group moves l0 by all of it
+    # the part in the norm that moved least: whoever is in one group moves l0 by all of it
+    least: float
 
     @property
     def within(self) -> bool:
@@ -41,7 +44,12 @@ def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Ite
                 factors = statistic.over(block.readings)
                 moved = movement(*(forms(rows, len(block.keys), factors) for rows in tables))
                 claim = statistic.sensitivity
-                allowed = {"l0": claim.l0, "l1": claim.l1, "l2 squared": claim.l2_squared, "linf": claim.linf}
+                allowed = {
+                    "l0": claim.l0,
+                    "l1": claim.l1,
+                    "l2 squared": claim.l2_squared,
+                    "linf": claim.linf,
+                }
                 yield _change(statistic.name, pair, norms(moved), allowed)
         touched = block.touched * (2 if block.neighbors == "change_one" else 1)
         if block.tested is not None:
@@ -53,14 +61,23 @@ def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Ite
 
 
 def rows_moved(block: Block, pick: Pick) -> int:
-    """Count the rows of a pick that one person adds or takes away; a rank score moves by no more."""
+    """Count the rows of a pick that one person adds or takes away; a rank score moves by no
+    more.
+    """
     return pick.rows * (2 if block.neighbors == "change_one" else 1)
 
 
-def _change(name: str, pair: tuple[str, str], found: dict[str, int], allowed: dict[str, int]) -> Change:
-    shares = {norm: found[norm] / most if most else float(found[norm] > 0) * 2 for norm, most in allowed.items()}
+def _change(
+    name: str, pair: tuple[str, str], found: dict[str, int], allowed: dict[str, int]
+) -> Change:
+    shares = {
+        norm: found[norm] / most if most else float(found[norm] > 0) * 2
+        for norm, most in allowed.items()
+    }
     worst = max(shares, key=lambda norm: shares[norm])
-    return Change(statistic=name, pair=pair, share=shares[worst], norm=worst, least=min(shares.values()))
+    return Change(
+        statistic=name, pair=pair, share=shares[worst], norm=worst, least=min(shares.values())
+    )
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -70,7 +87,9 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
 def forms(rows: Sequence[Sequence[Any]], width: int, factors: Sequence[Sequence[int]]) -> Cells:
     """Return a statistic's exact numbers by group and form; a group that does not exist is zero."""
     return {
-        (tuple(row[:width]), index): sum(f * int(value or 0) for f, value in zip(form, row[width:], strict=True))
+        (tuple(row[:width]), index): sum(
+            f * int(value or 0) for f, value in zip(form, row[width:], strict=True)
+        )
         for row in rows
         for index, form in enumerate(factors)
     }
@@ -89,4 +108,9 @@ def movement(a: Cells, b: Cells) -> dict[tuple[Any, ...], tuple[int, int]]:
 
 def norms(moved: dict[tuple[Any, ...], tuple[int, int]]) -> dict[str, int]:
     far = [abs(before - after) for before, after in moved.values()]
-    return {"l0": len(far), "l1": sum(far), "l2 squared": sum(each * each for each in far), "linf": max(far, default=0)}
+    return {
+        "l0": len(far),
+        "l1": sum(far),
+        "l2 squared": sum(each * each for each in far),
+        "linf": max(far, default=0),
+    }

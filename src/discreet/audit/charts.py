@@ -35,10 +35,20 @@ def outcomes(picture: Picture) -> str:
     )
     up = axis.numbers(0.0, max([*picture.first, *picture.second, 1]), title="runs")
     curves = [
-        Curve(across=_steps(counts, double=False), up=_steps(counts, double=True), name=name, color=color)
-        for counts, name, color in ((picture.first, "on the first", 0), (picture.second, "on the second", 1))
+        Curve(
+            across=_steps(counts, double=False),
+            up=_steps(counts, double=True),
+            name=name,
+            color=color,
+        )
+        for counts, name, color in (
+            (picture.first, "on the first", 0),
+            (picture.second, "on the second", 1),
+        )
     ]
-    return blocks.figure(picture.name, plot(curves, across=across, up=up, label=f"outcomes of {picture.name}"))
+    return blocks.figure(
+        picture.name, plot(curves, across=across, up=up, label=f"outcomes of {picture.name}")
+    )
 
 
 def _steps(counts: Sequence[int], *, double: bool) -> list[float]:
@@ -55,11 +65,22 @@ def spending(charges: Sequence[float], *, limit: float, currency: str) -> str:
     places = [float(place + end) for place in range(many) for end in (0, 1)]
     heights = [total for total in totals[1:] for _ in range(2)]
     across = axis.Axis(
-        low=0.0, high=float(many), ticks=((0.0, "first charge"), (float(many), f"last of {many:,}")), title="charges"
+        low=0.0,
+        high=float(many),
+        ticks=((0.0, "first charge"), (float(many), f"last of {many:,}")),
+        title="charges",
     )
     curves = [
         Curve(across=[0.0, *places], up=[0.0, *heights], name=f"spent: {totals[-1]:.4g}"),
-        Curve(across=[0.0, float(many)], up=[limit, limit], name=f"limit: {limit:.4g}", color=1, kind="dash"),
+        Curve(
+            across=[0.0, float(many)],
+            up=[limit, limit],
+            name=f"limit: {limit:.4g}",
+            color=1,
+            kind="dash",
+        ),
     ]
     up = axis.numbers(0.0, max(limit, totals[-1]) or 1.0, title=f"{currency} spent")
-    return blocks.figure("What was spent", plot(curves, across=across, up=up, label="what was spent"))
+    return blocks.figure(
+        "What was spent", plot(curves, across=across, up=up, label="what was spent")
+    )

@@ -1,8 +1,10 @@
-"""A lower bound on ε from runs alone: no more than the claim, if the claim is true, but for a stated chance.
+"""A lower bound on ε from runs alone: no more than the claim, if the claim is true, but for a
+stated chance.
 
-The event that tells two neighbors apart best is chosen on one half of the runs and judged on the other, so choosing it
-costs no confidence. Both of its probabilities are bounded by Clopper and Pearson's intervals: with confidence 1 - α,
-P(event | x) >= low and P(event | x') <= high, hence ε >= log((low - δ) / high).
+The event that tells two neighbors apart best is chosen on one half of the runs and judged on the
+other, so choosing it costs no confidence. Both of its probabilities are bounded by Clopper and
+Pearson's intervals: with confidence 1 - α, P(event | x) >= low and P(event | x') <= high, hence ε
+>= log((low - δ) / high).
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ from discreet.errors import UsageError
 
 Codes = NDArray[np.int64]
 
-SEEN_AT = Fraction(1, 100)  # the δ at which a ρ is told as an ε: small ones are beyond what runs can see
+SEEN_AT = Fraction(
+    1, 100
+)  # the δ at which a ρ is told as an ε: small ones are beyond what runs can see
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """An event, how often it was seen on either neighbor among the runs that judge it, and the ε that this proves."""
+    """An event, how often it was seen on either neighbor among the runs that judge it, and the ε
+    that this proves.
+    """
 
     proved: float
     event: int  # how many different outcomes it has
@@ -35,7 +41,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFinding:
-    """A bound that runs proved, beside the claim; `sound` says that they do not contradict each other."""
+    """A bound that runs proved, beside the claim; `sound` says that they do not contradict each
+    other.
+    """
 
     name: str
     parameters: dict[str, str]
@@ -54,14 +62,23 @@ class AuditFinding:
         return self.proved <= self.claimed
 
     def as_json(self) -> dict[str, object]:
-        told = {"name": self.name, "claimed": self.claimed, "delta": self.delta, "proved": self.proved}
+        told = {
+            "name": self.name,
+            "claimed": self.claimed,
+            "delta": self.delta,
+            "proved": self.proved,
+        }
         event = {"event_seen": list(self.bound.seen), "judged_on": self.bound.judged}
-        return told | event | {"runs": self.runs, "confidence": self.confidence, "sound": self.sound}
+        return (
+            told | event | {"runs": self.runs, "confidence": self.confidence, "sound": self.sound}
+        )
 
 
 def check(*, runs: int, confidence: float) -> None:
     if not 1_000 <= runs <= 10**8 or not 0.5 <= confidence < 1:
-        raise UsageError("An audit takes from 1,000 to 100,000,000 runs, and a confidence from 0.5 to below 1.")
+        raise UsageError(
+            "An audit takes from 1,000 to 100,000,000 runs, and a confidence from 0.5 to below 1."
+        )
 
 
 def claim(loss: Loss) -> tuple[float, float]:
@@ -73,7 +90,12 @@ def claim(loss: Loss) -> tuple[float, float]:
 
 
 def finding(
-    name: str, parameters: dict[str, str], outcomes: tuple[Codes, Codes], *, loss: Loss, confidence: float
+    name: str,
+    parameters: dict[str, str],
+    outcomes: tuple[Codes, Codes],
+    *,
+    loss: Loss,
+    confidence: float,
 ) -> AuditFinding:
     """Hold the outcomes of as many runs on each of two neighbors against a claim."""
     claimed, delta = claim(loss)
@@ -107,25 +129,35 @@ def lower_bound(first: Codes, second: Codes, *, delta: float, confidence: float)
 
 
 def interval(seen: tuple[int, int], runs: int, *, alpha: float) -> tuple[float, float]:
-    """Return a lower bound on the first probability and an upper one on the second, together at 1 - alpha."""
+    """Return a lower bound on the first probability and an upper one on the second, together at 1 -
+    alpha.
+    """
     from scipy import stats
 
     low = float(stats.beta.ppf(alpha / 2, seen[0], runs - seen[0] + 1)) if seen[0] else 0.0
-    high = float(stats.beta.ppf(1 - alpha / 2, seen[1] + 1, runs - seen[1])) if seen[1] < runs else 1.0
+    high = (
+        float(stats.beta.ppf(1 - alpha / 2, seen[1] + 1, runs - seen[1])) if seen[1] < runs else 1.0
+    )
     return low, high
 
 
 def count(first: Codes, second: Codes) -> tuple[Codes, Codes, Codes]:
     """Return the outcomes there are, and how often each was seen in either."""
     values = np.unique(np.concatenate([first, second]))
-    a, b = (np.bincount(np.searchsorted(values, part), minlength=len(values)) for part in (first, second))
+    a, b = (
+        np.bincount(np.searchsorted(values, part), minlength=len(values))
+        for part in (first, second)
+    )
     return values, a, b
 
 
 def _best_event(first: Codes, second: Codes, *, delta: float) -> Codes:
-    """Return the outcomes whose ratio is above a cut: the cut at which the bound itself would be largest."""
+    """Return the outcomes whose ratio is above a cut: the cut at which the bound itself would be
+    largest.
+    """
     values, a, b = count(first, second)
-    # An outcome's own ratio is taken with care: two standard deviations, so that rare ones do not come first by chance.
+    # An outcome's own ratio is taken with care: two standard deviations, so that rare ones do not
+    # come first by chance.
     order = np.argsort(-np.maximum(0, a - 2 * np.sqrt(a)) / (b + 2 * np.sqrt(b) + 2), kind="stable")
     above, below = np.cumsum(a[order]), np.cumsum(b[order])
     spread = 5.0  # standard deviations that the interval of the other half will cost, about

@@ -1,4 +1,6 @@
-"""A ledger recomputed: every charge from the noise that it names, the sums, the chain, and a PLD of the whole."""
+"""A ledger recomputed: every charge from the noise that it names, the sums, the chain, and a PLD of
+the whole.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ MOST_LOSSES = 10_000  # of a batch whose distribution is computed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recomputed:
-    """One charge: what was charged, what its noise costs, and whether the former covers the latter."""
+    """One charge: what was charged, what its noise costs, and whether the former covers the
+    latter.
+    """
 
     id: int
     when: str
@@ -34,19 +38,25 @@ class Recomputed:
 
     @property
     def covered(self) -> bool:
-        return self.due is None or (self.due.amount <= self.charged.amount and self.due.delta <= self.charged.delta)
+        return self.due is None or (
+            self.due.amount <= self.charged.amount and self.due.delta <= self.charged.delta
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerAudit:
-    """All charges, their sum beside what the ledger says was spent, the limit, and the whole as one batch."""
+    """All charges, their sum beside what the ledger says was spent, the limit, and the whole as one
+    batch.
+    """
 
     rows: int
     charges: tuple[Recomputed, ...]
     added: Charge
     spent: Charge
     limit: Charge
-    batch: Loss | None  # by privacy-loss distribution; where every loss is known and the budget is a `sum`
+    batch: (
+        Loss | None
+    )  # by privacy-loss distribution; where every loss is known and the budget is a `sum`
 
     @property
     def sound(self) -> bool:
@@ -70,7 +80,11 @@ def audit_ledger(policy: Policy) -> LedgerAudit:
             continue
         post = posts.get(row["number"], {})
         named = row["mechanisms"] if row["mechanisms"] is not None else post.get("mechanisms")
-        found = None if named is None else _as_charged(_losses(named), post.get("meta") or {}, accountant)
+        found = (
+            None
+            if named is None
+            else _as_charged(_losses(named), post.get("meta") or {}, accountant)
+        )
         losses += found or []
         charges.append(
             Recomputed(
@@ -89,7 +103,9 @@ def audit_ledger(policy: Policy) -> LedgerAudit:
         added=sum((each.charged for each in charges), zero),
         spent=spent,
         limit=limit,
-        batch=_batch(losses, policy) if accountant.name == "sum" and all(c.due is not None for c in charges) else None,
+        batch=_batch(losses, policy)
+        if accountant.name == "sum" and all(c.due is not None for c in charges)
+        else None,
     )
 
 
@@ -98,7 +114,9 @@ def _losses(rows: Sequence[Mapping[str, Any]]) -> list[Loss]:
 
 
 def _as_charged(losses: list[Loss], meta: Mapping[str, str], accountant: Accountant) -> list[Loss]:
-    """Return the losses in the ledger's currency: an algorithm that spent ρ of a `sum` budget is one row (S6)."""
+    """Return the losses in the ledger's currency: an algorithm that spent ρ of a `sum` budget is
+    one row (S6).
+    """
     inside = _INSIDE.fullmatch(meta.get("currency", ""))
     if accountant.name != "sum" or inside is None:
         return losses
@@ -108,8 +126,18 @@ def _as_charged(losses: list[Loss], meta: Mapping[str, str], accountant: Account
 
 
 def _batch(losses: Sequence[Loss], policy: Policy) -> Loss | None:
-    """Return what the same noise would have cost as one batch planned beforehand. Not a guarantee."""
-    if not 0 < len(losses) <= MOST_LOSSES or not policy.budget.delta or any(each.epsilon is None for each in losses):
+    """Return what the same noise would have cost as one batch planned beforehand. Not a
+    guarantee.
+    """
+    if (
+        not 0 < len(losses) <= MOST_LOSSES
+        or not policy.budget.delta
+        or any(each.epsilon is None for each in losses)
+    ):
         return None
-    parts = [distributions.response(epsilon=each.epsilon, delta=each.delta) for each in losses if each.epsilon]
+    parts = [
+        distributions.response(epsilon=each.epsilon, delta=each.delta)
+        for each in losses
+        if each.epsilon
+    ]
     return distributions.batch(parts, delta=policy.budget.delta)

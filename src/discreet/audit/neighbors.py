@@ -1,7 +1,8 @@
 """A snapshot and its neighbors, to be asked the same exact questions: for the curator's own eyes.
 
-Neighbors are views over the snapshot's file, which stays as it is: without one of its people (see `chosen`), and with
-one person more, who has as many rows as the policy allows, each at an end of its range.
+Neighbors are views over the snapshot's file, which stays as it is: without one of its people (see
+`chosen`), and with one person more, who has as many rows as the policy allows, each at an end of
+its range.
 """
 
 from __future__ import annotations
@@ -22,17 +23,38 @@ from discreet.engines.source import engine_errors
 from discreet.engines.spelling import Spelling
 from discreet.engines.watch import interrupted
 from discreet.errors import UsageError
-from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Column,
+    Dates,
+    Decimals,
+    Identifier,
+    Integers,
+    Timestamps,
+)
 from discreet.policy.policy import Policy, Table
 
 HERE = "the data"
 SHAPES = ("low", "high", "spread")
-_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_INTEGERS = (
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighborhood:
-    """Databases by name, `pairs` of neighbors among them, and their exact answers, each read once."""
+    """Databases by name, `pairs` of neighbors among them, and their exact answers, each read
+    once.
+    """
 
     pairs: tuple[tuple[str, str], ...]
     seconds: float
@@ -51,9 +73,13 @@ class Neighborhood:
 
 @contextmanager
 def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Neighborhood]:
-    """Yield the neighbors of snapshot `number`: some of its persons taken away, and a few put in."""
+    """Yield the neighbors of snapshot `number`: some of its persons taken away, and a few put
+    in.
+    """
     if policy.engine.name != "duckdb":
-        raise UsageError("An audit of a question needs the embedded engine: leave `engine` out of the policy.")
+        raise UsageError(
+            "An audit of a question needs the embedded engine: leave `engine` out of the policy."
+        )
     with engine_errors("An audit"), connect(files=True, memory=policy.limits.memory) as connection:
         file = snapshot_file(policy.store, number)
         connection.execute(f"ATTACH {literal(str(file))} AS snapshot (READ_ONLY)")
@@ -69,15 +95,26 @@ def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Nei
         _keep(connection, private, chosen)
         added = _add(connection, private)
         databases = {f"with one more, {shape}": (0, shape) for shape in added}
-        databases |= {f"without person {at}, {each.reason}": (at, "") for at, each in enumerate(chosen, start=1)}
+        databases |= {
+            f"without person {at}, {each.reason}": (at, "")
+            for at, each in enumerate(chosen, start=1)
+        }
         if policy.neighbors == "change_one":
             databases |= {f"person 1 now {shape}": (1, shape) for shape in added if chosen}
         cursors = {HERE: here}
-        cursors |= {each: _database(connection, private, *parts) for each, parts in databases.items()}
+        cursors |= {
+            each: _database(connection, private, *parts) for each, parts in databases.items()
+        }
         pairs = [(HERE, each) for each in databases]
         if policy.neighbors == "change_one":
-            pairs += [("with one more, low", "with one more, high")] if "low" in added and "high" in added else []
-        yield Neighborhood(pairs=tuple(pairs), seconds=float(policy.limits.seconds), cursors=cursors)
+            pairs += (
+                [("with one more, low", "with one more, high")]
+                if "low" in added and "high" in added
+                else []
+            )
+        yield Neighborhood(
+            pairs=tuple(pairs), seconds=float(policy.limits.seconds), cursors=cursors
+        )
 
 
 def _keep(connection: Any, tables: list[Table], chosen: Sequence[Person]) -> None:
@@ -98,7 +135,9 @@ def _database(connection: Any, tables: list[Table], without: int, with_: str) ->
         rows = f"FROM snapshot.{private(table.name)}"
         if without:
             owner = name(OWNER)
-            rows += f" WHERE {owner} NOT IN (SELECT {owner} FROM main.chosen WHERE place = {without})"
+            rows += (
+                f" WHERE {owner} NOT IN (SELECT {owner} FROM main.chosen WHERE place = {without})"
+            )
         if with_:
             rows += f" UNION ALL BY NAME FROM main.{_more(table, with_)}"
         connection.execute(f"CREATE VIEW {schema}.{name(table.name)} AS {rows}")
@@ -107,7 +146,7 @@ def _database(connection: Any, tables: list[Table], without: int, with_: str) ->
     return cursor
 
 
-# --- people at the ends of every range --------------------------------------------------------------------------------
+# --- people at the ends of every range ------------------------------------------------------------
 
 
 def _more(table: Table, shape: str) -> str:
@@ -115,7 +154,9 @@ def _more(table: Table, shape: str) -> str:
 
 
 def _add(connection: Any, tables: list[Table]) -> tuple[str, ...]:
-    """Create tables of the rows of each added person; none if nobody new can be named in the owner's type."""
+    """Create tables of the rows of each added person; none if nobody new can be named in the
+    owner's type.
+    """
     stored = {table.name: _types(connection, table) for table in tables}
     kinds = {types[OWNER] for types in stored.values()}
     if len(kinds) != 1 or not kinds <= {"VARCHAR", *_INTEGERS}:
@@ -124,7 +165,9 @@ def _add(connection: Any, tables: list[Table]) -> tuple[str, ...]:
     for table in tables:
         rows = f"snapshot.{private(table.name)}"
         common = {
-            column.name: connection.execute(f"SELECT mode({name(column.name)}) FROM {rows}").fetchone()[0]
+            column.name: connection.execute(
+                f"SELECT mode({name(column.name)}) FROM {rows}"
+            ).fetchone()[0]
             for column in table.columns.values()
             if stored[table.name][column.name] == "VARCHAR"
         }
@@ -137,9 +180,14 @@ def _add(connection: Any, tables: list[Table]) -> tuple[str, ...]:
             connection.execute(f"CREATE TABLE {_more(table, shape)} AS FROM {rows} LIMIT 0")
             listed = ", ".join(name(each) for each in stored_columns(table))
             for place in range(table.max_rows):
-                values = [owner, *(_value(each, shape, place, keys, common) for each in table.columns.values())]
+                values = [
+                    owner,
+                    *(_value(each, shape, place, keys, common) for each in table.columns.values()),
+                ]
                 marks = ", ".join("?" for _ in values)
-                connection.execute(f"INSERT INTO {_more(table, shape)} ({listed}) VALUES ({marks})", values)
+                connection.execute(
+                    f"INSERT INTO {_more(table, shape)} ({listed}) VALUES ({marks})", values
+                )
     return SHAPES
 
 
@@ -148,7 +196,9 @@ def _types(connection: Any, table: Table) -> dict[str, str]:
     return {row[0]: row[1] for row in rows}
 
 
-def _new(connection: Any, tables: list[Table], column: str, stored: dict[str, dict[str, str]]) -> Any:
+def _new(
+    connection: Any, tables: list[Table], column: str, stored: dict[str, dict[str, str]]
+) -> Any:
     """Return a value of an identifier that nobody has; NULL where its type has no obvious one."""
     kind = stored[tables[0].name][column]
     if kind == "VARCHAR":
@@ -156,13 +206,17 @@ def _new(connection: Any, tables: list[Table], column: str, stored: dict[str, di
     if kind not in _INTEGERS:
         return None
     largest = [
-        connection.execute(f"SELECT max({name(column)}) FROM snapshot.{private(table.name)}").fetchone()[0]
+        connection.execute(
+            f"SELECT max({name(column)}) FROM snapshot.{private(table.name)}"
+        ).fetchone()[0]
         for table in tables
     ]
     return max((int(each) for each in largest if each is not None), default=0) + 1
 
 
-def _value(column: Column, shape: str, place: int, keys: Mapping[str, Any], common: Mapping[str, Any]) -> Any:
+def _value(
+    column: Column, shape: str, place: int, keys: Mapping[str, Any], common: Mapping[str, Any]
+) -> Any:
     domain = column.domain
     high = shape == "high" or (shape == "spread" and place % 2 == 1)
     match domain:
@@ -176,5 +230,7 @@ def _value(column: Column, shape: str, place: int, keys: Mapping[str, Any], comm
             return domain.hi if high else domain.lo
         case Identifier():
             new = keys[column.name]
-            return new + place if isinstance(new, int) else None if new is None else f"{new} {place}"
+            return (
+                new + place if isinstance(new, int) else None if new is None else f"{new} {place}"
+            )
     return common.get(column.name) if high else f"discreet audit {place}"

@@ -1,10 +1,13 @@
-"""A lower bound on ε from one run alone, for what is too slow to run a million times [Steinke, Nasr, Jagielski 2023].
+"""A lower bound on ε from one run alone, for what is too slow to run a million times [Steinke,
+Nasr, Jagielski 2023].
 
-Many people are put into the data or left out, each by a fair coin. Whoever sees only what was released guesses of some
-of them which it was. Under (ε, δ)-DP the number of right guesses among r is, but for a part that δ bounds, no larger
-than that of r coins that come up right with probability e^ε / (1 + e^ε): more of them prove a larger ε.
+Many people are put into the data or left out, each by a fair coin. Whoever sees only what was
+released guesses of some of them which it was. Under (ε, δ)-DP the number of right guesses among r
+is, but for a part that δ bounds, no larger than that of r coins that come up right with probability
+e^ε / (1 + e^ε): more of them prove a larger ε.
 
-The people must be independent of each other and of everybody else; the guesses may depend on everything released.
+The people must be independent of each other and of everybody else; the guesses may depend on
+everything released.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ MOST = 64.0  # no run proves more than this
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneRun:
-    """How many people there were, of how many it was guessed, how many guesses were right, and what that proves."""
+    """How many people there were, of how many it was guessed, how many guesses were right, and what
+    that proves.
+    """
 
     people: int
     guessed: int
@@ -34,9 +39,15 @@ class OneRun:
 
 
 def one_run(
-    included: NDArray[np.bool_], scores: NDArray[np.float64], *, guesses: int, delta: float, confidence: float
+    included: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    *,
+    guesses: int,
+    delta: float,
+    confidence: float,
 ) -> OneRun:
-    """Guess that those with the highest scores were put in and those with the lowest left out, as many of each.
+    """Guess that those with the highest scores were put in and those with the lowest left out, as
+    many of each.
 
     `guesses` is how many in all, fixed before anything was released.
     """
@@ -44,19 +55,36 @@ def one_run(
     if included.shape != scores.shape or included.ndim != 1:
         raise UsageError("An audit needs one coin and one score for each person.")
     if not 2 <= guesses <= people or guesses % 2:
-        raise UsageError(f"Guesses are an even number from 2 to the {people} people, not {guesses}.")
+        raise UsageError(
+            f"Guesses are an even number from 2 to the {people} people, not {guesses}."
+        )
     if not 0.5 <= confidence < 1 or not 0 <= delta < 1:
-        raise UsageError("An audit takes a confidence from 0.5 to below 1 and a delta from 0 to below 1.")
-    ties = Stream.fresh().words(Items.positions(people), 0)[:, 0]  # by chance, not by who comes first
+        raise UsageError(
+            "An audit takes a confidence from 0.5 to below 1 and a delta from 0 to below 1."
+        )
+    ties = Stream.fresh().words(Items.positions(people), 0)[
+        :, 0
+    ]  # by chance, not by who comes first
     order = np.lexsort((ties, scores))
     half = guesses // 2
     right = int(included[order[-half:]].sum() + (~included[order[:half]]).sum())
     proved = epsilon_proved(people, guesses, right, delta=delta, confidence=confidence)
-    return OneRun(people=people, guessed=guesses, right=right, delta=delta, proved=proved, confidence=confidence)
+    return OneRun(
+        people=people,
+        guessed=guesses,
+        right=right,
+        delta=delta,
+        proved=proved,
+        confidence=confidence,
+    )
 
 
-def epsilon_proved(people: int, guesses: int, right: int, *, delta: float, confidence: float) -> float:
-    """Return the largest ε under which so many right guesses have a probability below 1 - confidence."""
+def epsilon_proved(
+    people: int, guesses: int, right: int, *, delta: float, confidence: float
+) -> float:
+    """Return the largest ε under which so many right guesses have a probability below 1 -
+    confidence.
+    """
     low, high = 0.0, MOST
     if probability(people, guesses, right, epsilon=low, delta=delta) > 1 - confidence:
         return 0.0

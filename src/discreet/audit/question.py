@@ -1,7 +1,8 @@
-"""A question audited on the curator's own data: neighbors, record and replay, and what runs prove of its ε.
+"""A question audited on the curator's own data: neighbors, record and replay, and what runs prove
+of its ε.
 
-For the curator alone: it reads the snapshot exactly and says how far single people move it. It charges nothing and
-writes nothing to the ledger, because nothing of it may be released.
+For the curator alone: it reads the snapshot exactly and says how far single people move it. It
+charges nothing and writes nothing to the ledger, because nothing of it may be released.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ _PILOTS = 4  # pairs of neighbors that are tried
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """One pair of neighbors under the same draws: how many there were, and what differed that must not."""
+    """One pair of neighbors under the same draws: how many there were, and what differed that must
+    not.
+    """
 
     pair: tuple[str, str]
     draws: int
@@ -56,7 +59,9 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
-    """Outcomes of a statistic that one neighbor cannot have: allowed with probability δ, and no more."""
+    """Outcomes of a statistic that one neighbor cannot have: allowed with probability δ, and no
+    more.
+    """
 
     statistic: str
     seen: int
@@ -80,7 +85,9 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAudit:
-    """All that was found out about a question. Not for release: `changes` tells about single people."""
+    """All that was found out about a question. Not for release: `changes` tells about single
+    people.
+    """
 
     sql: str
     neighbors: str
@@ -106,8 +113,9 @@ class QuestionAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leavers:
-    """Who is taken away, one after another: people by their identifiers, some with a row that meets `where`, and
-    others whom the question measures, up to `most` in all."""
+    """Who is taken away, one after another: people by their identifiers, some with a row that meets
+    `where`, and others whom the question measures, up to `most` in all.
+    """
 
     most: int
     persons: tuple[str, ...] = ()
@@ -115,7 +123,9 @@ class Leavers:
 
     def __post_init__(self) -> None:
         if not 1 <= self.most <= 1_000:
-            raise UsageError(f"An audit takes from 1 to 1,000 people away, one after another, not {self.most}.")
+            raise UsageError(
+                f"An audit takes from 1 to 1,000 people away, one after another, not {self.most}."
+            )
         if len(self.persons) > 1_000:
             raise UsageError("An audit takes at most 1,000 people away who are named by --person.")
 
@@ -142,7 +152,9 @@ def audit_question(
         people=leavers.most,
         persons=leavers.persons,
         matching=None if leavers.where is None else _matching(policy, number, leavers.where),
-        measured=tuple(each.block for each in offered.blocks if not isinstance(each.block.kind, Shared)),
+        measured=tuple(
+            each.block for each in offered.blocks if not isinstance(each.block.kind, Shared)
+        ),
     )
     with neighborhood(policy, number, wanted=wanted) as around:
         changed = tuple(_changes(offered, around, progress))
@@ -180,7 +192,9 @@ def _offer(policy: Policy, number: int, sql: str, accountant: Accountant, epsilo
 
 def _plan(policy: Policy, number: int, sql: str) -> Plan:
     engine, workbench = store_of(policy).open(number), Workbench()
-    public = {name: engine.public_table(name) for name, table in policy.tables.items() if table.public}
+    public = {
+        name: engine.public_table(name) for name, table in policy.tables.items() if table.public
+    }
     engine.close()
 
     def of_public(text: str) -> pa.Table:
@@ -190,12 +204,16 @@ def _plan(policy: Policy, number: int, sql: str) -> Plan:
 
 
 def _matching(policy: Policy, number: int, where: str) -> tuple[Block, ...]:
-    """Plan the rows that meet a condition in every table that has its columns; raise if no table has."""
+    """Plan the rows that meet a condition in every table that has its columns; raise if no table
+    has.
+    """
     found, refused = list[Block](), list[Rejected]()
     for table in policy.tables.values():
         if not table.public:
             try:
-                found += _plan(policy, number, f"SELECT COUNT(*) FROM {name(table.name)} WHERE {where}").blocks
+                found += _plan(
+                    policy, number, f"SELECT COUNT(*) FROM {name(table.name)} WHERE {where}"
+                ).blocks
             except Rejected as error:
                 refused.append(error)
     if not found:
@@ -215,7 +233,9 @@ def _changes(offered: Offer, around: Neighborhood, progress: Progress | None) ->
     return found
 
 
-def _replay(offered: Offer, accountant: Accountant, around: Neighborhood, pair: tuple[str, str]) -> Replayed:
+def _replay(
+    offered: Offer, accountant: Accountant, around: Neighborhood, pair: tuple[str, str]
+) -> Replayed:
     def on(name: str) -> Callable[[Callable[[Allowance], Any]], object]:
         def work(witness: Callable[[Allowance], Any]) -> object:
             allowance = Allowance(key=fresh_secret(), accountant=accountant, paid=offered.cost)
@@ -230,15 +250,20 @@ def _replay(offered: Offer, accountant: Accountant, around: Neighborhood, pair: 
 
 
 def _telling(
-    found: tuple[Change, ...], around: Neighborhood, run: Callable[[tuple[str, str]], list[Outcomes]]
+    found: tuple[Change, ...],
+    around: Neighborhood,
+    run: Callable[[tuple[str, str]], list[Outcomes]],
 ) -> tuple[str, str]:
-    """Return the pair to run: of those that move most, the one whose outcomes a few runs tell apart best.
+    """Return the pair to run: of those that move most, the one whose outcomes a few runs tell apart
+    best.
 
     These runs judge nothing. Among pairs that move as far, whoever is at the end of every range
     comes first. Somebody who is alone with a key moves much and shows little, because the key does
     not pass its threshold.
     """
-    sums = {pair: math.fsum(each.least for each in found if each.pair == pair) for pair in around.pairs}
+    sums = {
+        pair: math.fsum(each.least for each in found if each.pair == pair) for pair in around.pairs
+    }
     first = sorted(sums, key=lambda pair: -sums[pair])[:_PILOTS]
     return max(first, key=lambda pair: math.fsum(_apart(each) for each in run(pair)))
 
@@ -254,12 +279,16 @@ def _loss(mechanisms: tuple[Any, ...]) -> Loss:
     losses = [each.loss() for each in mechanisms]
     delta = sum((each.delta for each in losses), Fraction(0))
     if all(each.epsilon is not None for each in losses):
-        return Loss(epsilon=sum((each.epsilon for each in losses), Fraction(0)), rho=None, delta=delta)
+        return Loss(
+            epsilon=sum((each.epsilon for each in losses), Fraction(0)), rho=None, delta=delta
+        )
     return Loss(epsilon=None, rho=sum((each.rho for each in losses), Fraction(0)), delta=delta)
 
 
 def _findings(found: list[Outcomes], confidence: float) -> tuple[AuditFinding, ...]:
-    """Return what is proved of each statistic and, where there are several, of all of them as one answer."""
+    """Return what is proved of each statistic and, where there are several, of all of them as one
+    answer.
+    """
     each_at = 1 - (1 - confidence) / (len(found) + 1)
     findings = [_finding(each, each_at) for each in found]
     if len(found) > 1:
@@ -277,7 +306,9 @@ def _finding(each: Outcomes, confidence: float) -> AuditFinding:
 
 
 def _together(found: list[Outcomes]) -> tuple[Codes, Codes]:
-    """Encode all statistics of a run as one: the sum of what each tells, learnt from the half that judges nothing."""
+    """Encode all statistics of a run as one: the sum of what each tells, learnt from the half that
+    judges nothing.
+    """
     runs = min(len(each.codes[0]) for each in found)
     total = [np.zeros(runs), np.zeros(runs)]
     for each in found:
@@ -293,14 +324,24 @@ def _together(found: list[Outcomes]) -> tuple[Codes, Codes]:
 def _support(each: Outcomes, confidence: float) -> Support:
     seen, runs = max(each.impossible), len(each.codes[0])
     least, _ = interval((seen, 0), runs, alpha=1 - confidence)
-    return Support(statistic=each.name, seen=seen, runs=runs, least=least, delta=float(_loss(each.mechanisms).delta))
+    return Support(
+        statistic=each.name,
+        seen=seen,
+        runs=runs,
+        least=least,
+        delta=float(_loss(each.mechanisms).delta),
+    )
 
 
 def _picture(each: Outcomes, bins: int = 41) -> Picture:
-    """Sort outcomes by how telling they are, in bins of about equal weight at the ends and in the middle."""
+    """Sort outcomes by how telling they are, in bins of about equal weight at the ends and in the
+    middle.
+    """
     _, a, b = count(*each.codes)
     tells = np.log((a + 1) / (b + 1))
     low, high = float(tells.min()), float(tells.max())
     place = np.minimum(((tells - low) / max(high - low, 1e-9) * bins).astype(np.int64), bins - 1)
-    one, other = (np.bincount(place, weights=counts, minlength=bins).astype(int).tolist() for counts in (a, b))
+    one, other = (
+        np.bincount(place, weights=counts, minlength=bins).astype(int).tolist() for counts in (a, b)
+    )
     return Picture(name=each.name, first=tuple(one), second=tuple(other))

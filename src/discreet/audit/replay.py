@@ -1,9 +1,10 @@
-"""Record and replay (S14): the same draws on neighbors; given that the same has left, the next draw is the same one.
+"""Record and replay (S14): the same draws on neighbors; given that the same has left, the next draw
+is the same one.
 
-On the second neighbor every release draws as it would and is then put in the place of what left the first one, and so
-is every choice inside a release: all that follows is compared too, under the same transcript. What must not differ is
-the place in the code that draws, the scale of the noise and the items that get it: a difference there is data that
-steers the noise unpaid.
+On the second neighbor every release draws as it would and is then put in the place of what left the
+first one, and so is every choice inside a release: all that follows is compared too, under the same
+transcript. What must not differ is the place in the code that draws, the scale of the noise and the
+items that get it: a difference there is data that steers the noise unpaid.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from discreet.noise.tape import Recording, SamplerCall
 from discreet.vault.allowance import Allowance
 
 # Of an allowance: what can leave.
-STEPS = ("measure", "threshold", "choose", "choose_near", "marginal", "roll_up", "distances", "farthest")
+STEPS = (
+    "measure",
+    "threshold",
+    "choose",
+    "choose_near",
+    "marginal",
+    "roll_up",
+    "distances",
+    "farthest",
+)
 Result = TypeVar("Result")
 
 
@@ -33,9 +43,13 @@ class Step:
 
 
 class Witness:
-    """An allowance with what leaves it written down, step after step; `given` steps leave again in their place."""
+    """An allowance with what leaves it written down, step after step; `given` steps leave again in
+    their place.
+    """
 
-    def __init__(self, allowance: Allowance, tape: Recording, steps: list[Step], given: Sequence[Step]) -> None:
+    def __init__(
+        self, allowance: Allowance, tape: Recording, steps: list[Step], given: Sequence[Step]
+    ) -> None:
         self._allowance, self._tape, self._steps, self._given = allowance, tape, steps, given
 
     def __getattr__(self, name: str) -> Any:
@@ -69,7 +83,8 @@ class Transcript:
 def record(
     work: Callable[[Callable[[Allowance], Any]], Result], *, replay: Transcript | None = None
 ) -> tuple[Transcript, Result]:
-    """Do some work that releases through allowances; the work gets a function that makes each a witness.
+    """Do some work that releases through allowances; the work gets a function that makes each a
+    witness.
 
     With `replay`, it uses the draws of an earlier transcript, and what left then leaves again.
     """
@@ -81,13 +96,17 @@ def record(
 
 
 def differences(first: Transcript, second: Transcript) -> tuple[str, ...]:
-    """Tell where the second, a replay of the first on a neighbor, drew differently though the same had left."""
+    """Tell where the second, a replay of the first on a neighbor, drew differently though the same
+    had left.
+    """
     for index, (a, b) in enumerate(zip(first.steps, second.steps, strict=False)):
         found = _apart(a, b)
         if found is not None:
             return (f"release {index + 1} ({a.name}): {found}",)
     if len(first.steps) != len(second.steps):
-        return (f"{len(first.steps)} releases on the one and {len(second.steps)} on the other, all of them alike",)
+        return (
+            f"{len(first.steps)} releases on the one and {len(second.steps)} on the other, all of them alike",
+        )
     return ()
 
 
@@ -105,20 +124,26 @@ def shared(transcript: Transcript) -> tuple[str, ...]:
 
 
 def _apart(a: Step, b: Step) -> str | None:
-    """Say how two releases differ before anything left them; a threshold draws only for keys that exist."""
+    """Say how two releases differ before anything left them; a threshold draws only for keys that
+    exist.
+    """
     if (a.name, len(a.draws)) != (b.name, len(b.draws)):
         return f"{len(a.draws)} draws of a {a.name} against {len(b.draws)} of a {b.name}"
     for one, other in zip(a.draws, b.draws, strict=True):
         for what in ("path", "sampler", "scale"):
             if getattr(one, what) != getattr(other, what):
-                return f"the {what} of a draw is {getattr(one, what)} against {getattr(other, what)}"
+                return (
+                    f"the {what} of a draw is {getattr(one, what)} against {getattr(other, what)}"
+                )
         if a.name != "threshold" and (one.count, one.ids) != (other.count, other.ids):
             return f"noise for {one.count} items against {other.count}, or for others"
     return None
 
 
 class Bits:
-    """A source of bits for a respondent's encoder that notes how many were asked for, and gives given ones again."""
+    """A source of bits for a respondent's encoder that notes how many were asked for, and gives
+    given ones again.
+    """
 
     def __init__(self, given: Sequence[int] = ()) -> None:
         self.asked: list[int] = []
@@ -128,5 +153,7 @@ class Bits:
     def bits(self, k: int) -> int:
         place = len(self.asked)
         self.asked.append(k)
-        self.drawn.append(self._given[place] & ((1 << k) - 1) if place < len(self._given) else SYSTEM.bits(k))
+        self.drawn.append(
+            self._given[place] & ((1 << k) - 1) if place < len(self._given) else SYSTEM.bits(k)
+        )
         return self.drawn[-1]

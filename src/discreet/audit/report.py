@@ -1,4 +1,6 @@
-"""What an audit found, as one HTML page for a privacy officer: verdict first, then every number it rests on."""
+"""What an audit found, as one HTML page for a privacy officer: verdict first, then every number it
+rests on.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from discreet.budget import number
 from discreet.pages import blocks
 from discreet.pages.blocks import Cell
 
-NOT_FOR_RELEASE = "NOT FOR RELEASE: this was computed on the data itself and tells about single people."
+NOT_FOR_RELEASE = (
+    "NOT FOR RELEASE: this was computed on the data itself and tells about single people."
+)
 
 _PROVED = (
     "Each was run on two neighboring inputs. The proved ε is what the runs alone show, at the stated confidence: a "
@@ -25,7 +29,11 @@ _PROVED = (
 
 def mechanisms_page(findings: Sequence[AuditFinding]) -> str:
     sound = all(each.sound for each in findings)
-    verdict = "No run contradicts a claim." if sound else "Runs contradict a claim: do not release with this version."
+    verdict = (
+        "No run contradicts a claim."
+        if sound
+        else "Runs contradict a claim: do not release with this version."
+    )
     parts = [
         blocks.verdict(verdict, good=sound),
         blocks.paragraph(_PROVED),
@@ -55,7 +63,9 @@ def question_page(audit: QuestionAudit) -> str:
             "The exact statistics on the data and on neighbors of it, as a part of what the plan says one person can "
             "do. Above 1 the noise would be too small."
         ),
-        blocks.table(("statistic", "neighbor", "moved, of what is claimed", "in", ""), _changes(audit)),
+        blocks.table(
+            ("statistic", "neighbor", "moved, of what is claimed", "in", ""), _changes(audit)
+        ),
         blocks.heading("The same draws on neighbors"),
         blocks.paragraph(
             "Under the same random words, as long as what has left is the same, the next noise must have the same "
@@ -63,8 +73,12 @@ def question_page(audit: QuestionAudit) -> str:
         ),
         blocks.table(("neighbor", "draws", "differences", ""), _replays(audit)),
         blocks.heading("What cannot happen on a neighbor"),
-        blocks.paragraph("Outcomes that one neighbor can have and the other cannot are allowed with probability δ."),
-        blocks.table(("statistic", "seen", "runs", "probability at least", "δ", ""), _supports(audit))
+        blocks.paragraph(
+            "Outcomes that one neighbor can have and the other cannot are allowed with probability δ."
+        ),
+        blocks.table(
+            ("statistic", "seen", "runs", "probability at least", "δ", ""), _supports(audit)
+        )
         if audit.support
         else blocks.paragraph("None was seen."),
         blocks.heading("What runs prove"),
@@ -85,7 +99,13 @@ def _changes(audit: QuestionAudit) -> list[Row]:
     """Return the three neighbors that move each statistic most."""
     worst: dict[str, list[Row]] = {}
     for each in sorted(audit.changes, key=lambda change: -change.share):
-        row: Row = [each.statistic, " / ".join(each.pair), f"{each.share:.4g}", each.norm, blocks.holds(each.within)]
+        row: Row = [
+            each.statistic,
+            " / ".join(each.pair),
+            f"{each.share:.4g}",
+            each.norm,
+            blocks.holds(each.within),
+        ]
         worst.setdefault(each.statistic, []).append(row)
     return [row for rows in worst.values() for row in rows[:3]]
 
@@ -117,7 +137,17 @@ def _supports(audit: QuestionAudit) -> list[Row]:
 
 
 def _findings(findings: Sequence[AuditFinding]) -> str:
-    names = ("what", "claimed ε", "at δ", "proved ε", "", "confidence", "event seen", "runs", "noise")
+    names = (
+        "what",
+        "claimed ε",
+        "at δ",
+        "proved ε",
+        "",
+        "confidence",
+        "event seen",
+        "runs",
+        "noise",
+    )
     rows: list[Row] = [
         [
             each.name,
@@ -177,4 +207,6 @@ def ledger_page(audit: LedgerAudit, *, currency: str) -> str:
 
 
 def _list(parameters: dict[str, str]) -> str:
-    return ", ".join(f"{name} {value}" if name != "mechanism" else value for name, value in parameters.items())
+    return ", ".join(
+        f"{name} {value}" if name != "mechanism" else value for name, value in parameters.items()
+    )

@@ -1,11 +1,13 @@
-"""A question's releases on two neighbors, a great many times over: what a lower bound on its ε is judged by.
+"""A question's releases on two neighbors, a great many times over: what a lower bound on its ε is
+judged by.
 
-Every run is what `measure` does, through the same allowance. To have a million of them, runs are laid side by side as
-one more key of the exact tables, so that one release draws for all of them; what takes several choices, or
-reads only a part of a fine grid, is run one by one and less often.
+Every run is what `measure` does, through the same allowance. To have a million of them, runs are
+laid side by side as one more key of the exact tables, so that one release draws for all of them;
+what takes several choices, or reads only a part of a fine grid, is run one by one and less often.
 
-The outcome of a run is a number: for noise, how much likelier the numbers are on the one neighbor than on the other if
-the noise is what it claims to be. Noise that is something else is still judged by how often each outcome came.
+The outcome of a run is a number: for noise, how much likelier the numbers are on the one neighbor
+than on the other if the noise is what it claims to be. Noise that is something else is still judged
+by how often each outcome came.
 """
 
 from __future__ import annotations
@@ -54,10 +56,19 @@ class Outcomes:
 
 
 def outcomes(
-    offered: Offer, accountant: Accountant, fetches: tuple[Fetch, Fetch], *, runs: int, progress: Progress | None
+    offered: Offer,
+    accountant: Accountant,
+    fetches: tuple[Fetch, Fetch],
+    *,
+    runs: int,
+    progress: Progress | None,
 ) -> Iterator[Outcomes]:
     """Run every statistic of an offer that the two neighbors do not share, on both of them."""
-    own = {number: each for number, each in enumerate(offered.blocks) if not isinstance(each.block.kind, Shared)}
+    own = {
+        number: each
+        for number, each in enumerate(offered.blocks)
+        if not isinstance(each.block.kind, Shared)
+    }
     several = [
         (number, pick)
         for number, each in own.items()
@@ -67,7 +78,9 @@ def outcomes(
     for each in own.values():
         yield from _Block(each, accountant, offered, fetches, runs, progress).outcomes()
     if several:
-        yield from _one_by_one(offered, accountant, fetches, several, min(max(10, runs // 100), ONE_BY_ONE), progress)
+        yield from _one_by_one(
+            offered, accountant, fetches, several, min(max(10, runs // 100), ONE_BY_ONE), progress
+        )
 
 
 class _Block:
@@ -83,7 +96,12 @@ class _Block:
         progress: Progress | None,
     ) -> None:
         self.each, self.block, self.progress = each, each.block, progress
-        self._accountant, self._paid, self._fetches, self._runs = accountant, offered.cost, fetches, runs
+        self._accountant, self._paid, self._fetches, self._runs = (
+            accountant,
+            offered.cost,
+            fetches,
+            runs,
+        )
 
     def outcomes(self) -> Iterator[Outcomes]:
         if self.block.unknown:
@@ -92,39 +110,64 @@ class _Block:
         if self.block.measured:
             exact = [fetch(self.block.sums) for fetch in self._fetches]
             for statistic in self.block.measured:
-                mechanism, factors = self.each.added[statistic.id], statistic.over(self.block.readings)
+                mechanism, factors = (
+                    self.each.added[statistic.id],
+                    statistic.over(self.block.readings),
+                )
                 sides = [forms(rows_of(table), len(self.block.keys), factors) for table in exact]
                 scores = _noise_scores(mechanism, movement(*sides), self.block.sizes)
                 release = self._measure(mechanism, statistic, scores)
-                yield self._run(statistic.name, (mechanism,), exact, release, len(statistic.forms) * self.block.cells)
+                yield self._run(
+                    statistic.name,
+                    (mechanism,),
+                    exact,
+                    release,
+                    len(statistic.forms) * self.block.cells,
+                )
         for pick in self.block.picks:
             choices = self.each.chosen[pick.id]
             if len(choices) == 1 and not pick.fine:
-                exact, size = [fetch(self.block.rows_in(pick)) for fetch in self._fetches], pick.domain.size
+                exact, size = (
+                    [fetch(self.block.rows_in(pick)) for fetch in self._fetches],
+                    pick.domain.size,
+                )
                 release = self._pick(choices[0], pick, movement(*map(cells, exact)))
-                yield self._run(pick.name, choices, exact, release, self.block.cells * size * choices[0].slices)
+                yield self._run(
+                    pick.name, choices, exact, release, self.block.cells * size * choices[0].slices
+                )
 
     def _run(
-        self, name: str, mechanisms: tuple[Mechanism, ...], exact: list[Any], release: Any, width: int
+        self,
+        name: str,
+        mechanisms: tuple[Mechanism, ...],
+        exact: list[Any],
+        release: Any,
+        width: int,
     ) -> Outcomes:
         runs = max(1_000, min(self._runs, MOST_CELLS // width))
         at_once = max(1, AT_ONCE // width)
         found: tuple[list[Codes], list[Codes]] = ([], [])
         for start in range(0, runs, at_once):
             for side, table in enumerate(exact):
-                allowance = Allowance(key=fresh_secret(), accountant=self._accountant, paid=self._paid)
+                allowance = Allowance(
+                    key=fresh_secret(), accountant=self._accountant, paid=self._paid
+                )
                 found[side].append(release(allowance, table, min(at_once, runs - start)))
             if self.progress is not None:
                 self.progress(name, min(1.0, (start + at_once) / runs))
         codes = np.concatenate(found[0]), np.concatenate(found[1])
         return Outcomes(name=name, mechanisms=mechanisms, codes=codes)
 
-    def _measure(self, mechanism: Additive, statistic: Statistic, scores: list[tuple[int, int, Any]]) -> Any:
+    def _measure(
+        self, mechanism: Additive, statistic: Statistic, scores: list[tuple[int, int, Any]]
+    ) -> Any:
         moved, factors = statistic.sensitivity, statistic.over(self.block.readings)
 
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
             wide = Exact(_beside(table, runs, len(self.block.keys)))
-            noisy = allowance.measure(mechanism, wide, moved=moved, sizes=[runs, *self.block.sizes], forms=factors)
+            noisy = allowance.measure(
+                mechanism, wide, moved=moved, sizes=[runs, *self.block.sizes], forms=factors
+            )
             total = np.zeros(runs)
             for form, place, score in scores:
                 total += score(noisy[form].reshape(runs, -1)[:, place])
@@ -138,13 +181,17 @@ class _Block:
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
             wide = Exact(_beside(table, runs, len(self.block.keys) + 1))
             sizes = [runs, *self.block.sizes]
-            chosen = allowance.choose(mechanism, wide, moved=pick.moved, sizes=sizes, cells=pick.domain.size)
+            chosen = allowance.choose(
+                mechanism, wide, moved=pick.moved, sizes=sizes, cells=pick.domain.size
+            )
             return _hash(chosen.reshape(runs, self.block.cells, -1)[:, groups].reshape(runs, -1))
 
         return release
 
     def _test(self) -> Iterator[Outcomes]:
-        """Run a test of unknown keys: the threshold, and what is measured on the keys that pass, together."""
+        """Run a test of unknown keys: the threshold, and what is measured on the keys that pass,
+        together.
+        """
         block, exact = self.block, []
         for fetch in self._fetches:
             measured = fetch(block.sums) if block.measured else None
@@ -155,37 +202,53 @@ class _Block:
         release = _Thresholded(self.each, moved, [table for _, table in exact])
         name = " and ".join([PEOPLE, *(each.name for each in block.measured)])
         assert self.each.threshold is not None  # a block with unknown keys has one
-        found = self._run(name, (self.each.threshold, *self.each.added.values()), exact, release, width)
+        found = self._run(
+            name, (self.each.threshold, *self.each.added.values()), exact, release, width
+        )
         yield replace(found, impossible=_impossible(found.codes))
 
 
 class _Thresholded:
-    """Runs of a threshold and of the sums behind it, scored by the keys in which the neighbors differ."""
+    """Runs of a threshold and of the sums behind it, scored by the keys in which the neighbors
+    differ.
+    """
 
     def __init__(self, each: BlockOffer, moved: Moved, tables: list[pa.Table | None]) -> None:
         self._each, self._block, self._moved = each, each.block, moved
         block, read = each.block, [rows_of(table) for table in tables if table is not None]
         self._sums = {
-            statistic.id: movement(*(forms(rows, len(block.keys), statistic.over(block.readings)) for rows in read))
+            statistic.id: movement(
+                *(forms(rows, len(block.keys), statistic.over(block.readings)) for rows in read)
+            )
             for statistic in block.measured
         }
 
-    def __call__(self, allowance: Allowance, exact: tuple[pa.Table, pa.Table | None], runs: int) -> Codes:
+    def __call__(
+        self, allowance: Allowance, exact: tuple[pa.Table, pa.Table | None], runs: int
+    ) -> Codes:
         people, sums = exact
         block, threshold = self._block, self._each.threshold
         assert threshold is not None  # a block with unknown keys has one
         width = len(block.unknown)
         beside = Exact(_beside(people, runs, width))
-        survivors, tested = allowance.threshold(threshold, beside, moved=block.touching, keys=1 + width)
+        survivors, tested = allowance.threshold(
+            threshold, beside, moved=block.touching, keys=1 + width
+        )
         run = survivors.column(0).to_numpy().astype(np.int64)
-        keys = list(zip(*(survivors.column(1 + index).to_pylist() for index in range(width)), strict=True))
+        keys = list(
+            zip(*(survivors.column(1 + index).to_pylist() for index in range(width)), strict=True)
+        )
         total, never = np.zeros(runs), np.zeros(runs)
         for key, (one, other) in self._moved.items():
             stays = _stay(threshold, one) - _stay(threshold, other)
             total += stays
             here = np.flatnonzero([each == key for each in keys])
             if one and other:
-                np.add.at(total, run[here], _advantage(threshold, np.asarray(tested)[here], one, other) - stays)
+                np.add.at(
+                    total,
+                    run[here],
+                    _advantage(threshold, np.asarray(tested)[here], one, other) - stays,
+                )
             else:
                 never[run[here]] = IMPOSSIBLE if one else -IMPOSSIBLE
         if sums is not None:
@@ -193,12 +256,21 @@ class _Thresholded:
         return _encode(np.clip(total, -IMPOSSIBLE / 3, IMPOSSIBLE / 3) + never)
 
     def _add_sums(
-        self, allowance: Allowance, sums: pa.Table, runs: int, survivors: pa.Table, run: Any, keys: Any, total: Floats
+        self,
+        allowance: Allowance,
+        sums: pa.Table,
+        runs: int,
+        survivors: pa.Table,
+        run: Any,
+        keys: Any,
+        total: Floats,
     ) -> None:
         block = self._block
         extra = len(block.keys)
         places = pa.array(np.repeat(np.arange(runs), sums.num_rows))
-        wide = _repeat(sums, runs).add_column(extra, key_column(extra), places)  # behind the keys, before the sums
+        wide = _repeat(sums, runs).add_column(
+            extra, key_column(extra), places
+        )  # behind the keys, before the sums
         for statistic in block.measured:
             mechanism = self._each.added[statistic.id]
             noisy = allowance.measure(
@@ -212,7 +284,10 @@ class _Thresholded:
             )
             for (group, form), (one, other) in self._sums[statistic.id].items():
                 key = tuple(group[index] for index in block.unknown)
-                place = _place([part for index, part in enumerate(group) if index not in block.unknown], block.sizes)
+                place = _place(
+                    [part for index, part in enumerate(group) if index not in block.unknown],
+                    block.sizes,
+                )
                 here = np.flatnonzero([each == key for each in keys])
                 left = np.asarray(noisy[form]).reshape(survivors.num_rows, -1)[here, place]
                 np.add.at(total, run[here], _advantage(mechanism, left, one, other))
@@ -226,7 +301,9 @@ def _one_by_one(
     runs: int,
     progress: Progress | None,
 ) -> Iterator[Outcomes]:
-    """Run the whole question again and again: for several choices, on fine grids, or with a test of keys."""
+    """Run the whole question again and again: for several choices, on fine grids, or with a test of
+    keys.
+    """
     found: dict[tuple[int, Pick], tuple[list[int], list[int]]] = {each: ([], []) for each in picks}
     for done in range(runs):
         for side, fetch in enumerate(fetches):
@@ -240,10 +317,12 @@ def _one_by_one(
             progress("one by one", (done + 1) / runs)
     for (number, pick), sides in found.items():
         codes = np.array(sides[0]), np.array(sides[1])
-        yield Outcomes(name=pick.name, mechanisms=offered.blocks[number].chosen[pick.id], codes=codes)
+        yield Outcomes(
+            name=pick.name, mechanisms=offered.blocks[number].chosen[pick.id], codes=codes
+        )
 
 
-# --- exact tables of many runs ----------------------------------------------------------------------------------------
+# --- exact tables of many runs --------------------------------------------------------------------
 
 
 def _repeat(table: pa.Table, runs: int) -> pa.Table:
@@ -259,11 +338,15 @@ def _beside(table: pa.Table, runs: int, keys: int) -> pa.Table:
     return wide.add_column(0, "run", run).rename_columns(names)
 
 
-# --- scores -----------------------------------------------------------------------------------------------------------
+# --- scores ---------------------------------------------------------------------------------------
 
 
-def _noise_scores(mechanism: Additive, moved: Moved, sizes: list[int]) -> list[tuple[int, int, Any]]:
-    """Return for every number that differs its form, its place on the grid, and the score of its releases."""
+def _noise_scores(
+    mechanism: Additive, moved: Moved, sizes: list[int]
+) -> list[tuple[int, int, Any]]:
+    """Return for every number that differs its form, its place on the grid, and the score of its
+    releases.
+    """
 
     def score(one: int, other: int) -> Callable[[Any], Floats]:
         return lambda noisy: _advantage(mechanism, noisy, one, other)
@@ -272,8 +355,12 @@ def _noise_scores(mechanism: Additive, moved: Moved, sizes: list[int]) -> list[t
 
 
 def _advantage(mechanism: Noise, noisy: Any, one: int, other: int) -> Floats:
-    """Return the log of how much likelier a noisy number is if the exact one is `one`, by the noise claimed."""
-    here = np.asarray(noisy - one).astype(np.float64)  # first in exact integers: sums may pass what floats hold
+    """Return the log of how much likelier a noisy number is if the exact one is `one`, by the noise
+    claimed.
+    """
+    here = np.asarray(noisy - one).astype(
+        np.float64
+    )  # first in exact integers: sums may pass what floats hold
     there = np.asarray(noisy - other).astype(np.float64)
     if mechanism.gaussian:
         return (there**2 - here**2) / (2 * float(mechanism.spread) ** 2)

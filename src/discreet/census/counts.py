@@ -12,7 +12,9 @@ from discreet.census.grid import Columns, Flags, Grid, Integers
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counts:
-    """People by place and cell of all columns, only where there is somebody; sorted by place, then cell."""
+    """People by place and cell of all columns, only where there is somebody; sorted by place, then
+    cell.
+    """
 
     place: Integers
     cell: Integers
@@ -32,7 +34,9 @@ class Counts:
     def between(self, first: int, last: int) -> Counts:
         """Return the people of places from `first` on and before `last`, numbered from 0."""
         inside = slice(*np.searchsorted(self.place, [first, last]))
-        return Counts(place=self.place[inside] - first, cell=self.cell[inside], count=self.count[inside])
+        return Counts(
+            place=self.place[inside] - first, cell=self.cell[inside], count=self.count[inside]
+        )
 
     def table(self, grid: Grid, columns: Columns, places: int) -> Integers:
         """Return counts of one table, all cells."""

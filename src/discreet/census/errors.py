@@ -1,10 +1,11 @@
-"""How wrong a publication is: before it is paid for, from its plan; after it, from what was released.
+"""How wrong a publication is: before it is paid for, from its plan; after it, from what was
+released.
 
-Before: the deviation of every table's estimates by level, which depends on public sizes and noise alone.
-After: the whole numbers are taken for the truth, noise is drawn on them again and everything is done once more. How far
-that lies from the first is how far the first may lie from the truth, bias of small counts included; margins are twice
-as wide as that, which on generated countries covers 95 % and more. The draws come from a public key, so whoever repeats
-it finds the same (S11).
+Before: the deviation of every table's estimates by level, which depends on public sizes and noise
+alone. After: the whole numbers are taken for the truth, noise is drawn on them again and everything
+is done once more. How far that lies from the first is how far the first may lie from the truth,
+bias of small counts included; margins are twice as wide as that, which on generated countries
+covers 95 % and more. The draws come from a public key, so whoever repeats it finds the same (S11).
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ import pyarrow as pa
 
 from discreet.census.counts import Counts
 from discreet.census.grid import Columns, Floats, Grid, Integers
-from discreet.census.least_squares import AT_ONCE, Level, by_table, final_precisions, known_precisions
+from discreet.census.least_squares import (
+    AT_ONCE,
+    Level,
+    by_table,
+    final_precisions,
+    known_precisions,
+)
 from discreet.census.measure import Noisy, levels_of
 from discreet.census.plan import Plan
 from discreet.census.whole import top_down
@@ -29,8 +36,13 @@ from discreet.noise import Items, Stream
 from discreet.vault.integers import compact
 
 SIZES = (0, 1, 10, 100, 1_000, 10_000, 100_000)  # where classes of places and of cells begin
-_FINE, _FINEST = 200, 12_000  # errors are counted in steps of half a percent, up to more than there are people
-_WIDER = 2  # what was made is smoother than the truth, so the second time errs less than the first did
+_FINE, _FINEST = (
+    200,
+    12_000,
+)  # errors are counted in steps of half a percent, up to more than there are people
+_WIDER = (
+    2  # what was made is smoother than the truth, so the second time errs less than the first did
+)
 _ENOUGH = 2_000  # places whose errors are looked at, over all repetitions
 _MOST_TIMES = 10
 _QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of
@@ -38,10 +50,12 @@ _QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """Of one table at one level: the noise of what is measured, and what is left of it in the estimates.
+    """Of one table at one level: the noise of what is measured, and what is left of it in the
+    estimates.
 
-    `margin` is the measurement's at 95 %, None where nothing is measured; `deviation` that of an estimate, on average
-    over places; `relative` is 1.96 deviations of a total, as a share of places of 100, 1,000 and 10,000 people.
+    `margin` is the measurement's at 95 %, None where nothing is measured; `deviation` that of an
+    estimate, on average over places; `relative` is 1.96 deviations of a total, as a share of places
+    of 100, 1,000 and 10,000 people.
     """
 
     level: str
@@ -69,7 +83,9 @@ class Expected:
 
 
 def expect(plan: Plan) -> list[Expected]:
-    """Return the expected error of every level and table, from the plan alone: by least squares, before rounding."""
+    """Return the expected error of every level and table, from the plan alone: by least squares,
+    before rounding.
+    """
     precisions = _precisions(plan)
     losses = _losses(plan)
     spent = sum(map(sum, losses))
@@ -77,7 +93,9 @@ def expect(plan: Plan) -> list[Expected]:
     for level, name in enumerate(plan.places.levels):
         for at, table in enumerate(plan.grid.tables):
             noise = plan.noises[level][at]
-            variance = np.broadcast_to(plan.grid.variance(table, precisions[level]), plan.places.sizes[level])
+            variance = np.broadcast_to(
+                plan.grid.variance(table, precisions[level]), plan.places.sizes[level]
+            )
             found.append(
                 Expected(
                     level=name,
@@ -110,7 +128,11 @@ def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
         Level(
             places=size,
             counts={},
-            variances={table: noise.deviation**2 for table, noise in zip(plan.grid.tables, row, strict=True) if noise},
+            variances={
+                table: noise.deviation**2
+                for table, noise in zip(plan.grid.tables, row, strict=True)
+                if noise
+            },
             totals=totals,
             starts=starts,
         )
@@ -125,13 +147,15 @@ def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
     return found
 
 
-# --- afterwards -------------------------------------------------------------------------------------------------------
+# --- afterwards -----------------------------------------------------------------------------------
 
 
 def make_whole(plan: Plan, noisy: Noisy, workers: Workers | None = None) -> list[Counts]:
     """Make the whole numbers of every level from what was measured."""
     known = by_table(levels_of(plan, noisy), plan.grid)
-    return top_down(known, plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros, workers=workers)
+    return top_down(
+        known, plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros, workers=workers
+    )
 
 
 def simulate(plan: Plan, people: Sequence[Counts], workers: Workers | None = None) -> pa.Table:
@@ -194,9 +218,11 @@ def _compare(pair: _Pair) -> _Errors:
 
 
 class _Errors:
-    """Errors gathered by what they are of and by size: how many, their sum, the sum with signs, and how many of each.
+    """Errors gathered by what they are of and by size: how many, their sum, the sum with signs, and
+    how many of each.
 
-    Errors are counted in steps of half a percent, so the one that 95 % keep is at most that much too large.
+    Errors are counted in steps of half a percent, so the one that 95 % keep is at most that much
+    too large.
     """
 
     def __init__(self) -> None:
@@ -224,7 +250,9 @@ class _Errors:
         rows = []
         for (level, table, of, class_), (sums, counts) in self._found.items():
             number, error, signed = sums.tolist()
-            kept = _WIDER * math.expm1(int(np.searchsorted(np.cumsum(counts), 0.95 * number)) / _FINE)
+            kept = _WIDER * math.expm1(
+                int(np.searchsorted(np.cumsum(counts), 0.95 * number)) / _FINE
+            )
             below = SIZES[class_ + 1] if class_ + 1 < len(SIZES) else None
             of_what = (level, table, of, SIZES[class_], below, round(number / times))
             rows.append((*of_what, error / number, kept, signed / number))
@@ -267,7 +295,9 @@ def _redraw(plan: Plan, people: Sequence[Counts], time: int, workers: Workers) -
 
 
 def _draw(task: _Again) -> tuple[int, dict[int, Integers]]:
-    """Draw noisy counts of some places by table. The noise goes by a cell's place among all of its level."""
+    """Draw noisy counts of some places by table. The noise goes by a cell's place among all of its
+    level.
+    """
     stream, found = Stream(task.key), {}
     for at, noise in enumerate(task.noises):
         if noise is not None:
@@ -275,5 +305,7 @@ def _draw(task: _Again) -> tuple[int, dict[int, Integers]]:
             counts = task.people.table(task.grid, table, task.places).ravel()
             drawn = stream.derive("again", task.level * len(task.noises) + at)
             items = Items.positions(len(counts), first=task.first * task.grid.cells(table))
-            found[at] = compact(np.asarray(noise.add_to(counts, drawn, items))).reshape(task.places, -1)
+            found[at] = compact(np.asarray(noise.add_to(counts, drawn, items))).reshape(
+                task.places, -1
+            )
     return task.level, found

@@ -1,8 +1,10 @@
-"""The columns of a publication and its tables: cells, margins, and the parts that tables have in common.
+"""The columns of a publication and its tables: cells, margins, and the parts that tables have in
+common.
 
-A table over columns t splits into parts, one for each subset A of t: the counts by A, centered along every column of A.
-Parts of different subsets are orthogonal, and a table's noise is independent in each of them. So what all tables say
-about one part is combined by a weighted mean, whatever the tables have in common (`least_squares`).
+A table over columns t splits into parts, one for each subset A of t: the counts by A, centered
+along every column of A. Parts of different subsets are orthogonal, and a table's noise is
+independent in each of them. So what all tables say about one part is combined by a weighted mean,
+whatever the tables have in common (`least_squares`).
 """
 
 from __future__ import annotations
@@ -55,14 +57,16 @@ class Grid:
     @property
     def largest(self) -> tuple[Columns, ...]:
         """The tables that lie in no other."""
-        return tuple(one for one in self.tables if not any(set(one) < set(other) for other in self.tables))
+        return tuple(
+            one for one in self.tables if not any(set(one) < set(other) for other in self.tables)
+        )
 
     @property
     def chain(self) -> tuple[Columns, ...]:
         """Tables from the total to all columns, each of which holds the one before it.
 
-        They are chosen from the largest down: tables of the chain are rounded by themselves, others as sums of rounded
-        numbers, and rounding harms tables of many cells most.
+        They are chosen from the largest down: tables of the chain are rounded by themselves, others
+        as sums of rounded numbers, and rounding harms tables of many cells most.
         """
         found: list[Columns] = [self.every]
         for table in sorted(self.tables, key=lambda table: (-self.cells(table), table)):
@@ -71,13 +75,17 @@ class Grid:
         return tuple(found[::-1]) if found[-1] == () else ((), *found[::-1])
 
     def variance(self, table: Columns, precisions: dict[Columns, Floats]) -> Floats:
-        """Return the variance of a table's cell at each place, given the precision of each of its parts."""
+        """Return the variance of a table's cell at each place, given the precision of each of its
+        parts.
+        """
         total = np.zeros(())
         for part in subsets(table):
             precision = precisions[part]
             centered = math.prod(1 - 1 / size for size in self.shape(part))
             spread = self.cells(table) / self.cells(part)
-            variance = np.divide(1.0, precision, out=np.full(len(precision), UNKNOWN), where=precision > 1 / UNKNOWN)
+            variance = np.divide(
+                1.0, precision, out=np.full(len(precision), UNKNOWN), where=precision > 1 / UNKNOWN
+            )
             total = total + centered / spread**2 * variance
         return np.asarray(total)
 
@@ -88,7 +96,9 @@ def subsets(columns: Columns) -> Iterable[Columns]:
 
 
 def margin(counts: Floats, table: Columns, part: Columns) -> Floats:
-    """Sum counts to fewer columns. The first axis is that of places, the others are the table's columns."""
+    """Sum counts to fewer columns. The first axis is that of places, the others are the table's
+    columns.
+    """
     gone = tuple(axis + 1 for axis, column in enumerate(table) if column not in part)
     return np.asarray(counts.sum(axis=gone)) if gone else counts
 
@@ -101,6 +111,10 @@ def centered(counts: Floats) -> Floats:
 
 
 def spread(values: Floats, part: Columns, table: Columns, sizes: Sequence[int]) -> Floats:
-    """Share a part's numbers evenly among the cells of a table that holds it; shaped to be added to it."""
+    """Share a part's numbers evenly among the cells of a table that holds it; shaped to be added to
+    it.
+    """
     shape = [len(values), *(sizes[column] if column in part else 1 for column in table)]
-    return values.reshape(shape) / math.prod(sizes[column] for column in table if column not in part)
+    return values.reshape(shape) / math.prod(
+        sizes[column] for column in table if column not in part
+    )

@@ -1,9 +1,11 @@
-"""Weighted least squares up and down the tree: the best unbiased estimates from everything that was measured.
+"""Weighted least squares up and down the tree: the best unbiased estimates from everything that was
+measured.
 
-Every part of the tables (see `grid`) is a tree of its own. Up: a place's own measurement and the sum over the places in
-it are two independent estimates; their weighted mean is the best one from below (Hay et al. 2010, for any variances and
-any numbers of children). Down: what a place has more than its children together is shared out among them by variance.
-Both are closed forms: the estimates solve the least squares problem over all levels and tables exactly.
+Every part of the tables (see `grid`) is a tree of its own. Up: a place's own measurement and the
+sum over the places in it are two independent estimates; their weighted mean is the best one from
+below (Hay et al. 2010, for any variances and any numbers of children). Down: what a place has more
+than its children together is shared out among them by variance. Both are closed forms: the
+estimates solve the least squares problem over all levels and tables exactly.
 """
 
 from __future__ import annotations
@@ -13,7 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.census.grid import UNKNOWN, Columns, Floats, Grid, Integers, Numbers, centered, margin, spread
+from discreet.census.grid import (
+    UNKNOWN,
+    Columns,
+    Floats,
+    Grid,
+    Integers,
+    Numbers,
+    centered,
+    margin,
+    spread,
+)
 
 CERTAIN = 1e18  # the precision of totals that are known
 AT_ONCE = 1 << 22  # cells of children that are looked at together
@@ -21,10 +33,11 @@ AT_ONCE = 1 << 22  # cells of children that are looked at together
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Level:
-    """What was measured of one level: noisy counts by table (places first), and the variance of each table's noise.
+    """What was measured of one level: noisy counts by table (places first), and the variance of
+    each table's noise.
 
-    `totals` are exact totals of its places, where they are public. `starts` are the places of the next level at which
-    the children of each place begin; None at the finest level.
+    `totals` are exact totals of its places, where they are public. `starts` are the places of the
+    next level at which the children of each place begin; None at the finest level.
     """
 
     places: int
@@ -36,7 +49,9 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate:
-    """Of one level: counts of the largest tables, and the precision of every part at every place."""
+    """Of one level: counts of the largest tables, and the precision of every part at every
+    place.
+    """
 
     counts: dict[Columns, Floats]
     precisions: dict[Columns, Floats]
@@ -51,7 +66,8 @@ class Estimate:
 
 
 def from_below(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> list[Estimate]:
-    """Return for every level the best estimate from its own measurements and those of the levels below.
+    """Return for every level the best estimate from its own measurements and those of the levels
+    below.
 
     `alone` takes every level by itself.
     """
@@ -82,7 +98,9 @@ def _join(level: Level, below: Estimate | None, grid: Grid) -> Estimate:
 
 
 def own_part(level: Level, part: Columns, grid: Grid) -> tuple[Floats, Floats]:
-    """Return what a level's own tables say about a part, and how precisely; zeros where none of them has it."""
+    """Return what a level's own tables say about a part, and how precisely; zeros where none of
+    them has it.
+    """
     weights = _weights(level, part, grid)
     total, together = np.zeros((level.places, *grid.shape(part))), sum(weights.values())
     for table, weight in weights.items():
@@ -91,18 +109,27 @@ def own_part(level: Level, part: Columns, grid: Grid) -> tuple[Floats, Floats]:
 
 
 def _weights(level: Level, part: Columns, grid: Grid) -> dict[Columns, float]:
-    """Return the weight of each table of a level that has a part: one over the variance of its sums."""
+    """Return the weight of each table of a level that has a part: one over the variance of its
+    sums.
+    """
     having = [table for table in level.variances if set(part) <= set(table)]
-    return {table: grid.cells(part) / grid.cells(table) / level.variances[table] for table in having}
+    return {
+        table: grid.cells(part) / grid.cells(table) / level.variances[table] for table in having
+    }
 
 
 def known_precisions(levels: Sequence[Level], grid: Grid) -> list[dict[Columns, Floats]]:
     """Return the precisions of `from_below`, without any counts."""
     found: list[dict[Columns, Floats]] = []
     for level in reversed(levels):
-        here = {part: np.full(level.places, sum(_weights(level, part, grid).values())) for part in grid.parts}
+        here = {
+            part: np.full(level.places, sum(_weights(level, part, grid).values()))
+            for part in grid.parts
+        }
         if found and level.starts is not None:
-            here = {part: own + _of_sum(found[-1][part], level.starts) for part, own in here.items()}
+            here = {
+                part: own + _of_sum(found[-1][part], level.starts) for part, own in here.items()
+            }
         if level.totals is not None:
             here[()] = np.full(level.places, CERTAIN)
         found.append(here)
@@ -116,7 +143,9 @@ def _of_sum(precisions: Floats, starts: Integers) -> Floats:
 
 
 def _variances(precisions: Floats) -> Floats:
-    return np.asarray(np.divide(1.0, precisions, out=np.full(len(precisions), np.inf), where=precisions > 0))
+    return np.asarray(
+        np.divide(1.0, precisions, out=np.full(len(precisions), np.inf), where=precisions > 0)
+    )
 
 
 def _mean(one: Numbers, weight: Floats, other: Floats, beside: Floats) -> tuple[Floats, Floats]:
@@ -128,11 +157,12 @@ def _mean(one: Numbers, weight: Floats, other: Floats, beside: Floats) -> tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Alone:
-    """Of one level, table by table: counts (places by cells) and the variance of a cell at every place.
+    """Of one level, table by table: counts (places by cells) and the variance of a cell at every
+    place.
 
-    Tables by themselves, as their noise is independent: whoever knows which cells are empty combines them better than
-    least squares over all cells can. Counts of the finest level are what was measured, in as few bits as that is held:
-    most of all cells are there.
+    Tables by themselves, as their noise is independent: whoever knows which cells are empty
+    combines them better than least squares over all cells can. Counts of the finest level are what
+    was measured, in as few bits as that is held: most of all cells are there.
     """
 
     counts: dict[Columns, Numbers]
@@ -141,7 +171,9 @@ class Alone:
     def within(self, places: slice) -> Alone:
         """Return some places of the level."""
         counts = {table: each[places] for table, each in self.counts.items()}
-        return Alone(counts=counts, variances={table: each[places] for table, each in self.variances.items()})
+        return Alone(
+            counts=counts, variances={table: each[places] for table, each in self.variances.items()}
+        )
 
 
 def runs(starts: Integers, children: int, most: int) -> Iterator[tuple[slice, slice]]:
@@ -164,12 +196,16 @@ def _sums(counts: Numbers, starts: Integers) -> Floats:
 
 
 def by_table(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> list[Alone]:
-    """Return the best estimate of every level and table from its measurements at this level and below."""
+    """Return the best estimate of every level and table from its measurements at this level and
+    below.
+    """
     found: list[Alone] = []
     for level in reversed(levels):
         counts, variances = {}, {}
         for table in grid.tables:
-            value: Numbers = np.broadcast_to(np.zeros((), np.int16), (level.places, grid.cells(table)))
+            value: Numbers = np.broadcast_to(
+                np.zeros((), np.int16), (level.places, grid.cells(table))
+            )
             precision = np.zeros(level.places)
             if table in level.counts:
                 value = level.counts[table].reshape(level.places, -1)
@@ -177,9 +213,13 @@ def by_table(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> lis
             if found and level.starts is not None and not alone:
                 kids = _sums(found[-1].counts[table], level.starts)
                 beside = np.add.reduceat(found[-1].variances[table], level.starts)
-                value, precision = _mean(value, precision, kids, np.where(beside < UNKNOWN, 1 / beside, 0.0))
+                value, precision = _mean(
+                    value, precision, kids, np.where(beside < UNKNOWN, 1 / beside, 0.0)
+                )
             counts[table] = value
-            variances[table] = np.divide(1.0, precision, out=np.full(level.places, UNKNOWN), where=precision > 0)
+            variances[table] = np.divide(
+                1.0, precision, out=np.full(level.places, UNKNOWN), where=precision > 0
+            )
         found.append(Alone(counts=counts, variances=variances))
     return found[::-1]
 
@@ -208,10 +248,12 @@ def down(estimates: Sequence[Estimate], levels: Sequence[Level], grid: Grid) -> 
 def final_precisions(
     above: Mapping[Columns, Floats], below: Mapping[Columns, Floats], starts: Integers
 ) -> dict[Columns, Floats]:
-    """Return the precisions of the children after what is known of their parent has come down to them.
+    """Return the precisions of the children after what is known of their parent has come down to
+    them.
 
-    A child of variance v among children of variance V together, under a parent known to be of variance w before its
-    children were looked at and of w' after: its variance is v - v^2 / V + (v / V)^2 w'.
+    A child of variance v among children of variance V together, under a parent known to be of
+    variance w before its children were looked at and of w' after: its variance is v - v^2 / V + (v
+    / V)^2 w'.
     """
     found = {}
     for part, precision in below.items():
@@ -221,7 +263,9 @@ def final_precisions(
         parent = np.repeat(_variances(above[part]), children)
         with np.errstate(invalid="ignore"):
             share = np.where(np.isfinite(together), variance / together, 0.0)
-            after = np.where(np.isfinite(together), variance * (1 - share) + share**2 * parent, np.inf)
+            after = np.where(
+                np.isfinite(together), variance * (1 - share) + share**2 * parent, np.inf
+            )
         found[part] = np.divide(1.0, after, out=np.full(len(after), CERTAIN), where=after > 0)
     return found
 
@@ -231,7 +275,9 @@ def _children(starts: Integers, places: int) -> Integers:
 
 
 def _shares(precisions: Floats, starts: Integers, places: int) -> Floats:
-    """Return the part of its parent's surplus that each child takes: by variance, or evenly if unknown."""
+    """Return the part of its parent's surplus that each child takes: by variance, or evenly if
+    unknown.
+    """
     variances = np.divide(1.0, precisions, out=np.full(len(precisions), 1e30), where=precisions > 0)
     children = _children(starts, places)
     return np.asarray(variances / np.repeat(np.add.reduceat(variances, starts), children))

@@ -1,4 +1,6 @@
-"""Reads what a publication counts, adds the noise that was paid for, and puts what left in order for estimates."""
+"""Reads what a publication counts, adds the noise that was paid for, and puts what left in order
+for estimates.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ from discreet.census.plan import Plan
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
-Noisy = dict[tuple[int, int], Integers]  # by the places of a level and of a table; counts as places by cells
+Noisy = dict[
+    tuple[int, int], Integers
+]  # by the places of a level and of a table; counts as places by cells
 
 
 def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact]) -> Noisy:
-    """Return noisy counts of every table at every level. Rows are read once; exact counts pass through unseen."""
+    """Return noisy counts of every table at every level. Rows are read once; exact counts pass
+    through unseen.
+    """
     exact = fetch(plan.counted)
     found: Noisy = {}
     for level, row in enumerate(plan.noises):
@@ -31,7 +37,9 @@ def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact
 
 
 def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
-    """Return what was measured, level by level; cells that nobody can be in are zero, whatever was drawn."""
+    """Return what was measured, level by level; cells that nobody can be in are zero, whatever was
+    drawn.
+    """
     starts = [*plan.places.starts, None]
     levels = []
     for level, places in enumerate(plan.places.sizes):
@@ -45,7 +53,13 @@ def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
                 counts[table] = here.reshape(places, *plan.grid.shape(table))
                 variances[table] = noise.deviation**2
         levels.append(
-            Level(places=places, counts=counts, variances=variances, totals=plan.totals[level], starts=starts[level])
+            Level(
+                places=places,
+                counts=counts,
+                variances=variances,
+                totals=plan.totals[level],
+                starts=starts[level],
+            )
         )
     return levels
 

@@ -1,20 +1,25 @@
-"""Non-negative least squares: how the people of a place are shared out among its children, in real numbers.
+"""Non-negative least squares: how the people of a place are shared out among its children, in real
+numbers.
 
-For the k children of a place and the n cells in which it has somebody, the k x n numbers x are found that
+For the k children of a place and the n cells in which it has somebody, the k x n numbers x are
+found that
 
     minimise    the squared distances to everything that was measured, each over its variance
-    where       x is not below zero, each cell's numbers add up to the place's, each child's to the child's total
+    where       x is not below zero, each cell's numbers add up to the place's, each child's to the
+    child's total
 
-Totals come first, as what non-negativity does to many small cells must not move them: a child's total is the weighted
-mean of what its tables add up to over those n cells; the others are empty in every child, and their noise is left out.
+Totals come first, as what non-negativity does to many small cells must not move them: a child's
+total is the weighted mean of what its tables add up to over those n cells; the others are empty in
+every child, and their noise is left out.
 
-The children of a place are taken to be measured equally well (by their mean precision), so that one n x n matrix serves
-all of them and both kinds of sums have a closed form. The problem is convex, and alternating directions (ADMM) arrive
-from any start. They stop when nothing moves by more than `_NEAR` of a person, or after `_ROUNDS`: what is published
-stays whole and adds up wherever that is, because `whole` rounds it.
+The children of a place are taken to be measured equally well (by their mean precision), so that one
+n x n matrix serves all of them and both kinds of sums have a closed form. The problem is convex,
+and alternating directions (ADMM) arrive from any start. They stop when nothing moves by more than
+`_NEAR` of a person, or after `_ROUNDS`: what is published stays whole and adds up wherever that is,
+because `whole` rounds it.
 
-Directions that no table measures are left at what is expected, each cell's people in proportion to the totals: a prior
-of next to no weight. Everything here is a function of noisy counts (S19).
+Directions that no table measures are left at what is expected, each cell's people in proportion to
+the totals: a prior of next to no weight. Everything here is a function of noisy counts (S19).
 """
 
 from __future__ import annotations
@@ -36,9 +41,11 @@ _DOUBT = 100.0  # the least variance of what is expected, over that of the best 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Measured:
-    """One table over the open cells of a place: which of its cells each lies in, and what was measured of the children.
+    """One table over the open cells of a place: which of its cells each lies in, and what was
+    measured of the children.
 
-    `counts` has a row for each child and a column for each of those cells; `variances` one number for each child.
+    `counts` has a row for each child and a column for each of those cells; `variances` one number
+    for each child.
     """
 
     item: Integers
@@ -46,11 +53,13 @@ class _Measured:
     variances: Floats
 
 
-def shared_out(people: Counts, known: Alone, begins: Integers, totals: Integers | None, grid: Grid) -> Alone:
+def shared_out(
+    people: Counts, known: Alone, begins: Integers, totals: Integers | None, grid: Grid
+) -> Alone:
     """Return real numbers of the children of every place: of the tables of `grid.chain`, all cells.
 
-    `people` are those of the places, `known` what was measured of the children, which begin at `begins`; `totals` are
-    the children's where they are public.
+    `people` are those of the places, `known` what was measured of the children, which begin at
+    `begins`; `totals` are the children's where they are public.
     """
     children = len(next(iter(known.variances.values())))
     found = {table: np.zeros((children, grid.cells(table))) for table in grid.chain}
@@ -62,12 +71,19 @@ def shared_out(people: Counts, known: Alone, begins: Integers, totals: Integers 
         if not len(cell):
             continue
         kids = slice(int(first), int(last))
-        solved = _solve(_measured(known, kids, cell, grid), count, None if totals is None else totals[kids])
+        solved = _solve(
+            _measured(known, kids, cell, grid), count, None if totals is None else totals[kids]
+        )
         for table, numbers in found.items():
             item = project(cell, grid, table)
             for child, row in enumerate(solved):
-                numbers[kids.start + child] += np.bincount(item, weights=row, minlength=numbers.shape[1])
-    return Alone(counts=dict[Columns, Numbers](found), variances={table: np.ones(children) for table in found})
+                numbers[kids.start + child] += np.bincount(
+                    item, weights=row, minlength=numbers.shape[1]
+                )
+    return Alone(
+        counts=dict[Columns, Numbers](found),
+        variances={table: np.ones(children) for table in found},
+    )
 
 
 def _measured(known: Alone, kids: slice, cell: Integers, grid: Grid) -> list[_Measured]:
@@ -120,8 +136,8 @@ class _Sums:
     def hold(self, numbers: Floats, inverse: Floats) -> Floats:
         """Return the nearest numbers, in the metric whose inverse is given, that add up both ways.
 
-        All children are shifted alike until cells add up. Then each moves along `inverse @ 1` by what its total lacks;
-        those lacks cancel over the children, so cells still add up.
+        All children are shifted alike until cells add up. Then each moves along `inverse @ 1` by
+        what its total lacks; those lacks cancel over the children, so cells still add up.
         """
         numbers = numbers - (numbers.sum(axis=0) - self.count) / len(numbers)
         along = inverse.sum(axis=1)
@@ -130,7 +146,9 @@ class _Sums:
 
 
 def _totals(tables: list[_Measured], total: float) -> Floats:
-    """Return the children's totals: what all tables say, weighted by variance; none below zero, of the right sum."""
+    """Return the children's totals: what all tables say, weighted by variance; none below zero, of
+    the right sum.
+    """
     said = weights = np.zeros(len(tables[0].counts))
     for table in tables:
         weight = 1 / (table.counts.shape[1] * table.variances)

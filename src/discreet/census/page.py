@@ -20,25 +20,35 @@ _DOTS = 1500
 def text(publication: Publication) -> str:
     """Write for a terminal: places, totals, errors of totals by size of place, and what it cost."""
     plan = publication.plan
-    lines = [f"{plan.terms.name}: {int(publication.people.count.sum()):,} people, {', '.join(plan.names)}"]
+    lines = [
+        f"{plan.terms.name}: {int(publication.people.count.sum()):,} people, {', '.join(plan.names)}"
+    ]
     for level, largest in totals_by_level(publication, 3):
         size = plan.places.sizes[plan.places.levels.index(level)]
         said = ", ".join(f"{name} {count:,}" for name, count in largest)
         lines.append(f"  {level} ({size:,}): {said}{', ...' if size > len(largest) else ''}")
-    lines.append("errors of a count, by size of place (mean, and what 95 % keep; from what was released):")
+    lines.append(
+        "errors of a count, by size of place (mean, and what 95 % keep; from what was released):"
+    )
     for row in _by_place(publication):
         lines.append(
             f"  {row['level']} {row['table']}, places of {_class(row)}: {row['error']:.2f}, ± {row['margin']:.2f}, "
             f"bias {row['bias']:+.2f}"
         )
     cost = publication.certificate["cost"]
-    paid = f"cost ε = {cost['epsilon']:.4g}" + ("" if cost["rho"] is None else f", ρ = {cost['rho']:.4g}")
+    paid = f"cost ε = {cost['epsilon']:.4g}" + (
+        "" if cost["rho"] is None else f", ρ = {cost['rho']:.4g}"
+    )
     return "\n".join([*lines, paid, plan.promise])
 
 
 def _by_place(publication: Publication) -> list[dict[str, Any]]:
     first = publication.plan.names[0]
-    return [row for row in publication.margins.to_pylist() if row["of"] == "place" and row["table"] == first]
+    return [
+        row
+        for row in publication.margins.to_pylist()
+        if row["of"] == "place" and row["table"] == first
+    ]
 
 
 def _class(row: dict[str, Any]) -> str:
@@ -52,7 +62,9 @@ def page(publication: Publication) -> str:
     """Write the whole page."""
     plan = publication.plan
     cost = publication.certificate["cost"]
-    paid = f"ε = {cost['epsilon']:.4g}" + ("" if cost["rho"] is None else f", ρ = {cost['rho']:.4g}")
+    paid = f"ε = {cost['epsilon']:.4g}" + (
+        "" if cost["rho"] is None else f", ρ = {cost['rho']:.4g}"
+    )
     facts = [
         (f"{int(publication.people.count.sum()):,}", "people"),
         (f"{plan.places.sizes[-1]:,}", "places of the finest level"),
@@ -63,13 +75,21 @@ def page(publication: Publication) -> str:
         blocks.paragraph(f"Tables: {', '.join(plan.names)}. {plan.promise}", kind="soft"),
         blocks.heading("Totals", "The largest places of each level."),
         blocks.grid(_totals(publication), least=20),
-        blocks.heading("Errors", "Of a count by size of place: a dot is the mean, its line reaches what 95 % keep."),
+        blocks.heading(
+            "Errors",
+            "Of a count by size of place: a dot is the mean, its line reaches what 95 % keep.",
+        ),
         _errors(publication),
-        blocks.heading("Measured against published", "On the dashed line nothing was changed to make numbers add up."),
+        blocks.heading(
+            "Measured against published",
+            "On the dashed line nothing was changed to make numbers add up.",
+        ),
         blocks.grid(_against(publication)),
         *_bias(publication),
     ]
-    return blocks.page(plan.terms.name, parts, subtitle="Tables that add up, made at once for one charge")
+    return blocks.page(
+        plan.terms.name, parts, subtitle="Tables that add up, made at once for one charge"
+    )
 
 
 def _totals(publication: Publication) -> list[str]:
@@ -93,13 +113,19 @@ def _errors(publication: Publication) -> str:
         ranges=[(0.0, row["margin"]) for row in rows],
         texts=[f"{row['error']:.2f}, ± {row['margin']:.2f}" for row in rows],
     )
-    scale = axis.numbers(0.0, max([row["margin"] for row in rows] + [1.0]), title=f"error of {rows[0]['table']}")
+    scale = axis.numbers(
+        0.0, max([row["margin"] for row in rows] + [1.0]), title=f"error of {rows[0]['table']}"
+    )
     names = [f"{row['level']}, {_class(row)}" for row in rows]
-    return blocks.figure("", bars(names, [series], axis=scale, mark="spot", label="errors by size of place"))
+    return blocks.figure(
+        "", bars(names, [series], axis=scale, mark="spot", label="errors by size of place")
+    )
 
 
 def _against(publication: Publication) -> list[str]:
-    """Draw what was measured against the whole numbers, for the first table, at the two finest measured levels."""
+    """Draw what was measured against the whole numbers, for the first table, at the two finest
+    measured levels.
+    """
     found: list[str] = []
     plan = publication.plan
     for level in range(len(plan.places.levels) - 1, -1, -1):
@@ -107,7 +133,9 @@ def _against(publication: Publication) -> list[str]:
             continue
         noisy = publication.noisy[level, 0].ravel()
         whole = publication.counts(level, plan.grid.tables[0]).ravel()
-        found.append(blocks.figure(f"{plan.names[0]} by {plan.places.levels[level]}", _scatter(noisy, whole)))
+        found.append(
+            blocks.figure(f"{plan.names[0]} by {plan.places.levels[level]}", _scatter(noisy, whole))
+        )
     return found
 
 
@@ -135,7 +163,12 @@ def _bent(values: Integers | Floats) -> Floats:
 def _powers(low: float, high: float, *, title: str) -> axis.Axis:
     """Return an axis of bent logarithms, with ticks at powers of ten of both signs."""
     powers = range(math.ceil(low), math.floor(high) + 1)
-    return axis.Axis(low=low, high=high, ticks=tuple((float(power), _number(power)) for power in powers), title=title)
+    return axis.Axis(
+        low=low,
+        high=high,
+        ticks=tuple((float(power), _number(power)) for power in powers),
+        title=title,
+    )
 
 
 def _number(power: int) -> str:
@@ -144,7 +177,9 @@ def _number(power: int) -> str:
 
 
 def _bias(publication: Publication) -> list[str]:
-    """Draw the bias of counts by their size: keeping numbers from falling below zero raises small ones."""
+    """Draw the bias of counts by their size: keeping numbers from falling below zero raises small
+    ones.
+    """
     finest = publication.plan.places.levels[-1]
     rows = [
         (
@@ -157,7 +192,8 @@ def _bias(publication: Publication) -> list[str]:
             f"{row['bias']:+.3f}".replace("-", "−"),
         )
         for row in publication.margins.to_pylist()
-        if row["of"] == "cell" and (row["level"] == finest or row["table"] == publication.plan.names[0])
+        if row["of"] == "cell"
+        and (row["level"] == finest or row["table"] == publication.plan.names[0])
     ]
     said = (
         "No published number is below zero, so noise can only raise a count of nobody, and other counts must give for "

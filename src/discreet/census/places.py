@@ -1,4 +1,6 @@
-"""The tree of places: which block lies in which tract, from a public table or from the declared values of columns."""
+"""The tree of places: which block lies in which tract, from a public table or from the declared
+values of columns.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ MOST_PLACES = 20_000_000  # at the finest level
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Places:
-    """Levels from the one place that is everywhere down to the finest; children of one place stand together.
+    """Levels from the one place that is everywhere down to the finest; children of one place stand
+    together.
 
-    `names[l][i]` is what place i of level l is called, `parents[l][i]` the place of the level above it lies in.
+    `names[l][i]` is what place i of level l is called, `parents[l][i]` the place of the level above
+    it lies in.
     """
 
     levels: tuple[str, ...]
@@ -48,7 +52,9 @@ class Places:
         return found
 
     def path(self, level: int) -> list[list[str]]:
-        """Return, for every level from the second to this one, the names of places that hold this level's places."""
+        """Return, for every level from the second to this one, the names of places that hold this
+        level's places.
+        """
         columns, found = [], np.arange(self.sizes[level])
         for at in range(level, 0, -1):
             columns.append([self.names[at][place] for place in found.tolist()])
@@ -65,18 +71,32 @@ def from_columns(hierarchy: Hierarchy, axes: tuple[Axis, ...]) -> Places:
         here = [axis.label(code) for code in range(axis.size)]
         names.append(tuple(here * above))
         parents.append(np.repeat(np.arange(above), axis.size))
-    return Places(levels=(EVERYWHERE, *hierarchy.levels), names=tuple(names), parents=tuple(parents))
+    return Places(
+        levels=(EVERYWHERE, *hierarchy.levels), names=tuple(names), parents=tuple(parents)
+    )
 
 
 def from_table(hierarchy: Hierarchy, table: pa.Table, problem: Problem, *, called: str) -> Places:
     """Read the places that a public table lists; refuse a place with two parents."""
     columns = [table.column(level).cast(pa.string()) for level in hierarchy.levels]
     if any(column.null_count for column in columns):
-        empty = next(level for level, column in zip(hierarchy.levels, columns, strict=True) if column.null_count)
-        _refuse(problem, f"{called} has rows without a {empty}. Fill them in, or leave the rows out.")
-    rows = pa.table(dict(zip(hierarchy.levels, columns, strict=True))).group_by(list(hierarchy.levels)).aggregate([])
+        empty = next(
+            level
+            for level, column in zip(hierarchy.levels, columns, strict=True)
+            if column.null_count
+        )
+        _refuse(
+            problem, f"{called} has rows without a {empty}. Fill them in, or leave the rows out."
+        )
+    rows = (
+        pa.table(dict(zip(hierarchy.levels, columns, strict=True)))
+        .group_by(list(hierarchy.levels))
+        .aggregate([])
+    )
     if not rows.num_rows:
-        _refuse(problem, f"{called} is empty: list the places, one row for each {hierarchy.levels[-1]}.")
+        _refuse(
+            problem, f"{called} is empty: list the places, one row for each {hierarchy.levels[-1]}."
+        )
     rows = rows.sort_by([(level, "ascending") for level in hierarchy.levels])
     names: list[tuple[str, ...]] = [(EVERYWHERE,)]
     parents: list[Integers] = [np.zeros(0, dtype=np.int64)]
@@ -101,13 +121,17 @@ def from_table(hierarchy: Hierarchy, table: pa.Table, problem: Problem, *, calle
         names.append(tuple(found))
         parents.append(np.array(up, dtype=np.int64))
         above = here
-    return Places(levels=(EVERYWHERE, *hierarchy.levels), names=tuple(names), parents=tuple(parents))
+    return Places(
+        levels=(EVERYWHERE, *hierarchy.levels), names=tuple(names), parents=tuple(parents)
+    )
 
 
 def places_of(
     policy: Policy, hierarchy: Hierarchy, table: Table, public: Mapping[str, pa.Table]
 ) -> tuple[Places, str | None]:
-    """Return the tree of a hierarchy and its public table; None if it is from columns of the private one."""
+    """Return the tree of a hierarchy and its public table; None if it is from columns of the
+    private one.
+    """
     problem = policy.problem("hierarchies", hierarchy.name, message="")
     home = hierarchy.table
     if home is None:
@@ -127,7 +151,9 @@ def places_of(
                 f"hierarchies.{hierarchy.name}: {home} has no column {missing[0]}; it has "
                 f"{', '.join(public[home].column_names)}.",
             )
-        return from_table(hierarchy, public[home], problem, called=f"hierarchies.{hierarchy.name}: {home}"), home
+        return from_table(
+            hierarchy, public[home], problem, called=f"hierarchies.{hierarchy.name}: {home}"
+        ), home
     axes = []
     for level in hierarchy.levels:
         column = table.columns.get(level)
@@ -139,7 +165,10 @@ def places_of(
             )
         axes.append(Axis(column=column, bins=column.domain.size))
     if math.prod(axis.size for axis in axes) > MOST_PLACES:
-        _refuse(problem, f"hierarchies.{hierarchy.name}: the values combine to more than {MOST_PLACES} places.")
+        _refuse(
+            problem,
+            f"hierarchies.{hierarchy.name}: the values combine to more than {MOST_PLACES} places.",
+        )
     return from_columns(hierarchy, tuple(axes)), None
 
 

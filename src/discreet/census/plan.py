@@ -1,12 +1,14 @@
-"""What a publication will measure, by which noise and at what cost: from the policy and public tables alone.
+"""What a publication will measure, by which noise and at what cost: from the policy and public
+tables alone.
 
 Privacy
-    Of one person's m rows each is in one place of a level at most, and there in one cell of a table: the counts of one
-    table at one level move by m in l1 and in l2 (all rows in one cell), under change_one by 2m and sqrt(2) m. Every
-    level and table has noise of its own, so the vector of all of them costs the sum of their losses: under add_remove
-    ρ = Σ m² / 2σ², or ε = Σ m / s.
-    `sql.check` derives the same from the query that will run (S24). Whether a row is in a table depends on that row and
-    on public maps alone. What is exact comes from public tables (`invariants`) and from no private row (S18).
+    Of one person's m rows each is in one place of a level at most, and there in one cell of a
+    table: the counts of one table at one level move by m in l1 and in l2 (all rows in one cell),
+    under change_one by 2m and sqrt(2) m. Every level and table has noise of its own, so the vector
+    of all of them costs the sum of their losses: under add_remove ρ = Σ m² / 2σ², or ε = Σ m / s.
+    `sql.check` derives the same from the query that will run (S24). Whether a row is in a table
+    depends on that row and on public maps alone. What is exact comes from public tables
+    (`invariants`) and from no private row (S18).
 """
 
 from __future__ import annotations
@@ -37,15 +39,21 @@ from discreet.sql.check import Bound, Checker
 from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis
 from discreet.synthetic.source import TableSource, source_of
 
-MOST_COMBINATIONS = 1 << 22  # cells of all columns together, which are held once, for the place that is everywhere
+MOST_COMBINATIONS = (
+    1 << 22
+)  # cells of all columns together, which are held once, for the place that is everywhere
 BYTES_A_CELL = 14  # of noisy counts and estimates, while a publication is made
-MOST_STORED = 900_000_000  # bytes of one answer that the ledger can store, with room for the other parts
+MOST_STORED = (
+    900_000_000  # bytes of one answer that the ledger can store, with room for the other parts
+)
 _WIDE = 4_000  # a deviation from which on noise may not fit into 16 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """One publication, ready to be paid for. `noises[l][t]` is None where a table is not measured at a level."""
+    """One publication, ready to be paid for. `noises[l][t]` is None where a table is not measured
+    at a level.
+    """
 
     terms: PublicationTerms
     places: Places
@@ -56,7 +64,9 @@ class Plan:
     noises: tuple[tuple[Additive | None, ...], ...]
     moved: Moved
     counted: Aggregate
-    reach: tuple[tuple[Integers, ...], ...]  # for every level, the maps of the keys that say where a row is
+    reach: tuple[
+        tuple[Integers, ...], ...
+    ]  # for every level, the maps of the keys that say where a row is
     spans: tuple[tuple[int, ...], ...]  # and how many places each of these maps has
     cost: Charge
     max_rows: int
@@ -84,7 +94,9 @@ class Plan:
         """The sentence about exact numbers, shown wherever the publication is."""
         if not self.terms.invariants:
             return "No number is exact: every level and table has noise."
-        said = [f"the totals of every {each.level} ({each.because})" for each in self.terms.invariants]
+        said = [
+            f"the totals of every {each.level} ({each.because})" for each in self.terms.invariants
+        ]
         return "Exact, and not protected, because they are public: " + "; ".join(said) + "."
 
     def maps(self, level: int, table: Columns) -> tuple[list[Integers], list[int]]:
@@ -94,7 +106,9 @@ class Plan:
         return [*self.reach[level], *inside], [*self.spans[level], *sizes]
 
 
-def plan(policy: Policy, terms: PublicationTerms, public: Mapping[str, pa.Table], accountant: Accountant) -> Plan:
+def plan(
+    policy: Policy, terms: PublicationTerms, public: Mapping[str, pa.Table], accountant: Accountant
+) -> Plan:
     """Check and price a publication. Reads no private data."""
     table = policy.tables[terms.table]
     refuse = _Refusal(policy, terms)
@@ -165,7 +179,10 @@ def _axis(table: Table, column: Column, refuse: _Refusal) -> Axis:
         why = "its values are not declared"
         if size is not None:
             why = f"it has {size:,} values, and {MOST_VALUES:,} is the most"
-        refuse(f"{table.name}.{column.name} cannot be in a table: {why}. Declare fewer values.", "tables")
+        refuse(
+            f"{table.name}.{column.name} cannot be in a table: {why}. Declare fewer values.",
+            "tables",
+        )
     return Axis(column=column, bins=size)
 
 
@@ -175,7 +192,12 @@ def _movement(policy: Policy, table: Table) -> Moved:
 
 
 def _noises(
-    terms: PublicationTerms, grid: Grid, places: Places, accountant: Accountant, moved: Moved, refuse: _Refusal
+    terms: PublicationTerms,
+    grid: Grid,
+    places: Places,
+    accountant: Accountant,
+    moved: Moved,
+    refuse: _Refusal,
 ) -> tuple[tuple[Additive | None, ...], ...]:
     money = currency(accountant.name)
     amount = accountant.allot(epsilon=terms.epsilon)
@@ -188,10 +210,14 @@ def _noises(
         tables=None if terms.shares is None else [terms.shares[each.name] for each in terms.tables],
     )
     found = tuple(
-        tuple(money.noise(amount=amount * share, moved=moved) if share else None for share in row) for row in shares
+        tuple(money.noise(amount=amount * share, moved=moved) if share else None for share in row)
+        for row in shares
     )
     if not any(noise for row in found for noise in row):
-        refuse("the split leaves nothing to measure. Give some level and some table a share above zero.", "split")
+        refuse(
+            "the split leaves nothing to measure. Give some level and some table a share above zero.",
+            "split",
+        )
     return found
 
 
@@ -213,7 +239,12 @@ def _require_storable(
 
 
 def _where(
-    policy: Policy, table: Table, terms: PublicationTerms, places: Places, home: str | None, refuse: _Refusal
+    policy: Policy,
+    table: Table,
+    terms: PublicationTerms,
+    places: Places,
+    home: str | None,
+    refuse: _Refusal,
 ) -> tuple[TableSource, list[Axis], tuple[tuple[Integers, ...], ...], tuple[tuple[int, ...], ...]]:
     """Return the columns that say where a row is, and what their values mean at every level."""
     source = source_of(policy, table)
@@ -221,19 +252,28 @@ def _where(
     if home is None:
         axes = [_axis(table, table.columns[level], refuse) for level in terms.hierarchy.levels]
         reach = tuple(
-            tuple(np.arange(axis.size) if at < level else np.zeros(axis.size, np.int64) for at, axis in enumerate(axes))
+            tuple(
+                np.arange(axis.size) if at < level else np.zeros(axis.size, np.int64)
+                for at, axis in enumerate(axes)
+            )
             for level in levels
         )
         return (
             source,
             axes,
             reach,
-            tuple(tuple(axis.size if at < level else 1 for at, axis in enumerate(axes)) for level in levels),
+            tuple(
+                tuple(axis.size if at < level else 1 for at, axis in enumerate(axes))
+                for level in levels
+            ),
         )
     finest = terms.hierarchy.levels[-1]
     column = table.columns.get(finest)
     if column is None:
-        refuse(f"{table.name} has no column {finest}, the finest level of {terms.hierarchy.name}.", "hierarchy")
+        refuse(
+            f"{table.name} has no column {finest}, the finest level of {terms.hierarchy.name}.",
+            "hierarchy",
+        )
     names = places.names[-1]
     if isinstance(column.domain, Texts):
         values = (*names, OTHER)
@@ -244,23 +284,32 @@ def _where(
     else:
         size = column.domain.size
         if size is None or size > 100 * MOST_VALUES:
-            refuse(f"{table.name}.{finest} names places, so it must be text, a list or a short range.", "hierarchy")
+            refuse(
+                f"{table.name}.{finest} names places, so it must be text, a list or a short range.",
+                "hierarchy",
+            )
         axis = Axis(column=column, bins=size)
         known = {name: place for place, name in enumerate(names)}
-        code = np.array([known.get(axis.label(each), -1) for each in range(axis.size)], dtype=np.int64)
+        code = np.array(
+            [known.get(axis.label(each), -1) for each in range(axis.size)], dtype=np.int64
+        )
     reach = tuple((np.where(code >= 0, places.above(level)[code], -1),) for level in levels)
     return source, [axis], reach, tuple((places.sizes[level],) for level in levels)
 
 
 def _count(source: TableSource, keys: list[Axis], axes: tuple[Axis, ...]) -> Aggregate:
-    """Count rows by finest place and cell of all columns; a row without a place or a value is in no table."""
+    """Count rows by finest place and cell of all columns; a row without a place or a value is in no
+    table.
+    """
     every = [*keys, *axes]
     places = tuple(Cast(axis.position(source.values[axis.name]), "BIGINT") for axis in every)
     names = [axis.name for axis in every]
     return Aggregate(source.rows(names), places, (Sum(),), known=tuple(range(len(places))))
 
 
-def _zeros(terms: PublicationTerms, axes: tuple[Axis, ...], grid: Grid, refuse: _Refusal) -> NDArray[np.bool_] | None:
+def _zeros(
+    terms: PublicationTerms, axes: tuple[Axis, ...], grid: Grid, refuse: _Refusal
+) -> NDArray[np.bool_] | None:
     """Flag the cells of all columns that nobody can be in."""
     if not terms.zeros:
         return None
@@ -285,16 +334,22 @@ def _zeros(terms: PublicationTerms, axes: tuple[Axis, ...], grid: Grid, refuse: 
 def _totals(
     terms: PublicationTerms, places: Places, public: Mapping[str, pa.Table], refuse: _Refusal
 ) -> tuple[Integers | None, ...]:
-    """Return the exact totals of levels, from public tables; the total of everywhere is their sum."""
+    """Return the exact totals of levels, from public tables; the total of everywhere is their
+    sum.
+    """
     found: list[Integers | None] = [None] * len(places.levels)
     for each in terms.invariants:
         level = places.levels.index(each.level)
-        found[level] = _list(each.values, each.level, places.names[level], public[each.values], refuse)
+        found[level] = _list(
+            each.values, each.level, places.names[level], public[each.values], refuse
+        )
     known = [level for level, totals in enumerate(found) if totals is not None]
     for level in range((known[-1] if known else 0) - 1, -1, -1):
         below = found[level + 1]
         assert below is not None
-        added = np.bincount(places.parents[level + 1], weights=below, minlength=places.sizes[level]).astype(np.int64)
+        added = np.bincount(
+            places.parents[level + 1], weights=below, minlength=places.sizes[level]
+        ).astype(np.int64)
         declared = found[level]
         if declared is not None and not np.array_equal(added, declared):
             refuse(
@@ -306,15 +361,27 @@ def _totals(
     return tuple(found)
 
 
-def _list(table: str, level: str, names: tuple[str, ...], rows: pa.Table, refuse: _Refusal) -> Integers:
+def _list(
+    table: str, level: str, names: tuple[str, ...], rows: pa.Table, refuse: _Refusal
+) -> Integers:
     wanted = ("count",) if len(names) == 1 and level not in rows.column_names else (level, "count")
     missing = [column for column in wanted if column not in rows.column_names]
     if missing:
-        refuse(f"invariants: {table} needs the columns {' and '.join(wanted)}; it has no {missing[0]}.", "invariants")
+        refuse(
+            f"invariants: {table} needs the columns {' and '.join(wanted)}; it has no {missing[0]}.",
+            "invariants",
+        )
     counts = rows.column("count").to_pylist()
-    keys = [str(each) for each in rows.column(level).to_pylist()] if level in wanted else [names[0]] * len(counts)
+    keys = (
+        [str(each) for each in rows.column(level).to_pylist()]
+        if level in wanted
+        else [names[0]] * len(counts)
+    )
     if not all(isinstance(count, int) and 0 <= count < 2**40 for count in counts):
-        refuse(f"invariants: the counts of {table} must be whole numbers, none below zero.", "invariants")
+        refuse(
+            f"invariants: the counts of {table} must be whole numbers, none below zero.",
+            "invariants",
+        )
     known = dict(zip(keys, counts, strict=True))
     if len(known) < len(keys) or set(known) != set(names):
         refuse(f"invariants: {table} must list every {level} of the hierarchy once.", "invariants")

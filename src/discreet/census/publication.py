@@ -1,4 +1,6 @@
-"""What a publication gives: measurements with their margins, tables that add up, people who are nobody, and errors."""
+"""What a publication gives: measurements with their margins, tables that add up, people who are
+nobody, and errors.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ Key = tuple[str, str]  # a level and a table
 
 
 class Tables(Mapping[Key, pa.Table]):
-    """Tables by level and name, `tables["county", "sex"]`; each is put together when somebody looks at it."""
+    """Tables by level and name, `tables["county", "sex"]`; each is put together when somebody looks
+    at it.
+    """
 
     def __init__(self, publication: Publication, kind: str) -> None:
         self._publication, self._kind = publication, kind
@@ -36,7 +40,9 @@ class Tables(Mapping[Key, pa.Table]):
 
     def __iter__(self) -> Iterator[Key]:
         plan = self._publication.plan
-        keys = [(level, at) for level in range(len(plan.places.levels)) for at in range(len(plan.names))]
+        keys = [
+            (level, at) for level in range(len(plan.places.levels)) for at in range(len(plan.names))
+        ]
         if self._kind == "measurements":
             keys = [key for key in keys if plan.noises[key[0]][key[1]] is not None]
         return iter([(plan.places.levels[level], plan.names[at]) for level, at in keys])
@@ -49,10 +55,11 @@ class Tables(Mapping[Key, pa.Table]):
 class Publication:
     """One publication that was paid for.
 
-    `tables` are whole numbers, none below zero, which add up over levels and tables; `measurements` are what was
-    measured, unbiased, with the half-width of a 95 % interval; `estimates` their least squares, unbiased too;
-    `microdata` has one row a person, none of them real, and gives exactly the tables; `margins` says how far the tables
-    may be off by level, table and size of place (`of` place) or of count (`of` cell), with their bias.
+    `tables` are whole numbers, none below zero, which add up over levels and tables; `measurements`
+    are what was measured, unbiased, with the half-width of a 95 % interval; `estimates` their least
+    squares, unbiased too; `microdata` has one row a person, none of them real, and gives exactly
+    the tables; `margins` says how far the tables may be off by level, table and size of place (`of`
+    place) or of count (`of` cell), with their bias.
     """
 
     plan: Plan
@@ -80,7 +87,9 @@ class Publication:
 
     def _persons(self, entries: slice) -> pa.Table:
         people, finest = self.people, len(self.plan.places.levels) - 1
-        place, cell = (np.repeat(each[entries], people.count[entries]) for each in (people.place, people.cell))
+        place, cell = (
+            np.repeat(each[entries], people.count[entries]) for each in (people.place, people.cell)
+        )
         return pa.table(self._where(finest, place) | self._values(cell, self.plan.grid.every))
 
     def counts(self, level: int, table: Columns) -> Integers:
@@ -127,27 +136,39 @@ class Publication:
 
     def _where(self, level: int, place: Integers) -> dict[str, pa.Array]:
         names, taken = self.plan.places.levels[1 : level + 1], pa.array(place)
-        return {name: path.take(taken) for name, path in zip(names, self._paths[level], strict=True)}
+        return {
+            name: path.take(taken) for name, path in zip(names, self._paths[level], strict=True)
+        }
 
     @cached_property
     def _paths(self) -> list[list[pa.Array]]:
         """For every level, the names of the places that each of its places lies in."""
         places = self.plan.places
-        return [[pa.array(names) for names in places.path(level)] for level in range(len(places.levels))]
+        return [
+            [pa.array(names) for names in places.path(level)] for level in range(len(places.levels))
+        ]
 
-    def _values(self, cell: Integers, columns: Columns, *, within: Columns | None = None) -> dict[str, pa.Array]:
-        """Return the values that cells stand for; `within` names their table, all columns if left out."""
+    def _values(
+        self, cell: Integers, columns: Columns, *, within: Columns | None = None
+    ) -> dict[str, pa.Array]:
+        """Return the values that cells stand for; `within` names their table, all columns if left
+        out.
+        """
         found, left = {}, cell
         for column in reversed(columns if within is None else within):
             axis = self.plan.axes[column]
             code, left = left % axis.size, left // axis.size
-            found[axis.name] = axis.decoded(np.arange(axis.size), np.zeros(axis.size)).take(pa.array(code))
+            found[axis.name] = axis.decoded(np.arange(axis.size), np.zeros(axis.size)).take(
+                pa.array(code)
+            )
         return dict(reversed(found.items()))
 
-    # --- stored -------------------------------------------------------------------------------------------------------
+    # --- stored -----------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Return all that is stored: what was measured, whole numbers, errors and the certificate."""
+        """Return all that is stored: what was measured, whole numbers, errors and the
+        certificate.
+        """
         noisy = {f"{level} {at}": counts.ravel() for (level, at), counts in self.noisy.items()}
         people = {"place": self.people.place, "cell": self.people.cell, "count": self.people.count}
         parts = [_pack(pa.table({name: pa.array(values)})) for name, values in noisy.items()]
@@ -167,7 +188,9 @@ class Publication:
             level, at = map(int, table.column_names[0].split())
             noisy[level, at] = table.column(0).to_numpy().reshape(plan.places.sizes[level], -1)
         found = pa.ipc.open_stream(people).read_all()
-        counts = Counts(**{name: found.column(name).to_numpy() for name in ("place", "cell", "count")})
+        counts = Counts(
+            **{name: found.column(name).to_numpy() for name in ("place", "cell", "count")}
+        )
         return cls(
             plan=plan,
             noisy=noisy,
@@ -176,13 +199,17 @@ class Publication:
             certificate=json.loads(certificate),
         )
 
-    # --- files --------------------------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path, *, csv: bool = False) -> list[Path]:
-        """Write every table, measurement and the microdata into a folder, as Parquet or CSV; returns the files."""
+        """Write every table, measurement and the microdata into a folder, as Parquet or CSV;
+        returns the files.
+        """
         home = Path(folder)
         home.mkdir(parents=True, exist_ok=True)
-        named = {f"{level}_{table}": self._parts("tables", level, table) for level, table in self.tables}
+        named = {
+            f"{level}_{table}": self._parts("tables", level, table) for level, table in self.tables
+        }
         for level, table in self.measurements:
             named[f"{level}_{table}_noisy"] = self._parts("measurements", level, table)
         named |= {"microdata": self._people_in_parts(), "margins": iter([self.margins])}
@@ -193,7 +220,8 @@ class Publication:
             _write(path, parts, csv=csv)
             written.append(path)
         (home / "certificate.json").write_text(
-            json.dumps(self.certificate, indent=1, sort_keys=True, ensure_ascii=False), encoding="utf-8"
+            json.dumps(self.certificate, indent=1, sort_keys=True, ensure_ascii=False),
+            encoding="utf-8",
         )
         return [*written, home / "certificate.json"]
 
@@ -207,12 +235,16 @@ class Publication:
 
     def _people_in_parts(self) -> Iterator[pa.Table]:
         ends = np.cumsum(self.people.count)
-        bounds = np.searchsorted(ends, np.arange(0, int(ends[-1]) if len(ends) else 1, ROWS_AT_ONCE), side="right")
+        bounds = np.searchsorted(
+            ends, np.arange(0, int(ends[-1]) if len(ends) else 1, ROWS_AT_ONCE), side="right"
+        )
         for first, last in pairwise([*bounds.tolist(), len(ends)]):
             yield self._persons(slice(first, last))
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `publish show --format json` prints: sizes, errors and the certificate; tables are files."""
+        """Return what `publish show --format json` prints: sizes, errors and the certificate;
+        tables are files.
+        """
         plan = self.plan
         sizes = zip(plan.places.levels, plan.places.sizes, strict=True)
         return {
@@ -239,15 +271,22 @@ def _write(path: Path, parts: Iterator[pa.Table], *, csv: bool) -> None:
 
 def _pack(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+    with pa.ipc.new_stream(
+        sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")
+    ) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue().to_pybytes())
 
 
-def totals_by_level(publication: Publication, most: int) -> Iterator[tuple[str, Sequence[tuple[str, int]]]]:
+def totals_by_level(
+    publication: Publication, most: int
+) -> Iterator[tuple[str, Sequence[tuple[str, int]]]]:
     """Yield the largest places of every level with their totals."""
     plan = publication.plan
     for level, name in enumerate(plan.places.levels):
         counts = publication.counts(level, ()).ravel()
         largest = np.argsort(-counts, kind="stable")[:most]
-        yield name, [(plan.places.names[level][place], int(counts[place])) for place in largest.tolist()]
+        yield (
+            name,
+            [(plan.places.names[level][place], int(counts[place])) for place in largest.tolist()],
+        )

@@ -1,4 +1,6 @@
-"""A publication of a policy: what it would cost, made once and for one charge, shown as often as anybody likes."""
+"""A publication of a policy: what it would cost, made once and for one charge, shown as often as
+anybody likes.
+"""
 
 from __future__ import annotations
 
@@ -47,21 +49,39 @@ class PublicationQuote:
         }
 
     def __str__(self) -> str:
-        rows = [("level", "table", "places", "cells", "share", "measured ±", "estimate ±", "of 1,000")]
+        rows = [
+            ("level", "table", "places", "cells", "share", "measured ±", "estimate ±", "of 1,000")
+        ]
         for each in self.errors:
             margin = "-" if each.margin is None else f"{each.margin:,}"
             relative = f"{100 * each.relative()['1000']:.2f} %" if each.cells == 1 else ""
             share = f"{100 * each.share:.1f} %"
             wide = f"{1.96 * each.deviation:,.1f}"
-            rows.append((each.level, each.table, f"{each.places:,}", f"{each.cells:,}", share, margin, wide, relative))
+            rows.append(
+                (
+                    each.level,
+                    each.table,
+                    f"{each.places:,}",
+                    f"{each.cells:,}",
+                    share,
+                    margin,
+                    wide,
+                    relative,
+                )
+            )
         widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
+        lines = [
+            "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True))
+            for row in rows
+        ]
         return "\n".join([*lines, f"cost {self.cost}   left {self.left}", self.invariants])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicationRun:
-    """A publication of one policy on one snapshot. `pay` takes it through the door, `recall` finds what did."""
+    """A publication of one policy on one snapshot. `pay` takes it through the door, `recall` finds
+    what did.
+    """
 
     plan: Plan
     accountant: Accountant
@@ -84,12 +104,16 @@ class PublicationRun:
         )
 
     def run(self, *, jobs: int = 1) -> Publication:
-        """Measure, make whole numbers and store: one charge. Run again, it is free and gives the same bytes.
+        """Measure, make whole numbers and store: one charge. Run again, it is free and gives the
+        same bytes.
 
-        `jobs` is how many processes share the work after noise; what they make does not depend on it.
+        `jobs` is how many processes share the work after noise; what they make does not depend on
+        it.
         """
         if not 1 <= jobs <= MOST_JOBS:
-            raise UsageError(f"jobs is how many processes share the work: from 1 to {MOST_JOBS}, not {jobs}.")
+            raise UsageError(
+                f"jobs is how many processes share the work: from 1 to {MOST_JOBS}, not {jobs}."
+            )
         return self.pay(partial(self._make, jobs=jobs))
 
     def show(self) -> Publication:
@@ -97,7 +121,9 @@ class PublicationRun:
         found = self.recall()
         if found is None:
             name = self.plan.terms.name
-            raise UsageError(f"{name} was not published yet on this snapshot: discreet publish run POLICY {name}.")
+            raise UsageError(
+                f"{name} was not published yet on this snapshot: discreet publish run POLICY {name}."
+            )
         return found
 
     def _make(self, allowance: Allowance, charge: int, *, jobs: int) -> Publication:
@@ -118,6 +144,10 @@ class PublicationRun:
             "invariants": plan.promise,
             "levels": list(plan.places.levels),
             "tables": list(plan.names),
-            "mechanisms": [[None if noise is None else to_row(noise) for noise in row] for row in plan.noises],
+            "mechanisms": [
+                [None if noise is None else to_row(noise) for noise in row] for row in plan.noises
+            ],
         }
-        return Publication(plan=plan, noisy=noisy, people=people[-1], margins=margins, certificate=certificate)
+        return Publication(
+            plan=plan, noisy=noisy, people=people[-1], margins=margins, certificate=certificate
+        )

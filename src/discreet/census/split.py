@@ -1,11 +1,13 @@
-"""How the budget is shared out over levels and tables: as declared, or so that the expected errors are smallest.
+"""How the budget is shared out over levels and tables: as declared, or so that the expected errors
+are smallest.
 
-The measure is the sum, over levels and tables, of the table's weight times the variance of one of its cells after least
-squares. It depends on public sizes alone. Of ρ, precisions are proportional to shares and the measure is convex in
-them: each round of the multiplicative rule for such measures makes it smaller, and it ends at the smallest (Torsney
-1983). Of ε, they go by the squares of shares; there the same rule ends where no small change helps, often at few tables
-of the finest level, from which all others are added up. Places of a level are taken to have equally many children here:
-that decides how good the split is, not what it costs.
+The measure is the sum, over levels and tables, of the table's weight times the variance of one of
+its cells after least squares. It depends on public sizes alone. Of ρ, precisions are proportional
+to shares and the measure is convex in them: each round of the multiplicative rule for such measures
+makes it smaller, and it ends at the smallest (Torsney
+1983). Of ε, they go by the squares of shares; there the same rule ends where no small change helps,
+often at few tables of the finest level, from which all others are added up. Places of a level are
+taken to have equally many children here: that decides how good the split is, not what it costs.
 """
 
 from __future__ import annotations
@@ -66,11 +68,18 @@ def split(
     levels: Sequence[Fraction] | None,
     tables: Sequence[Fraction] | None,
 ) -> list[list[Fraction]]:
-    """Return a share for every level and table, together 1 at most; what is given stays as it is."""
+    """Return a share for every level and table, together 1 at most; what is given stays as it
+    is.
+    """
     by_level = np.full(len(sizes), 1 / len(sizes)) if levels is None else _normal(levels)
-    by_table = np.full(len(grid.tables), 1 / len(grid.tables)) if tables is None else _normal(tables)
+    by_table = (
+        np.full(len(grid.tables), 1 / len(grid.tables)) if tables is None else _normal(tables)
+    )
     shares = np.outer(by_level, by_table)
-    given = {"levels": None if levels is None else by_level, "tables": None if tables is None else by_table}
+    given = {
+        "levels": None if levels is None else by_level,
+        "tables": None if tables is None else by_table,
+    }
     if levels is None or tables is None:
         for _ in range(_ROUNDS):
             slopes = _slopes(shares, grid, sizes, np.asarray(weights), norm)
@@ -89,11 +98,15 @@ def _hold(shares: Floats, *, levels: Floats | None, tables: Floats | None) -> Fl
     if tables is not None:
         shares = np.outer(shares.sum(axis=1), tables)
     if levels is not None:
-        return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300) * levels[:, None])
+        return np.asarray(
+            shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300) * levels[:, None]
+        )
     return np.asarray(shares / shares.sum())
 
 
-def _slopes(shares: Floats, grid: Grid, sizes: Sequence[int], weights: Floats, norm: Norm) -> Floats:
+def _slopes(
+    shares: Floats, grid: Grid, sizes: Sequence[int], weights: Floats, norm: Norm
+) -> Floats:
     """Return how fast the measure falls with each share; 0 where a share is zero."""
     step = 1e-4
     moved = np.repeat(shares[None], shares.size + 1, axis=0)

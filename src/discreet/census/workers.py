@@ -1,9 +1,11 @@
-"""Independent tasks over several processes: the same results in the same order, however many processes there are.
+"""Independent tasks over several processes: the same results in the same order, however many
+processes there are.
 
-A worker is a Python of its own, which reads tasks from a pipe and writes results to another. It ends when its pipe
-does, so none outlives whoever started it, however that ended. If one is killed, its task is done here. (The processes
-of `multiprocessing` would run the caller's own script once more.) What goes there was released already: noisy counts,
-whole numbers made of them, public places. No key of a charge and nothing exact does (S19).
+A worker is a Python of its own, which reads tasks from a pipe and writes results to another. It
+ends when its pipe does, so none outlives whoever started it, however that ended. If one is killed,
+its task is done here. (The processes of `multiprocessing` would run the caller's own script once
+more.) What goes there was released already: noisy counts, whole numbers made of them, public
+places. No key of a charge and nothing exact does (S19).
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """Hold so many processes: the first work that two can share starts them, and the block's end ends them."""
+    """Hold so many processes: the first work that two can share starts them, and the block's end
+    ends them.
+    """
 
     def __init__(self, jobs: int = 1) -> None:
         self._jobs = jobs
@@ -38,7 +42,12 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._kill()
         for process in self._started:
             process.wait()
@@ -51,7 +60,9 @@ class Workers:
             process.kill()
 
     def map(self, do: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield what `do` returns for each task, in their order; hold only so many tasks as there are processes."""
+        """Yield what `do` returns for each task, in their order; hold only so many tasks as there
+        are processes.
+        """
         waiting = iter(tasks)
         first = list(islice(waiting, 2))
         if self._jobs == 1 or len(first) < 2:
@@ -74,7 +85,11 @@ class Workers:
     def _start(self) -> None:
         serve = f"import sys; sys.path[:] = {sys.path!r}; from discreet.census.workers import serve; serve()"
         while len(self._started) < self._jobs:
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            pipes = {
+                "stdin": subprocess.PIPE,
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.DEVNULL,
+            }
             self._started.append(subprocess.Popen([sys.executable, "-c", serve], **pipes))  # type: ignore[call-overload]
             self._free.put(self._started[-1])
 
@@ -86,7 +101,10 @@ class Workers:
             pickle.dump((do, task), process.stdin, protocol=5)
             process.stdin.flush()
             failure, result = pickle.load(process.stdout)
-        except (OSError, EOFError):  # it was killed, by somebody or for want of memory: that costs time, no charge
+        except (
+            OSError,
+            EOFError,
+        ):  # it was killed, by somebody or for want of memory: that costs time, no charge
             return do(task)
         finally:
             self._free.put(process)

@@ -1,8 +1,8 @@
 """The `discreet` command: verbs for curators, analysts, respondents and auditors.
 
-Each family of verbs has a module with `register(app)`, imported when one of its verbs is typed. Errors are one
-sentence on stderr, or one JSON object on stdout with `--format json`; exit codes are those of `discreet.errors` and
-of docs/output.md; there is never a traceback.
+Each family of verbs has a module with `register(app)`, imported when one of its verbs is typed.
+Errors are one sentence on stderr, or one JSON object on stdout with `--format json`; exit codes are
+those of `discreet.errors` and of docs/output.md; there is never a traceback.
 """
 
 from __future__ import annotations
@@ -34,7 +34,19 @@ READER_GONE = 141  # as if SIGPIPE had ended it: `discreet ... | head -1`
 _interrupted = threading.Event()
 
 FAMILIES = (
-    *("demo", "init", "curate", "question", "local", "synthetic", "release", "publish", "anonymity", "attack", "audit"),
+    *(
+        "demo",
+        "init",
+        "curate",
+        "question",
+        "local",
+        "synthetic",
+        "release",
+        "publish",
+        "anonymity",
+        "attack",
+        "audit",
+    ),
     *("parity", "user", "serve", "shell", "completion"),
 )
 HOMES = {  # the family of a verb that is typed often: the others need not be imported for it
@@ -42,16 +54,21 @@ HOMES = {  # the family of a verb that is typed often: the others need not be im
     **dict.fromkeys(("check", "snapshot", "ledger", "bounds"), "curate"),
     **{verb: verb for verb in ("demo", "init", "release", "publish")},
 }
-_MANY_OBJECTS = 200_000  # a command makes fewer before it ends: looking for circles among them frees nothing
+_MANY_OBJECTS = (
+    200_000  # a command makes fewer before it ends: looking for circles among them frees nothing
+)
 
 
 def app(verb: str | None = None) -> typer.Typer:
-    """Return the command with all its verbs, or with one alone: all fifty take a third of a question's time."""
+    """Return the command with all its verbs, or with one alone: all fifty take a third of a
+    question's time.
+    """
     whole = typer.Typer(
         name="discreet",
         help="Statistics about people, and nothing about any one of them.",
         no_args_is_help=True,
-        add_completion=False,  # `discreet completion` prints a script that starts no Python at every Tab
+        # `discreet completion` prints a script that starts no Python at every Tab
+        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -60,7 +77,9 @@ def app(verb: str | None = None) -> typer.Typer:
     families = FAMILIES if verb is None or verb not in HOMES else (HOMES[verb],)
     for family in families:
         importlib.import_module(f"discreet.cli.{family}").register(whole)
-    commands = [each for each in whole.registered_commands if verb == (each.name or _call(each.callback))]
+    commands = [
+        each for each in whole.registered_commands if verb == (each.name or _call(each.callback))
+    ]
     groups = [each for each in whole.registered_groups if each.name == verb]
     if verb != "completion" and (commands or groups):
         whole.registered_commands, whole.registered_groups = commands, groups
@@ -79,7 +98,10 @@ def _print_version(wanted: bool) -> None:
 
 def _before_the_verb(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     pass
@@ -96,12 +118,16 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without taking all its objects apart, which takes a fifth of a question's time.
+    """End the process without taking all its objects apart, which takes a fifth of a question's
+    time.
 
-    Nothing is lost: what was printed is flushed, what is registered for the end runs (it closes the ledger), and a
-    charge was on disk before data was read. Where threads still work, Python ends as it does, and waits for them.
+    Nothing is lost: what was printed is flushed, what is registered for the end runs (it closes the
+    ledger), and a charge was on disk before data was read. Where threads still work, Python ends as
+    it does, and waits for them.
     """
-    if any(not each.daemon for each in threading.enumerate() if each is not threading.main_thread()):
+    if any(
+        not each.daemon for each in threading.enumerate() if each is not threading.main_thread()
+    ):
         sys.exit(code)
     atexit._run_exitfuncs()
     os._exit(code)
@@ -129,7 +155,9 @@ def _watch(name: str) -> _Output:
     else:
         output = _Output(stream.fileno(), "w", closefd=False)
         lines = name == "stderr" or output.isatty()
-        text = io.TextIOWrapper(io.BufferedWriter(output), encoding=stream.encoding, line_buffering=lines)
+        text = io.TextIOWrapper(
+            io.BufferedWriter(output), encoding=stream.encoding, line_buffering=lines
+        )
     setattr(sys, name, text)
     _print_anything(text)
     return output
@@ -142,7 +170,9 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def _print_anything(stream: io.TextIOWrapper) -> None:
-    r"""Write \u00b1 where the terminal has no ±: no printing fails after the charge, and JSON stays JSON."""
+    r"""Write \u00b1 where the terminal has no ±: no printing fails after the charge, and JSON stays
+    JSON.
+    """
 
     def escaped(error: UnicodeError) -> tuple[str, int]:
         if not isinstance(error, UnicodeEncodeError):
@@ -158,8 +188,8 @@ def run(arguments: list[str]) -> int:
     logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
     arguments = arguments or ["--help"]
     try:
-        # Not app(): typer would return the code of an Exit as if it were the command's result, make 0 of Ctrl-C
-        # for whoever drops it, and 1 of a reader who went away.
+        # Not app(): typer would return the code of an Exit as if it were the command's result, make
+        # 0 of Ctrl-C for whoever drops it, and 1 of a reader who went away.
         command = typer.main.get_command(app(arguments[0]))
         with command.make_context("discreet", list(arguments)) as context:
             command.invoke(context)
@@ -172,7 +202,9 @@ def run(arguments: list[str]) -> int:
             raise
         return 0
     except typer.TyperException as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # `discreet attack` is `discreet attack --help`
+        if (
+            type(error).__name__ == "NoArgsIsHelpError"
+        ):  # `discreet attack` is `discreet attack --help`
             print(error.format_message())
             return 0
         return _tell(UsageError(" ".join(error.format_message().split())), arguments)
@@ -205,13 +237,17 @@ def _tell(error: DiscreetError, arguments: list[str]) -> int:
 
 def _in_red(text: str) -> str:
     """Colour an error on a terminal; nowhere else, and not for those who set NO_COLOR."""
-    wanted = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    wanted = (
+        sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
     return f"\x1b[31m{text}\x1b[0m" if wanted else text
 
 
 def _wants_json(arguments: list[str]) -> bool:
     pairs = zip(arguments, [*arguments[1:], ""][: len(arguments)], strict=True)
-    return any((name == "--format" and value == "json") or name == "--format=json" for name, value in pairs)
+    return any(
+        (name == "--format" and value == "json") or name == "--format=json" for name, value in pairs
+    )
 
 
 def _unprinted() -> OSError | None:
@@ -223,8 +259,8 @@ def _unprinted() -> OSError | None:
 def _deliver(code: int, outputs: list[_Output]) -> int:
     """Flush what was printed; return the exit code, which tells if it could not be delivered.
 
-    A command that failed keeps its own code. Python flushes once more at its end: into nothing then, so that neither
-    its complaint nor its code 120 takes the place of ours.
+    A command that failed keeps its own code. Python flushes once more at its end: into nothing
+    then, so that neither its complaint nor its code 120 takes the place of ours.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):

@@ -45,9 +45,15 @@ class Closeness(StrEnum):
 
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table, CSV or Parquet.")]
-Quasi = Annotated[str, typer.Option(help="Columns that others may know about people, separated by commas.")]
-Sensitive = Annotated[str | None, typer.Option(help="The column that must not be learned about anybody.")]
-Hierarchies = Annotated[Path | None, typer.Option(metavar="FILE", help="How columns may be coarsened, in YAML.")]
+Quasi = Annotated[
+    str, typer.Option(help="Columns that others may know about people, separated by commas.")
+]
+Sensitive = Annotated[
+    str | None, typer.Option(help="The column that must not be learned about anybody.")
+]
+Hierarchies = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="How columns may be coarsened, in YAML.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -59,13 +65,21 @@ def risk(
     data: Data,
     quasi: Quasi,
     sensitive: Sensitive = None,
-    population: Annotated[Path | None, typer.Option(metavar="FILE", help="Everybody, with the same columns.")] = None,
-    fraction: Annotated[float | None, typer.Option(help="Instead: the share of everybody that DATA is.")] = None,
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Everybody, with the same columns.")
+    ] = None,
+    fraction: Annotated[
+        float | None, typer.Option(help="Instead: the share of everybody that DATA is.")
+    ] = None,
     hierarchies: Hierarchies = None,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Also show the most exposed rows.")] = False,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Also show the most exposed rows.")
+    ] = False,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Measure how exposed the people of a table are: k, l, t, and which columns make them unique."""
+    """Measure how exposed the people of a table are: k, l, t, and which columns make them
+    unique.
+    """
     from discreet.anonymity import risk as measured
 
     found = measured(
@@ -88,26 +102,47 @@ def anonymize(
     data: Data,
     quasi: Quasi,
     k: Annotated[int | None, typer.Option("--k", help="At least so many rows look alike.")] = None,
-    l: Annotated[float | None, typer.Option("--l", help="Diversity of the sensitive column in each class.")] = None,  # noqa: E741
-    t: Annotated[float | None, typer.Option("--t", help="How far a class may be from the whole table.")] = None,
+    l: Annotated[  # noqa: E741
+        float | None, typer.Option("--l", help="Diversity of the sensitive column in each class.")
+    ] = None,
+    t: Annotated[
+        float | None, typer.Option("--t", help="How far a class may be from the whole table.")
+    ] = None,
     sensitive: Sensitive = None,
-    suppress: Annotated[float, typer.Option(metavar="SHARE", help="The share of rows that may be left out.")] = 0.0,
-    recoding: Annotated[Recoding, typer.Option(help="Each class as far as it must be, or all alike.")] = Recoding.local,
+    suppress: Annotated[
+        float, typer.Option(metavar="SHARE", help="The share of rows that may be left out.")
+    ] = 0.0,
+    recoding: Annotated[
+        Recoding, typer.Option(help="Each class as far as it must be, or all alike.")
+    ] = Recoding.local,
     hierarchies: Hierarchies = None,
     write_hierarchies: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Only write the hierarchies that would be used, to edit them.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Only write the hierarchies that would be used, to edit them."
+        ),
     ] = None,
     loss: Annotated[Loss, typer.Option(help="What to lose little of.")] = Loss.ncp,
-    weights: Annotated[str | None, typer.Option(help="How much columns matter: age=2,zip=0.5; else 1.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="How much columns matter: age=2,zip=0.5; else 1.")
+    ] = None,
     diversity: Annotated[Diversity, typer.Option(help="What l counts.")] = Diversity.distinct,
     c: Annotated[float | None, typer.Option("--c", help="With recursive diversity: its c.")] = None,
-    closeness: Annotated[Closeness | None, typer.Option(help="What t measures; by default by the type.")] = None,
+    closeness: Annotated[
+        Closeness | None, typer.Option(help="What t measures; by default by the type.")
+    ] = None,
     drop: Annotated[str | None, typer.Option(help="Columns not to publish, such as names.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file.")] = None,
-    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a report, as an HTML page.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a report, as an HTML page.")
+    ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Coarsen columns until people look alike, losing as little as possible; show what that does not give."""
+    """Coarsen columns until people look alike, losing as little as possible; show what that does
+    not give.
+    """
     from discreet.anonymity import Demand
     from discreet.anonymity import anonymize as anonymized
 
@@ -183,7 +218,9 @@ def _weights(text: str | None) -> dict[str, float] | None:
 def _write_hierarchies(
     data: Path, quasi: Sequence[str], given: dict[str, Spec] | None, path: Path, format: Format
 ) -> None:
-    """Write the hierarchies that would be used; values that a given tree lacks stand under `unlisted`."""
+    """Write the hierarchies that would be used; values that a given tree lacks stand under
+    `unlisted`.
+    """
     from discreet.anonymity.hierarchy_file import suggest, text_of
 
     if path.exists():

@@ -1,4 +1,6 @@
-"""`attack`: the auditor's and the teacher's verbs. Each takes files, or `--demo` for a story that needs none."""
+"""`attack`: the auditor's and the teacher's verbs. Each takes files, or `--demo` for a story that
+needs none.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +32,49 @@ class HasFinding(Protocol):
     def as_json(self) -> dict[str, object]: ...
 
 
-Demo = Annotated[bool, typer.Option("--demo", help="Tell the story, with and without noise; no files needed.")]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="With --demo: write the story as a page.")]
-Reveal = Annotated[bool, typer.Option("--reveal", help="Show who it is. By default nobody is named.")]
-Truth = Annotated[str | None, typer.Option("--truth", help="A column that says who it really is, for experiments.")]
-Release = Annotated[Path | None, typer.Argument(metavar="RELEASE", help="The released table, CSV or Parquet.")]
-Original = Annotated[Path | None, typer.Argument(metavar="ORIGINAL", help="The people it was made from.")]
-Control = Annotated[Path | None, typer.Option("--control", metavar="FILE", help="People who are not in the data.")]
-Width = Annotated[float, typer.Option("--width", help="Try as many as make the interval this narrow.")]
+Demo = Annotated[
+    bool, typer.Option("--demo", help="Tell the story, with and without noise; no files needed.")
+]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="With --demo: write the story as a page."),
+]
+Reveal = Annotated[
+    bool, typer.Option("--reveal", help="Show who it is. By default nobody is named.")
+]
+Truth = Annotated[
+    str | None,
+    typer.Option("--truth", help="A column that says who it really is, for experiments."),
+]
+Release = Annotated[
+    Path | None, typer.Argument(metavar="RELEASE", help="The released table, CSV or Parquet.")
+]
+Original = Annotated[
+    Path | None, typer.Argument(metavar="ORIGINAL", help="The people it was made from.")
+]
+Control = Annotated[
+    Path | None, typer.Option("--control", metavar="FILE", help="People who are not in the data.")
+]
+Width = Annotated[
+    float, typer.Option("--width", help="Try as many as make the interval this narrow.")
+]
 Trials = Annotated[int | None, typer.Option("--trials", help="Instead: how many attempts.")]
 
 
 def register(app: typer.Typer) -> None:
-    attacks = typer.Typer(no_args_is_help=True, help="Attack a release: what does it give away, and would noise help?")
-    for command in (link, scoreboard, difference, reconstruct, census, membership, linkability, inference):
+    attacks = typer.Typer(
+        no_args_is_help=True, help="Attack a release: what does it give away, and would noise help?"
+    )
+    for command in (
+        link,
+        scoreboard,
+        difference,
+        reconstruct,
+        census,
+        membership,
+        linkability,
+        inference,
+    ):
         attacks.command()(command)
     attacks.command("single-out")(single_out)
     app.add_typer(attacks, name="attack")
@@ -51,10 +82,16 @@ def register(app: typer.Typer) -> None:
 
 def link(
     release: Release = None,
-    identified: Annotated[Path | None, typer.Argument(metavar="IDENTIFIED", help="A table with names.")] = None,
-    on: Annotated[list[str] | None, typer.Option(help="Columns: zip, birth=born, born~3, name~0.9.")] = None,
+    identified: Annotated[
+        Path | None, typer.Argument(metavar="IDENTIFIED", help="A table with names.")
+    ] = None,
+    on: Annotated[
+        list[str] | None, typer.Option(help="Columns: zip, birth=born, born~3, name~0.9.")
+    ] = None,
     truth: Truth = None,
-    coverage: Annotated[float, typer.Option(help="The share of the population that the list has.")] = 1.0,
+    coverage: Annotated[
+        float, typer.Option(help="The share of the population that the list has.")
+    ] = 1.0,
     reveal: Reveal = False,
     demo: Demo = False,
     html: Html = None,
@@ -67,8 +104,16 @@ def link(
 
     left, right = _tables(release, identified)
     found = attack(left, right, on=_split(on), truth=truth, coverage=coverage)
-    shown = [["+".join(u.columns), f"{u.release:.1%}", f"{u.identified:.1%}"] for u in found.uniqueness]
-    _print(found, found.as_json(reveal=reveal), format, ("unique by", "in the release", "on the list"), shown)
+    shown = [
+        ["+".join(u.columns), f"{u.release:.1%}", f"{u.identified:.1%}"] for u in found.uniqueness
+    ]
+    _print(
+        found,
+        found.as_json(reveal=reveal),
+        format,
+        ("unique by", "in the release", "on the list"),
+        shown,
+    )
     if format is Format.table:
         _print_links(found, reveal)
 
@@ -85,7 +130,14 @@ def _print_links(found: Linkage, reveal: bool) -> None:
         table.take([getattr(link, row) for link in surest]).to_pylist()
         for table, row in ((found.identity, "identified_row"), (found.released, "release_row"))
     )
-    columns = ("row", "on the list", "confidence", "by", *found.identity.column_names, *found.released.column_names)
+    columns = (
+        "row",
+        "on the list",
+        "confidence",
+        "by",
+        *found.identity.column_names,
+        *found.released.column_names,
+    )
     rows = [
         [link.release_row, link.identified_row, f"{link.confidence:.0%}", "+".join(link.columns)]
         + [readable(value) for value in (*name.values(), *secret.values())]
@@ -99,11 +151,17 @@ def _print_links(found: Linkage, reveal: bool) -> None:
 
 def scoreboard(
     release: Release = None,
-    aux: Annotated[Path | None, typer.Argument(metavar="AUX", help="target, item, value, day: what is known.")] = None,
+    aux: Annotated[
+        Path | None, typer.Argument(metavar="AUX", help="target, item, value, day: what is known.")
+    ] = None,
     method: Annotated[str, typer.Option(help="rh, or plain.")] = "rh",
-    eccentricity: Annotated[float, typer.Option(help="How far the best must stand out to be named.")] = 1.5,
+    eccentricity: Annotated[
+        float, typer.Option(help="How far the best must stand out to be named.")
+    ] = 1.5,
     truth: Truth = None,
-    index: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep the index here, or read it.")] = None,
+    index: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the index here, or read it.")
+    ] = None,
     demo: Demo = False,
     html: Html = None,
     format: ReportFormat = Format.table,
@@ -114,9 +172,13 @@ def scoreboard(
     from discreet.attacks import scoreboard as attack
 
     source, known = _need(release, aux)
-    found = attack(_index(source, index), known, method=method, eccentricity=eccentricity, truth=truth)  # type: ignore[arg-type]
+    found = attack(
+        _index(source, index), known, method=method, eccentricity=eccentricity, truth=truth
+    )  # type: ignore[arg-type]
     matches: Any = found.as_json()["matches"]
-    rows = [[m["target"], m["user"], f"{m['score']:.2f}", f"{m['eccentricity']:.2f}"] for m in matches]
+    rows = [
+        [m["target"], m["user"], f"{m['score']:.2f}", f"{m['eccentricity']:.2f}"] for m in matches
+    ]
     _print(found, found.as_json(), format, ("target", "is user", "score", "eccentricity"), rows)
 
 
@@ -132,11 +194,21 @@ def _index(release: Path, folder: Path | None) -> Any:
 
 
 def difference(
-    log: Annotated[Path | None, typer.Argument(metavar="LOG", help="SQL questions, separated by semicolons.")] = None,
-    table: Annotated[str | None, typer.Option(help="The table they are about: its file, or its name.")] = None,
-    data: Annotated[Path | None, typer.Option(metavar="FILE", help="The table's file, if --table is a name.")] = None,
-    secret: Annotated[list[str] | None, typer.Option(help="Columns to protect; by default each in turn.")] = None,
-    range: Annotated[list[str] | None, typer.Option(help="What a number may be: income=0:200000.")] = None,
+    log: Annotated[
+        Path | None, typer.Argument(metavar="LOG", help="SQL questions, separated by semicolons.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="The table they are about: its file, or its name.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The table's file, if --table is a name.")
+    ] = None,
+    secret: Annotated[
+        list[str] | None, typer.Option(help="Columns to protect; by default each in turn.")
+    ] = None,
+    range: Annotated[
+        list[str] | None, typer.Option(help="What a number may be: income=0:200000.")
+    ] = None,
     reveal: Reveal = False,
     demo: Demo = False,
     html: Html = None,
@@ -149,20 +221,36 @@ def difference(
     from discreet.attacks.inputs.source import table as read
 
     if log is None or table is None:
-        raise UsageError("Name the log and the table: discreet attack difference LOG.sql --table people.parquet.")
+        raise UsageError(
+            "Name the log and the table: discreet attack difference LOG.sql --table people.parquet."
+        )
     if not log.is_file():
         raise UsageError(f"There is no file {log}.")
     name, path = _data_of(table, data, log)
     ranges = dict(_range(each) for each in _split(range))
     secrets = _split(secret) or None
-    found = attack(log.read_text(encoding="utf-8"), read(path), name=name, secrets=secrets, ranges=ranges)
+    found = attack(
+        log.read_text(encoding="utf-8"), read(path), name=name, secrets=secrets, ranges=ranges
+    )
     rows = [
-        [e.row, e.quantity, ", ".join(str(number) for number, _ in e.chain) or "several", e.by, _value(e.value, reveal)]
+        [
+            e.row,
+            e.quantity,
+            ", ".join(str(number) for number, _ in e.chain) or "several",
+            e.by,
+            _value(e.value, reveal),
+        ]
         for e in found.exposed[:MOST_SHOWN]
     ]
     if format is Format.table:
         print(_tell_exposed(found))
-    _print(found, found.as_json(reveal=reveal), format, ("row", "secret", "by questions", "how", "value"), rows)
+    _print(
+        found,
+        found.as_json(reveal=reveal),
+        format,
+        ("row", "secret", "by questions", "how", "value"),
+        rows,
+    )
     if format is Format.table and len(found.exposed) > len(rows):
         print(f"and {len(found.exposed) - len(rows):,} more; --format json has all.")
 
@@ -202,7 +290,14 @@ def _data_of(table: str, data: Path | None, log: Path) -> tuple[str, Path]:
     if data is not None:
         return Path(table).stem, data
     given = Path(table)
-    places = [given, *(folder / f"{table}{end}" for folder in (log.parent, Path()) for end in (".parquet", ".csv"))]
+    places = [
+        given,
+        *(
+            folder / f"{table}{end}"
+            for folder in (log.parent, Path())
+            for end in (".parquet", ".csv")
+        ),
+    ]
     found = next((place for place in places if place.is_file()), None)
     if found is None:
         raise UsageError(f"There is no table {table}: name its file, or give it with --data.")
@@ -210,10 +305,16 @@ def _data_of(table: str, data: Path | None, log: Path) -> tuple[str, Path]:
 
 
 def reconstruct(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help=".npz of queries and answers, or a CSV.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help=".npz of queries and answers, or a CSV.")
+    ] = None,
     method: Annotated[str, typer.Option(help="lp, least-squares or exhaustive.")] = "least-squares",
-    people: Annotated[Path | None, typer.Option(metavar="FILE", help="For a CSV of tables: who is who.")] = None,
-    count: Annotated[str, typer.Option(help="For a CSV of tables: the column of counts.")] = "count",
+    people: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For a CSV of tables: who is who.")
+    ] = None,
+    count: Annotated[
+        str, typer.Option(help="For a CSV of tables: the column of counts.")
+    ] = "count",
     demo: Demo = False,
     html: Html = None,
     format: ReportFormat = Format.table,
@@ -225,32 +326,48 @@ def reconstruct(
     from discreet.attacks.reconstruct import published, reconstruct_file
 
     if file is None or not file.is_file():
-        raise UsageError(f"There is no file {file or ''}: give an .npz of queries and answers, or --demo.")
+        raise UsageError(
+            f"There is no file {file or ''}: give an .npz of queries and answers, or --demo."
+        )
     if people is None:
         found = reconstruct_file(file, method=method)  # type: ignore[arg-type]
     else:
         queries, answers = published(file, people, count=count)
         found = attack(queries, answers, method=method)  # type: ignore[arg-type]
-    note = "measured" if found.measured else "estimated by attacking invented bits behind the same queries"
+    note = (
+        "measured"
+        if found.measured
+        else "estimated by attacking invented bits behind the same queries"
+    )
     rows = [["method", found.method], ["success is", note], ["residual", f"{found.residual:.3g}"]]
     _print(found, found.as_json(), format, ("", ""), rows)
 
 
 def census(
-    file: Annotated[Path | None, typer.Argument(metavar="STATS", help="Published statistics, as JSON.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="STATS", help="Published statistics, as JSON.")
+    ] = None,
     cap: Annotated[int, typer.Option(help="Stop after this many solutions.")] = 5000,
     seconds: Annotated[float, typer.Option(help="Stop after this time.")] = 60.0,
     publication: Annotated[
-        Path | None, typer.Option("--publication", metavar="FOLDER", help="Instead: what `publish --out` wrote.")
+        Path | None,
+        typer.Option(
+            "--publication", metavar="FOLDER", help="Instead: what `publish --out` wrote."
+        ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="FILE:PLACE", help="The people it is of, and their place.")
+        str | None,
+        typer.Option(
+            "--against", metavar="FILE:PLACE", help="The people it is of, and their place."
+        ),
     ] = None,
     demo: Demo = False,
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """List the sets of people that fit a page of statistics; or hold a publication against its people."""
+    """List the sets of people that fit a page of statistics; or hold a publication against its
+    people.
+    """
     if _tell("census", demo, html, format):
         return
     if publication is not None or against is not None:
@@ -276,21 +393,38 @@ def _give_away(publication: Path | None, against: str | None, format: Format) ->
 
     original, _, place = (against or "").rpartition(":")
     if publication is None or not original or not place:
-        raise UsageError("Give both: --publication FOLDER, and --against people.parquet:block with the place's column.")
+        raise UsageError(
+            "Give both: --publication FOLDER, and --against people.parquet:block with the place's column."
+        )
     listed, people = _tables(publication / "microdata.parquet", Path(original))
     found = given_away(people, listed, place=place)
-    columns = ("tables", "people", "same record", "but for one column", "alone of a kind", "found", "claimed", "right")
+    columns = (
+        "tables",
+        "people",
+        "same record",
+        "but for one column",
+        "alone of a kind",
+        "found",
+        "claimed",
+        "right",
+    )
     rows = []
     for way in found.ways:
         counts = (way.people, way.exact, way.partial, way.alone, way.found, way.claims)
-        rows.append([way.name, *(f"{each:,}" for each in counts), f"{way.right / max(way.claims, 1):.0%}"])
+        rows.append(
+            [way.name, *(f"{each:,}" for each in counts), f"{way.right / max(way.claims, 1):.0%}"]
+        )
     _print(found, found.as_json(), format, columns, rows)
 
 
 def membership(
     release: Release = None,
-    members: Annotated[Path | None, typer.Argument(metavar="MEMBERS", help="People who were in the data.")] = None,
-    others: Annotated[Path | None, typer.Argument(metavar="OTHERS", help="People who were not.")] = None,
+    members: Annotated[
+        Path | None, typer.Argument(metavar="MEMBERS", help="People who were in the data.")
+    ] = None,
+    others: Annotated[
+        Path | None, typer.Argument(metavar="OTHERS", help="People who were not.")
+    ] = None,
     width: Width = 0.05,
     trials: Trials = None,
     demo: Demo = False,
@@ -323,14 +457,18 @@ def single_out(
     from discreet.attacks import single_out as attack
 
     left, right = _tables(release, original)
-    _print_risk(attack(left, right, _maybe(control), columns=columns, width=width, trials=trials), format)
+    _print_risk(
+        attack(left, right, _maybe(control), columns=columns, width=width, trials=trials), format
+    )
 
 
 def linkability(
     release: Release = None,
     original: Original = None,
     control: Control = None,
-    half: Annotated[list[str] | None, typer.Option(help="Columns of one half, comma-separated; give it twice.")] = None,
+    half: Annotated[
+        list[str] | None, typer.Option(help="Columns of one half, comma-separated; give it twice.")
+    ] = None,
     neighbors: Annotated[int, typer.Option(help="How many nearest records to compare.")] = 1,
     width: Width = 0.05,
     trials: Trials = None,
@@ -347,7 +485,9 @@ def linkability(
         raise UsageError("Give the two halves: --half age,sex --half income,job.")
     halves = _split(half[:1]), _split(half[1:])
     left, right = _tables(release, original)
-    found = attack(left, right, _maybe(control), halves=halves, neighbors=neighbors, width=width, trials=trials)
+    found = attack(
+        left, right, _maybe(control), halves=halves, neighbors=neighbors, width=width, trials=trials
+    )
     _print_risk(found, format)
 
 
@@ -356,7 +496,9 @@ def inference(
     original: Original = None,
     control: Control = None,
     secret: Annotated[str | None, typer.Option(help="The column to guess.")] = None,
-    known: Annotated[list[str] | None, typer.Option(help="The columns that are known; by default all others.")] = None,
+    known: Annotated[
+        list[str] | None, typer.Option(help="The columns that are known; by default all others.")
+    ] = None,
     width: Width = 0.05,
     trials: Trials = None,
     demo: Demo = False,
@@ -371,7 +513,15 @@ def inference(
     if secret is None:
         raise UsageError("Name the column to guess: --secret income.")
     left, right = _tables(release, original)
-    found = attack(left, right, _maybe(control), secret=secret, known=_split(known) or None, width=width, trials=trials)
+    found = attack(
+        left,
+        right,
+        _maybe(control),
+        secret=secret,
+        known=_split(known) or None,
+        width=width,
+        trials=trials,
+    )
     _print_risk(found, format)
 
 
@@ -403,7 +553,11 @@ def _tell(name: str, demo: bool, html: Path | None, format: Format) -> bool:
 
 
 def _print(
-    found: HasFinding, as_json: dict[str, object], format: Format, columns: tuple[str, ...], rows: list[list[Any]]
+    found: HasFinding,
+    as_json: dict[str, object],
+    format: Format,
+    columns: tuple[str, ...],
+    rows: list[list[Any]],
 ) -> None:
     if format is Format.json:
         print(json.dumps(as_json, ensure_ascii=False, default=str))
@@ -437,7 +591,9 @@ def _print_risk(found: Any, format: Format) -> None:
         rows = [["control", f"{found.control.value:.1%} of {found.control.n:,}"]]
         rows += [["risk beyond it", f"{found.risk.value:.1%} ({low:.1%} to {high:.1%})"]]
     elif format is Format.table:
-        print("Without --control it cannot be said how much of this is leak and how much is knowledge about everybody.")
+        print(
+            "Without --control it cannot be said how much of this is leak and how much is knowledge about everybody."
+        )
     _print(found, found.as_json(), format, ("", ""), rows)
 
 

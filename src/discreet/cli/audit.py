@@ -1,4 +1,6 @@
-"""`discreet audit`: lower bounds on ε from runs, a question on neighbors, and a ledger recomputed from its noise."""
+"""`discreet audit`: lower bounds on ε from runs, a question on neighbors, and a ledger recomputed
+from its noise.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy fi
 
 
 def register(app: typer.Typer) -> None:
-    audit = typer.Typer(no_args_is_help=True, help="Audit mechanisms, questions and ledgers.", rich_markup_mode=None)
+    audit = typer.Typer(
+        no_args_is_help=True, help="Audit mechanisms, questions and ledgers.", rich_markup_mode=None
+    )
     audit.command()(mechanism)
     audit.command()(question)
     audit.command()(ledger)
@@ -30,7 +34,9 @@ def register(app: typer.Typer) -> None:
 
 
 def mechanism(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A mechanism or a local protocol, or all.")] = "all",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A mechanism or a local protocol, or all.")
+    ] = "all",
     runs: Runs = 1_000_000,
     confidence: Confidence = 0.999999,
     out: Out = None,
@@ -44,7 +50,9 @@ def mechanism(
     require_writable(out)
     with progress_bar("running") as progress:
         names = tuple(cases()) if name == "all" else (name,)
-        findings = [audit_case(each, runs=runs, confidence=confidence, progress=progress) for each in names]
+        findings = [
+            audit_case(each, runs=runs, confidence=confidence, progress=progress) for each in names
+        ]
     write_file(out, mechanisms_page(findings), secret=True)
     if format is Format.json:
         print(json.dumps([each.as_json() for each in findings]))
@@ -59,15 +67,21 @@ def question(
     epsilon: Annotated[str, typer.Option(help="At which ε.")] = "1",
     runs: Runs = 100_000,
     confidence: Confidence = 0.999999,
-    people: Annotated[int, typer.Option(help="How many people to take away, one after another.")] = 8,
+    people: Annotated[
+        int, typer.Option(help="How many people to take away, one after another.")
+    ] = 8,
     person: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Take this person away; may be repeated.")
     ] = None,
-    where: Annotated[str | None, typer.Option(help="Take people away who have such a row: \"name = 'Ames'\".")] = None,
+    where: Annotated[
+        str | None, typer.Option(help="Take people away who have such a row: \"name = 'Ames'\".")
+    ] = None,
     out: Out = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Audit a question on the data and on neighbors of it. For the curator: not for release, and not charged."""
+    """Audit a question on the data and on neighbors of it. For the curator: not for release, and
+    not charged.
+    """
     from discreet.audit.question import Leavers, audit_question
     from discreet.audit.report import question_page
     from discreet.cli.tables import progress_bar
@@ -107,12 +121,21 @@ def ledger(policy: PolicyFile, out: Out = None, format: ReportFormat = Format.ta
     write_file(out, ledger_page(found, currency=currency), secret=True)
     broken = [each.id for each in found.charges if not each.covered]
     if format is Format.json:
-        told = {"rows": found.rows, "charges": len(found.charges), "not_covered": broken, "sound": found.sound}
-        print(json.dumps(told | {"spent": str(found.spent.amount), "limit": str(found.limit.amount)}))
+        told = {
+            "rows": found.rows,
+            "charges": len(found.charges),
+            "not_covered": broken,
+            "sound": found.sound,
+        }
+        print(
+            json.dumps(told | {"spent": str(found.spent.amount), "limit": str(found.limit.amount)})
+        )
     else:
         spent = f"{currency} = {number(found.spent.amount)} spent of {number(found.limit.amount)}"
         verdict = "Sound." if found.sound else "BROKEN."
-        print(f"{found.rows} rows verified, {len(found.charges)} charges recomputed: {spent}. {verdict}")
+        print(
+            f"{found.rows} rows verified, {len(found.charges)} charges recomputed: {spent}. {verdict}"
+        )
         for id in broken:
             print(f"Charge {id} costs more than was charged.")
     _end(found.sound)
@@ -151,12 +174,16 @@ def _show_question(found: QuestionAudit) -> None:
     print(f"{NOT_FOR_RELEASE}\nNothing was charged.\n")
     print("Neighbors that were tried, each beside the data:")
     for first, second in found.tried:
-        far = max((each.share for each in found.changes if each.pair == (first, second)), default=0.0)
+        far = max(
+            (each.share for each in found.changes if each.pair == (first, second)), default=0.0
+        )
         beside = second if first == HERE else f"{first} / {second}"
         print(f"  {beside}: moves {far:.4g} of what is claimed")
     farthest = max(found.changes, key=lambda each: each.share)
     moved = "holds" if all(each.within for each in found.changes) else "BROKEN"
-    print(f"One person moves {farthest.statistic} by {farthest.share:.4g} of what is claimed, at most: {moved}")
+    print(
+        f"One person moves {farthest.statistic} by {farthest.share:.4g} of what is claimed, at most: {moved}"
+    )
     draws, pairs = sum(each.draws for each in found.replayed), len(found.replayed)
     differ = [text for each in found.replayed for text in each.differences]
     print(
@@ -164,7 +191,9 @@ def _show_question(found: QuestionAudit) -> None:
     )
     for each in found.support:
         verdict = "holds" if each.sound else "BROKEN"
-        print(f"{each.statistic}: {each.seen} of {each.runs:,} runs impossible on the neighbor: {verdict}")
+        print(
+            f"{each.statistic}: {each.seen} of {each.runs:,} runs impossible on the neighbor: {verdict}"
+        )
     print(f"Runs on {found.pair[0]} and {found.pair[1]}:")
     _show(found.findings)
 
@@ -178,7 +207,12 @@ def _show(findings: Any) -> None:
     for column in table.columns[1:5]:
         column.justify = "right"
     for each in findings:
-        numbers = (f"{each.claimed:.4g}", f"{each.delta:.2g}", f"{each.proved:.4g}", f"{each.runs:,}")
+        numbers = (
+            f"{each.claimed:.4g}",
+            f"{each.delta:.2g}",
+            f"{each.proved:.4g}",
+            f"{each.runs:,}",
+        )
         table.add_row(plainly(each.name), *numbers, "holds" if each.sound else "BROKEN")
     output().print(table)
 

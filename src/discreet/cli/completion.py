@@ -25,15 +25,20 @@ def register(app: typer.Typer) -> None:
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")], context: typer.Context
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
+    context: typer.Context,
 ) -> None:
-    """Print a completion script: `source <(discreet completion bash)`, or into a file that your shell reads."""
+    """Print a completion script: `source <(discreet completion bash)`, or into a file that your
+    shell reads.
+    """
     print(_SCRIPTS[shell](list(_words(context.find_root().command))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What may follow some verbs (`()`, `("ask",)`, `("release", "start")`): verbs, options, choices of an option."""
+    """What may follow some verbs (`()`, `("ask",)`, `("release", "start")`): verbs, options,
+    choices of an option.
+    """
 
     verbs: tuple[str, ...]
     follow: Mapping[str, str]  # a verb, and its help
@@ -63,11 +68,13 @@ def _short(text: str | None) -> str:
     return (text or "").strip().split("\n")[0].split(". ")[0].rstrip(".")
 
 
-# --- one script for each shell ----------------------------------------------------------------------------------------
+# --- one script for each shell --------------------------------------------------------------------
 
 
 def _bash(words: list[Words]) -> str:
-    cases = "\n".join(f"    {_pattern(each)}) words={shlex.quote(' '.join(_all(each)))};;" for each in words)
+    cases = "\n".join(
+        f"    {_pattern(each)}) words={shlex.quote(' '.join(_all(each)))};;" for each in words
+    )
     chosen = "\n".join(
         f'    {option}) COMPREPLY=($(compgen -W {shlex.quote(" ".join(allowed))} -- "$word")); return;;'
         for option, allowed in _choices(words).items()
@@ -134,7 +141,9 @@ def _fish(words: list[Words]) -> str:
         for option, text in each.options.items():
             allowed = each.choices.get(option)
             listed = f" -x -a {shlex.quote(' '.join(allowed))}" if allowed else ""
-            lines.append(f"complete -c discreet{condition} -l {option[2:]} -d {shlex.quote(text)}{listed}")
+            lines.append(
+                f"complete -c discreet{condition} -l {option[2:]} -d {shlex.quote(text)}{listed}"
+            )
     return "\n".join(lines)
 
 

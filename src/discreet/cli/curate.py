@@ -25,7 +25,9 @@ def register(app: typer.Typer) -> None:
 
 
 def check(policy: Policy, format: ReportFormat = Format.table) -> None:
-    """Validate a policy against its source; say what would be refused and why, and what to do next."""
+    """Validate a policy against its source; say what would be refused and why, and what to do
+    next.
+    """
     from discreet.cli.tables import output, plainly
     from discreet.errors import PolicyError
     from discreet.policy.policy import Policy as PolicyValue
@@ -49,7 +51,9 @@ def check(policy: Policy, format: ReportFormat = Format.table) -> None:
 
 
 def snapshot(policy: Policy, quiet: Quiet = False) -> None:
-    """Read the source anew as the next numbered snapshot. Every question is charged anew after it."""
+    """Read the source anew as the next numbered snapshot. Every question is charged anew after
+    it.
+    """
     from discreet.cli.tables import output, plainly, progress_bar
     from discreet.curator import take_snapshot
     from discreet.engines.report import SHOUT, report
@@ -71,19 +75,35 @@ def ledger(
     create: Annotated[bool, typer.Option("--create", help="Make the ledger and its key.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Check every row.")] = False,
     head: Annotated[
-        Path | None, typer.Option(help="With --verify or --restore: an exported head that must lie on the ledger.")
+        Path | None,
+        typer.Option(
+            help="With --verify or --restore: an exported head that must lie on the ledger."
+        ),
     ] = None,
-    amend: Annotated[bool, typer.Option("--amend", help="Record the limits that the policy now states.")] = False,
+    amend: Annotated[
+        bool, typer.Option("--amend", help="Record the limits that the policy now states.")
+    ] = False,
     export_head: Annotated[
         bool, typer.Option("--export-head", help="Print how far the ledger is, to keep elsewhere.")
     ] = False,
-    certificate: Annotated[str | None, typer.Option(help="Print what is needed to audit one answer.")] = None,
-    rotate_key: Annotated[bool, typer.Option("--rotate-key", help="Go on under a new key.")] = False,
-    backup: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Copy ledger, key and head there.")] = None,
-    restore: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Put a backup back; see --head.")] = None,
-    setup: Annotated[bool, typer.Option("--setup", help="Print the SQL that a shared ledger needs, to paste.")] = False,
+    certificate: Annotated[
+        str | None, typer.Option(help="Print what is needed to audit one answer.")
+    ] = None,
+    rotate_key: Annotated[
+        bool, typer.Option("--rotate-key", help="Go on under a new key.")
+    ] = False,
+    backup: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Copy ledger, key and head there.")
+    ] = None,
+    restore: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Put a backup back; see --head.")
+    ] = None,
+    setup: Annotated[
+        bool, typer.Option("--setup", help="Print the SQL that a shared ledger needs, to paste.")
+    ] = False,
     move_to: Annotated[
-        str | None, typer.Option(metavar="PLACE", help="Move the ledger to postgresql://... or to a file.")
+        str | None,
+        typer.Option(metavar="PLACE", help="Move the ledger to postgresql://... or to a file."),
     ] = None,
     analyst: Annotated[str | None, typer.Option(help="Only this analyst's spending.")] = None,
     format: ReportFormat = Format.table,
@@ -98,14 +118,18 @@ def ledger(
     if create:
         create_ledger(declared)
         where = "" if declared.ledger_address is None else " in PostgreSQL"
-        print(f"Created {declared.ledger}{where} and its key {declared.ledger}.key. Keep the key; back both up.")
+        print(
+            f"Created {declared.ledger}{where} and its key {declared.ledger}.key. Keep the key; back both up."
+        )
         return
     if setup or move_to is not None:
         _setup(declared) if setup else _move(declared, str(move_to))
         return
     if rotate_key:
         Ledger.rotate_key(ledger_of(declared))
-        print(f"{declared.ledger} goes on under a new key. Back up {declared.ledger}.key: it holds all keys so far.")
+        print(
+            f"{declared.ledger} goes on under a new key. Back up {declared.ledger}.key: it holds all keys so far."
+        )
         return
     terms, known = terms_of(declared), None if head is None else _head(head)
     if backup is not None or restore is not None:
@@ -118,7 +142,11 @@ def ledger(
         elif amend:
             before = book.limits
             changed = book.amend(limit=terms.limit, analysts=terms.analysts)
-            print("The limits are recorded." if changed else "The limits are already those of the policy.")
+            print(
+                "The limits are recorded."
+                if changed
+                else "The limits are already those of the policy."
+            )
             for change in limit_changes(before, book.limits, accountant_of(declared)):
                 print(f"- {change}")
         elif export_head:
@@ -139,7 +167,9 @@ def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head
         raise UsageError("--backup and --restore are two things: do one after the other.")
     if backup is not None:
         rows = back_up(ledger_of(declared), backup)
-        print(f"Copied {rows} rows, the key and the head to {backup}. Whoever reads it can spend: keep it safe.")
+        print(
+            f"Copied {rows} rows, the key and the head to {backup}. Whoever reads it can spend: keep it safe."
+        )
     if restore is None:
         return
     if put_back(restore, ledger_of(declared), head=head):
@@ -172,7 +202,9 @@ def _move(declared: PolicyValue, target: str) -> None:
     from discreet.policy.policy import SHARED
 
     if target.startswith(SHARED):
-        place = Place(path=declared.path.absolute().parent / f"{declared.path.stem}.ledger", address=target)
+        place = Place(
+            path=declared.path.absolute().parent / f"{declared.path.stem}.ledger", address=target
+        )
         name = "the address that you gave"
     else:
         place = Place(path=Path(target).expanduser().absolute())
@@ -188,7 +220,9 @@ def _head(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        raise UsageError(f"{path} cannot be read as a head. Name a file that --export-head wrote.") from None
+        raise UsageError(
+            f"{path} cannot be read as a head. Name a file that --export-head wrote."
+        ) from None
 
 
 def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, format: Format) -> None:
@@ -227,11 +261,15 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
     spent = book.spent()
     bar = budget_bar(float(spent.amount), float(limit.amount))
     unspent = accountant.left(limit - spent)
-    console.print("\nall     ", bar, f" {accountant.budget(spent)} spent, {unspent} left", soft_wrap=True)
+    console.print(
+        "\nall     ", bar, f" {accountant.budget(spent)} spent, {unspent} left", soft_wrap=True
+    )
     for name, share in shares.items():
         own = book.spent(name)
         bar = budget_bar(float(own.amount), float(share.amount))
-        console.print(plainly(f"{name:8}"), bar, f" {accountant.left(book.left(name))} left", soft_wrap=True)
+        console.print(
+            plainly(f"{name:8}"), bar, f" {accountant.left(book.left(name))} left", soft_wrap=True
+        )
 
 
 def bounds(
@@ -248,8 +286,17 @@ def bounds(
 
     found = opened(policy).bounds(table, column, epsilon=epsilon)
     if format is Format.json:
-        beyond = {"share": float(BEYOND), "rows": found.ranks, "confidence": 0.95}  # on either side, at most
-        known = {"low": plain(found.low), "high": plain(found.high), "beyond": beyond, "cost": found.cost.as_json()}
+        beyond = {
+            "share": float(BEYOND),
+            "rows": found.ranks,
+            "confidence": 0.95,
+        }  # on either side, at most
+        known = {
+            "low": plain(found.low),
+            "high": plain(found.high),
+            "beyond": beyond,
+            "cost": found.cost.as_json(),
+        }
         print(json.dumps(known))
     else:
         print(found)

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from discreet.curator import Curator
 
 QUESTIONS = (
-    ("How many people smoke, by sex?", "SELECT sex, COUNT(*) AS smokers FROM people WHERE smoker GROUP BY sex", "0.2"),
+    (
+        "How many people smoke, by sex?",
+        "SELECT sex, COUNT(*) AS smokers FROM people WHERE smoker GROUP BY sex",
+        "0.2",
+    ),
     (
         "What do people earn, by age?",
         "SELECT age // 20 * 20 AS from_age, COUNT(*) AS people, AVG(income) AS mean_income\n"
@@ -35,7 +39,9 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to build the town.")] = Path("town"),
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Where to build the town.")
+    ] = Path("town"),
     people: Annotated[int, typer.Option(help="How many people live there.")] = 10_000,
 ) -> None:
     """Build a town, ask about it, attack it, and leave it on disk to play with."""
@@ -48,14 +54,19 @@ def demo(
 
     console = output()
     if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is there already. Remove it, or name another folder: discreet demo FOLDER.")
+        raise UsageError(
+            f"{folder} is there already. Remove it, or name another folder: discreet demo FOLDER."
+        )
     policy = town.build(folder, people=people)
     create_ledger(Policy.read(policy))
     curator = discreet.open(policy)
     console.print(
-        f"[bold]A town of {people:,} people[/], their visits and lab results, is in", plainly(f"{folder}/data.")
+        f"[bold]A town of {people:,} people[/], their visits and lab results, is in",
+        plainly(f"{folder}/data."),
     )
-    console.print(plainly(f"{policy} says what is public, and that all analysts together may learn ε = 4.\n"))
+    console.print(
+        plainly(f"{policy} says what is public, and that all analysts together may learn ε = 4.\n")
+    )
     for title, sql, epsilon in QUESTIONS:
         _ask(console, curator, title, sql, epsilon)
     _attack(console, curator)

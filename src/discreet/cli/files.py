@@ -1,4 +1,6 @@
-"""Files that a command writes: checked before its work, which may cost budget, and written in one place."""
+"""Files that a command writes: checked before its work, which may cost budget, and written in one
+place.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from discreet.errors import UsageError
 
 
 def require_writable(*paths: Path | None) -> None:
-    """Refuse a file that cannot be written where it is named; those that were not asked for are None."""
+    """Refuse a file that cannot be written where it is named; those that were not asked for are
+    None.
+    """
     for path in paths:
         if path is None:
             continue
@@ -23,7 +27,9 @@ def require_writable(*paths: Path | None) -> None:
 
 
 def write_file(path: Path | None, content: str | bytes, *, secret: bool = False) -> None:
-    """Write a file, whole or not at all; a secret one for this account alone. None writes nothing."""
+    """Write a file, whole or not at all; a secret one for this account alone. None writes
+    nothing.
+    """
     if path is None:
         return
     data = content.encode() if isinstance(content, str) else content
@@ -33,7 +39,9 @@ def write_file(path: Path | None, content: str | bytes, *, secret: bool = False)
     path = path.resolve()  # a link stays a link
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if secret else 0o666), "wb") as file:
+        with open(
+            os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if secret else 0o666), "wb"
+        ) as file:
             file.write(data)
         os.replace(beside, path)
     except OSError as error:

@@ -1,4 +1,6 @@
-"""`--format`: what each format means, for every command alike. A command that cannot print one refuses it at once."""
+"""`--format`: what each format means, for every command alike. A command that cannot print one
+refuses it at once.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,17 @@ class Format(StrEnum):
 
 def _report(value: Format) -> Format:
     if value not in (Format.table, Format.json):
-        raise UsageError(f"--format {value} is for rows, and this prints none. Write --format table or --format json.")
+        raise UsageError(
+            f"--format {value} is for rows, and this prints none. Write --format table or --format json."
+        )
     return value
 
 
 RowsFormat = Annotated[Format, typer.Option("--format", help="How to print the rows.")]
 """Of commands whose result is a table."""
 ReportFormat = Annotated[
-    Format, typer.Option("--format", callback=_report, metavar="[table|json]", help="How to print it.")
+    Format,
+    typer.Option("--format", callback=_report, metavar="[table|json]", help="How to print it."),
 ]
 """Of commands that report."""
 

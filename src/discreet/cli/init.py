@@ -1,4 +1,6 @@
-"""`init`: begin a policy, from a schema and never from values; with `--ask`, column by column in the terminal."""
+"""`init`: begin a policy, from a schema and never from values; with `--ask`, column by column in
+the terminal.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +40,17 @@ def init(
     ] = None,
     public: Annotated[
         list[str] | None,
-        typer.Option(metavar="TABLE", help="A table that everybody may know; its keys are listed where referred to."),
+        typer.Option(
+            metavar="TABLE",
+            help="A table that everybody may know; its keys are listed where referred to.",
+        ),
     ] = None,
     ask: Annotated[bool, typer.Option("--ask", help="Go through the columns one by one.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Begin a policy from the schema of some data. Values are never looked at, but for keys of --public tables."""
+    """Begin a policy from the schema of some data. Values are never looked at, but for keys of
+    --public tables.
+    """
     from discreet.engines.codebook import Codebook
     from discreet.engines.draft import draft
 
@@ -59,17 +66,24 @@ def init(
     if quiet:
         return
     columns = [column for table in made.tables for column in table.columns]
-    said = sum(column.suggestion is not None and column.suggestion.declaration is not None for column in columns)
+    said = sum(
+        column.suggestion is not None and column.suggestion.declaration is not None
+        for column in columns
+    )
     print(f"Wrote {out}: {said} of {len(columns)} columns are declared, the others are left out.")
     unknown = [table.name for table in made.tables if table.owner == "???"]
     if unknown:
         listed = ", ".join(unknown)
-        print(f"Say whose the rows are (owner: ???) in {listed}, or {{public: true}} where they are nobody's.")
+        print(
+            f"Say whose the rows are (owner: ???) in {listed}, or {{public: true}} where they are nobody's."
+        )
     print(f"Check every line that says so. Then: discreet check {out}")
 
 
 def _ask(table: str, column: ColumnDraft) -> str | None:
-    """Ask for one column's declaration until there is one; an empty answer takes the suggestion, - leaves it out."""
+    """Ask for one column's declaration until there is one; an empty answer takes the suggestion, -
+    leaves it out.
+    """
     from discreet.engines.dialogue import question_about, reply_to
 
     question = question_about(table, column)
@@ -77,7 +91,9 @@ def _ask(table: str, column: ColumnDraft) -> str | None:
     for line in question.told:
         print(f"  {line}")
     while True:
-        reply = reply_to(question, str(typer.prompt(f"  {question.prompt}", default="", show_default=False)))
+        reply = reply_to(
+            question, str(typer.prompt(f"  {question.prompt}", default="", show_default=False))
+        )
         if reply.told:
             print(f"  {reply.told}")
         if reply.settled:

@@ -21,14 +21,19 @@ if TYPE_CHECKING:
     from discreet.local.respondent.device import Device, Sent
 
 
-SurveyFile = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey: YAML, or its compiled JSON.")]
+SurveyFile = Annotated[
+    Path, typer.Argument(metavar="SURVEY", help="The survey: YAML, or its compiled JSON.")
+]
 StoreFile = Annotated[
-    Path | None, typer.Option("--store", help="Where reports are kept; beside the survey by default.")
+    Path | None,
+    typer.Option("--store", help="Where reports are kept; beside the survey by default."),
 ]
 
 _MOST_RECEIPT = 1 << 16
 
-collect = typer.Typer(no_args_is_help=True, help="Collect randomized reports, and estimate from them.")
+collect = typer.Typer(
+    no_args_is_help=True, help="Collect randomized reports, and estimate from them."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -39,14 +44,20 @@ def register(app: typer.Typer) -> None:
 def respond(
     survey: SurveyFile,
     answer: Annotated[
-        list[str] | None, typer.Option(help="name=value, instead of asking; once for each question.")
+        list[str] | None,
+        typer.Option(help="name=value, instead of asking; once for each question."),
     ] = None,
     to: Annotated[str | None, typer.Option(help="A collector's address to send to.")] = None,
     out: Annotated[Path | None, typer.Option(help="A file to add the reports to.")] = None,
-    state: Annotated[Path | None, typer.Option(help="Where this device remembers what you sent.")] = None,
-    round: Annotated[str | None, typer.Option(help="For questions asked again and again: which time this is.")] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="Where this device remembers what you sent.")
+    ] = None,
+    round: Annotated[
+        str | None, typer.Option(help="For questions asked again and again: which time this is.")
+    ] = None,
     limit: Annotated[
-        str | None, typer.Option(help="The ε that all surveys together may have from you, from now on.")
+        str | None,
+        typer.Option(help="The ε that all surveys together may have from you, from now on."),
     ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
@@ -64,7 +75,11 @@ def respond(
     sent = _answer(asked, device, given, round, quiet=format is Format.json)
     if not sent:
         raise UsageError("No question was answered, so nothing is sent.")
-    reports = {key: report for each in sent for key, report in {**each.earlier, each.key: each.report}.items()}
+    reports = {
+        key: report
+        for each in sent
+        for key, report in {**each.earlier, each.key: each.report}.items()
+    }
     line = submission(asked, device.respondent(asked), reports)
     receipt = None
     if out is not None:
@@ -75,7 +90,9 @@ def respond(
     if format is Format.json:
         print(json_text({"sent": json.loads(line), "receipt": receipt}))
     elif receipt is not None:
-        print(f"The collector accepted {receipt['accepted']} reports and had {receipt['repeated']} already.")
+        print(
+            f"The collector accepted {receipt['accepted']} reports and had {receipt['repeated']} already."
+        )
     elif out is None:
         print("This is all there is to send; --to ADDRESS sends it, --out FILE keeps it:")
         print(line.decode(), end="")
@@ -153,7 +170,9 @@ def _show(question: SurveyQuestion, sent: Sent, answer: Any) -> None:
     if not sent.draws:
         print("  you have answered this before: the same report is sent again, and costs nothing")
     if sent.held:
-        print("  your answer has changed as often as it may: the one before counts, and nobody can tell")
+        print(
+            "  your answer has changed as often as it may: the one before counts, and nobody can tell"
+        )
     for line in meaning(question, sent, answer):
         print(f"  {line}")
     print()
@@ -171,16 +190,25 @@ def _post(address: str, line: bytes) -> dict[str, Any]:
 
     from discreet.local.collector.collector import REASONS
 
-    request = Request(address.rstrip("/") + "/reports", data=line, headers={"Content-Type": "text/plain"})
+    request = Request(
+        address.rstrip("/") + "/reports", data=line, headers={"Content-Type": "text/plain"}
+    )
     try:
         with urlopen(request, timeout=30) as reply:
             receipt = json.loads(reply.read(_MOST_RECEIPT))
-        # Numbers and nothing else: whatever a collector writes instead would reach the respondent's terminal.
+        # Numbers and nothing else: whatever a collector writes instead would reach the respondent's
+        # terminal.
         return {name: int(receipt[name]) for name in ("accepted", "repeated")} | {
-            "refused": {reason: int(receipt["refused"][reason]) for reason in REASONS if reason in receipt["refused"]}
+            "refused": {
+                reason: int(receipt["refused"][reason])
+                for reason in REASONS
+                if reason in receipt["refused"]
+            }
         }
     except (URLError, OSError, ValueError, TypeError, KeyError, RecursionError, HTTPException):
-        raise UsageError("The collector did not take the reports. Send them again: they stay the same.") from None
+        raise UsageError(
+            "The collector did not take the reports. Send them again: they stay the same."
+        ) from None
 
 
 def _survey(path: Path) -> Survey:
@@ -208,7 +236,9 @@ def serve(
     store: StoreFile = None,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8787,
-    url: Annotated[str | None, typer.Option(help="The address that respondents see, if it is another.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="The address that respondents see, if it is another.")
+    ] = None,
 ) -> None:
     """Take reports over HTTP, and serve the page that makes them."""
     import asyncio
@@ -217,7 +247,10 @@ def serve(
     asked = _survey(survey)
     kept = _store(survey, asked, store)
     if host not in ("127.0.0.1", "::1", "localhost") and not (url or "").startswith("https://"):
-        print("warning: others can reach this; put TLS in front of it, and say --url https://...", file=sys.stderr)
+        print(
+            "warning: others can reach this; put TLS in front of it, and say --url https://...",
+            file=sys.stderr,
+        )
     try:
         asyncio.run(_serve(survey, asked, kept, store, host, port, url))
     except OSError as error:
@@ -227,19 +260,32 @@ def serve(
 
 
 async def _serve(
-    path: Path, survey: Survey, kept: Store, store: Path | None, host: str, port: int, url: str | None
+    path: Path,
+    survey: Survey,
+    kept: Store,
+    store: Path | None,
+    host: str,
+    port: int,
+    url: str | None,
 ) -> None:
     from discreet.local.collector.serve import listen
     from discreet.local.respondent.page import page, published_hash
 
     def estimate() -> dict[str, Any]:
-        with closing(_store(path, survey, store)) as reading:  # its own connection: commits are not held up
+        with closing(
+            _store(path, survey, store)
+        ) as reading:  # its own connection: commits are not held up
             sums, suspicions = reading.examined()
             return _estimate_json(sums, suspicions)
 
-    server, committing, address = await listen(kept, host=host, port=port, address=url, estimate=estimate)
+    server, committing, address = await listen(
+        kept, host=host, port=port, address=url, estimate=estimate
+    )
     print(f"{survey.name} is open at {address}/ (estimates: {address}/estimate)")
-    print(f"survey {survey.fingerprint}, page SHA-256 {published_hash(page(survey, collector=address))}", flush=True)
+    print(
+        f"survey {survey.fingerprint}, page SHA-256 {published_hash(page(survey, collector=address))}",
+        flush=True,
+    )
     try:
         await server.serve_forever()
     finally:
@@ -248,8 +294,13 @@ async def _serve(
 
 @collect.command()
 def add(
-    files: Annotated[list[Path], typer.Argument(metavar="[SURVEY] REPORTS...", help="Files of reports, one a line.")],
-    survey: Annotated[Path | None, typer.Option(help="The survey, if it is not the first argument.")] = None,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="[SURVEY] REPORTS...", help="Files of reports, one a line."),
+    ],
+    survey: Annotated[
+        Path | None, typer.Option(help="The survey, if it is not the first argument.")
+    ] = None,
     store: StoreFile = None,
     format: ReportFormat = Format.table,
 ) -> None:
@@ -271,18 +322,24 @@ def add(
     if format is Format.json:
         print(json.dumps(totals))
     else:
-        print(f"{totals['accepted']} reports added, {totals['repeated']} known already{_refusals(totals['refused'])}.")
+        print(
+            f"{totals['accepted']} reports added, {totals['repeated']} known already{_refusals(totals['refused'])}."
+        )
 
 
 def _which(files: list[Path], survey: Path | None) -> tuple[Path, list[Path]]:
-    """Return the survey and the report files: the survey is named, first, or the only one in the folder."""
+    """Return the survey and the report files: the survey is named, first, or the only one in the
+    folder.
+    """
     if survey is not None:
         return survey, files
     if files[0].suffix in (".yaml", ".yml"):
         return files[0], files[1:]
     nearby = sorted(path for pattern in ("*.yaml", "*.yml") for path in Path().glob(pattern))
     if len(nearby) != 1:
-        raise UsageError("Which survey do these reports answer? Write discreet collect add SURVEY REPORTS...")
+        raise UsageError(
+            "Which survey do these reports answer? Write discreet collect add SURVEY REPORTS..."
+        )
     return nearby[0], files
 
 
@@ -295,8 +352,12 @@ def _refusals(refused: dict[str, int]) -> str:
 def estimate(
     survey: SurveyFile,
     store: StoreFile = None,
-    sums: Annotated[list[Path] | None, typer.Option(help="Sums of other collectors to add; may be repeated.")] = None,
-    chart: Annotated[Path | None, typer.Option(help="Also write a page with charts to this file.")] = None,
+    sums: Annotated[
+        list[Path] | None, typer.Option(help="Sums of other collectors to add; may be repeated.")
+    ] = None,
+    chart: Annotated[
+        Path | None, typer.Option(help="Also write a page with charts to this file.")
+    ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
     """Estimate what the respondents answered, with margins."""
@@ -318,7 +379,9 @@ def estimate(
 
     for line in text(found):
         print(line)
-    print(f"reports dropped so far{_refusals(dict(total.refused)).removeprefix('; dropped') or ': none'}")
+    print(
+        f"reports dropped so far{_refusals(dict(total.refused)).removeprefix('; dropped') or ': none'}"
+    )
 
 
 def _estimate_json(sums: Sums, suspicions: dict[str, list[str]]) -> dict[str, Any]:
@@ -339,18 +402,24 @@ def _sums(survey: Survey, path: Path) -> Sums:
 
 @collect.command("sums")
 def print_sums(survey: SurveyFile, store: StoreFile = None) -> None:
-    """Print this collector's partial sums as JSON: add those of all collectors with estimate --sums."""
+    """Print this collector's partial sums as JSON: add those of all collectors with estimate
+    --sums.
+    """
     print(json.dumps(_store(survey, _survey(survey), store).sums().as_json()))
 
 
 @collect.command()
-def status(survey: SurveyFile, store: StoreFile = None, format: ReportFormat = Format.table) -> None:
+def status(
+    survey: SurveyFile, store: StoreFile = None, format: ReportFormat = Format.table
+) -> None:
     """Count the reports to each question, and those that were dropped, and why."""
     asked = _survey(survey)
     kept = _store(survey, asked, store)
     counts = kept.counts()
     if format is Format.json:
-        print(json.dumps({"survey": asked.fingerprint, "reports": counts, "refused": kept.refused()}))
+        print(
+            json.dumps({"survey": asked.fingerprint, "reports": counts, "refused": kept.refused()})
+        )
         return
     for key, n in counts.items():
         print(f"{key}: {n} reports")
@@ -375,5 +444,7 @@ def save_page(
 
 @collect.command("compile")
 def compile_survey(survey: SurveyFile) -> None:
-    """Print the compiled survey as JSON: all that a respondent's program needs, for the standard library."""
+    """Print the compiled survey as JSON: all that a respondent's program needs, for the standard
+    library.
+    """
     print(json.dumps(_survey(survey).as_json(), ensure_ascii=False, indent=1))

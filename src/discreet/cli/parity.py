@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from discreet.evaluate.parity import Parity
 
 REPEATS, RESAMPLES = 10, 200
-_OF_PUBLIC, _OF_PRIVATE = "belongs to a public table", "belongs to a private table: name a POLICY and a DESCRIPTION"
+_OF_PUBLIC, _OF_PRIVATE = (
+    "belongs to a public table",
+    "belongs to a private table: name a POLICY and a DESCRIPTION",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -25,35 +28,55 @@ def register(app: typer.Typer) -> None:
 
 
 def parity(
-    findings: Annotated[str, typer.Argument(metavar="FINDINGS", help="A .yaml file, or the name of a shipped study.")],
-    policy: Annotated[str | None, typer.Argument(metavar="[POLICY]", help="Of a private table.")] = None,
+    findings: Annotated[
+        str,
+        typer.Argument(metavar="FINDINGS", help="A .yaml file, or the name of a shipped study."),
+    ],
+    policy: Annotated[
+        str | None, typer.Argument(metavar="[POLICY]", help="Of a private table.")
+    ] = None,
     description: Annotated[
-        Path | None, typer.Argument(metavar="[DESCRIPTION]", help="Of that table; describe wrote it.")
+        Path | None,
+        typer.Argument(metavar="[DESCRIPTION]", help="Of that table; describe wrote it."),
     ] = None,
     public: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The public table; by default the study's own.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The public table; by default the study's own."),
     ] = None,
-    synthesizers: Annotated[str | None, typer.Option(help="Which to try, separated by commas, or `all`.")] = None,
+    synthesizers: Annotated[
+        str | None, typer.Option(help="Which to try, separated by commas, or `all`.")
+    ] = None,
     epsilons: Annotated[str | None, typer.Option(help="At which ε, separated by commas.")] = None,
-    informed: Annotated[bool, typer.Option(help="Tell synthesizers which columns the findings need.")] = False,
-    jobs: Annotated[int, typer.Option(help="How many processes describe public tables.", min=1, max=64)] = 1,
-    epsilon: Annotated[str | None, typer.Option(help="Ask the private table too, at this price.")] = None,
+    informed: Annotated[
+        bool, typer.Option(help="Tell synthesizers which columns the findings need.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option(help="How many processes describe public tables.", min=1, max=64)
+    ] = 1,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Ask the private table too, at this price.")
+    ] = None,
     raw: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The true rows of the private table: a secret report.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The true rows of the private table: a secret report."),
     ] = None,
     analyst: Annotated[str, typer.Option(help="Who pays.")] = "curator",
-    repeats: Annotated[int, typer.Option(help="How many synthetic tables each.", min=1, max=10_000)] = REPEATS,
+    repeats: Annotated[
+        int, typer.Option(help="How many synthetic tables each.", min=1, max=10_000)
+    ] = REPEATS,
     bootstrap: Annotated[
         int, typer.Option(help="How often the real rows are drawn again.", min=0, max=100_000)
     ] = RESAMPLES,
     html: Annotated[Path | None, typer.Option(help="Also write a page with the map.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Would the paper still be true? Tries a study's findings on synthetic tables, and on the real one.
+    """Would the paper still be true? Tries a study's findings on synthetic tables, and on the real
+    one.
 
-    On a public table nothing is charged: every synthesizer describes it anew, `--repeats` times at each ε. On a private
-    one the findings are tried on tables drawn from one description, and, with --epsilon, on the private rows by paid
-    questions. With --raw, on the rows themselves: NOT FOR RELEASE.
+    On a public table nothing is charged: every synthesizer describes it anew, `--repeats` times at
+    each ε. On a private one the findings are tried on tables drawn from one description, and, with
+    --epsilon, on the private rows by paid questions. With --raw, on the rows themselves: NOT FOR
+    RELEASE.
     """
     from discreet.cli.tables import progress_bar
     from discreet.evaluate.data import study
@@ -65,26 +88,41 @@ def parity(
     private = policy is not None
     _refuse_wrong_options(
         private,
-        of_public={"--public": public, "--synthesizers": synthesizers, "--epsilons": epsilons, "--informed": informed},
+        of_public={
+            "--public": public,
+            "--synthesizers": synthesizers,
+            "--epsilons": epsilons,
+            "--informed": informed,
+        },
         of_private={"--epsilon": epsilon, "--raw": raw},
     )
     if private and description is None:
-        raise UsageError("Name the description of the policy's table too: discreet parity FINDINGS POLICY DESCRIPTION.")
+        raise UsageError(
+            "Name the description of the policy's table too: discreet parity FINDINGS POLICY DESCRIPTION."
+        )
     with progress_bar("trying") as progress:
         if policy is not None and description is not None:
-            found = _private(given, policy, description, epsilon, raw, analyst, repeats, bootstrap, progress)
+            found = _private(
+                given, policy, description, epsilon, raw, analyst, repeats, bootstrap, progress
+            )
         else:
-            found = _public(given, public, synthesizers, epsilons, informed, jobs, repeats, bootstrap, progress)
+            found = _public(
+                given, public, synthesizers, epsilons, informed, jobs, repeats, bootstrap, progress
+            )
     _show(found, html, format)
 
 
-def _refuse_wrong_options(private: bool, *, of_public: dict[str, object], of_private: dict[str, object]) -> None:
+def _refuse_wrong_options(
+    private: bool, *, of_public: dict[str, object], of_private: dict[str, object]
+) -> None:
     wrong, why = (of_public, _OF_PUBLIC) if private else (of_private, _OF_PRIVATE)
     for name, value in wrong.items():
         if value:
             raise UsageError(f"{name} {why}.")
     if of_private["--epsilon"] is not None and of_private["--raw"] is not None:
-        raise UsageError("--epsilon pays for what may be published, --raw is for the curator alone. Write one of them.")
+        raise UsageError(
+            "--epsilon pays for what may be published, --raw is for the curator alone. Write one of them."
+        )
 
 
 def _public(
@@ -109,7 +147,9 @@ def _public(
         chosen = list(SYNTHESIZERS)
     for name in chosen:
         if name not in SYNTHESIZERS:
-            raise UsageError(f"There is no synthesizer {name}; there are {', '.join(SYNTHESIZERS)}, or write `all`.")
+            raise UsageError(
+                f"There is no synthesizer {name}; there are {', '.join(SYNTHESIZERS)}, or write `all`."
+            )
     at = _names(epsilons or "1")
     for each in at:
         amount(each, name="epsilon")
@@ -149,7 +189,9 @@ def _private(
     curator = opened(policy)
     rows = None if raw is None else rows_as_described(described, read(raw))
     paid = (
-        () if epsilon is None else ask_findings(study, curator, epsilon=epsilon, analyst=analyst, progress=progress)  # type: ignore[arg-type]
+        ()
+        if epsilon is None
+        else ask_findings(study, curator, epsilon=epsilon, analyst=analyst, progress=progress)  # type: ignore[arg-type]
     )
     return private_parity(
         study,
@@ -194,4 +236,6 @@ def _show(found: Parity, html: Path | None, format: Format) -> None:
     console.print(counts)
     console.print(plainly(report.intervals_text(found)), style="dim", soft_wrap=True)
     for number, side, count, why in report.failures(found):
-        console.print(plainly(f"Finding {number} held {count} by {side}: {why}."), style="dim", soft_wrap=True)
+        console.print(
+            plainly(f"Finding {number} held {count} by {side}: {why}."), style="dim", soft_wrap=True
+        )

@@ -25,16 +25,22 @@ class Files(StrEnum):
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A publication of the policy.")]
-Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as one page.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Also write it as one page.")
+]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FOLDER", help="Also write every table and the microdata as files.")
+    Path | None,
+    typer.Option(
+        "--out", metavar="FOLDER", help="Also write every table and the microdata as files."
+    ),
 ]
 FilesOption = Annotated[Files, typer.Option("--files", help="What the files of --out are.")]
 
 
 def register(app: typer.Typer) -> None:
     family = typer.Typer(
-        help="Publish tables of a hierarchy that add up, for one charge: quote, run, show.", no_args_is_help=True
+        help="Publish tables of a hierarchy that add up, for one charge: quote, run, show.",
+        no_args_is_help=True,
     )
     family.command()(quote)
     family.command()(run)
@@ -44,7 +50,9 @@ def register(app: typer.Typer) -> None:
 
 
 def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
-    """Show what a publication would cost and how wrong it would be, by level and table. Free; touches no data."""
+    """Show what a publication would cost and how wrong it would be, by level and table. Free;
+    touches no data.
+    """
     found = _publication(policy, name).quote()
     print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else found)
 
@@ -55,7 +63,10 @@ def run(
     html: Html = None,
     out: Out = None,
     files: FilesOption = Files.parquet,
-    jobs: Annotated[int, typer.Option(help="How many processes share the work; the numbers do not depend on it.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(help="How many processes share the work; the numbers do not depend on it."),
+    ] = 1,
     format: ReportFormat = Format.table,
 ) -> None:
     """Make a publication: one charge. Running it again is free and changes nothing."""
@@ -79,7 +90,9 @@ def show(
 
 
 def demo(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to build the country.")] = Path("country"),
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Where to build the country.")
+    ] = Path("country"),
     people: Annotated[int, typer.Option(help="How many people live there.")] = 20_000,
 ) -> None:
     """Build a country of very unequal places with a policy and a ledger, ready to be published."""
@@ -91,7 +104,9 @@ def demo(
     if not 100 <= people <= 10_000_000:
         raise UsageError(f"--people must be from 100 to 10,000,000, not {people}.")
     if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is there already. Remove it, or name another folder: discreet publish demo FOLDER.")
+        raise UsageError(
+            f"{folder} is there already. Remove it, or name another folder: discreet publish demo FOLDER."
+        )
     policy = country.build(folder, people=people)
     create_ledger(PolicyFile.read(policy))
     print(f"A country of {people:,} people is in {folder}/data; {policy} says what is public.")
@@ -99,14 +114,20 @@ def demo(
     print(f"        discreet publish run {policy} census_2030 --html census.html")
 
 
-def _tell(found: Publication, html: Path | None, out: Path | None, files: Files, format: Format) -> None:
+def _tell(
+    found: Publication, html: Path | None, out: Path | None, files: Files, format: Format
+) -> None:
     from discreet.census.page import page, text
 
     if html is not None:
         write_file(html, page(found))
     if out is not None:
         found.save(out, csv=files is Files.csv)
-    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else printable(text(found)))
+    print(
+        json.dumps(found.as_json(), ensure_ascii=False)
+        if format is Format.json
+        else printable(text(found))
+    )
 
 
 def _require_folder(out: Path | None) -> None:

@@ -18,15 +18,22 @@ if TYPE_CHECKING:
 
 Policy = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
 Sql = Annotated[
-    str | None, typer.Argument(metavar="[SQL]", help="One SELECT statement; `-` reads it from standard input.")
+    str | None,
+    typer.Argument(metavar="[SQL]", help="One SELECT statement; `-` reads it from standard input."),
 ]
-File = Annotated[Path | None, typer.Option("--file", "-f", help="Read the statement from a file instead.")]
+File = Annotated[
+    Path | None, typer.Option("--file", "-f", help="Read the statement from a file instead.")
+]
 Analyst = Annotated[str, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost.")]
 Margin = Annotated[str | None, typer.Option(help="Instead: how wrong it may be, at 95 %.")]
-Assuming = Annotated[int | None, typer.Option(help="How many rows to assume, for margins of means and quantiles.")]
+Assuming = Annotated[
+    int | None, typer.Option(help="How many rows to assume, for margins of means and quantiles.")
+]
 Dialect = Annotated[str, typer.Option(help="Whose SQL it is: duckdb or postgres.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and nothing beside it.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print the result and nothing beside it.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -101,11 +108,17 @@ def explain(
     told = opened(policy).explain(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
-    print(json.dumps({"explanation": told.split("\n")}, ensure_ascii=False) if format is Format.json else told)
+    print(
+        json.dumps({"explanation": told.split("\n")}, ensure_ascii=False)
+        if format is Format.json
+        else told
+    )
 
 
 def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
-    """Show what everybody may know: tables, columns, types, ranges, values and keys. Free; from the policy."""
+    """Show what everybody may know: tables, columns, types, ranges, values and keys. Free; from the
+    policy.
+    """
     curator = opened(policy)
     if format is Format.json:
         told = {
@@ -125,7 +138,9 @@ def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
 def statement(sql: str | None, file: Path | None) -> str:
     """Return the statement that was typed, or that a file or standard input holds."""
     if (sql is None) == (file is None):
-        raise UsageError("Write one statement, as SQL, with --file FILE, or with - from standard input.")
+        raise UsageError(
+            "Write one statement, as SQL, with --file FILE, or with - from standard input."
+        )
     try:
         if sql == "-" or file == Path("-"):
             return sys.stdin.buffer.read().decode("utf-8-sig")
@@ -137,7 +152,9 @@ def statement(sql: str | None, file: Path | None) -> str:
 
 
 def opened(policy: str) -> Curator:
-    """Return the curator of a policy file; its first opening takes the first snapshot, with a progress bar."""
+    """Return the curator of a policy file; its first opening takes the first snapshot, with a
+    progress bar.
+    """
     import discreet
     from discreet.cli.tables import progress_bar
 

@@ -1,4 +1,6 @@
-"""`release quote`, `release start`, `release run` and `release show`: statistics published every period for one ε."""
+"""`release quote`, `release start`, `release run` and `release show`: statistics published every
+period for one ε.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,17 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A release of the poli
 AsOf = Annotated[
     datetime | None,
     typer.Option(
-        "--as-of", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Publish what was over then; now if left out."
+        "--as-of",
+        formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
+        help="Publish what was over then; now if left out.",
     ),
 ]
 
 
 def register(app: typer.Typer) -> None:
     family = typer.Typer(
-        help="Publish statistics every day or week for one ε: start once, run every period, show.", no_args_is_help=True
+        help="Publish statistics every day or week for one ε: start once, run every period, show.",
+        no_args_is_help=True,
     )
     family.command()(quote)
     family.command()(start)
@@ -39,7 +44,9 @@ def register(app: typer.Typer) -> None:
 
 
 def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
-    """Show what a release would cost, and how wrong it would be in each period. Free; touches no data."""
+    """Show what a release would cost, and how wrong it would be in each period. Free; touches no
+    data.
+    """
     quoted = _release(policy, name).quote()
     print(json.dumps(quoted.as_json(), ensure_ascii=False) if format is Format.json else quoted)
 
@@ -56,7 +63,9 @@ def start(policy: Policy, name: Name, format: ReportFormat = Format.table) -> No
     print(f"Now, and after every {series.schedule.period}: discreet release run {policy} {name}")
 
 
-def run(policy: Policy, name: Name, as_of: AsOf = None, format: ReportFormat = Format.table) -> None:
+def run(
+    policy: Policy, name: Name, as_of: AsOf = None, format: ReportFormat = Format.table
+) -> None:
     """Publish every period that is over and not yet published, from the live source."""
     release = _release(policy, name)
     before = release.show().periods
@@ -65,15 +74,22 @@ def run(policy: Policy, name: Name, as_of: AsOf = None, format: ReportFormat = F
         print(json.dumps(series.as_json(), ensure_ascii=False))
         return
     new = series.periods - before
-    print(f"Published {new} {'period' if new == 1 else 'periods'} of {name}; {series.periods} so far.")
+    print(
+        f"Published {new} {'period' if new == 1 else 'periods'} of {name}; {series.periods} so far."
+    )
 
 
 def show(
     policy: Policy,
     name: Name,
-    out: Annotated[Path | None, typer.Option(help="Also write it to a .html, .json, .csv or .parquet file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write it to a .html, .json, .csv or .parquet file.")
+    ] = None,
     consistent: Annotated[
-        bool, typer.Option("--consistent", help="Revised: no count below zero, and all sums agree with each other.")
+        bool,
+        typer.Option(
+            "--consistent", help="Revised: no count below zero, and all sums agree with each other."
+        ),
     ] = False,
     format: RowsFormat = Format.table,
 ) -> None:

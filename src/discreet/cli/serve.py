@@ -20,20 +20,30 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     policy: Policy,
-    postgres: Annotated[str, typer.Option(help="Where Postgres clients connect: :5433, or 0.0.0.0:5433.")] = ":5433",
+    postgres: Annotated[
+        str, typer.Option(help="Where Postgres clients connect: :5433, or 0.0.0.0:5433.")
+    ] = ":5433",
     http: Annotated[
-        str | None, typer.Option(help="Where browsers and programs connect: :8080, or 0.0.0.0:8080.")
+        str | None,
+        typer.Option(help="Where browsers and programs connect: :8080, or 0.0.0.0:8080."),
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(help="Let pages of this origin (https://host) ask by token; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Let pages of this origin (https://host) ask by token; may be repeated."),
     ] = None,
     behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="HTTP comes from a proxy of this machine, which ends its TLS.")
+        bool,
+        typer.Option(
+            "--behind-proxy", help="HTTP comes from a proxy of this machine, which ends its TLS."
+        ),
     ] = False,
-    certificate: Annotated[Path | None, typer.Option(help="TLS: the certificate, a PEM file.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="TLS: the certificate, a PEM file.")
+    ] = None,
     key: Annotated[Path | None, typer.Option(help="TLS: its key, a PEM file of mode 0600.")] = None,
     make_certificate: Annotated[
-        bool, typer.Option("--make-certificate", help="TLS: make a certificate beside the ledger, once.")
+        bool,
+        typer.Option("--make-certificate", help="TLS: make a certificate beside the ledger, once."),
     ] = False,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Questions that run at a time.")] = 4,
 ) -> None:
@@ -45,7 +55,10 @@ def serve(
     from discreet.server.serve import Address, Server
     from discreet.server.serve import serve as serve_until_stopped
 
-    addresses = {"postgres": Address.parse(postgres), "http": None if http is None else Address.parse(http)}
+    addresses = {
+        "postgres": Address.parse(postgres),
+        "http": None if http is None else Address.parse(http),
+    }
     curator = opened(policy)
     tls = _tls(curator.policy.ledger, certificate, key, make=make_certificate)
     for door, address in addresses.items():
@@ -63,7 +76,9 @@ def serve(
             print(f"HTTP:      {'http' if tls is None else 'https'}://{shown}:{port}/", flush=True)
             return
         print(f'Postgres:  psql "host={host} port={port} dbname={name} user=NAME"', flush=True)
-        print("In psql:   SET discreet.epsilon = 0.1;   then ask.   SHOW discreet.budget;", flush=True)
+        print(
+            "In psql:   SET discreet.epsilon = 0.1;   then ask.   SHOW discreet.budget;", flush=True
+        )
 
     async def run() -> bool:
         server = Server(

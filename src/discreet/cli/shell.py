@@ -1,6 +1,7 @@
 r"""`shell`: a terminal for analysts, on a policy of this machine or on a server elsewhere.
 
-A statement ends with a semicolon and may have many lines. What begins with a backslash is a command: \help lists them.
+A statement ends with a semicolon and may have many lines. What begins with a backslash is a
+command: \help lists them.
 """
 
 from __future__ import annotations
@@ -39,11 +40,60 @@ HELP = r"""SELECT ...;          ask; a statement ends with ;
 \i FILE.sql          ask what a file holds
 \help, \q            this; leave"""
 KEYWORDS = (
-    *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "JOIN", "USING", "WITH", "CASE", "WHEN"),
-    *("THEN", "ELSE", "END", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "AS", "DESC", "DISTINCT"),
-    *("COUNT(*)", "COUNT(", "SUM(", "AVG(", "MIN(", "MAX(", "MEDIAN(", "VARIANCE(", "STDDEV(", "QUANTILE_CONT("),
+    *(
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP BY",
+        "ORDER BY",
+        "HAVING",
+        "LIMIT",
+        "JOIN",
+        "USING",
+        "WITH",
+        "CASE",
+        "WHEN",
+    ),
+    *(
+        "THEN",
+        "ELSE",
+        "END",
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "BETWEEN",
+        "LIKE",
+        "IS",
+        "NULL",
+        "AS",
+        "DESC",
+        "DISTINCT",
+    ),
+    *(
+        "COUNT(*)",
+        "COUNT(",
+        "SUM(",
+        "AVG(",
+        "MIN(",
+        "MAX(",
+        "MEDIAN(",
+        "VARIANCE(",
+        "STDDEV(",
+        "QUANTILE_CONT(",
+    ),
 )
-COMMANDS = ("\\quote", "\\explain", "\\tables", "\\budget", "\\epsilon", "\\margin", "\\i", "\\help", "\\q")
+COMMANDS = (
+    "\\quote",
+    "\\explain",
+    "\\tables",
+    "\\budget",
+    "\\epsilon",
+    "\\margin",
+    "\\i",
+    "\\help",
+    "\\q",
+)
 MOST_HISTORY = 2_000
 UNCLOSED = "never closed"
 Made = TypeVar("Made")
@@ -125,16 +175,26 @@ def register(app: typer.Typer) -> None:
 
 
 def shell(
-    target: Annotated[str, typer.Argument(metavar="POLICY|URL", help="A policy file, or a server: https://host:8080.")],
+    target: Annotated[
+        str,
+        typer.Argument(metavar="POLICY|URL", help="A policy file, or a server: https://host:8080."),
+    ],
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE.sql]...", help="Ask what these hold, and leave; - is stdin.")
+        list[str] | None,
+        typer.Argument(metavar="[FILE.sql]...", help="Ask what these hold, and leave; - is stdin."),
     ] = None,
-    analyst: Annotated[str | None, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.")] = None,
-    token: Annotated[str | None, typer.Option(envvar="DISCREET_TOKEN", help="The token for a server.")] = None,
+    analyst: Annotated[
+        str | None, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(envvar="DISCREET_TOKEN", help="The token for a server.")
+    ] = None,
     epsilon: Epsilon = None,
     margin: Margin = None,
 ) -> None:
-    """Open a terminal for analysts: SQL, \\tables, \\budget, \\quote; history and completion from the policy."""
+    """Open a terminal for analysts: SQL, \\tables, \\budget, \\quote; history and completion from
+    the policy.
+    """
     session = Session(source=_source(target, analyst, token))
     if epsilon is not None:
         session.price["epsilon"] = epsilon
@@ -158,7 +218,9 @@ def _source(target: str, analyst: str | None, token: str | None) -> Source:
 
     if token is None:
         if not sys.stdin.isatty():
-            raise UsageError("A server needs a token: set DISCREET_TOKEN (discreet user token makes one).")
+            raise UsageError(
+                "A server needs a token: set DISCREET_TOKEN (discreet user token makes one)."
+            )
         token = getpass.getpass("Token: ")
     client = discreet.connect(target, token=token)
     known = client.analyst
@@ -173,7 +235,7 @@ def _text(file: str) -> str:
     return statement("-", None) if file == "-" else statement(None, Path(file))
 
 
-# --- one session ------------------------------------------------------------------------------------------------------
+# --- one session ----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True, kw_only=True)
@@ -221,7 +283,10 @@ class Session:
         if value:
             self.price.clear()
             self.price[name] = value
-        _say(", ".join(f"{name} {value}" for name, value in self.price.items()) or "nothing is set: \\epsilon 0.1")
+        _say(
+            ", ".join(f"{name} {value}" for name, value in self.price.items())
+            or "nothing is set: \\epsilon 0.1"
+        )
 
     def tables(self, rest: str) -> None:
         found = self.source.tables()
@@ -274,7 +339,7 @@ def _say(text: str) -> None:
     print(printable(text))
 
 
-# --- text to statements -----------------------------------------------------------------------------------------------
+# --- text to statements ---------------------------------------------------------------------------
 
 
 def is_complete(text: str) -> bool:
@@ -290,7 +355,9 @@ def is_complete(text: str) -> bool:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Yield the statements and commands of a text; what stands at the end without a semicolon is one too."""
+    """Yield the statements and commands of a text; what stands at the end without a semicolon is
+    one too.
+    """
     waiting: list[str] = []
     for line in text.splitlines():
         if not waiting and line.strip().startswith("\\") and not _is_question(line):
@@ -310,7 +377,9 @@ def _is_question(line: str) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """Return the statements of a text, as they stand; one that cannot be read is left to the language to refuse."""
+    """Return the statements of a text, as they stand; one that cannot be read is left to the
+    language to refuse.
+    """
     from discreet.server.pgwire.faults import Fault
     from discreet.server.pgwire.lexer import split
 
@@ -322,7 +391,7 @@ def _split(text: str) -> list[str]:
         return [text]
 
 
-# --- with somebody at the keyboard ------------------------------------------------------------------------------------
+# --- with somebody at the keyboard ----------------------------------------------------------------
 
 
 def _converse(session: Session) -> None:
@@ -364,7 +433,9 @@ def _try(session: Session, text: str) -> bool:
 
 
 class CtrlC:
-    """Ctrl-C stops what runs and never the shell, also where whoever started the shell has it ignored."""
+    """Ctrl-C stops what runs and never the shell, also where whoever started the shell has it
+    ignored.
+    """
 
     def __init__(self) -> None:
         self._may_stop = False
@@ -373,7 +444,12 @@ class CtrlC:
         self._before = signal.signal(signal.SIGINT, self._press)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         signal.signal(signal.SIGINT, self._before)
 
     def may_stop(self, act: Callable[[], Made]) -> Made | None:
@@ -426,7 +502,9 @@ def _names(source: Source) -> Iterator[str]:
 
 
 def completer(words: list[str]) -> Callable[[str, int], str | None]:
-    """Return a function for readline: the word of this number that begins with a text, whatever its case."""
+    """Return a function for readline: the word of this number that begins with a text, whatever its
+    case.
+    """
 
     def complete(text: str, number: int) -> str | None:
         found = [word for word in words if word.lower().startswith(text.lower())]

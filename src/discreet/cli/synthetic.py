@@ -22,14 +22,18 @@ if TYPE_CHECKING:
 
 TRIALS = 1000  # attempts of each attack on raw rows
 
-DescriptionFile = Annotated[Path, typer.Argument(metavar="DESCRIPTION", help="A file that describe wrote.")]
+DescriptionFile = Annotated[
+    Path, typer.Argument(metavar="DESCRIPTION", help="A file that describe wrote.")
+]
 
 WorkloadOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Questions it should be good at: an SQL file, or `asked`.")
+    str | None,
+    typer.Option(metavar="FILE", help="Questions it should be good at: an SQL file, or `asked`."),
 ]
 
 TargetOption = Annotated[
-    str | None, typer.Option(metavar="COLUMN=VALUE", help="Try a classifier of this: income=high, or smoker.")
+    str | None,
+    typer.Option(metavar="COLUMN=VALUE", help="Try a classifier of this: income=high, or smoker."),
 ]
 
 
@@ -45,18 +49,31 @@ def describe(
     policy: Policy,
     tables: Annotated[
         list[str],
-        typer.Argument(metavar="TABLE...", help="A private table; or several of the same people, these first."),
+        typer.Argument(
+            metavar="TABLE...", help="A private table; or several of the same people, these first."
+        ),
     ],
     epsilon: Annotated[str, typer.Option(help="What the description may cost.")],
     out: Annotated[Path, typer.Option(help="Where to write the description.")],
     analyst: Annotated[str, typer.Option(help="Who pays.")] = "curator",
-    synthesizer: Annotated[str | None, typer.Option(help="Which algorithm; see docs/synthetic.md.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Only these columns, separated by commas.")] = None,
-    bins: Annotated[int | None, typer.Option(help="Intervals of numbers and dates with many values.")] = None,
-    quantiles: Annotated[str | None, typer.Option(help="Columns to cut at their quantiles, at a price.")] = None,
+    synthesizer: Annotated[
+        str | None, typer.Option(help="Which algorithm; see docs/synthetic.md.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Only these columns, separated by commas.")
+    ] = None,
+    bins: Annotated[
+        int | None, typer.Option(help="Intervals of numbers and dates with many values.")
+    ] = None,
+    quantiles: Annotated[
+        str | None, typer.Option(help="Columns to cut at their quantiles, at a price.")
+    ] = None,
     workload: WorkloadOption = None,
     findings: Annotated[
-        str | None, typer.Option("--for", metavar="FINDINGS", help="Findings that should hold of it; see parity.")
+        str | None,
+        typer.Option(
+            "--for", metavar="FINDINGS", help="Findings that should hold of it; see parity."
+        ),
     ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
@@ -67,10 +84,15 @@ def describe(
     from discreet.synthetic.axis import BINS, Intervals
 
     if len(tables) > 1 and (columns, quantiles, workload, findings) != (None, None, None, None):
-        raise UsageError("--columns, --quantiles, --workload and --for are for one table; describe several without.")
+        raise UsageError(
+            "--columns, --quantiles, --workload and --for are for one table; describe several without."
+        )
     require_writable(out)
     curator = opened(policy)
-    intervals = Intervals(bins=BINS if bins is None else bins, quantiles=() if quantiles is None else _names(quantiles))
+    intervals = Intervals(
+        bins=BINS if bins is None else bins,
+        quantiles=() if quantiles is None else _names(quantiles),
+    )
     with progress_bar("describing:") as progress:
         if len(tables) > 1:
             linked = curator.describe_together(
@@ -96,11 +118,18 @@ def describe(
             )
             made.save(out)
     if format is Format.json:
-        told = {"out": str(out), "cost": made.cost, "expected_rows": made.rows, "warnings": list(made.warnings)}
+        told = {
+            "out": str(out),
+            "cost": made.cost,
+            "expected_rows": made.rows,
+            "warnings": list(made.warnings),
+        }
         print(json.dumps(told, ensure_ascii=False))
         return
     named = ", ".join(tables)
-    print(f"Wrote {out}: {named} by {made.synthesizer}, about {made.rows} rows, ε = {made.cost['epsilon']:.6g}.")
+    print(
+        f"Wrote {out}: {named} by {made.synthesizer}, about {made.rows} rows, ε = {made.cost['epsilon']:.6g}."
+    )
     for warning in made.warnings:
         typer.echo(warning, err=True)
 
@@ -121,11 +150,17 @@ def _questions(curator: Curator, workload: str | None) -> tuple[str, ...] | None
     try:
         return statements(Path(workload).read_text(encoding="utf-8"), name=workload)
     except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{workload} cannot be read. Name an SQL file, or write `asked`.") from None
+        raise UsageError(
+            f"{workload} cannot be read. Name an SQL file, or write `asked`."
+        ) from None
 
 
-def _needed(curator: Curator, table: str, workload: str | None, findings: str | None) -> tuple[str, ...] | None:
-    """The questions of a workload, and a question for each finding that names the columns it needs."""
+def _needed(
+    curator: Curator, table: str, workload: str | None, findings: str | None
+) -> tuple[str, ...] | None:
+    """The questions of a workload, and a question for each finding that names the columns it
+    needs.
+    """
     asked = _questions(curator, workload)
     if findings is None:
         return asked
@@ -141,9 +176,15 @@ def _needed(curator: Curator, table: str, workload: str | None, findings: str | 
 
 def generate(
     description: DescriptionFile,
-    rows: Annotated[int, typer.Option(help="How many rows; of several tables, how many people.", min=0)],
-    out: Annotated[Path, typer.Option(help="A .parquet or .csv file; for several tables, a folder.")],
-    given: Annotated[list[str] | None, typer.Option(help="A condition such as sex=F; may be repeated.")] = None,
+    rows: Annotated[
+        int, typer.Option(help="How many rows; of several tables, how many people.", min=0)
+    ],
+    out: Annotated[
+        Path, typer.Option(help="A .parquet or .csv file; for several tables, a folder.")
+    ],
+    given: Annotated[
+        list[str] | None, typer.Option(help="A condition such as sex=F; may be repeated.")
+    ] = None,
 ) -> None:
     """Draw synthetic rows from a description. Free, any number, any number of times."""
     from discreet.cli.tables import progress_bar
@@ -190,12 +231,16 @@ def _generate_linked(description: Path, people: int, out: Path, *, given: bool) 
         print(f"Wrote {table.num_rows} rows to {out / name}.parquet.")
 
 
-def _write(out: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int, progress: object) -> None:
+def _write(
+    out: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int, progress: object
+) -> None:
     """Write batch by batch, so that memory does not grow with the rows."""
     import pyarrow.csv
     import pyarrow.parquet
 
-    open_writer = pyarrow.parquet.ParquetWriter if out.suffix == ".parquet" else pyarrow.csv.CSVWriter
+    open_writer = (
+        pyarrow.parquet.ParquetWriter if out.suffix == ".parquet" else pyarrow.csv.CSVWriter
+    )
     done = 0
     with open_writer(out, schema) as writer:
         for batch in batches:
@@ -208,14 +253,20 @@ def _write(out: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows
 def inspect(
     description: DescriptionFile,
     html: Annotated[Path | None, typer.Option(help="Also write a report with pictures.")] = None,
-    raw: Annotated[Path | None, typer.Option(metavar="FILE", help="The true rows: a second report, secret.")] = None,
-    control: Annotated[Path | None, typer.Option(metavar="FILE", help="With --raw: people not in the data.")] = None,
+    raw: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The true rows: a second report, secret.")
+    ] = None,
+    control: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --raw: people not in the data.")
+    ] = None,
     target: TargetOption = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Show what to expect of a description: its columns, its pairs, and how wrong each may be. Touches no data.
+    """Show what to expect of a description: its columns, its pairs, and how wrong each may be.
+    Touches no data.
 
-    With --raw, a second report beside the description, NOT FOR RELEASE: exact scores, and the risks of attacks.
+    With --raw, a second report beside the description, NOT FOR RELEASE: exact scores, and the risks
+    of attacks.
     """
     from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError
@@ -226,7 +277,9 @@ def inspect(
     from discreet.synthetic.report.reports import description_page
 
     if raw is None and (control is not None or target is not None):
-        raise UsageError("--control and --target belong to the report on --raw rows. Name these too.")
+        raise UsageError(
+            "--control and --target belong to the report on --raw rows. Name these too."
+        )
     require_writable(html)
     if is_linked(description):
         if raw is not None:
@@ -265,7 +318,9 @@ def _inspect_linked(description: Path, html: Path | None, format: Format) -> Non
 
 
 def _raw_page(described: Description, raw: Path, control: Path | None, target: str | None) -> str:
-    """Write exact scores, and what attacks make of as many synthetic rows as there are true ones."""
+    """Write exact scores, and what attacks make of as many synthetic rows as there are true
+    ones.
+    """
     from discreet.attacks import inference, linkability, membership, single_out
     from discreet.attacks.experiment.finding import percent
     from discreet.attacks.inputs.source import table
@@ -286,16 +341,26 @@ def _raw_page(described: Description, raw: Path, control: Path | None, target: s
     if len(names) > 1:
         halves = names[: len(names) // 2], names[len(names) // 2 :]
         secret = names[-1] if target is None else target.partition("=")[0].strip()
-        found.append(("link two halves", linkability(made, true, others, halves=halves, trials=TRIALS)))
-        found.append((f"infer {secret}", inference(made, true, others, secret=secret, trials=TRIALS)))
+        found.append(
+            ("link two halves", linkability(made, true, others, halves=halves, trials=TRIALS))
+        )
+        found.append(
+            (f"infer {secret}", inference(made, true, others, secret=secret, trials=TRIALS))
+        )
     if others is not None:
         found.append(("tell members", membership(made, true, others, trials=TRIALS)))
     risks = []
     for name, each in found:
         beyond, on_control = getattr(each, "risk", None), getattr(each, "control", None)
-        told = "–" if beyond is None else f"{percent(beyond.value)} (up to {percent(beyond.interval[1])})"
+        told = (
+            "–"
+            if beyond is None
+            else f"{percent(beyond.value)} (up to {percent(beyond.interval[1])})"
+        )
         outside = "–" if on_control is None else percent(on_control.value)
-        risks.append((name, percent(each.finding.success), percent(each.finding.chance), outside, told))
+        risks.append(
+            (name, percent(each.finding.success), percent(each.finding.chance), outside, told)
+        )
     return raw_page(raw_report(described, true, target=target, risks=risks))
 
 
@@ -325,7 +390,9 @@ def compare(
     html: Annotated[Path | None, typer.Option(help="Also write a report with pictures.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Compare real with synthetic rows, at a price: distances, correlations, questions, a classifier. Publishable."""
+    """Compare real with synthetic rows, at a price: distances, correlations, questions, a
+    classifier. Publishable.
+    """
     from discreet.cli.question import opened
     from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError
@@ -358,13 +425,19 @@ def compare(
         from discreet.synthetic.report.reports import comparison_page
 
         write_file(html, comparison_page(found))
-    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else printable(str(found)))
+    print(
+        json.dumps(found.as_json(), ensure_ascii=False)
+        if format is Format.json
+        else printable(str(found))
+    )
 
 
 def query(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Released rows, .parquet or .csv.")],
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
-    table: Annotated[str | None, typer.Option(help="What the SQL calls it; by default the file's name.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="What the SQL calls it; by default the file's name.")
+    ] = None,
     format: RowsFormat = Format.table,
 ) -> None:
     """Ask a released table by the same SQL, exactly and for free: it is public."""
@@ -377,7 +450,10 @@ def query(
     from discreet.vault.answer import plain
 
     found = ask(sql, {table or file.stem: read(file)})
-    rows = [[plain(value) for value in row] for row in zip(*(c.to_pylist() for c in found.columns), strict=True)]
+    rows = [
+        [plain(value) for value in row]
+        for row in zip(*(c.to_pylist() for c in found.columns), strict=True)
+    ]
     match format:
         case Format.json:
             print(json.dumps({"columns": found.column_names, "rows": rows}, ensure_ascii=False))
@@ -386,7 +462,9 @@ def query(
             for name in found.column_names:
                 shown.add_column(plainly(name))
             for row in rows:
-                shown.add_row(*(plainly("–" if value is None else readable(value)) for value in row))
+                shown.add_row(
+                    *(plainly("–" if value is None else readable(value)) for value in row)
+                )
             output().print(shown)
         case _:
             print_rows(found, format)

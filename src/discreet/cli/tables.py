@@ -1,4 +1,6 @@
-"""What the terminal shows: tables with margins beside values, a bar of the budget, progress of long work."""
+"""What the terminal shows: tables with margins beside values, a bar of the budget, progress of long
+work.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ ENDLESS = 1_000_000  # columns: nothing is wrapped or cut where no terminal has 
 
 
 def output() -> Console:
-    """Return where a command prints: as wide as the terminal, or as wide as needed where there is none."""
+    """Return where a command prints: as wide as the terminal, or as wide as needed where there is
+    none.
+    """
     return Console(highlight=False, width=None if sys.stdout.isatty() else ENDLESS)
 
 
@@ -61,12 +65,16 @@ def print_listing(listing: Listing, console: Console) -> None:
 
 
 def plainly(text: str) -> Text:
-    """Show somebody else's text as it is: brackets are no markup, and control characters become marks."""
+    """Show somebody else's text as it is: brackets are no markup, and control characters become
+    marks.
+    """
     return Text(printable(text))
 
 
 def budget_bar(spent: float, limit: float, width: int = 30) -> Text:
-    """Draw how much of a budget is gone: green up to half of it, yellow up to nine tenths, then red."""
+    """Draw how much of a budget is gone: green up to half of it, yellow up to nine tenths, then
+    red.
+    """
     share = 1.0 if limit <= 0 else min(spent / limit, 1)
     full = math.ceil(width * share) if share < 1 else width  # what is spent is seen, however little
     color = "green" if share <= 0.5 else "yellow" if share <= 0.9 else "red"

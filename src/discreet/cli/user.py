@@ -16,11 +16,16 @@ from discreet.errors import UsageError
 if TYPE_CHECKING:
     from discreet.server.users import Role, User, UserFile
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The user; an analyst has the name that the policy gives.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The user; an analyst has the name that the policy gives."),
+]
 
 
 def register(app: typer.Typer) -> None:
-    user = typer.Typer(name="user", help="Say who may log in at the server's doors.", no_args_is_help=True)
+    user = typer.Typer(
+        name="user", help="Say who may log in at the server's doors.", no_args_is_help=True
+    )
     for command in (add, list_users, lock, unlock, remove, token):
         user.command(name="list" if command is list_users else None)(command)
     app.add_typer(user)
@@ -30,7 +35,9 @@ def add(
     policy: Policy,
     name: Name,
     role: Annotated[str, typer.Option(help="analyst, curator or auditor.")] = "analyst",
-    stdin: Annotated[bool, typer.Option("--stdin", help="Read the password from the first line of stdin.")] = False,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Read the password from the first line of stdin.")
+    ] = False,
 ) -> None:
     """Let somebody in. Without --stdin a strong password is made and printed once."""
     from discreet.server.users import ROLES
@@ -39,7 +46,11 @@ def add(
         raise UsageError(f"A role is one of {', '.join(ROLES)}, not {role}.")
     password = sys.stdin.readline().rstrip("\n") if stdin else None
     made = _users(policy).add(name, role=_role(role), password=password)
-    print(f"{name} may log in, as {role}." if made is None else f"{name} may log in, as {role}. Password: {made}")
+    print(
+        f"{name} may log in, as {role}."
+        if made is None
+        else f"{name} may log in, as {role}. Password: {made}"
+    )
 
 
 def _role(text: str) -> Role:
@@ -66,7 +77,11 @@ def list_users(policy: Policy, format: ReportFormat = Format.table) -> None:
 
 def _as_json(user: User) -> dict[str, object]:
     tokens = [
-        {"id": each.id, "made": _day(each.made), "expires": None if each.expires is None else _day(each.expires)}
+        {
+            "id": each.id,
+            "made": _day(each.made),
+            "expires": None if each.expires is None else _day(each.expires),
+        }
         for each in user.tokens
     ]
     return {"name": user.name, "role": user.role, "locked": user.locked, "tokens": tokens}
@@ -93,8 +108,12 @@ def remove(policy: Policy, name: Name) -> None:
 def token(
     policy: Policy,
     name: Name,
-    days: Annotated[int | None, typer.Option(help="How long it is good for; without end where not given.")] = None,
-    revoke: Annotated[str | None, typer.Option(metavar="ID", help="Instead: take a token back.")] = None,
+    days: Annotated[
+        int | None, typer.Option(help="How long it is good for; without end where not given.")
+    ] = None,
+    revoke: Annotated[
+        str | None, typer.Option(metavar="ID", help="Instead: take a token back.")
+    ] = None,
 ) -> None:
     """Make a token for programs that ask over HTTP, and print it once."""
     users = _users(policy)

@@ -18,7 +18,9 @@ Line = tuple[tuple[Any, ...], str, str, list[Any], list[float], list[float]]
 
 
 def lines_of(series: Series) -> list[Line]:
-    """Split the table by keys, statistic and kind of sum: (keys, statistic, publish, periods, values, margins)."""
+    """Split the table by keys, statistic and kind of sum: (keys, statistic, publish, periods,
+    values, margins).
+    """
     rows = series.table.to_pylist()
     found: dict[tuple[Any, ...], Line] = {}
     for row in rows:
@@ -63,10 +65,16 @@ def text(series: Series) -> str:
     found = lines_of(series)
     for keys, statistic, publish, periods, values, margins in found[:MOST_CHARTS]:
         title = " ".join([statistic, name_sum(publish, schedule.period), *map(str, keys)])
-        lines += [f"{title}: {with_margin(values[-1], margins[-1])} on {periods[-1]}", *chart(values, margins), ""]
+        lines += [
+            f"{title}: {with_margin(values[-1], margins[-1])} on {periods[-1]}",
+            *chart(values, margins),
+            "",
+        ]
     if len(found) > MOST_CHARTS:
         lines.append(f"and {len(found) - MOST_CHARTS} more; --out writes all of them.")
-    lines.append(f"cost {series.budget}, charged once at the start; ± is a 95 % margin of the noise.")
+    lines.append(
+        f"cost {series.budget}, charged once at the start; ± is a 95 % margin of the noise."
+    )
     if series.periods:
         asked = naive_costs(series, series.periods, points=1)[-1][1]
         lines.append(

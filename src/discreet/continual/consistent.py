@@ -1,7 +1,9 @@
-"""Values revised so that they agree: no count below zero, and every total is the sum of its periods.
+"""Values revised so that they agree: no count below zero, and every total is the sum of its
+periods.
 
-Post-processing of what has left. A revision looks at all periods published so far, so it changes as more come; what was
-published stays what it was. The margins are those of the published values: they hold before the revision.
+Post-processing of what has left. A revision looks at all periods published so far, so it changes as
+more come; what was published stays what it was. The margins are those of the published values: they
+hold before the revision.
 """
 
 from __future__ import annotations
@@ -23,16 +25,26 @@ MOST_PERIODS = 2048
 
 
 def revise(
-    schedule: Schedule, asked: PeriodQuestion, design: Design, noisy: tuple[Any, ...], table: pa.Table
+    schedule: Schedule,
+    asked: PeriodQuestion,
+    design: Design,
+    noisy: tuple[Any, ...],
+    table: pa.Table,
 ) -> pa.Table:
     """Return the table with revised values."""
     periods = len(noisy)
     if not 0 < periods <= MOST_PERIODS:
-        raise UsageError(f"Values can be revised once there are some, and up to {MOST_PERIODS} periods.")
+        raise UsageError(
+            f"Values can be revised once there are some, and up to {MOST_PERIODS} periods."
+        )
     long = design.covering(periods)
-    weights = [1.0 / long.strategy.deviations(publish)[:periods] for publish in ("daily", "cumulative")]
+    weights = [
+        1.0 / long.strategy.deviations(publish)[:periods] for publish in ("daily", "cumulative")
+    ]
     found: dict[tuple[str, str], Floats] = {}
-    decoded = [_decode(long, [each[index] for each in noisy]) for index in range(len(design.mechanisms))]
+    decoded = [
+        _decode(long, [each[index] for each in noisy]) for index in range(len(design.mechanisms))
+    ]
     for each in asked.statistics:
         factors = np.array([float(factor * each.step) for factor in each.factors])
         daily, totals = (_combine(part, factors) for part in decoded[each.measurement])
@@ -42,7 +54,9 @@ def revise(
         for publish in schedule.publish:
             found[each.name, str(publish)] = sum_rows(agreed, publish)
     return table.set_column(
-        table.column_names.index("value"), "value", pa.array(_in_order(table, asked, schedule, found))
+        table.column_names.index("value"),
+        "value",
+        pa.array(_in_order(table, asked, schedule, found)),
     )
 
 
@@ -60,17 +74,23 @@ def _combine(part: Floats, factors: Floats) -> Floats:
 def _reconcile(daily: Any, totals: Any, weights: list[Floats], lowest: float) -> Floats:
     """Return the periods nearest to both estimates, by their deviations, and not below `lowest`."""
     identity = np.eye(len(daily))
-    matrix = np.vstack([weights[0][:, None] * identity, weights[1][:, None] * np.tril(np.ones_like(identity))])
+    matrix = np.vstack(
+        [weights[0][:, None] * identity, weights[1][:, None] * np.tril(np.ones_like(identity))]
+    )
     wanted = np.concatenate([weights[0] * daily, weights[1] * totals])
     return np.asarray(
-        lsq_linear(matrix, wanted, bounds=(lowest, np.inf), method="bvls" if len(daily) < 50 else "trf").x
+        lsq_linear(
+            matrix, wanted, bounds=(lowest, np.inf), method="bvls" if len(daily) < 50 else "trf"
+        ).x
     )
 
 
 def _in_order(
     table: pa.Table, asked: PeriodQuestion, schedule: Schedule, found: dict[tuple[str, str], Floats]
 ) -> list[float]:
-    """Return the values in the order of the table's rows: cells follow one another within a period and kind."""
+    """Return the values in the order of the table's rows: cells follow one another within a period
+    and kind.
+    """
     begins = {}
     for period in range(len(next(iter(found.values())))):
         moment = schedule.begins(period)

@@ -1,7 +1,8 @@
-"""A release as it was started: its strategy and its noise. Public, and stored as the first step of its stream.
+"""A release as it was started: its strategy and its noise. Public, and stored as the first step of
+its stream.
 
-Floats may come out differently on another machine; integers that were stored do not. So the strategy is worked out
-once, and every later run reads it.
+Floats may come out differently on another machine; integers that were stored do not. So the
+strategy is worked out once, and every later run reads it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,14 @@ from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Additive, Moved, Norm
 from discreet.policy.schedule import Publish, Schedule
 
-STRATEGIES: tuple[type[Any], ...] = (Independent, Dense, Buffered, BinaryTree, SubtractionTree, Doubling)
+STRATEGIES: tuple[type[Any], ...] = (
+    Independent,
+    Dense,
+    Buffered,
+    BinaryTree,
+    SubtractionTree,
+    Doubling,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +50,10 @@ class Design:
     mechanisms: tuple[Additive, ...]
 
     def to_bytes(self) -> bytes:
-        told = {"strategy": _told(self.strategy), "mechanisms": [to_row(each) for each in self.mechanisms]}
+        told = {
+            "strategy": _told(self.strategy),
+            "mechanisms": [to_row(each) for each in self.mechanisms],
+        }
         return json.dumps(told, sort_keys=True).encode()
 
     @classmethod
@@ -52,7 +63,9 @@ class Design:
         return cls(strategy=_strategy(told["strategy"]), mechanisms=found)
 
     def covering(self, periods: int) -> Design:
-        """Return the design for so many periods: strategies without an end are as long as they are asked to be."""
+        """Return the design for so many periods: strategies without an end are as long as they are
+        asked to be.
+        """
         strategy = self.strategy
         if isinstance(strategy, Doubling):
             return replace(self, strategy=Doubling.covering(periods))
@@ -61,48 +74,78 @@ class Design:
         return self
 
     def moved(self, schedule: Schedule, asked: PeriodQuestion, neighbors: Neighbors) -> list[Moved]:
-        """Return how far one person moves each measurement, to hold it against the stored mechanisms.
+        """Return how far one person moves each measurement, to hold it against the stored
+        mechanisms.
 
         Rounded down to nine digits: floats in a strategy's reach may come out a little larger than
         when it was started.
         """
         found = []
         for index, mechanism in enumerate(self.mechanisms):
-            exact = _move(self.strategy, schedule, asked, index, neighbors=neighbors, norm=mechanism.norm)
+            exact = _move(
+                self.strategy, schedule, asked, index, neighbors=neighbors, norm=mechanism.norm
+            )
             found.append(Moved(l1=_nearly(exact.l1), l2_squared=_nearly(exact.l2_squared)))
         return found
 
     def margins(self, statistic: Statistic, publish: Publish, *, first: int) -> list[float]:
         """Return the half-width of each period's estimate, from a first period on."""
-        noise, factors = self.mechanisms[statistic.measurement], [each * statistic.step for each in statistic.factors]
+        noise, factors = (
+            self.mechanisms[statistic.measurement],
+            [each * statistic.step for each in statistic.factors],
+        )
         return half_widths(self.strategy, noise, factors, publish, first=first)
 
 
 def design_release(
-    schedule: Schedule, asked: PeriodQuestion, accountant: Accountant, *, neighbors: Neighbors, amount: Fraction
+    schedule: Schedule,
+    asked: PeriodQuestion,
+    accountant: Accountant,
+    *,
+    neighbors: Neighbors,
+    amount: Fraction,
 ) -> Design:
-    """Choose the strategy for a schedule, and noise for each measurement within an even share of the amount."""
+    """Choose the strategy for a schedule, and noise for each measurement within an even share of
+    the amount.
+    """
     paid, person = currency(accountant.name), schedule.per_person
-    strategy = choose(schedule.periods, schedule.publish, person, paid.norm, signed=any(asked.signed))
+    strategy = choose(
+        schedule.periods, schedule.publish, person, paid.norm, signed=any(asked.signed)
+    )
     share = amount / len(asked.own)
     moved = [
-        _move(strategy, schedule, asked, index, neighbors=neighbors, norm=paid.norm) for index in range(len(asked.own))
+        _move(strategy, schedule, asked, index, neighbors=neighbors, norm=paid.norm)
+        for index in range(len(asked.own))
     ]
-    return Design(strategy=strategy, mechanisms=tuple(paid.noise(amount=share, moved=each) for each in moved))
+    return Design(
+        strategy=strategy, mechanisms=tuple(paid.noise(amount=share, moved=each) for each in moved)
+    )
 
 
 def _move(
-    strategy: Strategy, schedule: Schedule, asked: PeriodQuestion, index: int, *, neighbors: Neighbors, norm: Norm
+    strategy: Strategy,
+    schedule: Schedule,
+    asked: PeriodQuestion,
+    index: int,
+    *,
+    neighbors: Neighbors,
+    norm: Norm,
 ) -> Moved:
-    """Return how far one person moves a measurement over all periods, by the norm that its noise needs."""
+    """Return how far one person moves a measurement over all periods, by the norm that its noise
+    needs.
+    """
     person, own, signed = schedule.per_person, asked.own[index], asked.signed[index]
     times = person.periods if schedule.periods is None else person.most(schedule.periods)
     assert times is not None  # a policy with neither is refused
     if norm == "l1":
         l1 = cast(Pure, strategy).l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2)
         return Moved(l1=l1, l2_squared=None)
-    reach = cast(Gaussian, strategy).l2_squared(times=times, apart=person.apart, cells=own.l0, signed=signed)
-    return Moved(l1=None, l2_squared=reach * own.l2_squared * histories(strategy, neighbors, signed=signed))
+    reach = cast(Gaussian, strategy).l2_squared(
+        times=times, apart=person.apart, cells=own.l0, signed=signed
+    )
+    return Moved(
+        l1=None, l2_squared=reach * own.l2_squared * histories(strategy, neighbors, signed=signed)
+    )
 
 
 def _nearly(norm: Fraction | int | None) -> Fraction | None:
@@ -112,8 +155,9 @@ def _nearly(norm: Fraction | int | None) -> Fraction | None:
 def histories(strategy: Strategy, neighbors: Neighbors, *, signed: bool) -> int:
     """Return by which factor the difference of neighbors is larger than |C u|².
 
-    Removing a person takes one history u away. Replacing one leaves |C (u - v)|² <= |Cu|² + |Cv|² - 2 <Cu, Cv>: that is
-    twice the largest where C' C, u and v are not negative, because then the last product is not; else four times.
+    Removing a person takes one history u away. Replacing one leaves |C (u - v)|² <= |Cu|² + |Cv|² -
+    2 <Cu, Cv>: that is twice the largest where C' C, u and v are not negative, because then the
+    last product is not; else four times.
     """
     if neighbors == "add_remove":
         return 1
@@ -123,7 +167,11 @@ def histories(strategy: Strategy, neighbors: Neighbors, *, signed: bool) -> int:
 def _told(strategy: Any) -> dict[str, Any]:
     if isinstance(strategy, Dense):
         content = zlib.compress(strategy.factor.astype("<i4").tobytes(), 9)
-        fields = {"name": strategy.name, "factor": base64.b64encode(content).decode(), "periods": strategy.periods}
+        fields = {
+            "name": strategy.name,
+            "factor": base64.b64encode(content).decode(),
+            "periods": strategy.periods,
+        }
     else:
         fields = {name: getattr(strategy, name) for name in strategy.__dataclass_fields__}
     return {"kind": type(strategy).__name__, **fields}
@@ -132,7 +180,9 @@ def _told(strategy: Any) -> dict[str, Any]:
 def _strategy(told: dict[str, Any]) -> Strategy:
     kind = next(each for each in STRATEGIES if each.__name__ == told["kind"])
     fields = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in told.items() if name != "kind"
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in told.items()
+        if name != "kind"
     }
     if kind is Dense:
         size = int(told["periods"])

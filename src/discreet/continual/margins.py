@@ -1,8 +1,9 @@
 """Half-widths at 95 % of what a release publishes (S11).
 
-The noise of an estimate is a sum of draws, each with a factor. Where the draws have whole factors, their masses are
-convolved, and the half-width is the smallest there is. Where the factors are many and unlike, as of a matrix's inverse,
-it is that of a normal number and a little more for the grid: 3.4 / sigma of it, and sigma is in the thousands there.
+The noise of an estimate is a sum of draws, each with a factor. Where the draws have whole factors,
+their masses are convolved, and the half-width is the smallest there is. Where the factors are many
+and unlike, as of a matrix's inverse, it is that of a normal number and a little more for the grid:
+3.4 / sigma of it, and sigma is in the thousands there.
 """
 
 from __future__ import annotations
@@ -25,9 +26,16 @@ _DIGITS = 12  # of a factor: draws whose factors are the same but for rounded fl
 
 
 def half_widths(
-    strategy: Strategy, noise: Additive, factors: Sequence[Fraction], publish: Publish, *, first: int
+    strategy: Strategy,
+    noise: Additive,
+    factors: Sequence[Fraction],
+    publish: Publish,
+    *,
+    first: int,
 ) -> list[float]:
-    """Return the half-width of each period's estimate: the sum of `factors` times what the strategy estimates."""
+    """Return the half-width of each period's estimate: the sum of `factors` times what the strategy
+    estimates.
+    """
     if noise.gaussian and noise.spread >= WIDE and not hasattr(strategy, "draws"):
         length = float(np.linalg.norm([float(each) for each in factors]))
         spread = combined.normal_half_width(float(noise.spread)) * length
@@ -36,9 +44,13 @@ def half_widths(
     return [combined.as_float(_half_width(noise, factors, each)) for each in counted]
 
 
-def _half_width(noise: Additive, factors: Sequence[Fraction], counts: Counter[Fraction]) -> Fraction:
+def _half_width(
+    noise: Additive, factors: Sequence[Fraction], counts: Counter[Fraction]
+) -> Fraction:
     return combined.half_width(
-        Part(noise=noise, factor=factor * times, draws=count) for factor in factors for times, count in counts.items()
+        Part(noise=noise, factor=factor * times, draws=count)
+        for factor in factors
+        for times, count in counts.items()
     )
 
 

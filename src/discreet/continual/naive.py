@@ -1,4 +1,6 @@
-"""What the same numbers would have cost one by one: every period a new question for each sum, as precise as ours."""
+"""What the same numbers would have cost one by one: every period a new question for each sum, as
+precise as ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A schedule's question, planned: what is read each period, what gets noise, what its columns are made of."""
+"""A schedule's question, planned: what is read each period, what gets noise, what its columns are
+made of.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,11 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodQuestion:
-    """The measurements of a release in each period. `own` are the sensitivities of one person's rows of one period.
+    """The measurements of a release in each period. `own` are the sensitivities of one person's
+    rows of one period.
 
-    `signed` says which measurements a person can move either way: there two histories of one person may add up.
+    `signed` says which measurements a person can move either way: there two histories of one person
+    may add up.
     """
 
     table: Table
@@ -53,32 +57,46 @@ class PeriodQuestion:
 
 
 def question(
-    schedule: Schedule, policy: Policy, public: Mapping[str, pa.Table], evaluate: Callable[[str], pa.Table]
+    schedule: Schedule,
+    policy: Policy,
+    public: Mapping[str, pa.Table],
+    evaluate: Callable[[str], pa.Table],
 ) -> PeriodQuestion:
     """Plan the question of a schedule, or tell what is wrong with it and where in the policy."""
     try:
         table = _dated_table(schedule, policy)
         rows = replace(
             policy,
-            tables={**policy.tables, table.name: replace(table, max_rows=schedule.per_person.rows, max_groups=None)},
+            tables={
+                **policy.tables,
+                table.name: replace(table, max_rows=schedule.per_person.rows, max_groups=None),
+            },
         )
         with refuse_depth():
             found = plan(schedule.question, replace(rows, neighbors="add_remove"), public, evaluate)
-            changed = plan(schedule.question, replace(rows, neighbors="change_one"), public, evaluate)
+            changed = plan(
+                schedule.question, replace(rows, neighbors="change_one"), public, evaluate
+            )
         return _check(found, changed, table)
     except Rejected as error:
         message = f"releases.{schedule.name}.question: {error.reason} {error.hint}"
-        raise PolicyError(policy.problem("releases", schedule.name, "question", message=message)) from None
+        raise PolicyError(
+            policy.problem("releases", schedule.name, "question", message=message)
+        ) from None
 
 
 def _dated_table(schedule: Schedule, policy: Policy) -> Table:
     """Return the one private table that the question reads; a column of it dates its rows."""
     tree = parse(schedule.question, limit=policy.limits.statement)
     private = {name.lower(): table for name, table in policy.tables.items() if not table.public}
-    read = [private[each.name.lower()] for each in tree.find_all(exp.Table) if each.name.lower() in private]
+    read = [
+        private[each.name.lower()]
+        for each in tree.find_all(exp.Table)
+        if each.name.lower() in private
+    ]
     if len(read) != 1:
-        # Privacy: rows of a second private table, or of a second look at this one, would be of no period, and a
-        # person could count in every one of them.
+        # Privacy: rows of a second private table, or of a second look at this one, would be of no
+        # period, and a person could count in every one of them.
         raise Rejected(
             "a release reads one private table, once, and public ones.",
             hint="Leave joins and unions of private rows out.",
@@ -93,7 +111,9 @@ def _dated_table(schedule: Schedule, policy: Policy) -> Table:
 
 
 def _check_horizon(schedule: Schedule, policy: Policy, domain: Dates | Timestamps) -> None:
-    """Refuse a horizon beyond the dates' domain: clamping would count all later rows in one period."""
+    """Refuse a horizon beyond the dates' domain: clamping would count all later rows in one
+    period.
+    """
     low, high = (datetime(each.year, each.month, each.day) for each in (domain.lo, domain.hi))
     ends = schedule.begins(schedule.periods - 1 if schedule.periods else 0)
     if schedule.begins(0) < low or ends > high:
@@ -107,7 +127,10 @@ def _check_horizon(schedule: Schedule, policy: Policy, domain: Dates | Timestamp
 def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
     hint = "Write SELECT keys, COUNT(*), SUM(x) FROM one table WHERE ... GROUP BY keys."
     if len(found.blocks) != 1 or found.listed is None or found.selected:
-        raise Rejected("a release lists counts and sums by public keys, and computes nothing from them.", hint=hint)
+        raise Rejected(
+            "a release lists counts and sums by public keys, and computes nothing from them.",
+            hint=hint,
+        )
     block = found.blocks[0]
     if block.unknown or block.picks:
         raise Rejected("a release needs public keys, and counts or sums.", hint=hint)
@@ -126,7 +149,8 @@ def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
         aggregate = block.aggregates[number]
         if isinstance(aggregate, Pick) or not isinstance(aggregate[1], Linear):
             raise Rejected(
-                f"{column.name} is neither a count nor a sum.", hint="Publish SUM and COUNT; divide afterwards."
+                f"{column.name} is neither a count nor a sum.",
+                hint="Publish SUM and COUNT; divide afterwards.",
             )
         statistic, estimate = aggregate[0], aggregate[1]
         statistics.append(
@@ -140,7 +164,8 @@ def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
     names = [*keys, *(each.name for each in statistics)]
     if len(set(names) | _TAKEN) < len(names) + len(_TAKEN):
         raise Rejected(
-            f"columns need different names, none of them {', '.join(sorted(_TAKEN))}.", hint="Rename with AS."
+            f"columns need different names, none of them {', '.join(sorted(_TAKEN))}.",
+            hint="Rename with AS.",
         )
     return PeriodQuestion(
         table=table,
@@ -157,5 +182,7 @@ _TAKEN = {"period", "publish", "statistic", "value", "margin"}
 
 
 def _is_signed(added: Measured, changed: Measured) -> bool:
-    """True if replacing a person can move one number by more than a person's own largest contribution."""
+    """True if replacing a person can move one number by more than a person's own largest
+    contribution.
+    """
     return changed.sensitivity.linf > added.sensitivity.linf

@@ -1,4 +1,5 @@
-"""A release from its start to its last period: charge once, then for each period freeze, add noise, publish.
+"""A release from its start to its last period: charge once, then for each period freeze, add noise,
+publish.
 
 quote   what starting it would cost, and its margins; free
 start   plan, choose a strategy, charge for the whole horizon: one row in the ledger
@@ -56,26 +57,34 @@ class Release:
 
     @property
     def identity(self) -> str:
-        """Return what tells this stream from others: the schedule, what its question means, and the policy's tables."""
+        """Return what tells this stream from others: the schedule, what its question means, and the
+        policy's tables.
+        """
         told = [self.schedule.meaning(), self.asked.canonical, self.policy.digest]
         return "release " + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     def quote(self) -> ReleaseQuote:
-        """Return the cost of starting it, and its margins in every period. Free; touches no data."""
+        """Return the cost of starting it, and its margins in every period. Free; touches no
+        data.
+        """
         design = self._design()
         periods = self.schedule.periods or LONG
         covering = design.covering(periods) if self.schedule.periods is None else design
         lines = []
         for publish in self.schedule.publish:
             for each in self.asked.statistics:
-                first = publish - 1 if isinstance(publish, int) else 0  # a window begins where it is full
+                first = (
+                    publish - 1 if isinstance(publish, int) else 0
+                )  # a window begins where it is full
                 margins = tuple(covering.margins(each, publish, first=min(first, periods - 1)))
                 lines.append(Line(publish=str(publish), statistic=each.name, margins=margins))
         return ReleaseQuote(
             release=self.schedule.name,
             strategy=design.strategy.name,
             periods=self.schedule.periods,
-            cost=self.accountant.budget(self.accountant.price(each.loss() for each in design.mechanisms)),
+            cost=self.accountant.budget(
+                self.accountant.price(each.loss() for each in design.mechanisms)
+            ),
             left=self.accountant.left(self.ledger.left(CURATOR)),
             lines=tuple(lines),
         )
@@ -96,7 +105,9 @@ class Release:
                 stream = self.ledger.streams.find(self.identity)
             assert stream is not None  # it was just paid for
             charged = next(row for row in self.ledger.rows() if row["number"] == stream.charge)
-            if charged["mechanisms"] != rows:  # a start that died, under another version of discreet
+            if (
+                charged["mechanisms"] != rows
+            ):  # a start that died, under another version of discreet
                 raise LedgerUnavailable(
                     f"Charge {stream.charge} was made for other noise: change the schedule, and start."
                 )
@@ -109,7 +120,8 @@ class Release:
         stream = self._require_start()
         due = self.schedule.due(_moment(as_of))
         if stream.published - FIRST < due and stream.key is not None:
-            # Privacy: S22. What the curator can mend is said; all else, of whatever type, is one fixed sentence.
+            # Privacy: S22. What the curator can mend is said; all else, of whatever type, is one
+            # fixed sentence.
             Until(began=0.0, deadline=None).leave(
                 partial(self._publish, stream, due),
                 count=lambda: None,  # the curator runs it, and has no limit of overruns
@@ -129,13 +141,17 @@ class Release:
             accountant=self.accountant,
             cost=stream.cost,
             noisy=tuple(map(_noisy, steps)),
-            table=pa.concat_tables(tables) if tables else rows_to_publish(self.schedule, self.asked, None, [], []),
+            table=pa.concat_tables(tables)
+            if tables
+            else rows_to_publish(self.schedule, self.asked, None, [], []),
         )
 
     def _design(self) -> Design:
         amount = self.accountant.allot(epsilon=self.schedule.epsilon)
         neighbors = self.policy.neighbors
-        return design_release(self.schedule, self.asked, self.accountant, neighbors=neighbors, amount=amount)
+        return design_release(
+            self.schedule, self.asked, self.accountant, neighbors=neighbors, amount=amount
+        )
 
     def _require_start(self) -> StreamRecord:
         stream = self.ledger.streams.find(self.identity)
@@ -157,12 +173,16 @@ class Release:
         block = asked.block
         forms = [each.over(block.readings) for each in block.measured]
         measurements = [
-            allowance.steps(mechanism, design.strategy.encoder(), moved=far, sizes=block.sizes, forms=each)
+            allowance.steps(
+                mechanism, design.strategy.encoder(), moved=far, sizes=block.sizes, forms=each
+            )
             for mechanism, far, each in zip(design.mechanisms, moved, forms, strict=True)
         ]
         estimates = _Estimates(self.schedule, asked, design, first=len(stored) - FIRST)
         frozen = [unpacked(content) for content in streams.frozen(stream)[FIRST:]]
-        left_before = stored[FIRST:]  # a period that was frozen and not published is the next to be published
+        left_before = stored[
+            FIRST:
+        ]  # a period that was frozen and not published is the next to be published
         for (exact, *_), left in zip(frozen[: len(left_before)], left_before, strict=True):
             for steps in measurements:
                 steps.skip(Exact(exact))
@@ -174,19 +194,27 @@ class Release:
                 if period == len(frozen):
                     content = arrivals.step(period, [asked.block.sums])
                     if streams.freeze(stream, period + FIRST, content) != content:
-                        # Privacy: whoever froze it has counted other people than `arrivals` remembers from here on.
-                        raise LedgerUnavailable(f"Another run of {self.schedule.name} is at work: run again after it.")
+                        # Privacy: whoever froze it has counted other people than `arrivals`
+                        # remembers from here on.
+                        raise LedgerUnavailable(
+                            f"Another run of {self.schedule.name} is at work: run again after it."
+                        )
                     frozen.append(unpacked(content))
                 noisy = _release(measurements, Exact(frozen[period][0]))
                 streams.publish(stream, period + FIRST, _pack(noisy, estimates.add(noisy)))
         if self.schedule.periods == due:
-            self.ledger.post(Reservation(id=stream.charge, key=stream.key, resumed=True), b"all periods are published")
+            self.ledger.post(
+                Reservation(id=stream.charge, key=stream.key, resumed=True),
+                b"all periods are published",
+            )
 
 
 class _Estimates:
     """From noisy rows to what is published, period by period; a function of what has left."""
 
-    def __init__(self, schedule: Schedule, asked: PeriodQuestion, design: Design, *, first: int) -> None:
+    def __init__(
+        self, schedule: Schedule, asked: PeriodQuestion, design: Design, *, first: int
+    ) -> None:
         self._schedule, self._asked = schedule, asked
         self._decoders = [design.strategy.decoder() for _ in design.mechanisms]
         self._sums = [{each: Windows(each) for each in schedule.publish} for _ in design.mechanisms]
@@ -214,13 +242,17 @@ class _Estimates:
         for publish in self._schedule.publish:
             for each in self._asked.statistics:
                 parts = found[each.measurement, publish].reshape(len(each.factors), -1)
-                values.append(np.array([float(factor * each.step) for factor in each.factors]) @ parts)
+                values.append(
+                    np.array([float(factor * each.step) for factor in each.factors]) @ parts
+                )
                 margins.append(self._margins[each.name, publish][self._period - 1 - self._first])
         return rows_to_publish(self._schedule, self._asked, self._period - 1, values, margins)
 
 
 def _release(measurements: list[Steps], exact: Exact) -> list[list[list[int]]]:
-    return [[[int(each) for each in row] for row in steps.release(exact)[0]] for steps in measurements]
+    return [
+        [[int(each) for each in row] for row in steps.release(exact)[0]] for steps in measurements
+    ]
 
 
 def _pack(noisy: list[list[list[int]]], table: pa.Table) -> bytes:
@@ -249,5 +281,7 @@ def _moment(as_of: date | datetime | None) -> datetime:
     if not isinstance(as_of, datetime):
         return datetime(as_of.year, as_of.month, as_of.day)
     if as_of.utcoffset() is not None:
-        raise UsageError("as_of has a time zone, and the times of rows have none. Write it in UTC, without a zone.")
+        raise UsageError(
+            "as_of has a time zone, and the times of rows have none. Write it in UTC, without a zone."
+        )
     return as_of

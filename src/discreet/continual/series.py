@@ -22,9 +22,11 @@ from discreet.vault.answer import plain
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Series:
-    """Values with margins; the columns of `table` are period, the keys, publish, statistic, value, margin.
+    """Values with margins; the columns of `table` are period, the keys, publish, statistic, value,
+    margin.
 
-    `margin` is the half-width of a 95 % interval. `noisy` are the integers that left, from which all else follows.
+    `margin` is the half-width of a 95 % interval. `noisy` are the integers that left, from which
+    all else follows.
     """
 
     schedule: Schedule
@@ -46,8 +48,12 @@ class Series:
         return self.accountant.budget(self.cost)
 
     def consistent(self) -> Series:
-        """Return revised values: no count below zero, and all sums agree with each other (`consistent`)."""
-        return replace(self, table=revise(self.schedule, self.asked, self.design, self.noisy, self.table))
+        """Return revised values: no count below zero, and all sums agree with each other
+        (`consistent`).
+        """
+        return replace(
+            self, table=revise(self.schedule, self.asked, self.design, self.noisy, self.table)
+        )
 
     def as_json(self) -> dict[str, Any]:
         rows = zip(*(column.to_pylist() for column in self.table.columns), strict=True)
@@ -83,16 +89,27 @@ class Series:
 
 
 def rows_to_publish(
-    schedule: Schedule, asked: PeriodQuestion, period: int | None, values: Sequence[Any], margins: Sequence[float]
+    schedule: Schedule,
+    asked: PeriodQuestion,
+    period: int | None,
+    values: Sequence[Any],
+    margins: Sequence[float],
 ) -> pa.Table:
-    """Return the rows of one period; none for None. A window is published from the first period that fills it."""
+    """Return the rows of one period; none for None. A window is published from the first period
+    that fills it.
+    """
     cells = asked.block.cells
     stamp = pa.timestamp("s") if schedule.period == "hour" else pa.date32()
     begins = schedule.begins(period or 0)
     columns: dict[str, list[Any]] = {
         name: [] for name in ("period", *asked.keys, "publish", "statistic", "value", "margin")
     }
-    kinds = [(publish, each) for publish in schedule.publish for each in asked.statistics if period is not None]
+    kinds = [
+        (publish, each)
+        for publish in schedule.publish
+        for each in asked.statistics
+        if period is not None
+    ]
     for (publish, each), numbers, margin in zip(kinds, values, margins, strict=True):
         if isinstance(publish, int) and period is not None and period + 1 < publish:
             continue
@@ -103,6 +120,11 @@ def rows_to_publish(
         columns["statistic"] += [each.name] * cells
         columns["value"] += [float(number) for number in numbers]
         columns["margin"] += [margin] * cells
-    types = {"period": stamp, "publish": pa.string(), "statistic": pa.string(), "value": pa.float64()}
+    types = {
+        "period": stamp,
+        "publish": pa.string(),
+        "statistic": pa.string(),
+        "value": pa.float64(),
+    }
     types |= {"margin": pa.float64()} | {name: labels.type for name, labels in asked.keys.items()}
     return pa.table({name: pa.array(column, types[name]) for name, column in columns.items()})

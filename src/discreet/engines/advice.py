@@ -1,6 +1,8 @@
-"""Check a policy against its source: what would stop a snapshot, what cannot be asked, and what to do next.
+"""Check a policy against its source: what would stop a snapshot, what cannot be asked, and what to
+do next.
 
-Only names and types are read, and what was noted when the last snapshot was made; never a value of the source (S1).
+Only names and types are read, and what was noted when the last snapshot was made; never a value of
+the source (S1).
 """
 
 from __future__ import annotations
@@ -51,11 +53,19 @@ def check(policy: Policy, source: object = None) -> Findings:
         "The budget": [*_budget_notes(policy)],
         "What can be asked": [note for table in tables for note in _table_notes(policy, table)],
         "What is left out": [
-            note for table in tables for note in _undeclared(table, _names(parts.get(table.name, ())))
+            note
+            for table in tables
+            for note in _undeclared(table, _names(parts.get(table.name, ())))
         ],
-        "The snapshot": [*_snapshot_notes(policy), *(_moved_notes(policy) if source is None else ())],
+        "The snapshot": [
+            *_snapshot_notes(policy),
+            *(_moved_notes(policy) if source is None else ()),
+        ],
     }
-    return Findings(problems=tuple(problems), groups={title: tuple(found) for title, found in groups.items() if found})
+    return Findings(
+        problems=tuple(problems),
+        groups={title: tuple(found) for title, found in groups.items() if found},
+    )
 
 
 def _moved_notes(policy: Policy) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""A codebook: what each column may contain, as those who made the data wrote it down. CSV, JSON or DDI (XML), or the
-value labels of a file of SPSS, Stata or SAS.
+"""A codebook: what each column may contain, as those who made the data wrote it down. CSV, JSON or
+DDI (XML), or the value labels of a file of SPSS, Stata or SAS.
 
-One line or entry for each column: `column`, and any of `table`, `type` (integer, decimal, values, boolean, date,
-timestamp, text, identifier), `min` and `max` or `range` (0..120), `step`, `values` (a|b|c, or a list in JSON).
+One line or entry for each column: `column`, and any of `table`, `type` (integer, decimal, values,
+boolean, date, timestamp, text, identifier), `min` and `max` or `range` (0..120), `step`, `values`
+(a|b|c, or a list in JSON).
 """
 
 from __future__ import annotations
@@ -32,27 +33,40 @@ class Codebook:
     def __init__(self, entries: Iterable[Mapping[str, Any]], *, file: Path) -> None:
         self._known: dict[tuple[str, str], Suggestion] = {}
         for entry in entries:
-            plain = {str(key).strip().lower(): value for key, value in entry.items() if key is not None}
+            plain = {
+                str(key).strip().lower(): value for key, value in entry.items() if key is not None
+            }
             column = str(plain.get("column") or plain.get("name") or "").strip()
             if not column:
-                raise UsageError(f"The codebook {file} has an entry without `column`: name the column of each.")
+                raise UsageError(
+                    f"The codebook {file} has an entry without `column`: name the column of each."
+                )
             found = _suggestion(plain, f"{file}: {column}")
             if found is not None:
                 self._known[str(plain.get("table") or "").strip().lower(), column.lower()] = found
 
     def get(self, table: str, column: str) -> Suggestion | None:
         """Return what the codebook says about a column of a table."""
-        return self._known.get((table.lower(), column.lower())) or self._known.get(("", column.lower()))
+        return self._known.get((table.lower(), column.lower())) or self._known.get(
+            ("", column.lower())
+        )
 
     @classmethod
     def read(cls, file: Path) -> Codebook:
         """The codebook in a file; raises UsageError where it is none."""
-        if file.suffix.lower() in LABELLED and file.is_file():  # of which the labels are read, and no row
+        if (
+            file.suffix.lower() in LABELLED and file.is_file()
+        ):  # of which the labels are read, and no row
             labels = Labelled(file=file).declared(file.stem).labels
-            return cls([{"column": column, "values": list(codes)} for column, codes in labels.items()], file=file)
+            return cls(
+                [{"column": column, "values": list(codes)} for column, codes in labels.items()],
+                file=file,
+            )
         try:
             if file.stat().st_size > _MOST:
-                raise UsageError(f"The codebook {file} is larger than 10 MB: it describes data, and holds none.")
+                raise UsageError(
+                    f"The codebook {file} is larger than 10 MB: it describes data, and holds none."
+                )
             text = file.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise UsageError(f"The codebook {file} cannot be read: {error.strerror}.") from None
@@ -61,7 +75,9 @@ class Codebook:
         try:
             return cls(_entries(text, file.suffix.lower()), file=file)
         except (ValueError, ElementTree.ParseError, AttributeError, RecursionError):
-            raise UsageError(f"The codebook {file} cannot be read as {file.suffix or 'CSV'}.") from None
+            raise UsageError(
+                f"The codebook {file} cannot be read as {file.suffix or 'CSV'}."
+            ) from None
 
 
 def _entries(text: str, suffix: str) -> list[Mapping[str, Any]]:
@@ -73,7 +89,9 @@ def _entries(text: str, suffix: str) -> list[Mapping[str, Any]]:
     if suffix == ".xml":
         if "<!" in text.replace("<!--", ""):  # entities that grow
             raise ValueError("a document type")
-        return [_variable(each) for each in ElementTree.fromstring(text).iter() if _tag(each) == "var"]
+        return [
+            _variable(each) for each in ElementTree.fromstring(text).iter() if _tag(each) == "var"
+        ]
     dialect = ";" if text.split("\n", 1)[0].count(";") > text.split("\n", 1)[0].count(",") else ","
     return list(csv.DictReader(io.StringIO(text), delimiter=dialect))
 
@@ -102,7 +120,9 @@ def _suggestion(entry: Mapping[str, Any], where: str) -> Suggestion | None:
     if values:
         return of_values([str(value) for value in values], _WHY)
     if kind in _BARE:
-        return Suggestion(declaration=kind if kind != "identifier" else "{identifier: true}", why=_WHY)
+        return Suggestion(
+            declaration=kind if kind != "identifier" else "{identifier: true}", why=_WHY
+        )
     ends = _ends(entry)
     if ends is None:
         return None
@@ -110,13 +130,22 @@ def _suggestion(entry: Mapping[str, Any], where: str) -> Suggestion | None:
         return Suggestion(declaration=f"{{{kind}: [{ends[0]}, {ends[1]}]{_DATES[kind]}}}", why=_WHY)
     step = str(entry.get("step") or "").strip()
     if step:
-        return Suggestion(declaration=f"{{decimal: [{ends[0]}, {ends[1]}], step: {step}}}", why=_WHY)
-    family = encode.DECIMAL if kind in ("decimal", "float", "double", "number", "numeric") else encode.WHOLE
+        return Suggestion(
+            declaration=f"{{decimal: [{ends[0]}, {ends[1]}], step: {step}}}", why=_WHY
+        )
+    family = (
+        encode.DECIMAL
+        if kind in ("decimal", "float", "double", "number", "numeric")
+        else encode.WHOLE
+    )
     return Suggestion(declaration=ranged(*ends, family), why=_WHY)
 
 
 def _ends(entry: Mapping[str, Any]) -> tuple[str, str] | None:
-    low, high = (str(entry.get(name) if entry.get(name) is not None else "").strip() for name in ("min", "max"))
+    low, high = (
+        str(entry.get(name) if entry.get(name) is not None else "").strip()
+        for name in ("min", "max")
+    )
     if not low or not high:
         given = entry.get("range")
         parts = given if isinstance(given, list) else str(given or "").replace("..", "|").split("|")

@@ -1,6 +1,8 @@
-"""The questions of `init --ask`, column by column, with what each choice costs; a terminal or a page puts them.
+"""The questions of `init --ask`, column by column, with what each choice costs; a terminal or a
+page puts them.
 
-`question_about` says what to show and what Enter takes; `reply_to` reads what somebody wrote. Neither looks at data.
+`question_about` says what to show and what Enter takes; `reply_to` reads what somebody wrote.
+Neither looks at data.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ _EPSILON = 0.1  # of the example by which a choice is explained
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked about one column: its name, what is known, what may be written, and what nothing means."""
+    """What is asked about one column: its name, what is known, what may be written, and what
+    nothing means.
+    """
 
     column: str
     title: str
@@ -31,7 +35,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What an answer means: a declaration, None to leave the column out; or, where it is neither, why not."""
+    """What an answer means: a declaration, None to leave the column out; or, where it is neither,
+    why not.
+    """
 
     declaration: str | None
     told: str
@@ -61,7 +67,9 @@ def question_about(table: str, column: ColumnDraft) -> Question:
 
 
 def reply_to(question: Question, answer: str) -> Reply:
-    """What an answer means: nothing takes the suggestion, - leaves the column out, anything else is a declaration."""
+    """What an answer means: nothing takes the suggestion, - leaves the column out, anything else is
+    a declaration.
+    """
     answer = answer.strip()
     if answer == LEAVE_OUT or (not answer and question.suggestion is None):
         return Reply(declaration=None, told="", settled=True)
@@ -78,7 +86,9 @@ def _cost(name: str, declaration: str) -> Reply:
     try:
         column = Policy.parse(text, path="policy.yaml").tables["t"].columns[name]
     except PolicyError as error:
-        return Reply(declaration=None, told="; ".join(each.message for each in error.problems), settled=False)
+        return Reply(
+            declaration=None, told="; ".join(each.message for each in error.problems), settled=False
+        )
     return Reply(declaration=declaration, told=cost_of(column), settled=True)
 
 
@@ -94,7 +104,9 @@ def cost_of(column: Column) -> str:
             margin = math.log(20) / _EPSILON
             return f"{domain.size:,} public groups; a count of each at ε = {_EPSILON} is right to ± {margin:,.0f}."
         case Texts():
-            return "Not public: only values that enough people share are shown, and that costs some δ."
+            return (
+                "Not public: only values that enough people share are shown, and that costs some δ."
+            )
         case Identifier():
             return "Can be joined on and counted by person; never shown, summed or grouped by."
         case _:

@@ -1,7 +1,8 @@
-"""A policy to begin with: from names, types, constraints and a codebook, and never from values (S1).
+"""A policy to begin with: from names, types, constraints and a codebook, and never from values
+(S1).
 
-Columns of which nothing can be said are left out, as comments with what could be written; so the draft is a policy as
-soon as it says whose the rows are.
+Columns of which nothing can be said are left out, as comments with what could be written; so the
+draft is a policy as soon as it says whose the rows are.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ _KINDS = (  # of the type names that databases declare
 )
 
 
-Keys = dict[str, tuple[str, ...] | None]  # of a public table: a column that others refer to, and its values
+Keys = dict[
+    str, tuple[str, ...] | None
+]  # of a public table: a column that others refer to, and its values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +120,9 @@ class Draft:
         return head + "".join(map(_table_text, self.tables)) + _TAIL
 
     def asked(self, ask: Callable[[str, ColumnDraft], str | None]) -> Draft:
-        """The draft with what somebody answers about each column: a declaration, or None to leave it out."""
+        """The draft with what somebody answers about each column: a declaration, or None to leave
+        it out.
+        """
         tables = []
         for table in self.tables:
             if table.public:
@@ -126,7 +131,11 @@ class Draft:
             columns = []
             for column in table.columns:
                 declaration = ask(table.name, column)
-                columns.append(replace(column, suggestion=Suggestion(declaration=declaration, why="you said so")))
+                columns.append(
+                    replace(
+                        column, suggestion=Suggestion(declaration=declaration, why="you said so")
+                    )
+                )
             tables.append(replace(table, columns=tuple(columns)))
         return replace(self, tables=tuple(tables))
 
@@ -140,16 +149,25 @@ def draft(
 ) -> Draft:
     """A draft for data at a path or address, or for tables from Python.
 
-    `beside` is the folder in which the policy will stand, so that its source can be written from there. `public` names
-    tables that the curator says everybody may know: the keys of these alone are read, for columns that refer to them.
+    `beside` is the folder in which the policy will stand, so that its source can be written from
+    there. `public` names tables that the curator says everybody may know: the keys of these alone
+    are read, for columns that refer to them.
     """
-    location = data if isinstance(data, Mapping) or (isinstance(data, str) and "://" in data) else _place(str(data))
+    location = (
+        data
+        if isinstance(data, Mapping) or (isinstance(data, str) and "://" in data)
+        else _place(str(data))
+    )
     source = source_at(location)
     tables, keys = _schemas(source, [table.lower() for table in public])
     if not tables:
         raise UsageError(f"There are no Parquet or CSV files and no tables in {data}.")
     # A password does not belong in a policy: PGPASSWORD or ~/.pgpass holds it.
-    written = None if isinstance(location, Mapping) else re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", str(location))
+    written = (
+        None
+        if isinstance(location, Mapping)
+        else re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", str(location))
+    )
     if isinstance(location, Path) and beside is not None:
         written = os.path.relpath(location, beside)
     drafts = [
@@ -164,7 +182,9 @@ def draft(
 def _place(data: str) -> Path:
     path = Path(data)
     whole = isinstance(_quietly(path), Foreign) or path.suffix in DATABASES
-    return path.parent if path.is_file() and not whole else path  # a data file stands for the folder it lies in
+    return (
+        path.parent if path.is_file() and not whole else path
+    )  # a data file stands for the folder it lies in
 
 
 def _quietly(path: Path) -> Source | None:
@@ -174,8 +194,11 @@ def _quietly(path: Path) -> Source | None:
         return None
 
 
-def _schemas(source: Source, public: Collection[str]) -> tuple[dict[str, Declared], dict[str, Keys]]:
-    """Return the column types of every table, '' where nothing declares one, and what its database declares.
+def _schemas(
+    source: Source, public: Collection[str]
+) -> tuple[dict[str, Declared], dict[str, Keys]]:
+    """Return the column types of every table, '' where nothing declares one, and what its database
+    declares.
 
     For public tables also return the values of those columns that others refer to.
     """
@@ -183,10 +206,14 @@ def _schemas(source: Source, public: Collection[str]) -> tuple[dict[str, Declare
     try:
         with engine_errors("Reading the schema"):
             attach(connection, source, rows=public)
-            found = {name: _declared(connection, source, name) for name in tables_in(connection, source)}
+            found = {
+                name: _declared(connection, source, name) for name in tables_in(connection, source)
+            }
             unknown = [table for table in public if table not in {name.lower() for name in found}]
             if unknown:
-                raise UsageError(f"There is no table {unknown[0]} to be public. There are {', '.join(found)}.")
+                raise UsageError(
+                    f"There is no table {unknown[0]} to be public. There are {', '.join(found)}."
+                )
             referred = {pair for declared in found.values() for pair in declared.foreign.values()}
             keys: dict[str, Keys] = {name: {} for name in found if name.lower() in public}
             for table, column in referred:
@@ -209,8 +236,12 @@ def _declared(connection: Any, source: Source, table: str) -> Declared:
 
 def _values_of(connection: Any, source: Source, table: str, column: str) -> tuple[str, ...] | None:
     """The values of a public table's key, None where they are too many to list."""
-    found = f"SELECT DISTINCT {quoted(column)}::VARCHAR AS key FROM {scan(source, table, as_text=True)}"
-    rows = connection.execute(f"SELECT key FROM ({found}) WHERE key IS NOT NULL ORDER BY key LIMIT {_MOST + 1}")
+    found = (
+        f"SELECT DISTINCT {quoted(column)}::VARCHAR AS key FROM {scan(source, table, as_text=True)}"
+    )
+    rows = connection.execute(
+        f"SELECT key FROM ({found}) WHERE key IS NOT NULL ORDER BY key LIMIT {_MOST + 1}"
+    )
     values = tuple(row[0] for row in rows.fetchall())
     return values if 0 < len(values) <= _MOST else None
 
@@ -221,7 +252,9 @@ def _family(kind: str) -> str:
         return UNKNOWN
     if encode.family(kind) != encode.OTHER or kind.endswith("]"):
         return encode.family(kind)
-    return next((family for pattern, family in _KINDS if re.search(pattern, kind.upper())), encode.OTHER)
+    return next(
+        (family for pattern, family in _KINDS if re.search(pattern, kind.upper())), encode.OTHER
+    )
 
 
 def _drafted(
@@ -237,7 +270,11 @@ def _drafted(
     for column, family in families.items():
         found = (
             (codebook.get(name, column) if codebook is not None else None)
-            or (of_values(declared.values[column], "from ENUM") if column in declared.values else None)
+            or (
+                of_values(declared.values[column], "from ENUM")
+                if column in declared.values
+                else None
+            )
             or (of_labels(declared.labels[column]) if column in declared.labels else None)
             or checks.get(column)
             or _referring(declared.foreign.get(column), column, tables, keys)
@@ -245,15 +282,22 @@ def _drafted(
             or of_name(column, family)
             or of_type(family)
         )
-        columns.append(ColumnDraft(name=column, type=declared.types[column], family=family, suggestion=found))
+        columns.append(
+            ColumnDraft(name=column, type=declared.types[column], family=family, suggestion=found)
+        )
     owner, why = _owner(name, declared, tables)
     return TableDraft(name=name, owner=owner, why=why, columns=tuple(columns))
 
 
 def _referring(
-    target: tuple[str, str] | None, column: str, tables: Mapping[str, Declared], keys: Mapping[str, Keys]
+    target: tuple[str, str] | None,
+    column: str,
+    tables: Mapping[str, Declared],
+    keys: Mapping[str, Keys],
 ) -> Suggestion | None:
-    """What a column may hold that refers to a table of codes; None where it refers to people, or to their rows."""
+    """What a column may hold that refers to a table of codes; None where it refers to people, or to
+    their rows.
+    """
     if target is None:
         return None
     table, key = target
@@ -261,7 +305,12 @@ def _referring(
         values = keys[table].get(key)
         return None if values is None else of_values(values, f"from the public table {table}")
     there = tables.get(table)
-    if there is None or there.foreign or owner_among([column]) or owner_among(there.types) not in (None, key):
+    if (
+        there is None
+        or there.foreign
+        or owner_among([column])
+        or owner_among(there.types) not in (None, key)
+    ):
         return None
     remedy = f"if everybody may know that table, begin with --public {table}"
     return Suggestion(declaration=None, why=f"it refers to {table}; {remedy}")
@@ -284,11 +333,16 @@ def _owner(name: str, declared: Declared, tables: Mapping[str, Declared]) -> tup
         return _yaml(by_name), "from the name: check that one id is one person"
     if declared.primary and not declared.foreign:
         keys = [_yaml(column) for column in declared.primary]
-        return keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]", "from the primary key: check that it is a person"
-    return PLACEHOLDER, "a column, [a, b], {through: table, on: column}, or row where each row is one person"
+        return keys[0] if len(
+            keys
+        ) == 1 else f"[{', '.join(keys)}]", "from the primary key: check that it is a person"
+    return (
+        PLACEHOLDER,
+        "a column, [a, b], {through: table, on: column}, or row where each row is one person",
+    )
 
 
-# --- as text ----------------------------------------------------------------------------------------------------------
+# --- as text --------------------------------------------------------------------------------------
 
 
 def _table_text(table: TableDraft) -> str:
@@ -299,7 +353,11 @@ def _table_text(table: TableDraft) -> str:
         f"    owner: {table.owner}  # {table.why}",
         "    max_rows: 1  # check: how many rows each may have at most; the excess is dropped",
     ]
-    declared = [each for each in table.columns if each.suggestion is not None and each.suggestion.declaration]
+    declared = [
+        each
+        for each in table.columns
+        if each.suggestion is not None and each.suggestion.declaration
+    ]
     if declared:
         lines.append("    columns:")
     else:
@@ -309,18 +367,31 @@ def _table_text(table: TableDraft) -> str:
 
 
 def _column_text(column: ColumnDraft) -> str:
-    name, shown = _yaml(column.name), column.type.split("(")[0] or "CSV"  # an ENUM type lists its values
+    name, shown = (
+        _yaml(column.name),
+        column.type.split("(")[0] or "CSV",
+    )  # an ENUM type lists its values
     found = column.suggestion
     if found is not None and found.declaration is not None:
         return f"      {name}: {found.declaration}  # {found.why}"
     if found is not None:
         return f"      # {name}: left out: {found.why}"
     hint = HINTS.get(column.family)
-    return f"      # {name}: {hint}  # {shown}" if hint else f"      # {name}: {shown} cannot be asked about"
+    return (
+        f"      # {name}: {hint}  # {shown}"
+        if hint
+        else f"      # {name}: {shown} cannot be asked about"
+    )
 
 
 def _yaml(name: str) -> str:
-    plain = re.fullmatch(r"[A-Za-z_./][A-Za-z0-9_./-]*", name) and name.lower() not in ("true", "false", "null")
+    plain = re.fullmatch(r"[A-Za-z_./][A-Za-z0-9_./-]*", name) and name.lower() not in (
+        "true",
+        "false",
+        "null",
+    )
     if not name.isprintable():
-        return json.dumps(name)  # YAML reads JSON's escapes, and no character breaks the line or its comment
+        return json.dumps(
+            name
+        )  # YAML reads JSON's escapes, and no character breaks the line or its comment
     return name if plain else "'" + name.replace("'", "''") + "'"

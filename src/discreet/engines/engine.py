@@ -1,7 +1,9 @@
-"""What a database must do for us: a store of prepared snapshots, and an engine on each that is open.
+"""What a database must do for us: a store of prepared snapshots, and an engine on each that is
+open.
 
-To add one, write the two classes and a spelling, and name the store in stores.py. An engine is trusted with private
-rows and with nothing else: it is handed trees and gives exact numbers, which only the vault opens.
+To add one, write the two classes and a spelling, and name the store in stores.py. An engine is
+trusted with private rows and with nothing else: it is handed trees and gives exact numbers, which
+only the vault opens.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ Progress = Callable[[str, float], None]  # a table's name and how much of it is 
 
 
 class Engine(Protocol):
-    """One snapshot, read-only. Several threads may use it; a process that was forked opens it again.
+    """One snapshot, read-only. Several threads may use it; a process that was forked opens it
+    again.
 
-    Whatever goes wrong is EngineFailure, of one fixed sentence, without a cause: messages of a database can print
-    values. What takes too much time or memory is Overrun. What fails on a row is NULL there.
+    Whatever goes wrong is EngineFailure, of one fixed sentence, without a cause: messages of a
+    database can print values. What takes too much time or memory is Overrun. What fails on a row is
+    NULL there.
     """
 
-    in_passes: ClassVar[bool]  # whether people are counted for a part of the unknown keys at a time, to save its memory
+    in_passes: ClassVar[
+        bool
+    ]  # whether people are counted for a part of the unknown keys at a time, to save its memory
 
     def columns(self, table: str) -> dict[str, str]:
         """A table's columns and their stored types, the hidden owner left out."""
@@ -45,7 +51,9 @@ class Engine(Protocol):
         """
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
-        """The same as `fetch`, read when it is opened, so many rows at a time; at least one table, maybe of none."""
+        """The same as `fetch`, read when it is opened, so many rows at a time; at least one table,
+        maybe of none.
+        """
 
     def public_table(self, name: str) -> pa.Table:
         """All of a public table, in an order that depends on its content alone (S19)."""
@@ -55,7 +63,9 @@ class Engine(Protocol):
 
 
 class Store(Protocol):
-    """The snapshots of one policy, by their numbers. A snapshot is whole when it is there, and never changes."""
+    """The snapshots of one policy, by their numbers. A snapshot is whole when it is there, and
+    never changes.
+    """
 
     def numbers(self) -> list[int]:
         """The numbers of the snapshots, ascending."""
@@ -64,9 +74,16 @@ class Store(Protocol):
         """Return what is noted about one snapshot, or raise UsageError when there is none."""
 
     def build(
-        self, number: int, source: object, progress: Progress | None = None, *, threads: int | None = None
+        self,
+        number: int,
+        source: object,
+        progress: Progress | None = None,
+        *,
+        threads: int | None = None,
     ) -> Snapshot:
-        """Prepare a source as snapshot `number`, by the rules of layout.py: the same rows on every engine (S4, S23)."""
+        """Prepare a source as snapshot `number`, by the rules of layout.py: the same rows on every
+        engine (S4, S23).
+        """
 
     def open(self, number: int, *, threads: int | None = None) -> Engine:
         """An engine on a snapshot; raises UsageError when it was made for other tables."""

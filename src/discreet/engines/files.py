@@ -1,6 +1,8 @@
-"""How one file of data is read: Parquet by its own schema, CSV cut into fields as its header says, and nothing guessed.
+"""How one file of data is read: Parquet by its own schema, CSV cut into fields as its header says,
+and nothing guessed.
 
-What is read is SQL, to be written after FROM. Every file that anything of ours reads is read through here.
+What is read is SQL, to be written after FROM. Every file that anything of ours reads is read
+through here.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from discreet.errors import UsageError
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _DELIMITERS = ",;\t|"
-# Privacy: names of folders (year=2024/) are no columns. Their type would be guessed from all of them together: one
-# person's file in a folder of its own could change what everybody else's are read as.
+# Privacy: names of folders (year=2024/) are no columns. Their type would be guessed from all of
+# them together: one person's file in a folder of its own could change what everybody else's are
+# read as.
 _NO_FOLDERS = "hive_partitioning = false"
-# Not `parallel = false`: it leaves out, without a word, all rows from a quote on that is never closed. Several threads
-# compare where one of them ended with where the next began, and refuse the file.
+# Not `parallel = false`: it leaves out, without a word, all rows from a quote on that is never
+# closed. Several threads compare where one of them ended with where the next began, and refuse the
+# file.
 _CUT = f"header = true, quote = '\"', escape = '\"', comment = '', skip = 0, {_NO_FOLDERS}"
 
 
@@ -48,8 +52,9 @@ def texts(file: Path, *, copy: Path | None = None, encoding: str | None = None) 
 
 def csv_header(file: Path, encoding: str | None = None) -> list[str]:
     """The names of a CSV file's columns."""
-    # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from the rows, one of them
-    # could change what the others are: that lines which begin with # are comments, or where the header stands.
+    # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from
+    # the rows, one of them could change what the others are: that lines which begin with # are
+    # comments, or where the header stands.
     delimiter = delimiter_of(file, encoding)
     line = first_line(file, encoding).rstrip("\r\n")
     try:
@@ -57,7 +62,9 @@ def csv_header(file: Path, encoding: str | None = None) -> list[str]:
     except csv.Error:
         header = None
     if not header or "\r" in line:  # the engine takes the first line for the header, whatever it is
-        raise UsageError(f"The file {file.name} has no header. Its first line must name the columns.")
+        raise UsageError(
+            f"The file {file.name} has no header. Its first line must name the columns."
+        )
     names = [column.strip() or f"column{place}" for place, column in enumerate(header)]
     twice = first_twice(names)
     if twice is not None:
@@ -66,17 +73,23 @@ def csv_header(file: Path, encoding: str | None = None) -> list[str]:
 
 
 def delimiter_of(file: Path, encoding: str | None = None) -> str:
-    """What stands between a CSV file's fields: of the usual marks, the one that its header has most of."""
+    """What stands between a CSV file's fields: of the usual marks, the one that its header has most
+    of.
+    """
     header = re.sub('"[^"]*"', "", first_line(file, encoding))  # "Last, first" is one name
     return max(_DELIMITERS, key=header.count)
 
 
 def fault_of(file: Path, encoding: str | None = None) -> str | None:
-    """Where a CSV file is not cut as its header is: the line and what was expected there, and no value of it."""
+    """Where a CSV file is not cut as its header is: the line and what was expected there, and no
+    value of it.
+    """
     expected, delimiter = len(csv_header(file, encoding)), delimiter_of(file, encoding)
     line = 1
     with opened(file) as content:
-        text = io.TextIOWrapper(content, encoding=encoding or "utf-8-sig", errors="replace", newline="")
+        text = io.TextIOWrapper(
+            content, encoding=encoding or "utf-8-sig", errors="replace", newline=""
+        )
         rows = csv.reader(text, delimiter=delimiter, strict=True)
         try:
             for row in rows:
@@ -108,7 +121,9 @@ def first_line(file: Path, encoding: str | None = None) -> str:
             text = io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="\n")
             return text.readline(10**6).removeprefix("\ufeff")
     except (OSError, EOFError, zlib.error):
-        raise UsageError(f"The file {file.name} cannot be read, or is not compressed as its name says.") from None
+        raise UsageError(
+            f"The file {file.name} cannot be read, or is not compressed as its name says."
+        ) from None
 
 
 def _no_glob(path: str) -> str:

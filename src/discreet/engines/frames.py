@@ -1,8 +1,10 @@
 """Tables from Python as Arrow tables whose types no single value decides (S23).
 
-Arrow tables, record batches and Polars frames have a type a column, declared before there are rows. A column of Python
-objects has none: were it found in the values, one of them would decide how all others are read (2138 would become
-2138.0 for everybody). So each object becomes text by itself, and the policy's domain reads that text.
+Arrow tables, record batches and Polars frames have a type a column, declared before there are rows.
+A column of Python objects has none: were it found in the values, one of them would decide how all
+others are read (2138 would become
+2138.0 for everybody). So each object becomes text by itself, and the policy's domain reads that
+text.
 """
 
 from __future__ import annotations
@@ -16,15 +18,26 @@ from uuid import UUID
 
 from discreet.errors import UsageError
 
-_TYPED = ("ParquetFileFormat", "IpcFileFormat", "OrcFileFormat", "FeatherFileFormat")  # files that carry their types
+_TYPED = (
+    "ParquetFileFormat",
+    "IpcFileFormat",
+    "OrcFileFormat",
+    "FeatherFileFormat",
+)  # files that carry their types
 
 
 def arrow(table: str, content: Any) -> Any:
-    """An Arrow table or dataset of what was passed for a table; raises UsageError where it is no table."""
+    """An Arrow table or dataset of what was passed for a table; raises UsageError where it is no
+    table.
+    """
     import pyarrow as pa
 
     try:
-        found = content if isinstance(content, pa.Table) or hasattr(content, "scanner") else _converted(content)
+        found = (
+            content
+            if isinstance(content, pa.Table) or hasattr(content, "scanner")
+            else _converted(content)
+        )
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         why = "pass an Arrow table, or a data frame whose columns have one type each"
         raise UsageError(f"The table {table} from Python cannot be read: {why}.") from None
@@ -35,7 +48,9 @@ def arrow(table: str, content: Any) -> Any:
 
 
 def first_twice(names: Iterable[str]) -> str | None:
-    """The first name that is there before, in whatever case: the engine would take one of the two."""
+    """The first name that is there before, in whatever case: the engine would take one of the
+    two.
+    """
     seen: set[str] = set()
     for each in names:
         if each.lower() in seen:
@@ -65,14 +80,18 @@ def _column(values: Any) -> Any:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     kind = getattr(values, "dtype", None)
-    listed = getattr(getattr(kind, "categories", None), "dtype", None)  # of a categorical column of pandas
+    listed = getattr(
+        getattr(kind, "categories", None), "dtype", None
+    )  # of a categorical column of pandas
     if kind is None or "object" in (str(kind), str(listed)):
         return pa.array([text_of(value) for value in values], pa.string())
     return pa.array(values)
 
 
 def text_of(value: object) -> str | None:
-    """One object as text, NULL where it is none; a function of that object alone, which never fails."""
+    """One object as text, NULL where it is none; a function of that object alone, which never
+    fails.
+    """
     match value:
         case str():
             return value if _encodes(value) else None
@@ -85,8 +104,14 @@ def text_of(value: object) -> str | None:
         case Decimal():
             return _of_decimal(value)
         case datetime() | date():
-            return value.isoformat() if value == value else None  # NaT is a datetime that is not itself
-        case _ if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "shape", ()) == ():
+            return (
+                value.isoformat() if value == value else None
+            )  # NaT is a datetime that is not itself
+        case _ if (
+            hasattr(value, "item")
+            and type(value).__module__ == "numpy"
+            and getattr(value, "shape", ()) == ()
+        ):
             plain = value.item()
             return None if type(plain) is type(value) else text_of(plain)
     return None
@@ -116,14 +141,15 @@ def _of_decimal(value: Decimal) -> str | None:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-# --- datasets ---------------------------------------------------------------------------------------------------------
+# --- datasets -------------------------------------------------------------------------------------
 
 
 def check_dataset(table: str, content: Any, columns: Iterable[str]) -> None:
-    """Refuse a dataset whose files have not, each by itself, the columns and types that are read from it.
+    """Refuse a dataset whose files have not, each by itself, the columns and types that are read
+    from it.
 
-    Privacy: the schema of a dataset is that of its first file, and the types of its folders' names are guessed from all
-    of them together.
+    Privacy: the schema of a dataset is that of its first file, and the types of its folders' names
+    are guessed from all of them together.
     """
     wanted = {column.lower() for column in columns}
     fields = [field for field in content.schema if field.name.lower() in wanted]
@@ -132,7 +158,9 @@ def check_dataset(table: str, content: Any, columns: Iterable[str]) -> None:
         kind = type(getattr(fragment, "format", None)).__name__
         file = getattr(fragment, "path", "")
         if file and kind not in _TYPED:
-            raise UsageError(f"The dataset {table} guesses its types from the rows of its files. {remedy}")
+            raise UsageError(
+                f"The dataset {table} guesses its types from the rows of its files. {remedy}"
+            )
         own = {field.name: field.type for field in fragment.physical_schema}
         for field in fields:
             if own.get(field.name) != field.type:

@@ -1,14 +1,17 @@
-"""What a snapshot looks like: the one module that knows, for those who write it, check it, ask it and take it apart.
+"""What a snapshot looks like: the one module that knows, for those who write it, check it, ask it
+and take it apart.
 
-A snapshot is one DuckDB file. Private tables stand under their own names in `main`: the hidden column OWNER first, then
-the columns that the policy declares, in its order, each in one of the types of its domain; every row has an owner, and
-nobody has more than max_rows rows. Public tables stand in a schema of their own, as they are. In the store's folder:
+A snapshot is one DuckDB file. Private tables stand under their own names in `main`: the hidden
+column OWNER first, then the columns that the policy declares, in its order, each in one of the
+types of its domain; every row has an owner, and nobody has more than max_rows rows. Public tables
+stand in a schema of their own, as they are. In the store's folder:
 
 1.duckdb, 2.duckdb, ...   the snapshots; a file under its number is whole and never changes
-1.json, 2.json, ...       when each was made, for which policy, and what was found on the way: for the curator alone
-order.key                 drawn once; decides, with a row's content, which rows of a person are kept (S4)
-lock, .building*          a snapshot in the making; what a crash leaves behind is cleared by the next
-.live-*                   a live source, prepared for one step of a release; gone when it is done
+1.json, 2.json, ...       when each was made, for which policy, and what was found on the way: for
+the curator alone order.key                 drawn once; decides, with a row's content, which rows of
+a person are kept (S4) lock, .building*          a snapshot in the making; what a crash leaves
+behind is cleared by the next .live-*                   a live source, prepared for one step of a
+release; gone when it is done
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ from discreet.policy.policy import Table
 
 PUBLIC = "public_tables"  # the schema of the public ones
 SCHEMAS = ("main", PUBLIC)
-RULES = 2  # of making snapshots: 2 since rows are a fair sample, texts are bounded and the finished file is checked
+# of making snapshots: 2 since rows are a fair sample, texts are bounded and the finished file is
+# checked
+RULES = 2
 KEY, LOCK, BUILDING, LIVE = "order.key", "lock", ".building", ".live-"
 _SUFFIX = ".duckdb"
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")

@@ -6,4 +6,6 @@ from discreet.errors import EngineFailure
 
 
 class Overrun(EngineFailure):
-    """A question took more time or memory than the policy allows; said to nobody but counted (S13)."""
+    """A question took more time or memory than the policy allows; said to nobody but counted
+    (S13).
+    """

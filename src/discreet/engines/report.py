@@ -1,7 +1,9 @@
-"""What became of a source's rows and values in a snapshot, as the curator reads it: and only the curator.
+"""What became of a source's rows and values in a snapshot, as the curator reads it: and only the
+curator.
 
-What stands out says so, with what may be the cause and what to declare. A range that is chosen by looking at it was
-read from the data: every report that shows clamped values says that, and what to do instead.
+What stands out says so, with what may be the cause and what to declare. A range that is chosen by
+looking at it was read from the data: every report that shows clamped values says that, and what to
+do instead.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ def report(snapshot: Snapshot, policy: Policy) -> list[str]:
         declared = policy.tables.get(table.name)
         if declared is not None:
             lines += _table(table, declared)
-    changed = any(column.nulled or column.clamped for table in snapshot.tables for column in table.columns)
+    changed = any(
+        column.nulled or column.clamped for table in snapshot.tables for column in table.columns
+    )
     return [*lines, *([_REMINDER] if changed else [])]
 
 
@@ -47,7 +51,10 @@ def _table(found: TableReport, declared: Table) -> Iterator[str]:
 
 def _lost(found: TableReport, declared: Table) -> tuple[tuple[int, str], ...]:
     whose = " or ".join(declared.owner_columns)
-    return (found.ownerless, f"without an owner in {whose}"), (found.truncated, f"beyond max_rows: {declared.max_rows}")
+    return (found.ownerless, f"without an owner in {whose}"), (
+        found.truncated,
+        f"beyond max_rows: {declared.max_rows}",
+    )
 
 
 def few_kept(found: TableReport) -> bool:
@@ -73,13 +80,22 @@ def _column(found: ColumnReport, declared: Column | None, rows: int) -> Iterator
         return
     parts = []
     if found.clamped:
-        parts.append(f"{found.clamped:,} ({_share(found.clamped, rows)}) were outside the range and moved to its end")
+        parts.append(
+            f"{found.clamped:,} ({_share(found.clamped, rows)}) were outside the range and moved to its end"
+        )
     if found.nulled:
-        parts.append(f"{found.nulled:,} ({_share(found.nulled, rows)}) could not be read and became NULL")
+        parts.append(
+            f"{found.nulled:,} ({_share(found.nulled, rows)}) could not be read and became NULL"
+        )
     yield f"  {SHOUT if found.stands_out(rows) else ''}{found.name}: {'; '.join(parts)}"
     for way, count in found.mended:
         yield f"      {count:,} would be read with  {way}"
-    if found.stands_out(rows) and found.nulled > MUCH * rows and not found.mended and declared is not None:
+    if (
+        found.stands_out(rows)
+        and found.nulled > MUCH * rows
+        and not found.mended
+        and declared is not None
+    ):
         yield f"      {_hint(declared)}"
 
 

@@ -1,4 +1,6 @@
-"""What is noted about a snapshot, on whichever engine: for which policy it was made, and what was found on the way."""
+"""What is noted about a snapshot, on whichever engine: for which policy it was made, and what was
+found on the way.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ MUCH = 0.02  # of a column's values, or of a table's rows: more of them stand ou
 class ColumnReport:
     """How many values of a column (of rows with an owner) were NULL, became NULL, or were clamped.
 
-    `mended` are declarations that would read values which became NULL, and of how many; the best first.
+    `mended` are declarations that would read values which became NULL, and of how many; the best
+    first.
     """
 
     name: str
@@ -43,7 +46,9 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A prepared snapshot: its number, the policy it was made for, the source it was made from, what was found."""
+    """A prepared snapshot: its number, the policy it was made for, the source it was made from,
+    what was found.
+    """
 
     number: int
     digest: str
@@ -59,10 +64,13 @@ def write_notes(snapshot: Snapshot) -> str:
 
 
 def read_notes(text: str) -> Snapshot:
-    """The notes that `write_notes` wrote; raises ValueError, KeyError or TypeError where they are damaged."""
+    """The notes that `write_notes` wrote; raises ValueError, KeyError or TypeError where they are
+    damaged.
+    """
     found = json.loads(text)
     tables = tuple(
-        TableReport(**{**table, "columns": tuple(map(_column_report, table["columns"]))}) for table in found["tables"]
+        TableReport(**{**table, "columns": tuple(map(_column_report, table["columns"]))})
+        for table in found["tables"]
     )
     return Snapshot(**{**found, "tables": tables})
 

@@ -1,7 +1,8 @@
-"""Where the data comes from: a folder of Parquet or CSV files, a database or workbook, or tables passed from Python.
+"""Where the data comes from: a folder of Parquet or CSV files, a database or workbook, or tables
+passed from Python.
 
-A source is only read, only here and only to make a snapshot. Nothing is guessed from names in Python's scope: what is
-passed in is registered, and DuckDB's replacement scans stay off.
+A source is only read, only here and only to make a snapshot. Nothing is guessed from names in
+Python's scope: what is passed in is registered, and DuckDB's replacement scans stay off.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _BY_NAME = ", union_by_name = true"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """One file a table (people.parquet), or one folder a table (people/2024.parquet, people/2025.parquet)."""
+    """One file a table (people.parquet), or one folder a table (people/2024.parquet,
+    people/2025.parquet).
+    """
 
     path: Path
 
@@ -52,7 +55,9 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """A SQLite file, a workbook, a labelled file or a PostgreSQL database, read whole by one of `readers`."""
+    """A SQLite file, a workbook, a labelled file or a PostgreSQL database, read whole by one of
+    `readers`.
+    """
 
     reader: Reader
 
@@ -65,10 +70,14 @@ def source_at(location: object) -> Source:
     if isinstance(location, Mapping):
         for name, table in location.items():
             if hasattr(table, "read_next_batch"):
-                raise UsageError(f"The table {name} is a stream that can be read once: pass its read_all() instead.")
+                raise UsageError(
+                    f"The table {name} is a stream that can be read once: pass its read_all() instead."
+                )
         return Given(tables=location)
     if location is None:
-        raise UsageError("The policy names no source: add `source: data/` to it, or pass the tables from Python.")
+        raise UsageError(
+            "The policy names no source: add `source: data/` to it, or pass the tables from Python."
+        )
     reader = reader_at(str(location))
     if reader is not None:
         return Foreign(reader=reader)
@@ -86,23 +95,37 @@ def source_at(location: object) -> Source:
     if path.exists():
         known = "a folder nor a .duckdb, .sqlite, .xlsx, .sav, .dta or .sas7bdat file"
         raise UsageError(f"The source {path} is neither {known}: name the folder it lies in.")
-    raise UsageError(f"The source {path} does not exist. A relative path starts at the policy file.")
+    raise UsageError(
+        f"The source {path} does not exist. A relative path starts at the policy file."
+    )
 
 
 def loading(
-    path: Path | None, *, memory: int | None = None, threads: int | None = None, read_only: bool = False
+    path: Path | None,
+    *,
+    memory: int | None = None,
+    threads: int | None = None,
+    read_only: bool = False,
 ) -> Any:
-    """A connection for reading sources, writing snapshots and checking them: in memory, a new file, or one that is."""
+    """A connection for reading sources, writing snapshots and checking them: in memory, a new file,
+    or one that is.
+    """
     # Row order is not kept (nothing may depend on it, S4), which halves the memory of a load.
-    connection = connect(path, files=True, read_only=read_only, memory=memory, threads=threads, keep_order=False)
+    connection = connect(
+        path, files=True, read_only=read_only, memory=memory, threads=threads, keep_order=False
+    )
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar = false")  # DuckDB prints its own in interactive sessions
+    connection.execute(
+        "SET enable_progress_bar = false"
+    )  # DuckDB prints its own in interactive sessions
     return connection
 
 
 @contextmanager
 def engine_errors(doing: str) -> Iterator[None]:
-    """DuckDB's messages can print values: the log gets the kind of error, the caller a fixed sentence."""
+    """DuckDB's messages can print values: the log gets the kind of error, the caller a fixed
+    sentence.
+    """
     import duckdb
 
     try:
@@ -115,12 +138,16 @@ def engine_errors(doing: str) -> Iterator[None]:
 
 
 def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> None:
-    """Make the source's tables readable through `scan`; of a foreign source `rows` of these, and no row of others."""
+    """Make the source's tables readable through `scan`; of a foreign source `rows` of these, and no
+    row of others.
+    """
     import duckdb
 
     if isinstance(source, Database):
         try:
-            connection.execute(f"ATTACH {literal(str(source.path))} AS {name(ATTACHED)} (READ_ONLY)")
+            connection.execute(
+                f"ATTACH {literal(str(source.path))} AS {name(ATTACHED)} (READ_ONLY)"
+            )
         except duckdb.Error:
             why = "it is no DuckDB file, or another program is writing to it"
             raise UsageError(f"The source {source.path} cannot be opened: {why}.") from None
@@ -135,7 +162,9 @@ def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> None
 
 
 def scan(source: Source, table: str, *, as_text: bool) -> str:
-    """Write what stands after FROM. CSV is read as text where values are cast one by one, so that no value can fail."""
+    """Write what stands after FROM. CSV is read as text where values are cast one by one, so that
+    no value can fail.
+    """
     if isinstance(source, Database):
         return f"{name(ATTACHED)}.main.{name(table)}"
     if isinstance(source, Given | Foreign):
@@ -160,45 +189,74 @@ def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
     if isinstance(source, Foreign):
         return source.reader.tables()
     if isinstance(source, Database):
-        here = f"WHERE database_name = {literal(ATTACHED)} AND schema_name = 'main' AND NOT internal"
+        here = (
+            f"WHERE database_name = {literal(ATTACHED)} AND schema_name = 'main' AND NOT internal"
+        )
         sql = f"SELECT table_name FROM duckdb_tables() {here} UNION SELECT view_name FROM duckdb_views() {here}"
         return tuple(sorted(row[0] for row in connection.execute(sql).fetchall()))
-    files = (entry for entry in source.path.iterdir() if entry.is_file() and entry.name.endswith((*PARQUET, *CSV)))
+    files = (
+        entry
+        for entry in source.path.iterdir()
+        if entry.is_file() and entry.name.endswith((*PARQUET, *CSV))
+    )
     folders = (entry for entry in source.path.iterdir() if entry.is_dir() and _data_files(entry))
-    return tuple(sorted({file.name.split(".")[0] for file in files} | {folder.name for folder in folders}))
+    return tuple(
+        sorted({file.name.split(".")[0] for file in files} | {folder.name for folder in folders})
+    )
 
 
 def files_of(source: Folder, table: str) -> tuple[Path, ...]:
-    """The files of one table, in a fixed order; raises UsageError when there are none, or two kinds."""
+    """The files of one table, in a fixed order; raises UsageError when there are none, or two
+    kinds.
+    """
     single = [source.path / f"{table}{suffix}" for suffix in (*PARQUET, *CSV)]
     found: list[tuple[Path, ...]] = [(file,) for file in single if file.is_file()]
     if several := _data_files(source.path / table):
         found.append(several)
     if not found:
-        raise UsageError(f"The source has no table {table}: expected {source.path / table}.parquet, .csv or a folder.")
+        raise UsageError(
+            f"The source has no table {table}: expected {source.path / table}.parquet, .csv or a folder."
+        )
     if len(found) > 1:
-        raise UsageError(f"The source has the table {table} twice: {found[0][0]} and {found[1][0]}. Keep one.")
+        raise UsageError(
+            f"The source has the table {table} twice: {found[0][0]} and {found[1][0]}. Keep one."
+        )
     if len({file.name.endswith(PARQUET) for file in found[0]}) > 1:
-        raise UsageError(f"The folder {source.path / table} mixes Parquet and CSV files. Keep one kind.")
+        raise UsageError(
+            f"The folder {source.path / table} mixes Parquet and CSV files. Keep one kind."
+        )
     return found[0]
 
 
 def _data_files(folder: Path) -> tuple[Path, ...]:
-    return tuple(sorted(file for file in folder.rglob("*") if file.is_file() and file.name.endswith((*PARQUET, *CSV))))
+    return tuple(
+        sorted(
+            file
+            for file in folder.rglob("*")
+            if file.is_file() and file.name.endswith((*PARQUET, *CSV))
+        )
+    )
 
 
 def columns_of(connection: Any, relation: str) -> dict[str, str]:
     """Names and DuckDB types, from the schema alone."""
-    return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
+    return {
+        row[0]: row[1]
+        for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+    }
 
 
-# --- fingerprints: for the curator alone (S9) -------------------------------------------------------------------------
+# --- fingerprints: for the curator alone (S9) -----------------------------------------------------
 
-Fingerprint = dict[str, list[int | str]]  # file, from the source's folder -> size, time of change, SHA-256 of content
+Fingerprint = dict[
+    str, list[int | str]
+]  # file, from the source's folder -> size, time of change, SHA-256 of content
 
 
 def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:
-    """Describe the source as it is now; None when it came from Python and cannot be looked at again."""
+    """Describe the source as it is now; None when it came from Python and cannot be looked at
+    again.
+    """
     if isinstance(source, Given) or (isinstance(source, Foreign) and source.reader.file is None):
         return None
     return {label: [*_stat(file), _digest(file)] for label, file in _files(source, tables).items()}
@@ -213,7 +271,9 @@ def changed(before: Fingerprint, source: Source, tables: Iterable[str]) -> tuple
 
 
 def _files(source: Source, tables: Iterable[str]) -> dict[str, Path]:
-    """By their names from the source's folder, so that a source may move; a table without files has none."""
+    """By their names from the source's folder, so that a source may move; a table without files has
+    none.
+    """
     if isinstance(source, Given):
         return {}
     if isinstance(source, Database):
@@ -224,7 +284,9 @@ def _files(source: Source, tables: Iterable[str]) -> dict[str, Path]:
     found = {}
     for table in tables:
         with suppress(UsageError):
-            found.update({file.relative_to(source.path).as_posix(): file for file in files_of(source, table)})
+            found.update(
+                {file.relative_to(source.path).as_posix(): file for file in files_of(source, table)}
+            )
     return found
 
 

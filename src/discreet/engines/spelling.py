@@ -1,8 +1,9 @@
 """Trees of `algebra` as SQL: one table of words, and the few forms in which dialects differ.
 
-`Spelling` is DuckDB's dialect. Another is a class derived from it: its own tables of `words` and `folds`, with all that
-is in ours, and the methods of the first section, where dialects differ. The rest is SQL that databases share. The text
-is written once, when an engine is about to run it, and is never read again.
+`Spelling` is DuckDB's dialect. Another is a class derived from it: its own tables of `words` and
+`folds`, with all that is in ours, and the methods of the first section, where dialects differ. The
+rest is SQL that databases share. The text is written once, when an engine is about to run it, and
+is never read again.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ from discreet.errors import EngineFailure
 
 
 class Unspelled(EngineFailure):
-    """An engine has no way to compute a part of a question that gives the same values as on the others."""
+    """An engine has no way to compute a part of a question that gives the same values as on the
+    others.
+    """
 
     def __init__(self, what: str) -> None:
         super().__init__()
@@ -105,7 +108,19 @@ _OPERATORS = ("+", "-", "*", "/", "//", "%", "=", "<>", "<", "<=", ">", ">=", "A
 _FUNCTIONS = (
     *("abs", "cbrt", "exp", "greatest", "least", "ln", "round", "sqrt"),
     *("coalesce", "nullif"),
-    *("concat", "concat_ws", "contains", "ends_with", "left", "length", "lower", "lpad", "ltrim", "md5", "replace"),
+    *(
+        "concat",
+        "concat_ws",
+        "contains",
+        "ends_with",
+        "left",
+        "length",
+        "lower",
+        "lpad",
+        "ltrim",
+        "md5",
+        "replace",
+    ),
     *("right", "rpad", "rtrim", "split_part", "starts_with", "strpos", "substr", "trim", "upper"),
     *("date_diff", "date_part", "date_trunc", "epoch_us", "make_timestamp", "strftime"),
     *("list_extract", "list_position", "row"),
@@ -130,7 +145,16 @@ WORDS: Mapping[str, Word] = {
 
 # The vocabulary of `Fold`: aggregates of a person's rows, and what stands before OVER.
 _FOLDS = ("sum", "min", "max", "bool_or", "bool_and")
-_IN_WINDOWS = ("row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value")
+_IN_WINDOWS = (
+    "row_number",
+    "rank",
+    "dense_rank",
+    "ntile",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+)
 FOLDS: Mapping[str, Word] = {
     **{function: prefix(function) for function in (*_FOLDS, *_IN_WINDOWS)},
     "count": lambda arguments: f"count({', '.join(arguments) or '*'})",
@@ -140,13 +164,15 @@ FOLDS: Mapping[str, Word] = {
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """DuckDB's SQL. `careful` writes TRY around what is `Careful`, for a second run where the first one failed."""
+    """DuckDB's SQL. `careful` writes TRY around what is `Careful`, for a second run where the first
+    one failed.
+    """
 
     careful: bool = False
     words: ClassVar[Mapping[str, Word]] = WORDS
     folds: ClassVar[Mapping[str, Word]] = FOLDS
 
-    # --- where dialects differ --------------------------------------------------------------------------------------
+    # --- where dialects differ --------------------------------------------------------------------
 
     def name(self, identifier: str) -> str:
         """A name, quoted."""
@@ -170,7 +196,9 @@ class Spelling:
         return self.words[node.name](self.all(node.arguments))
 
     def kind(self, kind: str) -> str:
-        """A type of `Cast` and `Written`: those of `algebra.Kind`, DECIMAL(p, s), and lists of them."""
+        """A type of `Cast` and `Written`: those of `algebra.Kind`, DECIMAL(p, s), and lists of
+        them.
+        """
         return kind
 
     def cast(self, node: Cast) -> str:
@@ -200,7 +228,9 @@ class Spelling:
                 return literal(value)
 
     def total(self, product: str, bits: int) -> str:
-        """The sum of whole numbers, exact in so many bits; what fits in 64 need not be watched for more."""
+        """The sum of whole numbers, exact in so many bits; what fits in 64 need not be watched for
+        more.
+        """
         return f"{'sum_no_overflow' if bits == 64 else 'sum'}({product})"
 
     def summand(self, value: str, bits: int) -> str:
@@ -232,7 +262,7 @@ class Spelling:
         """GROUP BY all columns of a SELECT that are no aggregates, which are its first ones."""
         return "GROUP BY ALL"
 
-    # --- expressions ------------------------------------------------------------------------------------------------
+    # --- expressions ------------------------------------------------------------------------------
 
     def expression(self, node: Expression) -> str:
         match node:
@@ -245,18 +275,27 @@ class Spelling:
             case Cast():
                 return self.cast(node)
             case Case(branches=branches, otherwise=otherwise):
-                listed = " ".join(f"WHEN {self.expression(a)} THEN {self.expression(b)}" for a, b in branches)
+                listed = " ".join(
+                    f"WHEN {self.expression(a)} THEN {self.expression(b)}" for a, b in branches
+                )
                 return f"(CASE {listed} ELSE {self.expression(otherwise)} END)"
             case Careful(value=value):
-                return self.attempt(self.expression(value)) if self.careful else self.expression(value)
+                return (
+                    self.attempt(self.expression(value)) if self.careful else self.expression(value)
+                )
             case Fold():
                 return self.fold(node)
             case Over():
                 return self.over(node)
             case Exists(source=source, owner=owner, where=where):
                 # Privacy: S4. Only rows of the same person decide.
-                conditions = [f"{self.expression(owner_of(source))} = {self.expression(owner)}", *self.all(where)]
-                return f"EXISTS (SELECT 1 FROM {self.source(source)} WHERE {' AND '.join(conditions)})"
+                conditions = [
+                    f"{self.expression(owner_of(source))} = {self.expression(owner)}",
+                    *self.all(where),
+                ]
+                return (
+                    f"EXISTS (SELECT 1 FROM {self.source(source)} WHERE {' AND '.join(conditions)})"
+                )
         raise TypeError(f"no spelling for {type(node).__name__}")
 
     def fold(self, node: Fold) -> str:
@@ -267,11 +306,18 @@ class Spelling:
     def over(self, node: Over) -> str:
         parts = ", ".join(self.all((node.owner, *node.partition)))
         order = f" ORDER BY {', '.join(map(self.order, node.order))}" if node.order else ""
-        frame = "" if node.frame is None else f" {node.frame.unit} BETWEEN {node.frame.start} AND {node.frame.end}"
+        frame = (
+            ""
+            if node.frame is None
+            else f" {node.frame.unit} BETWEEN {node.frame.start} AND {node.frame.end}"
+        )
         return f"{self.fold(node.function)} OVER (PARTITION BY {parts}{order}{frame})"
 
     def order(self, order: Order) -> str:
-        direction, nulls = "DESC" if order.descending else "ASC", "FIRST" if order.nulls_first else "LAST"
+        direction, nulls = (
+            "DESC" if order.descending else "ASC",
+            "FIRST" if order.nulls_first else "LAST",
+        )
         return f"{self.expression(order.value)} {direction} NULLS {nulls}"
 
     def all(self, nodes: Sequence[Expression]) -> list[str]:
@@ -283,7 +329,7 @@ class Spelling:
     def where(self, conditions: Sequence[Expression]) -> str:
         return f" WHERE {' AND '.join(self.all(conditions))}" if conditions else ""
 
-    # --- sources ----------------------------------------------------------------------------------------------------
+    # --- sources ----------------------------------------------------------------------------------
 
     def source(self, node: Source) -> str:
         match node:
@@ -292,12 +338,19 @@ class Spelling:
             case Stage(query=query, stage=stage):
                 return f"({self.query(query)}) AS {stage}"
             case OwnerJoin(left=left, right=right, on=on, outer=outer):
-                # Privacy: S4. Whatever else the condition says, rows of different people never meet.
+                # Privacy: S4. Whatever else the condition says, rows of different people never
+                # meet.
                 owners = f"{self.expression(owner_of(left))} = {self.expression(owner_of(right))}"
-                return self.join(self.source(left), self.source(right), [owners, *self.all(on)], outer)
+                return self.join(
+                    self.source(left), self.source(right), [owners, *self.all(on)], outer
+                )
             case PublicJoin(left=left, right=right, pins=pins, on=on, outer=outer):
-                conditions = [f"{self.expression(ours)} = {self.expression(theirs)}" for ours, theirs in pins]
-                return self.join(self.source(left), self.public(right, node), [*conditions, *self.all(on)], outer)
+                conditions = [
+                    f"{self.expression(ours)} = {self.expression(theirs)}" for ours, theirs in pins
+                ]
+                return self.join(
+                    self.source(left), self.public(right, node), [*conditions, *self.all(on)], outer
+                )
 
     def join(self, left: str, right: str, conditions: Sequence[str], outer: bool) -> str:
         word = "LEFT JOIN" if outer else "JOIN"
@@ -327,20 +380,25 @@ class Spelling:
         )
         listed = ", ".join(f"({row})" for row in rows)
         columns = ", ".join(
-            f"{self.place_in_values(place)} AS {self.name(each)}" for place, each in enumerate(node.columns)
+            f"{self.place_in_values(place)} AS {self.name(each)}"
+            for place, each in enumerate(node.columns)
         )
         return f"(SELECT {columns} FROM (VALUES {listed}) AS listed)"
 
-    # --- queries ----------------------------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     def query(self, node: Query) -> str:
         match node:
             case Select(source=source, columns=columns, where=where, distinct=distinct):
                 head = "SELECT DISTINCT" if distinct else "SELECT"
-                listed = [f"{self.expression(owner_of(source))} AS {self.name(OWNER)}", *self.columns(columns)]
+                listed = [
+                    f"{self.expression(owner_of(source))} AS {self.name(OWNER)}",
+                    *self.columns(columns),
+                ]
                 return f"{head} {', '.join(listed)} FROM {self.source(source)}{self.where(where)}"
             case PerPerson(source=source, keys=keys, columns=columns, where=where):
-                # Privacy: S4. The owner is always a key, so that rows of different people are never in one group.
+                # Privacy: S4. The owner is always a key, so that rows of different people are never
+                # in one group.
                 listed = [
                     f"{self.expression(owner_of(source))} AS {self.name(OWNER)}",
                     *self.columns((*keys, *columns)),
@@ -370,15 +428,22 @@ class Spelling:
             else:
                 # Also of keys that are NULL, which is a key like any other where it is meant.
                 known = {key_column(place) for place in node.counted.known}
-                same = [f"r.{key} {'=' if key in known else 'IS NOT DISTINCT FROM'} w.{key}" for key in keys]
-                joined = " AND ".join([*same, f"{self.wide_cell('r.p', node.widths[step - 1])} = w.b"])
+                same = [
+                    f"r.{key} {'=' if key in known else 'IS NOT DISTINCT FROM'} w.{key}"
+                    for key in keys
+                ]
+                joined = " AND ".join(
+                    [*same, f"{self.wide_cell('r.p', node.widths[step - 1])} = w.b"]
+                )
                 own = "".join(f"r.{key} AS {key}, " for key in keys)
                 counted = (
                     f"SELECT {own}{self.wide_cell('r.p', width)} AS b, w.b AS a, w.before AS base, w.total AS total, "
                     f"count(*) AS n FROM r JOIN w{step - 1} AS w ON {joined} {self.by_all(len(keys) + 4)}"
                 )
                 total = "total"
-            before = f"base + sum({self.wide('n')}) OVER ({_partition([*keys, 'a'])} ORDER BY b) - n"
+            before = (
+                f"base + sum({self.wide('n')}) OVER ({_partition([*keys, 'a'])} ORDER BY b) - n"
+            )
             ranked = f"SELECT {listed}b, n, {before} AS before, {total} AS total FROM ({counted}) AS counted"
             steps.append(f"w{step} AS (SELECT * FROM ({ranked}) AS ranked WHERE {near})")
         whole = self.kind("BIGINT")
@@ -389,15 +454,24 @@ class Spelling:
     def cells(self, node: Aggregate, keys: Sequence[str]) -> str:
         """Each row's keys and its cell, p."""
         names = [*keys, "p"]
-        listed = ", ".join(f"{self.expression(key)} AS {each}" for key, each in zip(node.keys, names, strict=True))
+        listed = ", ".join(
+            f"{self.expression(key)} AS {each}" for key, each in zip(node.keys, names, strict=True)
+        )
         inner = f"SELECT {listed} FROM {self.source(node.source)}{self.where(node.where)}"
         known = " AND ".join(f"{names[place]} IS NOT NULL" for place in node.known)
         return f"SELECT * FROM ({inner}) AS cells WHERE {known}"
 
     def aggregate(self, node: Aggregate) -> str:
-        """One row for each group: keys in their order, then readings in theirs, under names of our own."""
-        keys = [f"{self.expression(key)} AS {key_column(place)}" for place, key in enumerate(node.keys)]
-        readings = [f"{self.reading(each, node)} AS {number_column(place)}" for place, each in enumerate(node.readings)]
+        """One row for each group: keys in their order, then readings in theirs, under names of our
+        own.
+        """
+        keys = [
+            f"{self.expression(key)} AS {key_column(place)}" for place, key in enumerate(node.keys)
+        ]
+        readings = [
+            f"{self.reading(each, node)} AS {number_column(place)}"
+            for place, each in enumerate(node.readings)
+        ]
         select = f"SELECT {', '.join([*keys, *readings])} FROM {self.source(node.source)}{self.where(node.where)}"
         if not keys:
             return select
@@ -414,9 +488,13 @@ class Spelling:
                 if not powers:
                     return f"count({self.counted(factors)}){self.filtered(node.where)}"
                 product = " * ".join(self.summand(each, bits) for each in powers)
-                if bits == 128 and len(powers) == 1:  # the engine adds up integers of any size in 128 bits
+                if (
+                    bits == 128 and len(powers) == 1
+                ):  # the engine adds up integers of any size in 128 bits
                     product = powers[0]
-                if any(not each.power for each in factors):  # a row without one of them adds nothing
+                if any(
+                    not each.power for each in factors
+                ):  # a row without one of them adds nothing
                     known = " AND ".join(f"{self.factor(each)} IS NOT NULL" for each in factors)
                     product = f"CASE WHEN {known} THEN {product} END"
                 return f"{self.total(product, bits)}{self.filtered(node.where)}"
@@ -431,7 +509,8 @@ class Spelling:
 
     def factor(self, factor: Factor) -> str:
         value = self.expression(factor.value)
-        # What is beyond its range, which the analysis says cannot be, is NULL: half the time of LEAST and GREATEST.
+        # What is beyond its range, which the analysis says cannot be, is NULL: half the time of
+        # LEAST and GREATEST.
         bounded = f"(CASE WHEN {value} BETWEEN {factor.lo} AND {factor.hi} THEN {value} END)"
         return bounded if factor.clamp else value
 
@@ -444,7 +523,8 @@ class Spelling:
 
 def by_place(keys: int) -> str:
     """GROUP BY the first columns of a SELECT."""
-    # Privacy: never by their names. A column of the rows that is called k0 would be grouped by instead of the key.
+    # Privacy: never by their names. A column of the rows that is called k0 would be grouped by
+    # instead of the key.
     return f"GROUP BY {', '.join(str(place + 1) for place in range(keys))}"
 
 

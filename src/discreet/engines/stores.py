@@ -26,7 +26,12 @@ class DuckDBStore:
         return SnapshotFolder(self.policy.store).snapshot(number)
 
     def build(
-        self, number: int, source: object, progress: Progress | None = None, *, threads: int | None = None
+        self,
+        number: int,
+        source: object,
+        progress: Progress | None = None,
+        *,
+        threads: int | None = None,
     ) -> Snapshot:
         return prepare(self.policy, source, self.policy.store, number, progress, threads=threads)
 
@@ -51,7 +56,9 @@ def store_of(policy: Policy) -> Store:
 
 
 def moved_on(policy: Policy) -> tuple[str, ...]:
-    """The source files that differ from the newest snapshot. For the curator: it tells about single people (S9)."""
+    """The source files that differ from the newest snapshot. For the curator: it tells about single
+    people (S9).
+    """
     kept = store_of(policy)
     newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
     if newest is None or newest.source is None or policy.source is None:

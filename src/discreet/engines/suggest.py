@@ -1,7 +1,8 @@
-"""What a column may contain, suggested from its name, its type, or the constraints of its database. Never from values.
+"""What a column may contain, suggested from its name, its type, or the constraints of its database.
+Never from values.
 
-A small table of our own: names that many data sets share, and what such columns usually hold. Every suggestion says
-where it comes from, and the curator checks it.
+A small table of our own: names that many data sets share, and what such columns usually hold. Every
+suggestion says where it comes from, and the curator checks it.
 """
 
 from __future__ import annotations
@@ -19,23 +20,45 @@ _TEXTS = (encode.TEXT, UNKNOWN)
 _DAYS = (encode.DATE, encode.TIMESTAMP, encode.TEXT, UNKNOWN)
 _FLAGS = (encode.BOOLEAN, encode.WHOLE, UNKNOWN)
 
-# words that a name has all of; the kinds of columns; the declaration, None for what is better left out
+# words that a name has all of; the kinds of columns; the declaration, None for what is better left
+# out
 _NAMES: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
-    *((name, _TEXTS, None) for name in ("email", "e mail", "phone", "telephone", "mobile", "address", "street", "ssn")),
-    *((f"{word} name", _TEXTS, None) for word in ("first", "last", "full", "middle", "given", "family", "maiden")),
-    *((name, _TEXTS, None) for name in ("surname", "lastname", "firstname", "passport", "iban", "ip", "login")),
+    *(
+        (name, _TEXTS, None)
+        for name in ("email", "e mail", "phone", "telephone", "mobile", "address", "street", "ssn")
+    ),
+    *(
+        (f"{word} name", _TEXTS, None)
+        for word in ("first", "last", "full", "middle", "given", "family", "maiden")
+    ),
+    *(
+        (name, _TEXTS, None)
+        for name in ("surname", "lastname", "firstname", "passport", "iban", "ip", "login")
+    ),
     *((name, _NUMBERS, None) for name in ("lat", "lon", "lng", "latitude", "longitude")),
     ("birth year", _WHOLE, "{integer: [1900, 2030]}"),
-    *((name, _DAYS, "{date: [1900-01-01, 2030-12-31]}") for name in ("birth", "born", "dob", "birthdate", "birthday")),
+    *(
+        (name, _DAYS, "{date: [1900-01-01, 2030-12-31]}")
+        for name in ("birth", "born", "dob", "birthdate", "birthday")
+    ),
     ("age", _WHOLE, "{integer: [0, 120]}"),
     *((name, _TEXTS, "{values: [female, male, other]}") for name in ("sex", "gender")),
-    *((name, _FLAGS, "boolean") for name in ("male", "female", "smoker", "is", "has", "ind", "flag", "dead", "alive")),
-    *((name, (*_TEXTS, encode.WHOLE), "text") for name in ("zip", "zipcode", "postcode", "postal", "plz")),
+    *(
+        (name, _FLAGS, "boolean")
+        for name in ("male", "female", "smoker", "is", "has", "ind", "flag", "dead", "alive")
+    ),
+    *(
+        (name, (*_TEXTS, encode.WHOLE), "text")
+        for name in ("zip", "zipcode", "postcode", "postal", "plz")
+    ),
     *(
         (name, _NUMBERS, "{decimal: [0, 200000], step: 1}")
         for name in ("income", "salary", "wage", "wages", "earnings")
     ),
-    *((name, _NUMBERS, "{decimal: [0, 1000], step: 0.01}") for name in ("price", "cost", "amount", "fee", "charge")),
+    *(
+        (name, _NUMBERS, "{decimal: [0, 1000], step: 0.01}")
+        for name in ("price", "cost", "amount", "fee", "charge")
+    ),
     ("year", _WHOLE, "{integer: [1900, 2100]}"),
     ("month", _WHOLE, "{integer: [1, 12]}"),
     *((name, _WHOLE, "{integer: [1, 7]}") for name in ("weekday", "dow")),
@@ -47,24 +70,95 @@ _NAMES: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("weight", _NUMBERS, "{decimal: [0, 300], step: 0.1}"),
     ("height", _NUMBERS, "{decimal: [0, 250], step: 0.1}"),
     ("bmi", _NUMBERS, "{decimal: [10, 80], step: 0.1}"),
-    *((name, _NUMBERS, "{decimal: [0, 100], step: 0.1}") for name in ("percent", "pct", "percentage")),
+    *(
+        (name, _NUMBERS, "{decimal: [0, 100], step: 0.1}")
+        for name in ("percent", "pct", "percentage")
+    ),
     *((name, _NUMBERS, "{integer: [0, 20]}") for name in ("children", "kids", "siblings")),
     *((name, _NUMBERS, "{integer: [-120, 1440]}") for name in ("delay",)),
-    *((name, (*_DAYS,), "{timestamp: [2000-01-01, 2031-01-01], step: 1s}") for name in ("timestamp", "datetime")),
-    *((name, (encode.DATE, encode.TEXT, UNKNOWN), "{date: [2000-01-01, 2030-12-31]}") for name in ("date",)),
+    *(
+        (name, (*_DAYS,), "{timestamp: [2000-01-01, 2031-01-01], step: 1s}")
+        for name in ("timestamp", "datetime")
+    ),
+    *(
+        (name, (encode.DATE, encode.TEXT, UNKNOWN), "{date: [2000-01-01, 2030-12-31]}")
+        for name in ("date",)
+    ),
     *(
         (name, _TEXTS, "text")
         for name in (
-            *("state", "country", "city", "town", "region", "county", "language", "nationality", "race", "ethnicity"),
-            *("education", "occupation", "job", "status", "type", "category", "class", "group", "code", "carrier"),
-            *("diagnosis", "result", "name", "origin", "dest", "destination", "manufacturer", "model", "brand"),
-            *("relationship", "workclass", "marital", "department", "unit", "test", "event", "clinic"),
+            *(
+                "state",
+                "country",
+                "city",
+                "town",
+                "region",
+                "county",
+                "language",
+                "nationality",
+                "race",
+                "ethnicity",
+            ),
+            *(
+                "education",
+                "occupation",
+                "job",
+                "status",
+                "type",
+                "category",
+                "class",
+                "group",
+                "code",
+                "carrier",
+            ),
+            *(
+                "diagnosis",
+                "result",
+                "name",
+                "origin",
+                "dest",
+                "destination",
+                "manufacturer",
+                "model",
+                "brand",
+            ),
+            *(
+                "relationship",
+                "workclass",
+                "marital",
+                "department",
+                "unit",
+                "test",
+                "event",
+                "clinic",
+            ),
         )
     ),
 )
 _PEOPLE = (
-    *("person", "patient", "subject", "user", "customer", "member", "client", "respondent", "participant", "employee"),
-    *("student", "household", "citizen", "resident", "donor", "voter", "individual", "pupil", "driver"),
+    *(
+        "person",
+        "patient",
+        "subject",
+        "user",
+        "customer",
+        "member",
+        "client",
+        "respondent",
+        "participant",
+        "employee",
+    ),
+    *(
+        "student",
+        "household",
+        "citizen",
+        "resident",
+        "donor",
+        "voter",
+        "individual",
+        "pupil",
+        "driver",
+    ),
 )
 _IDS = ("id", "no", "number", "nr", "key", "uid", "uuid", "code")
 _SHOWN = 80  # letters of labels in a comment
@@ -101,7 +195,11 @@ def of_name(name: str, family: str) -> Suggestion | None:
         return Suggestion(declaration="{identifier: true}", why="from the name: check")
     for pattern, families, declaration in _NAMES:
         if family in families and set(pattern.split()) <= set(words):
-            why = "from the name: check" if declaration else "identifies people: nobody needs to ask about it"
+            why = (
+                "from the name: check"
+                if declaration
+                else "identifies people: nobody needs to ask about it"
+            )
             return Suggestion(declaration=declaration, why=why)
     return None
 
@@ -109,7 +207,11 @@ def of_name(name: str, family: str) -> Suggestion | None:
 def of_type(family: str) -> Suggestion | None:
     """Suggest what a type alone allows to say."""
     declaration = _BY_TYPE.get(family)
-    return None if declaration is None else Suggestion(declaration=declaration, why="from the type: check")
+    return (
+        None
+        if declaration is None
+        else Suggestion(declaration=declaration, why="from the type: check")
+    )
 
 
 def owner_among(columns: Iterable[str]) -> str | None:
@@ -127,26 +229,32 @@ def words_of(name: str) -> list[str]:
 
 
 def is_identifier(words: list[str]) -> bool:
-    """id, person_id, patientNumber: what ends as names of identifiers do; a code or a number alone is none."""
+    """id, person_id, patientNumber: what ends as names of identifiers do; a code or a number alone
+    is none.
+    """
     if not words or words[-1] not in _IDS:
         return words in (["subject"], ["pid"], ["userid"], ["uid"], ["patientid"], ["personid"])
     return words[-1] in ("id", "uid", "uuid") or bool(set(words[:-1]) & set(_PEOPLE))
 
 
-# --- constraints that a database declares -----------------------------------------------------------------------------
+# --- constraints that a database declares ---------------------------------------------------------
 
 _NAME = r'\(*"?(\w+)"?\)*'
 _NUMBER = r"\(*'?(-?\d+(?:\.\d+)?)'?\)*"
 
 
 def of_checks(checks: Iterable[str], families: Mapping[str, str]) -> dict[str, Suggestion]:
-    """Ranges and lists of CHECK constraints: x >= 0 AND x <= 120, x BETWEEN 0 AND 120, x IN ('a', 'b')."""
+    """Ranges and lists of CHECK constraints: x >= 0 AND x <= 120, x BETWEEN 0 AND 120, x IN ('a',
+    'b').
+    """
     low: dict[str, str] = {}
     high: dict[str, str] = {}
     listed: dict[str, list[str]] = {}
     for check in checks:
         text = re.sub(r"::[a-z ]+(\[\])?", "", check)
-        for column, first, last in re.findall(rf"{_NAME}\s+BETWEEN\s+{_NUMBER}\s+AND\s+{_NUMBER}", text, re.IGNORECASE):
+        for column, first, last in re.findall(
+            rf"{_NAME}\s+BETWEEN\s+{_NUMBER}\s+AND\s+{_NUMBER}", text, re.IGNORECASE
+        ):
             low[column], high[column] = first, last
         low.update(re.findall(rf"{_NAME}\s*>=\s*{_NUMBER}", text))
         high.update(re.findall(rf"{_NAME}\s*<=\s*{_NUMBER}", text))
@@ -156,9 +264,13 @@ def of_checks(checks: Iterable[str], families: Mapping[str, str]) -> dict[str, S
     found = {}
     for column, family in families.items():
         if listed.get(column):
-            found[column] = of_values([value.replace("''", "'") for value in listed[column]], "from CHECK")
+            found[column] = of_values(
+                [value.replace("''", "'") for value in listed[column]], "from CHECK"
+            )
         elif column in low and column in high:
-            found[column] = Suggestion(declaration=ranged(low[column], high[column], family), why="from CHECK")
+            found[column] = Suggestion(
+                declaration=ranged(low[column], high[column], family), why="from CHECK"
+            )
     return found
 
 
@@ -183,6 +295,12 @@ def ranged(low: str, high: str, family: str) -> str:
 
 
 def _scalar(value: str) -> str:
-    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_ .-]*", value) and value.lower() not in ("true", "false", "null"):
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9_ .-]*", value) and value.lower() not in (
+        "true",
+        "false",
+        "null",
+    ):
         return value.strip()
-    return value if re.fullmatch(r"-?(0|[1-9][0-9]*)", value) else "'" + value.replace("'", "''") + "'"
+    return (
+        value if re.fullmatch(r"-?(0|[1-9][0-9]*)", value) else "'" + value.replace("'", "''") + "'"
+    )

@@ -1,6 +1,8 @@
-"""The way out of a charge: one sentence for whatever goes wrong (S22), at a time that data does not move (S13).
+"""The way out of a charge: one sentence for whatever goes wrong (S22), at a time that data does not
+move (S13).
 
-Without a deadline a question leaves when it is done, and is refused when it takes more than the policy allows.
+Without a deadline a question leaves when it is done, and is refused when it takes more than the
+policy allows.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
-    """A question that began at some moment of the monotonic clock, and the policy's deadline for it, if any."""
+    """A question that began at some moment of the monotonic clock, and the policy's deadline for
+    it, if any.
+    """
 
     began: float
     deadline: Fraction | None
@@ -41,15 +45,21 @@ class Until:
         self.at_most(0)
 
     def leave(
-        self, work: Callable[[], Made], *, count: Callable[[], object], passing: tuple[type[DiscreetError], ...] = ()
+        self,
+        work: Callable[[], Made],
+        *,
+        count: Callable[[], object],
+        passing: tuple[type[DiscreetError], ...] = (),
     ) -> Made:
-        """Return what `work` makes; whatever goes wrong in it, raise one fixed sentence after `count` has counted it.
+        """Return what `work` makes; whatever goes wrong in it, raise one fixed sentence after
+        `count` has counted it.
 
-        Privacy: S22. The type, the message and the frames of an exception may each tell of one person, so none of them
-        leaves: the log gets the type and the place in our code. What took more than half of the deadline is counted
-        too, although it leaves: one person cannot cost the other half (S21), so whoever is near the edge is counted on
-        both sides of it. Ctrl-C and exit pass: whoever runs the process ended it, and the charge can be resumed with
-        the same noise (S8). So do errors of the types `passing`, for work of the curator's own.
+        Privacy: S22. The type, the message and the frames of an exception may each tell of one
+        person, so none of them leaves: the log gets the type and the place in our code. What took
+        more than half of the deadline is counted too, although it leaves: one person cannot cost
+        the other half (S21), so whoever is near the edge is counted on both sides of it. Ctrl-C and
+        exit pass: whoever runs the process ended it, and the charge can be resumed with the same
+        noise (S8). So do errors of the types `passing`, for work of the curator's own.
         """
         made: list[Made] = []
         through: tuple[type[BaseException], ...] = (KeyboardInterrupt, SystemExit, *passing)
@@ -72,7 +82,9 @@ class Until:
         return made[0]
 
     def hold(self) -> None:
-        """Wait until the next multiple of the deadline: how many deadlines it took is all that the time tells."""
+        """Wait until the next multiple of the deadline: how many deadlines it took is all that the
+        time tells.
+        """
         if self.deadline is not None:
             passed = time.monotonic() - self.began
             periods = max(1, math.ceil(passed / float(self.deadline)))
@@ -90,7 +102,9 @@ def _done(count: Callable[[], object]) -> bool:
     try:
         count()
     except Exception as error:
-        _log.critical("An overrun could not be counted: %s at %s.", type(error).__name__, place_of(error))
+        _log.critical(
+            "An overrun could not be counted: %s at %s.", type(error).__name__, place_of(error)
+        )
         return False
     return True
 

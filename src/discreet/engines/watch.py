@@ -1,4 +1,6 @@
-"""Work that takes too long is interrupted: one thread watches over all of it; a timer each would cost a thread."""
+"""Work that takes too long is interrupted: one thread watches over all of it; a timer each would
+cost a thread.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_AGAIN = 0.1  # seconds; work that goes on is interrupted again, for it may have been between two statements
+# seconds; work that goes on is interrupted again, for it may have been between two statements
+_AGAIN = 0.1
 
 
 class _Watch:
-    """A thread that sleeps until the first moment at which anything is due, as far as it knew when it fell asleep."""
+    """A thread that sleeps until the first moment at which anything is due, as far as it knew when
+    it fell asleep.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -25,13 +30,17 @@ class _Watch:
         with self._changed:
             self._due[work] = due, interrupt
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="discreet-watch", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="discreet-watch", daemon=True
+                )
                 self._thread.start()
             elif due < self._wakes:
                 self._changed.notify()
 
     def remove(self, work: object) -> None:
-        with self._changed:  # an interrupt under way ends first: none ever meets what its owner has closed
+        with (
+            self._changed
+        ):  # an interrupt under way ends first: none ever meets what its owner has closed
             del self._due[work]
 
     def _run(self) -> None:
@@ -39,7 +48,9 @@ class _Watch:
             while True:
                 self._interrupt_due(time.monotonic())
                 self._wakes = min((due for due, _ in self._due.values()), default=math.inf)
-                self._changed.wait(None if self._wakes == math.inf else self._wakes - time.monotonic())
+                self._changed.wait(
+                    None if self._wakes == math.inf else self._wakes - time.monotonic()
+                )
 
     def _interrupt_due(self, now: float) -> None:
         for work, (due, interrupt) in self._due.items():
@@ -62,7 +73,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @contextmanager
 def interrupted(after: float, interrupt: Callable[[], object]) -> Iterator[None]:
-    """Within this block, call `interrupt` once so many seconds have passed, and again while the block goes on."""
+    """Within this block, call `interrupt` once so many seconds have passed, and again while the
+    block goes on.
+    """
     watch, work = _watch, object()
     watch.add(work, time.monotonic() + after, interrupt)
     try:

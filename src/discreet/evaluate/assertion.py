@@ -1,7 +1,9 @@
-"""What a finding claims, in SQL over one public table: a comparison of numbers, or a SELECT that returns one.
+"""What a finding claims, in SQL over one public table: a comparison of numbers, or a SELECT that
+returns one.
 
-Regressions and Spearman's correlation are no SQL. They are read here, computed by `statistics`, and stand in the SQL
-as columns of a table with one row. A comparison also has a gap: how far it is from turning false.
+Regressions and Spearman's correlation are no SQL. They are read here, computed by `statistics`, and
+stand in the SQL as columns of a table with one row. A comparison also has a gap: how far it is from
+turning false.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ _MOST_COLUMNS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitNumber:
-    """One number of a statistic: which kind of it over which rows, and which field at which place."""
+    """One number of a statistic: which kind of it over which rows, and which field at which
+    place.
+    """
 
     kind: str  # OLS, LOGIT or SPEARMAN
     sql: str  # gives y and the columns, or the two columns of a correlation
@@ -42,7 +46,9 @@ class FitNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logic:
-    """How gaps make one distance from turning false: the least of all (`and`), the most (`or`), or one gap itself."""
+    """How gaps make one distance from turning false: the least of all (`and`), the most (`or`), or
+    one gap itself.
+    """
 
     word: str  # and, or, not, gap, unknown
     parts: tuple[Logic, ...] = ()
@@ -58,7 +64,9 @@ class Logic:
             return None
         return {"and": min(known), "or": max(known), "not": -known[0]}[self.word]
 
-    def ends(self, lows: Sequence[float | None], highs: Sequence[float | None]) -> tuple[float | None, float | None]:
+    def ends(
+        self, lows: Sequence[float | None], highs: Sequence[float | None]
+    ) -> tuple[float | None, float | None]:
         """The least and the greatest distance, where each gap lies between two numbers."""
         if self.word == "gap":
             return lows[self.gap], highs[self.gap]
@@ -74,7 +82,9 @@ class Logic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion:
-    """A claim that was read: `sql` returns holds, value and the gaps, in one row, from the table and the statistics."""
+    """A claim that was read: `sql` returns holds, value and the gaps, in one row, from the table
+    and the statistics.
+    """
 
     text: str
     table: str
@@ -83,7 +93,9 @@ class Assertion:
     gaps: int
     logic: Logic
     names: frozenset[str]  # that stand in it, in lower case: columns of the table and others
-    paid: str | None  # asks a private table for value and gaps; None where only public tables can be asked
+    paid: (
+        str | None
+    )  # asks a private table for value and gaps; None where only public tables can be asked
 
     @property
     def without_gaps(self) -> str:
@@ -98,14 +110,25 @@ class Assertion:
 
 
 def read_assertion(text: str, *, table: str, of: str | None = None) -> Assertion:
-    """Read a claim about a table; `of` is the number that a finding's value is about, if not the first compared."""
+    """Read a claim about a table; `of` is the number that a finding's value is about, if not the
+    first compared.
+    """
     root, claim = _claim(_parse(text, "holds"))
     asked = None if of is None else _parse(of, "of")
     if isinstance(asked, exp.Query):
         raise UsageError("`of` must be one number, such as AVG(income), not a SELECT.")
     _require_one_table(root, table)
-    names = {each.name.lower() for tree in (root, asked) if tree is not None for each in tree.find_all(exp.Column)}
-    paid = None if _has_statistics(root, asked) else _select(root, claim, asked, table=table, holds=False)[0]
+    names = {
+        each.name.lower()
+        for tree in (root, asked)
+        if tree is not None
+        for each in tree.find_all(exp.Column)
+    }
+    paid = (
+        None
+        if _has_statistics(root, asked)
+        else _select(root, claim, asked, table=table, holds=False)[0]
+    )
     found: list[FitNumber] = []
     root, claim = _claim(_without_statistics(root, table, found))
     asked = None if asked is None else _without_statistics(asked, table, found)
@@ -131,7 +154,9 @@ def _parse(text: str, what: str) -> exp.Expression:
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}
         line, column = where.get("line") or 1, where.get("col") or 1
-        raise UsageError(f"`{what}` is not SQL that can be read: line {line}, column {column} of it.") from None
+        raise UsageError(
+            f"`{what}` is not SQL that can be read: line {line}, column {column} of it."
+        ) from None
     except (RecursionError, ValueError):
         raise UsageError(f"`{what}` is nested too deeply to be read.") from None
     if len(trees) != 1 or trees[0] is None:
@@ -160,7 +185,9 @@ def _require_one_table(root: exp.Expression, table: str) -> None:
     own = {each.alias.lower() for each in root.find_all(exp.CTE)} | {table.lower()}
     for each in root.find_all(exp.Table):
         if each.name.lower() not in own or each.db or not isinstance(each.this, exp.Identifier):
-            raise UsageError(f"`holds` asks {each.sql(dialect='duckdb')}; a finding is about one table, {table}.")
+            raise UsageError(
+                f"`holds` asks {each.sql(dialect='duckdb')}; a finding is about one table, {table}."
+            )
     if FITS in own:
         raise UsageError(f"No table may be called {FITS}.")
 
@@ -183,13 +210,17 @@ def _has_statistics(*trees: exp.Expression | None) -> bool:
 
 
 def _without_statistics(tree: exp.Expression, table: str, found: list[FitNumber]) -> exp.Expression:
-    """The same tree, with a column of the table of statistics in place of each; what they are is added to `found`."""
+    """The same tree, with a column of the table of statistics in place of each; what they are is
+    added to `found`.
+    """
     tree = tree.copy()
     for node in [each for each in tree.walk() if _statistic_name(each)]:
         statistic, outer = _statistic(node, table)
         if statistic not in found:
             found.append(statistic)
-        stand_in = sqlglot.parse_one(f"(SELECT value{found.index(statistic)} FROM {FITS})", dialect="duckdb")
+        stand_in = sqlglot.parse_one(
+            f"(SELECT value{found.index(statistic)} FROM {FITS})", dialect="duckdb"
+        )
         if outer is tree:
             return stand_in
         outer.replace(stand_in)
@@ -217,13 +248,21 @@ def _statistic(node: exp.Expression, table: str) -> tuple[FitNumber, exp.Express
         values = arguments
         if name in _PAIRS:
             field, place = _PAIRS[name]
-    query = exp.select(*(value.copy().as_(f"v{index}") for index, value in enumerate(values)), copy=False)
-    query = query.from_(exp.to_table(exp.to_identifier(table, quoted=True).sql(dialect="duckdb"), dialect="duckdb"))
+    query = exp.select(
+        *(value.copy().as_(f"v{index}") for index, value in enumerate(values)), copy=False
+    )
+    query = query.from_(
+        exp.to_table(exp.to_identifier(table, quoted=True).sql(dialect="duckdb"), dialect="duckdb")
+    )
     for condition in where:
         query = query.where(condition.copy())
     for value in (*values, *where):
-        if any(_statistic_name(each) for each in value.walk()) or value.find(exp.AggFunc, exp.Query):
-            raise UsageError(f"{name} takes columns of {table} and what is computed from one row, no aggregates.")
+        if any(_statistic_name(each) for each in value.walk()) or value.find(
+            exp.AggFunc, exp.Query
+        ):
+            raise UsageError(
+                f"{name} takes columns of {table} and what is computed from one row, no aggregates."
+            )
     kind = "OLS" if name in _PAIRS else name
     return FitNumber(kind=kind, sql=query.sql(dialect="duckdb"), field=field, place=place), outer
 
@@ -234,9 +273,17 @@ def _rows_of(node: exp.Expression, name: str, table: str) -> list[exp.Expression
     if select is None:
         return []
     source = select.args.get("from_") or select.args.get("from")
-    one = source is not None and isinstance(source.this, exp.Table) and source.this.name.lower() == table.lower()
-    if not one or any(select.args.get(part) for part in ("joins", "group", "having", "distinct", "limit")):
-        raise UsageError(f"{name} is computed of rows of {table}: write it in a SELECT ... FROM {table} [WHERE ...].")
+    one = (
+        source is not None
+        and isinstance(source.this, exp.Table)
+        and source.this.name.lower() == table.lower()
+    )
+    if not one or any(
+        select.args.get(part) for part in ("joins", "group", "having", "distinct", "limit")
+    ):
+        raise UsageError(
+            f"{name} is computed of rows of {table}: write it in a SELECT ... FROM {table} [WHERE ...]."
+        )
     where = select.args.get("where")
     return [] if where is None else [where.this]
 
@@ -252,7 +299,9 @@ def _field(name: str, call: exp.Expression, width: int) -> tuple[str, int | None
     """Read which number of a regression is meant: .r2, or .p[2]."""
     dot = call.parent
     if not isinstance(dot, exp.Dot) or dot.this is not call:
-        raise UsageError(f"Say which number of {name} is meant: {name}(...).coefficient[1], .p[1], .r2 and others.")
+        raise UsageError(
+            f"Say which number of {name} is meant: {name}(...).coefficient[1], .p[1], .r2 and others."
+        )
     field = dot.expression.name.lower()
     if field not in FIELDS:
         raise UsageError(f"{name} has no .{field}. {nearest(field, FIELDS)}")
@@ -261,11 +310,19 @@ def _field(name: str, call: exp.Expression, width: int) -> tuple[str, int | None
     if not is_list(field):
         return field, None, dot
     bracket = dot.parent
-    place = bracket.expressions[0] if isinstance(bracket, exp.Bracket) and len(bracket.expressions) == 1 else None
+    place = (
+        bracket.expressions[0]
+        if isinstance(bracket, exp.Bracket) and len(bracket.expressions) == 1
+        else None
+    )
     if not isinstance(place, exp.Literal) or place.is_string or not str(place.this).isdigit():
-        raise UsageError(f"Say whose .{field} is meant by its place: {name}(y, [x1, x2]).{field}[1] is that of x1.")
+        raise UsageError(
+            f"Say whose .{field} is meant by its place: {name}(y, [x1, x2]).{field}[1] is that of x1."
+        )
     if not 0 <= int(place.this) < width:  # sqlglot counts from 0
-        raise UsageError(f"{name}(...).{field} has places 1 to {width}, one for each column of the list.")
+        raise UsageError(
+            f"{name}(...).{field} has places 1 to {width}, one for each column of the list."
+        )
     return field, int(place.this), bracket
 
 
@@ -273,9 +330,16 @@ def _field(name: str, call: exp.Expression, width: int) -> tuple[str, int | None
 
 
 def _select(
-    root: exp.Expression, claim: exp.Expression, asked: exp.Expression | None, *, table: str, holds: bool
+    root: exp.Expression,
+    claim: exp.Expression,
+    asked: exp.Expression | None,
+    *,
+    table: str,
+    holds: bool,
 ) -> tuple[str, Logic, int]:
-    """Write the SELECT of holds (unless it is to be paid for), value and gaps; how gaps combine, and their number."""
+    """Write the SELECT of holds (unless it is to be paid for), value and gaps; how gaps combine,
+    and their number.
+    """
     gaps: list[Gap] = []
     logic = _logic(claim, gaps)
     columns = [claim.copy().as_("holds")] if holds else []
@@ -283,7 +347,9 @@ def _select(
         number = gaps[0].number if asked is None else asked
         columns.append(number.copy().as_("value"))
     columns += [gap.difference.as_(f"gap{index}") for index, gap in enumerate(gaps)]
-    reads_rows = any(column.find(exp.AggFunc, exp.Star) or _bare_column(column) for column in columns)
+    reads_rows = any(
+        column.find(exp.AggFunc, exp.Star) or _bare_column(column) for column in columns
+    )
     if isinstance(root, exp.Select) and reads_rows:
         query = root.copy()
         query.set("expressions", columns)
@@ -321,7 +387,9 @@ def _logic(claim: exp.Expression, gaps: list[Gap]) -> Logic:
         return Logic(word="not", parts=(_logic(claim.this, gaps),))
     if isinstance(claim, exp.Between):
         value, low, high = claim.this, claim.args["low"], claim.args["high"]
-        return Logic(word="and", parts=(_gap(gaps, value, value, low), _gap(gaps, value, high, value)))
+        return Logic(
+            word="and", parts=(_gap(gaps, value, value, low), _gap(gaps, value, high, value))
+        )
     if isinstance(claim, _COMPARISONS):
         constant = isinstance(claim.left.unnest(), exp.Literal | exp.Neg)
         number = claim.right if constant else claim.left
@@ -331,8 +399,12 @@ def _logic(claim: exp.Expression, gaps: list[Gap]) -> Logic:
     return Logic(word="unknown")
 
 
-def _gap(gaps: list[Gap], number: exp.Expression, more: exp.Expression, less: exp.Expression) -> Logic:
+def _gap(
+    gaps: list[Gap], number: exp.Expression, more: exp.Expression, less: exp.Expression
+) -> Logic:
     zero = isinstance(less, exp.Literal) and not less.is_string and float(less.this) == 0
-    difference = more if zero else exp.Sub(this=exp.paren(more.copy()), expression=exp.paren(less.copy()))
+    difference = (
+        more if zero else exp.Sub(this=exp.paren(more.copy()), expression=exp.paren(less.copy()))
+    )
     gaps.append(Gap(number, difference.copy()))
     return Logic(word="gap", gap=len(gaps) - 1)

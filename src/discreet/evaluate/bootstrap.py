@@ -1,6 +1,8 @@
-"""What the real rows themselves say of a finding: how steady it is when they are drawn again, with replacement.
+"""What the real rows themselves say of a finding: how steady it is when they are drawn again, with
+replacement.
 
-A finding that turns in the bootstrap hangs on who happened to be in the sample; no synthesizer can be blamed for it.
+A finding that turns in the bootstrap hangs on who happened to be in the sample; no synthesizer can
+be blamed for it.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ Progress = Callable[[str, float], None] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steadiness:
-    """A finding on the real rows: its verdict there, how often resampled rows agree, how far it is from turning.
+    """A finding on the real rows: its verdict there, how often resampled rows agree, how far it is
+    from turning.
 
-    `distance` is in bootstrap standard errors, negative where the finding does not hold; None where it compares no
-    numbers. `error` is the standard error of its number.
+    `distance` is in bootstrap standard errors, negative where the finding does not hold; None where
+    it compares no numbers. `error` is the standard error of its number.
     """
 
     verdict: Verdict
@@ -39,14 +42,25 @@ class Steadiness:
     @property
     def steady(self) -> bool:
         """Whether it holds, and is far enough from turning to say something about a synthesizer."""
-        far = self.flips <= 0.05 * self.resamples if self.distance is None else self.distance >= STEADY
+        far = (
+            self.flips <= 0.05 * self.resamples
+            if self.distance is None
+            else self.distance >= STEADY
+        )
         return self.verdict.holds and far
 
 
 def steadiness(
-    findings: Sequence[Finding], table: pa.Table, *, judge: Judge, resamples: int = RESAMPLES, progress: Progress = None
+    findings: Sequence[Finding],
+    table: pa.Table,
+    *,
+    judge: Judge,
+    resamples: int = RESAMPLES,
+    progress: Progress = None,
 ) -> tuple[Steadiness, ...]:
-    """Judge the findings on the rows and on `resamples` tables drawn from them, each as long as they are."""
+    """Judge the findings on the rows and on `resamples` tables drawn from them, each as long as
+    they are.
+    """
     names = tuple(table.column_names)
     needed = {column for each in findings for column in each.assertion.columns(names)}
     rows = table.select([name for name in names if name in needed]) if needed else table

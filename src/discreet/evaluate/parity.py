@@ -1,7 +1,9 @@
-"""Epistemic parity: which findings of a study hold on synthetic tables, by synthesizer and ε, and why others fail.
+"""Epistemic parity: which findings of a study hold on synthetic tables, by synthesizer and ε, and
+why others fail.
 
-Rosenblatt, Herman, Holovenko et al. (2023), "Epistemic Parity: Reproducibility as an Evaluation Metric for
-Differential Privacy", proposed the measure; kinds of findings and the bootstrap of the real side are theirs.
+Rosenblatt, Herman, Holovenko et al. (2023), "Epistemic Parity: Reproducibility as an Evaluation
+Metric for Differential Privacy", proposed the measure; kinds of findings and the bootstrap of the
+real side are theirs.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ Together = frozenset[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """One synthetic table: what it says of each finding, and which columns its model measured together."""
+    """One synthetic table: what it says of each finding, and which columns its model measured
+    together.
+    """
 
     verdicts: tuple[Verdict, ...]
     measured: tuple[Together, ...]
@@ -64,9 +68,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parity:
-    """What came of a study. `real`, `paid` and the cells of a side are in the order of its findings.
+    """What came of a study. `real`, `paid` and the cells of a side are in the order of its
+    findings.
 
-    `real` is what the rows say themselves, `paid` what noisy answers about private rows say; either may be empty.
+    `real` is what the rows say themselves, `paid` what noisy answers about private rows say; either
+    may be empty.
     """
 
     study: Study
@@ -83,10 +89,16 @@ class Parity:
 
     def of(self, synthesizer: str, epsilon: str) -> tuple[Cell, ...]:
         """The cells of one synthesizer at one ε, in the order of findings."""
-        return tuple(each for each in self.cells if (each.synthesizer, each.epsilon) == (synthesizer, epsilon))
+        return tuple(
+            each
+            for each in self.cells
+            if (each.synthesizer, each.epsilon) == (synthesizer, epsilon)
+        )
 
     def parity(self, synthesizer: str, epsilon: str, *, steady: bool = False) -> Number:
-        """Return the mean share of synthetic tables on which a finding held; with `steady`, of steady findings."""
+        """Return the mean share of synthetic tables on which a finding held; with `steady`, of
+        steady findings.
+        """
         cells = self.of(synthesizer, epsilon)
         kept = [each.steady for each in self.real] if steady else [True] * len(cells)
         chosen = [cell.share for cell, keep in zip(cells, kept, strict=True) if keep]
@@ -95,7 +107,9 @@ class Parity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """Which synthesizers are tried at which ε, how often each, and whether they are told what the findings need."""
+    """Which synthesizers are tried at which ε, how often each, and whether they are told what the
+    findings need.
+    """
 
     synthesizers: Sequence[str]
     epsilons: Sequence[str]
@@ -123,17 +137,25 @@ def public_parity(
     jobs: int = 1,
     progress: Progress = None,
 ) -> Parity:
-    """Describe a public table anew for every synthesizer, ε and repeat, and try the findings on each."""
-    real = steadiness(study.findings, table, judge=_process_judge(), resamples=resamples, progress=progress)
+    """Describe a public table anew for every synthesizer, ε and repeat, and try the findings on
+    each.
+    """
+    real = steadiness(
+        study.findings, table, judge=_process_judge(), resamples=resamples, progress=progress
+    )
     trials = [
-        Trial(study=study, table=table, synthesizer=name, epsilon=epsilon, informed=planned.informed)
+        Trial(
+            study=study, table=table, synthesizer=name, epsilon=epsilon, informed=planned.informed
+        )
         for epsilon in planned.epsilons
         for name in planned.synthesizers
         for _ in range(planned.repeats)
     ]
     done: dict[tuple[str, str], list[Repeat]] = {}
     with Workers(jobs) as workers:
-        for number, (trial, repeat) in enumerate(zip(trials, workers.map(attempt, trials), strict=True), start=1):
+        for number, (trial, repeat) in enumerate(
+            zip(trials, workers.map(attempt, trials), strict=True), start=1
+        ):
             done.setdefault((trial.synthesizer, trial.epsilon), []).append(repeat)
             if progress is not None:
                 progress("synthetic tables", number / len(trials))
@@ -152,10 +174,16 @@ def private_parity(
     resamples: int = RESAMPLES,
     progress: Progress = None,
 ) -> Parity:
-    """Try the findings on tables drawn from one description; `raw` are the private rows, for the curator alone."""
+    """Try the findings on tables drawn from one description; `raw` are the private rows, for the
+    curator alone.
+    """
     judge = Judge()
     require_same_table(study, description)
-    real = () if raw is None else steadiness(study.findings, raw, judge=judge, resamples=resamples, progress=progress)
+    real = (
+        ()
+        if raw is None
+        else steadiness(study.findings, raw, judge=judge, resamples=resamples, progress=progress)
+    )
     drawn = []
     for number in range(repeats):
         drawn.append(repeat_of(study, description, judge))
@@ -164,21 +192,33 @@ def private_parity(
     names = tuple(axis.name for axis in description.axes)
     side = (description.synthesizer, f"{description.cost['epsilon']:.6g}")
     cells = cells_of(study, names, side, drawn)
-    return Parity(study=study, columns=names, cells=cells, real=real, paid=paid, secret=raw is not None)
+    return Parity(
+        study=study, columns=names, cells=cells, real=real, paid=paid, secret=raw is not None
+    )
 
 
 def require_same_table(study: Study, description: Description) -> None:
     """Refuse findings about another table than the described one."""
     if study.table.lower() != description.table.lower():
-        raise UsageError(f"The findings are about {study.table}, and the description is of {description.table}.")
+        raise UsageError(
+            f"The findings are about {study.table}, and the description is of {description.table}."
+        )
 
 
 def attempt(trial: Trial) -> Repeat:
     """Describe, generate and judge once; a process of its own may do it."""
     names = tuple(trial.table.column_names)
-    told = trial.study.workload(names) if trial.informed and trial.synthesizer in FOR_WORKLOADS else None
+    told = (
+        trial.study.workload(names)
+        if trial.informed and trial.synthesizer in FOR_WORKLOADS
+        else None
+    )
     description = describe_public(
-        trial.table, name=trial.study.table, epsilon=trial.epsilon, synthesizer=trial.synthesizer, workload=told
+        trial.table,
+        name=trial.study.table,
+        epsilon=trial.epsilon,
+        synthesizer=trial.synthesizer,
+        workload=told,
     )
     return repeat_of(trial.study, description, _process_judge())
 
@@ -193,7 +233,9 @@ def repeat_of(study: Study, description: Description, judge: Judge) -> Repeat:
     """Draw as many rows as the description expects, and judge the findings on them."""
     rows = description.generate(rows=max(1, description.rows))
     names = [axis.name for axis in description.axes]
-    measured = {frozenset(names[column] for column in each.columns) for each in description.measured}
+    measured = {
+        frozenset(names[column] for column in each.columns) for each in description.measured
+    }
     return Repeat(
         verdicts=tuple(judge.verdict(each.assertion, rows) for each in study.findings),
         measured=tuple(measured),
@@ -205,7 +247,13 @@ def cells_of(
 ) -> tuple[Cell, ...]:
     """Count over repeats what each finding came to under one synthesizer at one ε."""
     return tuple(
-        _cell(finding, finding.assertion.columns(columns), side, [each.verdicts[place] for each in repeats], repeats)
+        _cell(
+            finding,
+            finding.assertion.columns(columns),
+            side,
+            [each.verdicts[place] for each in repeats],
+            repeats,
+        )
         for place, finding in enumerate(study.findings)
     )
 

@@ -1,6 +1,8 @@
-"""A description of a public table, made as one of a private table is: through a curator, in a folder of its own.
+"""A description of a public table, made as one of a private table is: through a curator, in a
+folder of its own.
 
-What a curator would declare is taken from the table itself, which a private table's policy must never do.
+What a curator would declare is taken from the table itself, which a private table's policy must
+never do.
 """
 
 from __future__ import annotations
@@ -28,13 +30,20 @@ _MOST_VALUES = 10_000
 
 
 def describe_public(
-    table: pa.Table, *, name: str, epsilon: str, synthesizer: str, workload: Sequence[str] | None = None
+    table: pa.Table,
+    *,
+    name: str,
+    epsilon: str,
+    synthesizer: str,
+    workload: Sequence[str] | None = None,
 ) -> Description:
     """Describe a public table once at this ε, every row a person; each call draws fresh noise."""
     with tempfile.TemporaryDirectory(prefix="discreet-parity-") as folder:
         path = Path(folder) / "policy.yaml"
         owner = _free_name(table)
-        path.write_text(policy_text(table, name=name, owner=owner, epsilon=epsilon), encoding="utf-8")
+        path.write_text(
+            policy_text(table, name=name, owner=owner, epsilon=epsilon), encoding="utf-8"
+        )
         policy = _policy(path)
         create_ledger(policy)
         rows = table.append_column(owner, pa.array(np.arange(table.num_rows)))
@@ -43,7 +52,9 @@ def describe_public(
 
 
 def _policy(path: Path) -> Policy:
-    """Read the policy; what it refuses, such as a quote in a column's name, is about the public table."""
+    """Read the policy; what it refuses, such as a quote in a column's name, is about the public
+    table.
+    """
     try:
         return Policy.read(path)
     except PolicyError as error:
@@ -75,20 +86,26 @@ def domain_text(name: str, values: pa.ChunkedArray) -> str:
     kind, known = values.type, values.drop_null()
     nullable = ", nullable: true" if values.null_count else ""
     if not len(known):
-        raise UsageError(f"{name} has no value at all. Leave it out: list the others under `columns`.")
+        raise UsageError(
+            f"{name} has no value at all. Leave it out: list the others under `columns`."
+        )
     if pa.types.is_boolean(kind):
         return f"{{boolean: true{nullable}}}"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         listed = sorted(pc.unique(known).to_pylist())
         if len(listed) > _MOST_VALUES:
-            raise UsageError(f"{name} has {len(listed):,} texts, more than a description lists. Leave it out.")
+            raise UsageError(
+                f"{name} has {len(listed):,} texts, more than a description lists. Leave it out."
+            )
         return f"{{values: {json.dumps(listed, ensure_ascii=False)}{nullable}}}"
     if pa.types.is_date(kind):
         ends = pc.min_max(known.cast(pa.date32()))
         return f"{{date: [{ends['min']}, {ends['max']}]{nullable}}}"
     if pa.types.is_timestamp(kind):
         days = pc.min_max(known.cast(pa.timestamp("us")).cast(pa.date32(), safe=False)).as_py()
-        return f"{{timestamp: [{days['min']}, {days['max'] + timedelta(days=1)}], step: 1s{nullable}}}"
+        return (
+            f"{{timestamp: [{days['min']}, {days['max'] + timedelta(days=1)}], step: 1s{nullable}}}"
+        )
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise UsageError(f"{name} is of a kind that parity cannot describe ({kind}). Leave it out.")
     numbers = known.cast(pa.float64(), safe=False).to_numpy()
@@ -109,7 +126,9 @@ def _step(numbers: np.ndarray, digits: int) -> Decimal:
 
 
 def _digits(numbers: np.ndarray) -> int:
-    """Count the decimal places that the numbers have, beyond what single precision makes of them."""
+    """Count the decimal places that the numbers have, beyond what single precision makes of
+    them.
+    """
     reach = _ROUNDING * max(1.0, float(np.abs(numbers).max()))
     for digits in range(_MOST_DIGITS):
         if np.abs(numbers - np.round(numbers, digits)).max() <= reach:

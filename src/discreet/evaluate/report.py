@@ -162,7 +162,13 @@ def lines(found: Parity) -> list[tuple[str, ...]]:
         counts = (f"{cells[place].held} of {cells[place].repeats}" for cells in columns)
         told.append((f"{finding.number}. {finding.says}", *real, *paid, *counts))
     blank = ("",) * (bool(found.real) + bool(found.paid))
-    told.append(("parity: mean share of tables", *blank, *(_share(found.parity(*side)) for side in found.sides)))
+    told.append(
+        (
+            "parity: mean share of tables",
+            *blank,
+            *(_share(found.parity(*side)) for side in found.sides),
+        )
+    )
     if found.real:
         steady = (_share(found.parity(*side, steady=True)) for side in found.sides)
         told.append((f"parity over {_steady_count(found)} steady findings", *blank, *steady))
@@ -180,7 +186,12 @@ def _share(value: float | None) -> str:
 def failures(found: Parity) -> list[tuple[str, str, str, str]]:
     """Finding, synthesizer, count and reason, wherever a finding did not hold every time."""
     return [
-        (str(cell.finding), f"{cell.synthesizer}, ε = {cell.epsilon}", f"{cell.held} of {cell.repeats}", why_text(cell))
+        (
+            str(cell.finding),
+            f"{cell.synthesizer}, ε = {cell.epsilon}",
+            f"{cell.held} of {cell.repeats}",
+            why_text(cell),
+        )
         for cell in found.cells
         if cell.held < cell.repeats
     ]
@@ -191,7 +202,9 @@ def failures(found: Parity) -> list[tuple[str, str, str, str]]:
 
 def page(found: Parity) -> str:
     """Write the page: the map, the findings, and why some failed."""
-    best = max(((found.parity(*side) or 0.0, side) for side in found.sides), default=(0.0, ("", "")))
+    best = max(
+        ((found.parity(*side) or 0.0, side) for side in found.sides), default=(0.0, ("", ""))
+    )
     cards = [
         (f"{len(found.study.findings)}", "findings"),
         (f"{best[0]:.2f}", f"best parity: {best[1][0]}, ε = {best[1][1]}"),
@@ -220,7 +233,10 @@ def page(found: Parity) -> str:
             ),
             blocks.table(("finding", "synthesizer", "held", "what was measured"), reasons),
         ]
-    parts += [blocks.heading("What was asserted"), blocks.table(("", "kind", "SQL", "reported"), _asserted(found))]
+    parts += [
+        blocks.heading("What was asserted"),
+        blocks.table(("", "kind", "SQL", "reported"), _asserted(found)),
+    ]
     return blocks.page(
         f"{found.study.title}: would it still be true?",
         parts,
@@ -233,7 +249,8 @@ def _map(found: Parity) -> str:
     sides = found.sides
     columns = [found.of(*side) for side in sides]
     patches = [
-        [_patch(finding, cells[place]) for cells in columns] for place, finding in enumerate(found.study.findings)
+        [_patch(finding, cells[place]) for cells in columns]
+        for place, finding in enumerate(found.study.findings)
     ]
     names = [f"{each.number}. {_cut(each.says)}" for each in found.study.findings]
     tops = [f"{synthesizer}, ε = {epsilon}" for synthesizer, epsilon in sides]

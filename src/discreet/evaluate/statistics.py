@@ -1,7 +1,9 @@
-"""Statistics of public tables that SQL lacks: linear and logistic regression, and Spearman's correlation.
+"""Statistics of public tables that SQL lacks: linear and logistic regression, and Spearman's
+correlation.
 
-Rows with a missing value are left out. Where a statistic does not exist (too few rows, a column that does not vary or
-follows from others, classes that the columns separate) it is NULL: None here, and NaN in no place.
+Rows with a missing value are left out. Where a statistic does not exist (too few rows, a column
+that does not vary or follows from others, classes that the columns separate) it is NULL: None here,
+and NaN in no place.
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ _LISTS = ("coefficient", "error", "t", "p")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A regression. The four lists have one entry for each column, in their order, without the intercept.
+    """A regression. The four lists have one entry for each column, in their order, without the
+    intercept.
 
-    `t` is z in a logistic regression, and `r2` is McFadden's. `accuracy` is the share of rows on the right side of
-    one half; a linear regression has none.
+    `t` is z in a logistic regression, and `r2` is McFadden's. `accuracy` is the share of rows on
+    the right side of one half; a linear regression has none.
     """
 
     coefficient: tuple[Number, ...]
@@ -61,7 +64,9 @@ def is_list(field: str) -> bool:
 
 @one_thread()
 def ols(y: Floats, columns: Sequence[Floats]) -> Fit:
-    """Ordinary least squares with an intercept; errors assume one variance for all rows, p-values are Student's t."""
+    """Ordinary least squares with an intercept; errors assume one variance for all rows, p-values
+    are Student's t.
+    """
     y, x = _complete(y, columns)
     rows, width = x.shape
     standard = _standardized(x) if rows > width + 1 else None
@@ -89,10 +94,14 @@ def ols(y: Floats, columns: Sequence[Floats]) -> Fit:
 
 @one_thread()
 def logit(y: Floats, columns: Sequence[Floats]) -> Fit:
-    """Logistic regression with an intercept, by maximum likelihood; y is 0 or 1, and p-values are normal ones."""
+    """Logistic regression with an intercept, by maximum likelihood; y is 0 or 1, and p-values are
+    normal ones.
+    """
     y, x = _complete(y, columns)
     rows, width = x.shape
-    standard = _standardized(x) if rows > width + 1 and set(np.unique(y).tolist()) == {0.0, 1.0} else None
+    standard = (
+        _standardized(x) if rows > width + 1 and set(np.unique(y).tolist()) == {0.0, 1.0} else None
+    )
     found = None if standard is None else _likeliest(y, standard[0])
     if standard is None or found is None:
         return _nothing(rows, width)
@@ -132,7 +141,9 @@ def _complete(y: Floats, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
 
 
 def _standardized(x: Floats) -> tuple[Floats, Floats, Floats] | None:
-    """Columns with mean 0 and norm √n, their means and spreads; None where one follows from the others."""
+    """Columns with mean 0 and norm √n, their means and spreads; None where one follows from the
+    others.
+    """
     mean = x.mean(axis=0)
     spread = x.std(axis=0)
     if not (spread > _DEPENDENT * (1 + np.abs(mean))).all():
@@ -143,7 +154,9 @@ def _standardized(x: Floats) -> tuple[Floats, Floats, Floats] | None:
 
 
 def _likeliest(y: Floats, z: Floats) -> tuple[Floats, Floats] | None:
-    """Newton's method with halved steps; None where the likelihood has no highest point (separated classes)."""
+    """Newton's method with halved steps; None where the likelihood has no highest point (separated
+    classes).
+    """
     design = np.column_stack([np.ones(len(y)), z])
     share = float(y.mean())
     beta = np.zeros(design.shape[1])
@@ -154,7 +167,9 @@ def _likeliest(y: Floats, z: Floats) -> tuple[Floats, Floats] | None:
         if np.linalg.eigvalsh(curvature)[0] < _SEPARATED * len(y) * min(share, 1 - share):
             return None
         step = np.linalg.solve(curvature, design.T @ (y - chance))
-        while (reached := _log_likelihood(y, design @ (beta + step))) < height - 1e-12 * abs(height):
+        while (reached := _log_likelihood(y, design @ (beta + step))) < height - 1e-12 * abs(
+            height
+        ):
             step = step / 2
         beta, gain, height = beta + step, reached - height, reached
         if gain <= _CONVERGED * abs(height):
@@ -183,7 +198,9 @@ def _fit(
     accuracy: Number = None,
 ) -> Fit:
     """A fit whose error is 0 has t and p only where its slope is not."""
-    t = [_ratio(slope, error) for slope, error in zip(slopes.tolist(), errors.tolist(), strict=True)]
+    t = [
+        _ratio(slope, error) for slope, error in zip(slopes.tolist(), errors.tolist(), strict=True)
+    ]
     return Fit(
         coefficient=tuple(slopes.tolist()),
         error=tuple(errors.tolist()),

@@ -1,4 +1,5 @@
-"""The ledger, the only place that spends: append-only, durable, chained by MACs; reserve, post, recall.
+"""The ledger, the only place that spends: append-only, durable, chained by MACs; reserve, post,
+recall.
 
 book      the ledger itself: what may be done with it
 balance   what its rows add up to, and whether each follows from those before

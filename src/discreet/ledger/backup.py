@@ -1,8 +1,10 @@
-"""Copies of a ledger: whole, of one moment, for this account alone; how one is put back; and how a ledger moves.
+"""Copies of a ledger: whole, of one moment, for this account alone; how one is put back; and how a
+ledger moves.
 
-Privacy: a ledger that is put back may lack charges that were made after it was copied, and what they bought is out. So
-one that is not proved to be the newest, by an exported head that lies on it, is put back with nothing left to spend and
-on a new snapshot, on which no open charge goes on. Its curator says by `amend` what may be spent again.
+Privacy: a ledger that is put back may lack charges that were made after it was copied, and what
+they bought is out. So one that is not proved to be the newest, by an exported head that lies on it,
+is put back with nothing left to spend and on a new snapshot, on which no open charge goes on. Its
+curator says by `amend` what may be spent again.
 """
 
 from __future__ import annotations
@@ -17,9 +19,13 @@ from discreet.ledger.stores import kind_of, require_room
 
 
 def backup(ledger: str | Path | Place, folder: Path) -> int:
-    """Copy a ledger, its key and its head into files in a new folder, and check them. Returns the number of rows."""
+    """Copy a ledger, its key and its head into files in a new folder, and check them. Returns the
+    number of rows.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already. Name a new folder: a backup overwrites nothing.")
+        raise UsageError(
+            f"{folder} is there already. Name a new folder: a backup overwrites nothing."
+        )
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
@@ -34,11 +40,15 @@ def backup(ledger: str | Path | Place, folder: Path) -> int:
 
 
 def restore(folder: Path, ledger: str | Path | Place, *, head: Head | None) -> bool:
-    """Put a backup in a ledger's place, where there is none; says whether it is proved to be the newest."""
+    """Put a backup in a ledger's place, where there is none; says whether it is proved to be the
+    newest.
+    """
     place = place_of(ledger)
     source = folder / place.path.name
     if not source.is_file():
-        raise UsageError(f"There is no {place.path.name} in {folder}. Name a folder that --backup wrote.")
+        raise UsageError(
+            f"There is no {place.path.name} in {folder}. Name a folder that --backup wrote."
+        )
     require_room(place)
     with Ledger.open(source, away=True) as book:
         newest = head is not None and _lies_on(book, head)
@@ -56,13 +66,17 @@ def restore(folder: Path, ledger: str | Path | Place, *, head: Head | None) -> b
 
 
 def move(source: Place, target: Place) -> int:
-    """Move a ledger from a file to PostgreSQL or back; returns its number of rows. Interrupted, it is run again.
+    """Move a ledger from a file to PostgreSQL or back; returns its number of rows. Interrupted, it
+    is run again.
 
-    The row that ends spending at the source comes first, and is copied with the others: at no moment do both spend.
+    The row that ends spending at the source comes first, and is copied with the others: at no
+    moment do both spend.
     """
     kind = kind_of(target)
     if kind == kind_of(source):
-        raise UsageError("A ledger moves from a file to PostgreSQL or back. Name a file or postgresql://...")
+        raise UsageError(
+            "A ledger moves from a file to PostgreSQL or back. Name a file or postgresql://..."
+        )
     with Ledger.open(source, away=True) as book:
         book.verify()
         moved = book.home == kind
@@ -75,7 +89,9 @@ def move(source: Place, target: Place) -> int:
 
 
 def _lies_on(book: Ledger, head: Head) -> bool:
-    """Say whether an exported head is the copy's last row: then nothing is known to have been written after it."""
+    """Say whether an exported head is the copy's last row: then nothing is known to have been
+    written after it.
+    """
     try:
         book.verify(head)
     except LedgerUnavailable:

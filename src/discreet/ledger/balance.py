@@ -1,7 +1,9 @@
-"""What the rows of a ledger add up to. Every process keeps one of these, and it only ever moves by checked rows.
+"""What the rows of a ledger add up to. Every process keeps one of these, and it only ever moves by
+checked rows.
 
-Each row is checked twice: its MAC says that the key's owner wrote it (`chain`), and `Balance.add` says that it follows
-from the rows before it: the sums are recomputed, the limits held, and an answer belongs to an open charge.
+Each row is checked twice: its MAC says that the key's owner wrote it (`chain`), and `Balance.add`
+says that it follows from the rows before it: the sums are recomputed, the limits held, and an
+answer belongs to an open charge.
 """
 
 from __future__ import annotations
@@ -32,20 +34,26 @@ _GRID = 10**40
 
 def same_charge(asked: Mapping[str, Any], cost: Charge) -> str:
     """Two askings are one charge, under one noise key, when all of this is equal."""
-    # Privacy: S8. Mechanisms and cost count, because two answers under one key and two noise scales give away the
-    # exact value: the noise cancels.
+    # Privacy: S8. Mechanisms and cost count, because two answers under one key and two noise scales
+    # give away the exact value: the noise cancels.
     names = ("analyst", "question", "policy", "snapshot", "mechanisms")
     return digest(canonical([*(asked[name] for name in names), charge_as_row(cost)]).encode())
 
 
 def same_question(asked: Mapping[str, Any]) -> bytes:
-    """What stored answers are found by (S10): anybody's answer to the same question on the same snapshot."""
-    return bytes.fromhex(digest(canonical([asked[name] for name in ("question", "policy", "snapshot")]).encode()))
+    """What stored answers are found by (S10): anybody's answer to the same question on the same
+    snapshot.
+    """
+    return bytes.fromhex(
+        digest(canonical([asked[name] for name in ("question", "policy", "snapshot")]).encode())
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidPart:
-    """What a charge pays for and stores by itself: what it is known by, its mechanisms and its cost (S10)."""
+    """What a charge pays for and stores by itself: what it is known by, its mechanisms and its cost
+    (S10).
+    """
 
     id: str
     mechanisms: int  # how many of the charge's, in their order
@@ -63,7 +71,9 @@ def parts_from_row(body: Mapping[str, Any]) -> tuple[PaidPart, ...]:
 
 
 def stored_as(part: str, asked: Mapping[str, Any]) -> tuple[str, str, int]:
-    """What a part is found by: the same on another snapshot, or under another policy, is not the same."""
+    """What a part is found by: the same on another snapshot, or under another policy, is not the
+    same.
+    """
     return part, asked["policy"], asked["snapshot"]
 
 
@@ -78,7 +88,9 @@ class OpenCharge:
     same: str
     question: bytes
     stream: bool = False  # answered step by step, on whatever snapshot is current
-    parts: tuple[tuple[tuple[str, str, int], Fraction], ...] = ()  # what it will store, and how much each cost
+    parts: tuple[
+        tuple[tuple[str, str, int], Fraction], ...
+    ] = ()  # what it will store, and how much each cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +134,16 @@ class Balance:
         self.open: dict[int, OpenCharge] = {}
         self.resumable: dict[str, int] = {}
         self.overran: set[int] = set()  # charges that were closed without an answer
-        self.overruns: dict[str, int] = {}  # how much work of each analyst's failed or took too long
+        self.overruns: dict[
+            str, int
+        ] = {}  # how much work of each analyst's failed or took too long
         self.streams: dict[int, Steps] = {}
-        # Stored parts: what each cost and its charge, in the order of storing, each dearer than all before it.
+        # Stored parts: what each cost and its charge, in the order of storing, each dearer than all
+        # before it.
         self.parts: dict[tuple[str, str, int], list[tuple[Fraction, int]]] = {}
-        self.answered: dict[str, int] = {}  # the charges of this snapshot that have their answer, by what is the same
+        self.answered: dict[
+            str, int
+        ] = {}  # the charges of this snapshot that have their answer, by what is the same
 
     def add(self, row: Row) -> None:
         """Move on by one row whose MAC has been checked."""
@@ -153,7 +170,9 @@ class Balance:
         return self.terms
 
     def require_analyst(self, analyst: str) -> None:
-        if type(analyst) is not str:  # a subclass may say that it equals the curator, who has no share
+        if (
+            type(analyst) is not str
+        ):  # a subclass may say that it equals the curator, who has no share
             raise UsageError(f"An analyst is named by a plain text, not {type(analyst).__name__}.")
         if analyst != CURATOR and analyst not in self.analysts:
             raise UsageError(
@@ -168,7 +187,9 @@ class Balance:
             )
 
     def require_overruns_left(self, analyst: str, most: int) -> None:
-        """Refuse whoever has asked too many questions that took too long: each may have told a bit (S13)."""
+        """Refuse whoever has asked too many questions that took too long: each may have told a bit
+        (S13).
+        """
         if analyst != CURATOR and self.overruns.get(analyst, 0) >= most:
             raise BudgetExceeded(
                 f"{analyst} has asked {most} questions that took more time or memory than allowed, and may have no "
@@ -177,17 +198,23 @@ class Balance:
             )
 
     def left(self, analyst: str) -> Charge:
-        """The smaller of what is left of the analyst's share and of everybody's; never below zero."""
+        """The smaller of what is left of the analyst's share and of everybody's; never below
+        zero.
+        """
         self.require_analyst(analyst)
         rests = [_rest(self.limit, self.everyone)]
         if analyst != CURATOR:
             rests.append(_rest(self.analysts[analyst], self.spent.get(analyst, NOTHING)))
-        return Charge(amount=min(rest.amount for rest in rests), delta=min(rest.delta for rest in rests))
+        return Charge(
+            amount=min(rest.amount for rest in rests), delta=min(rest.delta for rest in rests)
+        )
 
     def priced(self, analyst: str, cost: Charge) -> Charge:
-        """The cost as it will be recorded: itself, or, so that sums stay short, rounded up by less than 10^-40.
+        """The cost as it will be recorded: itself, or, so that sums stay short, rounded up by less
+        than 10^-40.
 
-        An analyst who asks with ε = 1/p for one prime p after the other would otherwise make every later row longer.
+        An analyst who asks with ε = 1/p for one prime p after the other would otherwise make every
+        later row longer.
         """
         totals = (self.everyone, self.spent.get(analyst, NOTHING))
         return Charge(
@@ -196,16 +223,22 @@ class Balance:
         )
 
     def shortage(self, analyst: str, cost: Charge) -> Shortage | None:
-        """Which limit this cost would break, the analyst's own before everybody's; None when it fits both."""
+        """Which limit this cost would break, the analyst's own before everybody's; None when it
+        fits both.
+        """
         self.require_analyst(analyst)
         own, everyone = self.sums_with(analyst, cost)
         if analyst != CURATOR and not own.fits(self.analysts[analyst]):
             limit = self.analysts[analyst]
             rest, symbol = _rest(limit, self.spent.get(analyst, NOTHING)), self.bound.symbol
-            return Shortage(who=analyst, verb="has", symbol=symbol, asked=cost, left=rest, limit=limit)
+            return Shortage(
+                who=analyst, verb="has", symbol=symbol, asked=cost, left=rest, limit=limit
+            )
         if not everyone.fits(self.limit):
             rest, symbol = _rest(self.limit, self.everyone), self.bound.symbol
-            return Shortage(who=EVERYONE, verb="have", symbol=symbol, asked=cost, left=rest, limit=self.limit)
+            return Shortage(
+                who=EVERYONE, verb="have", symbol=symbol, asked=cost, left=rest, limit=self.limit
+            )
         return None
 
     def sums_with(self, analyst: str, cost: Charge) -> tuple[Charge, Charge]:
@@ -230,7 +263,11 @@ def _short(cost: Fraction, *totals: Fraction) -> Fraction:
 
 
 def _terms(balance: Balance, number: int, body: dict[str, Any]) -> None:
-    balance.require(number == 1 and body["format"] == 1, number, "is of a format that this discreet does not know")
+    balance.require(
+        number == 1 and body["format"] == 1,
+        number,
+        "is of a format that this discreet does not know",
+    )
     balance.ledger, balance.terms = body["ledger"], terms_from_row(body)
     balance.home = body.get("home", "file")
     balance.limit, balance.analysts = limits_from_row(body)
@@ -244,14 +281,18 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(analyst == CURATOR or analyst in balance.analysts, number, "is paid by nobody")
     balance.require(body["snapshot"] == balance.snapshot, number, "is about another snapshot")
     own, everyone = balance.sums_with(analyst, cost)
-    fits = everyone.fits(balance.limit) and (analyst == CURATOR or own.fits(balance.analysts[analyst]))
+    fits = everyone.fits(balance.limit) and (
+        analyst == CURATOR or own.fits(balance.analysts[analyst])
+    )
     balance.require(fits, number, "spends more than there was")
     balance.require(body["spent"] == sums_as_row((own, everyone)), number, "does not add up")
     balance.spent[analyst], balance.everyone = own, everyone
     parts = parts_from_row(body)
     if parts:
         named = sum(part.mechanisms for part in parts) == len(body["mechanisms"])
-        within = all(part.cost.fits(cost) for part in parts)  # each is rounded up, so they may make more than all
+        within = all(
+            part.cost.fits(cost) for part in parts
+        )  # each is rounded up, so they may make more than all
         balance.require(named and within, number, "has parts that are not its own")
     balance.open[number] = OpenCharge(
         number=number,
@@ -315,7 +356,8 @@ def _snapshot(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(body["snapshot"] > balance.snapshot, number, "counts snapshots backwards")
     balance.snapshot = body["snapshot"]
     balance.resumable.clear()  # S8: resumed on its own snapshot (also part of `same`) or not at all
-    balance.parts.clear()  # S9: what was measured on another snapshot (also part of its key) is not recalled
+    # S9: what was measured on another snapshot (also part of its key) is not recalled
+    balance.parts.clear()
     balance.answered.clear()
 
 

@@ -1,11 +1,13 @@
 """The ledger: `reserve` before reading, `post` before releasing, `recall` what was released.
 
-Two processes that ask the same question at the same time: the transaction lets one of them reserve; the other finds
-that charge open and is handed the same key (it is `resumed`). Every draw is a function of the key, every exact value
-of the snapshot; and question, policy, snapshot, mechanisms and cost are part of what makes two charges the same. So
-both arrive at the same bytes, having paid once. The first `post` stores them, and the second finds them stored. Were
-the bytes different, the second `post` would be refused and its bytes would not leave: no charge has two answers. The
-same argument covers a process that died: whoever asks again on that snapshot continues its charge with its noise.
+Two processes that ask the same question at the same time: the transaction lets one of them reserve;
+the other finds that charge open and is handed the same key (it is `resumed`). Every draw is a
+function of the key, every exact value of the snapshot; and question, policy, snapshot, mechanisms
+and cost are part of what makes two charges the same. So both arrive at the same bytes, having paid
+once. The first `post` stores them, and the second finds them stored. Were the bytes different, the
+second `post` would be refused and its bytes would not leave: no charge has two answers. The same
+argument covers a process that died: whoever asks again on that snapshot continues its charge with
+its noise.
 """
 
 from __future__ import annotations
@@ -36,7 +38,16 @@ from discreet.ledger.chain import Row, digest, fresh_secret
 from discreet.ledger.head import Head, head_of, head_text
 from discreet.ledger.journal import Journal, begin, exported
 from discreet.ledger.place import Place, place_of
-from discreet.ledger.receipts import Bill, Entry, Mechanisms, Reservation, Standing, StoredAnswer, StoredPart, rows_of
+from discreet.ledger.receipts import (
+    Bill,
+    Entry,
+    Mechanisms,
+    Reservation,
+    Standing,
+    StoredAnswer,
+    StoredPart,
+    rows_of,
+)
 from discreet.ledger.store import Kind
 from discreet.ledger.stores import establish
 from discreet.ledger.streams import Streams
@@ -55,7 +66,9 @@ Words = Callable[[Charge], Budget]
 
 
 class Ledger:
-    """A budget on disk. `create` it once, `open` it ever after; safe to share among threads, forks and processes."""
+    """A budget on disk. `create` it once, `open` it ever after; safe to share among threads, forks
+    and processes.
+    """
 
     def __init__(self, journal: Journal, *, words: Words | None) -> None:
         self._journal = journal
@@ -70,7 +83,9 @@ class Ledger:
         carried: Mapping[str, Charge] | None = None,
         words: Words | None = None,
     ) -> Ledger:
-        """Make a ledger and its key. `carried` is what each analyst (or the curator) spent under an earlier ledger."""
+        """Make a ledger and its key. `carried` is what each analyst (or the curator) spent under an
+        earlier ledger.
+        """
         opening = {who: charge_as_row(spent) for who, spent in (carried or {}).items()}
         if any(spent.amount < 0 or spent.delta < 0 for spent in (carried or {}).values()):
             raise UsageError("What is carried over from an earlier ledger must be zero or more.")
@@ -89,26 +104,32 @@ class Ledger:
     ) -> Ledger:
         """Open a ledger and check all of it; never makes one.
 
-        With `terms`, refuse a policy that promises something else (S2). `words` turns a charge into the budget that
-        people read in `BudgetExceeded`; without it they read the ledger's own currency. `away`: also where it no
-        longer lives, to be copied or checked there.
+        With `terms`, refuse a policy that promises something else (S2). `words` turns a charge into
+        the budget that people read in `BudgetExceeded`; without it they read the ledger's own
+        currency. `away`: also where it no longer lives, to be copied or checked there.
         """
         ledger = cls(Journal(place_of(path), timeout=timeout, away=away), words=words)
         if not ledger._journal.rotated():
-            raise LedgerUnavailable(f"A key rotation of {ledger._journal.path.name} was interrupted: run it again.")
+            raise LedgerUnavailable(
+                f"A key rotation of {ledger._journal.path.name} was interrupted: run it again."
+            )
         if terms is not None:
             ledger.terms.require_same(terms, name=ledger._journal.path.name)
         return ledger
 
     def reserve(self, bill: Bill, *, overruns: int | None = None) -> Reservation | StoredAnswer:
-        """Charge a bill, durably, and hand out the key of its noise; or resume the same charge if it is still open.
+        """Charge a bill, durably, and hand out the key of its noise; or resume the same charge if
+        it is still open.
 
-        If somebody else has asked exactly this and it was posted a moment ago, that answer comes back instead. Who
-        asked too many questions that took too long, as many as `overruns`, is refused.
+        If somebody else has asked exactly this and it was posted a moment ago, that answer comes
+        back instead. Who asked too many questions that took too long, as many as `overruns`, is
+        refused.
         """
         analyst, cost, asked = bill.analyst, bill.cost, bill.as_row()
         if cost.amount <= 0 or cost.delta < 0:
-            raise UsageError(f"A question's cost must be greater than zero, not {number(cost.amount)}.")
+            raise UsageError(
+                f"A question's cost must be greater than zero, not {number(cost.amount)}."
+            )
         same, secret = same_charge(asked, cost), fresh_secret()
         with self._journal.session(write=True) as balance:
             balance.require_analyst(analyst)
@@ -121,13 +142,17 @@ class Ledger:
                 return Reservation(id=waiting, key=self._journal.unsealed(waiting), resumed=True)
             if same in balance.answered:
                 known = balance.answered[same]
-                return self._stored(balance, known, self._post_of(balance, known), same_question(asked))[1]
+                return self._stored(
+                    balance, known, self._post_of(balance, known), same_question(asked)
+                )[1]
             cost = balance.priced(analyst, cost)
             shortage = balance.shortage(analyst, cost)
             if shortage is None:
                 sums = sums_as_row(balance.sums_with(analyst, cost))
                 price = {"cost": charge_as_row(cost), "spent": sums, "same": same}
-                charge = self._journal.append({"kind": "charge", **asked, **price, "text": bill.text})
+                charge = self._journal.append(
+                    {"kind": "charge", **asked, **price, "text": bill.text}
+                )
                 self._journal.seal(charge, secret, key=balance.key)
                 return Reservation(id=charge, key=secret, resumed=False)
         raise self._over_budget(shortage)
@@ -142,7 +167,8 @@ class Ledger:
     ) -> Standing:
         """Store the answer and close its charge; after that it may leave. Erases the charge's key.
 
-        Posting the same bytes again changes nothing; other bytes are refused, and must not be released.
+        Posting the same bytes again changes nothing; other bytes are refused, and must not be
+        released.
         """
         charge, content, rows = reservation.id, digest(answer), rows_of(mechanisms)
         with self._journal.session(write=True) as balance:
@@ -152,19 +178,33 @@ class Ledger:
                 paid_by = self._journal.row(charge).body["analyst"]
                 return _standing_of(paid_by, balance, exported(balance))
             if self._journal.unsealed(charge) != reservation.key:
-                raise UsageError(f"Charge {charge} was reserved by somebody else: reserve first, then post.")
+                raise UsageError(
+                    f"Charge {charge} was reserved by somebody else: reserve first, then post."
+                )
             if waiting.lump != (rows is not None):
-                raise UsageError("A lump says at post which mechanisms it used, and no other charge does.")
-            row = {"kind": "post", "charge": charge, "answer": content, "meta": dict(meta or {}), "mechanisms": rows}
+                raise UsageError(
+                    "A lump says at post which mechanisms it used, and no other charge does."
+                )
+            row = {
+                "kind": "post",
+                "charge": charge,
+                "answer": content,
+                "meta": dict(meta or {}),
+                "mechanisms": rows,
+            }
             post = self._journal.append(row)
             self._journal.file.keep_answer(charge, post, waiting.question, answer)
             self._journal.file.erase_key(charge)
-            return _standing_of(waiting.analyst, balance, head_of(balance.ledger, *self._journal.file.appended))
+            return _standing_of(
+                waiting.analyst, balance, head_of(balance.ledger, *self._journal.file.appended)
+            )
 
     def overran(self, reservation: Reservation, *, analyst: str) -> None:
-        """Count a charge whose work failed or took too long (S13, S22); an open one is closed for good, unanswered.
+        """Count a charge whose work failed or took too long (S13, S22); an open one is closed for
+        good, unanswered.
 
-        Where two ask the same at a time, one may have posted what the other failed at: then it is only counted.
+        Where two ask the same at a time, one may have posted what the other failed at: then it is
+        only counted.
         """
         with self._journal.session(write=True) as balance:
             is_open = reservation.id in balance.open
@@ -175,8 +215,8 @@ class Ledger:
     def recall(
         self, *, question: str, policy: str, snapshot: int, at_least: Fraction = Fraction(0)
     ) -> tuple[StoredAnswer, ...]:
-        """Every answer already released to this question on this snapshot that cost `at_least` this amount, whoever
-        paid for it, oldest first (S10).
+        """Every answer already released to this question on this snapshot that cost `at_least` this
+        amount, whoever paid for it, oldest first (S10).
         """
         subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
         with self._journal.session(write=False) as balance:
@@ -192,11 +232,12 @@ class Ledger:
         at_least: Fraction = Fraction(0),
         parts: Mapping[str, Fraction] | None = None,
     ) -> Standing:
-        """In one transaction: what is left, the head, what `recall` finds of a question, and which `parts` are stored.
+        """In one transaction: what is left, the head, what `recall` finds of a question, and which
+        `parts` are stored.
 
-        Of each part the first that was stored among those that cost at least as much as is given here: so whoever
-        asks again gets the same, whatever was stored since. Refuses whoever is no analyst, and a snapshot that is not
-        the current one.
+        Of each part the first that was stored among those that cost at least as much as is given
+        here: so whoever asks again gets the same, whatever was stored since. Refuses whoever is no
+        analyst, and a snapshot that is not the current one.
         """
         asked = {"question": question, "policy": policy, "snapshot": snapshot}
         subject = same_question(asked)
@@ -213,7 +254,9 @@ class Ledger:
         charges = dict[str, int]()
         for part, amount in wanted.items():
             stored = balance.parts.get(stored_as(part, asked), ())
-            first = bisect_left(stored, amount, key=itemgetter(0))  # each is dearer than all before it
+            first = bisect_left(
+                stored, amount, key=itemgetter(0)
+            )  # each is dearer than all before it
             if first < len(stored):
                 charges[part] = stored[first][1]
         known = {charge: self._part_of(balance, charge, asked) for charge in set(charges.values())}
@@ -242,7 +285,9 @@ class Ledger:
         balance.require(post is not None, charge, "has lost its answer")
         return post or 0
 
-    def _recalled(self, balance: Balance, subject: bytes, at_least: Fraction) -> tuple[StoredAnswer, ...]:
+    def _recalled(
+        self, balance: Balance, subject: bytes, at_least: Fraction
+    ) -> tuple[StoredAnswer, ...]:
         found = self._journal.file.answers_to(subject)
         dear = [each for each in found if not at_least or self._cost(each[0]).amount >= at_least]
         return tuple(self._stored(balance, charge, post, subject)[1] for charge, post in dear)
@@ -256,7 +301,9 @@ class Ledger:
         return charge_from_row(self._journal.row(charge).body["cost"])
 
     def amend(self, *, limit: Charge, analysts: Mapping[str, Charge]) -> bool:
-        """Set all limits by a recorded row; says whether anything changed. What was spent stays spent."""
+        """Set all limits by a recorded row; says whether anything changed. What was spent stays
+        spent.
+        """
         check_limits(limit, analysts)
         with self._journal.session(write=True) as balance:
             if (limit, dict(analysts)) == (balance.limit, balance.analysts):
@@ -265,17 +312,23 @@ class Ledger:
             return True
 
     def new_snapshot(self, number: int | None = None) -> int:
-        """Begin a new snapshot (S9): the next number, or a given higher one where numbers are public periods."""
+        """Begin a new snapshot (S9): the next number, or a given higher one where numbers are
+        public periods.
+        """
         with self._journal.session(write=True) as balance:
             chosen = balance.snapshot + 1 if number is None else number
             if chosen <= balance.snapshot:
-                raise UsageError(f"A new snapshot's number must be above {balance.snapshot}, not {chosen}.")
+                raise UsageError(
+                    f"A new snapshot's number must be above {balance.snapshot}, not {chosen}."
+                )
             self._journal.append({"kind": "snapshot", "snapshot": chosen})
             return chosen
 
     @classmethod
     def rotate_key(cls, path: str | Path | Place, *, timeout: float = 10) -> None:
-        """Go on under a new key. Earlier rows stay under the old one, frozen by the first MAC of the new."""
+        """Go on under a new key. Earlier rows stay under the old one, frozen by the first MAC of
+        the new.
+        """
         journal = Journal(place_of(path), timeout=timeout)
         with journal.session(write=True) as balance:
             key = journal.add_key()
@@ -316,7 +369,9 @@ class Ledger:
         """Who spent what on what, oldest first."""
         with self._journal.session(write=False) as balance:
             charges = (row for row in self._journal.rows() if row.body["kind"] == "charge")
-            return tuple(_entry(row, balance) for row in charges if analyst in (None, row.body["analyst"]))
+            return tuple(
+                _entry(row, balance) for row in charges if analyst in (None, row.body["analyst"])
+            )
 
     def rows(self) -> tuple[dict[str, Any], ...]:
         """Every row as it was written: what an auditor recomputes from."""
@@ -331,7 +386,10 @@ class Ledger:
             if posted is None:
                 raise UsageError(f"{balance.name} has posted no answer {id}.")
             charge, post = self._journal.row(wanted), self._journal.row(posted)
-            bound, asked = balance.bound.as_row(), ("question", "policy", "snapshot", "analyst", "text", "cost")
+            bound, asked = (
+                balance.bound.as_row(),
+                ("question", "policy", "snapshot", "analyst", "text", "cost"),
+            )
             return {
                 "ledger": balance.ledger,
                 "id": charge.number,
@@ -345,7 +403,9 @@ class Ledger:
             }
 
     def head(self) -> dict[str, Any]:
-        """How far the ledger is. Keep it elsewhere: `verify(head)` then notices a ledger that was set back."""
+        """How far the ledger is. Keep it elsewhere: `verify(head)` then notices a ledger that was
+        set back.
+        """
         with self._journal.session(write=False) as balance:
             return exported(balance)
 
@@ -363,12 +423,16 @@ class Ledger:
             return balance.home
 
     def move_to(self, kind: Kind) -> None:
-        """Record that the ledger lives in another kind of store from here on. Here nothing is spent any more."""
+        """Record that the ledger lives in another kind of store from here on. Here nothing is spent
+        any more.
+        """
         with self._journal.session(write=True):
             self._journal.append({"kind": "move", "to": kind})
 
     def verify(self, head: Head | None = None) -> int:
-        """Check everything there is, and that the exported `head` lies on it. Returns the number of rows."""
+        """Check everything there is, and that the exported `head` lies on it. Returns the number of
+        rows.
+        """
         self._journal.require_own_head()
         with self._journal.session(write=False) as balance:
             self._journal.verify()
@@ -385,11 +449,21 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _stored(self, balance: Balance, charge: int, post: int, subject: bytes | None) -> tuple[Row, StoredAnswer]:
+    def _stored(
+        self, balance: Balance, charge: int, post: int, subject: bytes | None
+    ) -> tuple[Row, StoredAnswer]:
         """A charge's row and its answer, which is one to this question, if one is given."""
-        paid, posted, answer = self._journal.row(charge), self._journal.row(post), self._journal.file.answer(charge)
+        paid, posted, answer = (
+            self._journal.row(charge),
+            self._journal.row(post),
+            self._journal.file.answer(charge),
+        )
         fits = paid.body["kind"] == "charge" and subject in (None, same_question(paid.body))
-        fits = fits and posted.body.get("charge") == charge and posted.body.get("answer") == digest(answer)
+        fits = (
+            fits
+            and posted.body.get("charge") == charge
+            and posted.body.get("answer") == digest(answer)
+        )
         balance.require(fits, post, "does not belong to the answer stored with it")
         return paid, StoredAnswer(
             id=charge,
@@ -417,7 +491,10 @@ class Ledger:
             symbol, amounts = shortage.symbol, [asked.amount, left.amount, limit.amount]
         else:
             symbol, amounts = "ε", [self._words(charge).epsilon for charge in (asked, left, limit)]
-        cost, rest = number(amounts[0], rounding=ROUND_CEILING), number(amounts[1], rounding=ROUND_FLOOR)
+        cost, rest = (
+            number(amounts[0], rounding=ROUND_CEILING),
+            number(amounts[1], rounding=ROUND_FLOOR),
+        )
         return BudgetExceeded(
             f"Over budget: this costs {symbol} = {cost}; {shortage.who} {shortage.verb} {symbol} = {rest} left "
             f'of {number(amounts[2])} on "{self._journal.path.stem}".',
@@ -446,7 +523,9 @@ def _resumable(waiting: OpenCharge, balance: Balance) -> bool:
 
 def _entry(row: Row, balance: Balance) -> Entry:
     waiting = balance.open.get(row.number)
-    lost = row.number in balance.overran or (waiting is not None and not _resumable(waiting, balance))
+    lost = row.number in balance.overran or (
+        waiting is not None and not _resumable(waiting, balance)
+    )
     return Entry(
         id=row.number,
         when=row.body["when"],

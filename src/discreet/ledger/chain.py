@@ -1,7 +1,9 @@
-"""Rows and the keys that chain them: nobody without the key file can write a row or open a sealed key.
+"""Rows and the keys that chain them: nobody without the key file can write a row or open a sealed
+key.
 
-A row's MAC is HMAC-SHA256 over the canonical JSON of its number, the MAC before it and its body. So a row that was
-changed, moved, removed or put in is noticed, and the last MAC (the head) stands for everything before it.
+A row's MAC is HMAC-SHA256 over the canonical JSON of its number, the MAC before it and its body. So
+a row that was changed, moved, removed or put in is noticed, and the last MAC (the head) stands for
+everything before it.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """32 secret bytes, and the two keys made from them: one for MACs, one to seal charges' noise keys."""
+    """32 secret bytes, and the two keys made from them: one for MACs, one to seal charges' noise
+    keys.
+    """
 
     secret: bytes = field(repr=False)
 
@@ -65,14 +69,18 @@ class Key:
         return hmac.digest(self._mac_key, covered.encode(), "sha256")
 
     def seal(self, secret: bytes, *, ledger: str, charge: int) -> bytes:
-        """AES-256-GCM; the charge's number is authenticated, so a sealed key fits its own charge only."""
+        """AES-256-GCM; the charge's number is authenticated, so a sealed key fits its own charge
+        only.
+        """
         nonce = fresh_secret()[:_NONCE_BYTES]
         return nonce + self._cipher.encrypt(nonce, secret, _label(ledger, charge))
 
     def unseal(self, sealed: bytes, *, ledger: str, charge: int) -> bytes | None:
         """None when these are not the bytes that were sealed for this charge."""
         try:
-            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _label(ledger, charge))
+            return self._cipher.decrypt(
+                sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _label(ledger, charge)
+            )
         except (InvalidTag, ValueError):
             return None
 
@@ -104,16 +112,22 @@ def read_keys(ledger: Path) -> tuple[Key, ...]:
             f"The key file {path.name} cannot be read ({error.strerror}): let its owner run this."
         ) from None
     if stat.S_IMODE(mode) & 0o077:
-        raise LedgerUnavailable(f"Others may read the key file {path.name}: run chmod 600 on it first.")
+        raise LedgerUnavailable(
+            f"Others may read the key file {path.name}: run chmod 600 on it first."
+        )
     if not secret or len(secret) % KEY_BYTES:
         raise LedgerUnavailable(
             f"The key file {path.name} is damaged ({len(secret)} bytes, not {KEY_BYTES}): restore it from a backup."
         )
-    return tuple(Key(secret=secret[start : start + KEY_BYTES]) for start in range(0, len(secret), KEY_BYTES))
+    return tuple(
+        Key(secret=secret[start : start + KEY_BYTES]) for start in range(0, len(secret), KEY_BYTES)
+    )
 
 
 def add_key(ledger: Path) -> Key:
-    """Write the key file anew with one more key at its end; a crash leaves the old file or the new one."""
+    """Write the key file anew with one more key at its end; a crash leaves the old file or the new
+    one.
+    """
     path, new = key_path(ledger), ledger.with_name(ledger.name + ".key.new")
     secret = fresh_secret()
     new.unlink(missing_ok=True)

@@ -1,4 +1,6 @@
-"""Heads: how far a ledger is. One lies in a file beside the key, so that an older copy is noticed here and now."""
+"""Heads: how far a ledger is. One lies in a file beside the key, so that an older copy is noticed
+here and now.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def head_text(ledger: str, number: int, mac: bytes) -> str:
 
 
 def write_head(ledger: Path, text: str) -> None:
-    """Note how far the ledger is. Not synced: it may lag behind the ledger after a power cut, never lead it."""
+    """Note how far the ledger is. Not synced: it may lag behind the ledger after a power cut, never
+    lead it.
+    """
     try:
         descriptor = os.open(head_path(ledger), os.O_WRONLY)
         try:

@@ -1,7 +1,8 @@
 """Reading and writing the chain: a file, its keys, and the balance of every row checked so far.
 
-All that `book` does happens in a `session`: one transaction, before which the rows that other processes appended have
-been checked and added up. A journal never goes back: the last row it has seen must still be there.
+All that `book` does happens in a `session`: one transaction, before which the rows that other
+processes appended have been checked and added up. A journal never goes back: the last row it has
+seen must still be there.
 """
 
 from __future__ import annotations
@@ -29,19 +30,24 @@ _HOMES = {"file": "a file", "postgresql": "PostgreSQL"}
 
 
 def begin(place: Place, body: Mapping[str, Any]) -> None:
-    """Make the key, the head and a ledger whose first row is `body`; refuse if any of them is there already."""
+    """Make the key, the head and a ledger whose first row is `body`; refuse if any of them is there
+    already.
+    """
     require_room(place)
     key, ledger = chain.Key(secret=chain.fresh_secret()), chain.fresh_secret()[:16].hex()
     home = {} if place.address is None else {"home": kind_of(place)}
     text = canonical({**body, **home, "format": FORMAT, "ledger": ledger, "when": now()})
     mac = key.mac(1, chain.FIRST, text)
-    establish(place, Records(rows=[(1, text, mac)]), keys=key.secret, head=head_text(ledger, 1, mac))
+    establish(
+        place, Records(rows=[(1, text, mac)]), keys=key.secret, head=head_text(ledger, 1, mac)
+    )
 
 
 class Journal:
     """An open ledger's rows. Opening checks all of them.
 
-    A ledger that was moved is refused where it no longer lives; `away`, it can be read there, to be copied or checked.
+    A ledger that was moved is refused where it no longer lives; `away`, it can be read there, to be
+    copied or checked.
     """
 
     def __init__(self, place: Place, *, timeout: float, away: bool = False) -> None:
@@ -75,7 +81,9 @@ class Journal:
         if self._adding:  # interrupted in the middle of a row: half of it may be in the sums
             self._balance = Balance(self.path.name)
         balance = self._balance
-        rows = self._chained(self.file.rows(balance.number + 1), balance.number, balance.mac, balance.key)
+        rows = self._chained(
+            self.file.rows(balance.number + 1), balance.number, balance.mac, balance.key
+        )
         self._adding = True
         for row in rows:
             balance.add(row)
@@ -85,7 +93,8 @@ class Journal:
             raise self._set_back(known[0])
 
     def _require_home(self) -> None:
-        # Privacy: one budget is spent in one place. The row that says where is in the chain, which every copy has.
+        # Privacy: one budget is spent in one place. The row that says where is in the chain, which
+        # every copy has.
         if self._balance.home != self.file.kind and not self._away:
             home = _HOMES.get(self._balance.home, self._balance.home)
             raise LedgerUnavailable(
@@ -114,7 +123,9 @@ class Journal:
         key = bisect_right(self._balance.keys_from, number) - 1
         return next(self._chained(iter(found[-1:]), number - 1, before, key))
 
-    def _chained(self, rows: Iterator[tuple[int, str, bytes]], number: int, mac: bytes, key: int) -> Iterator[Row]:
+    def _chained(
+        self, rows: Iterator[tuple[int, str, bytes]], number: int, mac: bytes, key: int
+    ) -> Iterator[Row]:
         """The rows that follow row `number`, whose MAC is `mac`."""
         for found, text, own in rows:
             number += 1
@@ -148,27 +159,42 @@ class Journal:
     def records(self) -> Records:
         """Everything there is, as it is stored."""
         file = self.file
-        return Records(rows=file.rows(1), keys=file.sealed_keys(), answers=file.answers(), contents=file.contents())
+        return Records(
+            rows=file.rows(1),
+            keys=file.sealed_keys(),
+            answers=file.answers(),
+            contents=file.contents(),
+        )
 
     def seal(self, charge: int, secret: bytes, *, key: int) -> None:
-        self.file.keep_key(charge, self.keys[key].seal(secret, ledger=self._balance.ledger, charge=charge))
+        self.file.keep_key(
+            charge, self.keys[key].seal(secret, ledger=self._balance.ledger, charge=charge)
+        )
 
     def unsealed(self, charge: int) -> bytes:
         sealed, key = self.file.key(charge), self.keys[self._balance.key]
-        secret = None if sealed is None else key.unseal(sealed, ledger=self._balance.ledger, charge=charge)
+        secret = (
+            None
+            if sealed is None
+            else key.unseal(sealed, ledger=self._balance.ledger, charge=charge)
+        )
         if secret is None:
             raise self._balance.broken(charge, "has lost its sealed key")
         return secret
 
     def add_key(self) -> int:
-        """Make sure that there is a key after the current one; an interrupted rotation has left one already."""
+        """Make sure that there is a key after the current one; an interrupted rotation has left one
+        already.
+        """
         index = self._balance.key + 1
         if index == len(self.keys):
             self.keys += (chain.add_key(self.path),)
         return index
 
     def require_own_head(self) -> None:
-        """Refuse a ledger that is behind its `.head` file. Others may be writing that file, so look three times."""
+        """Refuse a ledger that is behind its `.head` file. Others may be writing that file, so look
+        three times.
+        """
         for pause in (0.005, 0.005, 0):
             head = self._own_head()  # before the rows, because other processes only ever move it on
             with self.session(write=False) as balance:
@@ -176,11 +202,15 @@ class Journal:
                     return
             sleep(pause)
         if head is None or head[0] != balance.ledger:
-            raise LedgerUnavailable(f"{self.path.name}.head is damaged: copy the newest exported head there.")
+            raise LedgerUnavailable(
+                f"{self.path.name}.head is damaged: copy the newest exported head there."
+            )
         raise self._set_back(head[1])
 
     def _own_head(self) -> tuple[str, int, bytes] | None:
-        """How far this ledger was when a row was last written, says the file beside it; None if it says nothing."""
+        """How far this ledger was when a row was last written, says the file beside it; None if it
+        says nothing.
+        """
         try:
             return head_parts(json.loads(read_head(self.path)))
         except (ValueError, TypeError, KeyError):
@@ -191,9 +221,13 @@ class Journal:
         try:
             ledger, row, mac = head_parts(head)
         except (ValueError, TypeError, KeyError):
-            raise UsageError("A head is what --export-head writes: JSON with ledger, number and mac.") from None
+            raise UsageError(
+                "A head is what --export-head writes: JSON with ledger, number and mac."
+            ) from None
         if ledger != self._balance.ledger:
-            raise LedgerUnavailable(f"That head is of another ledger than {self.path.name}: look for the right files.")
+            raise LedgerUnavailable(
+                f"That head is of another ledger than {self.path.name}: look for the right files."
+            )
         if not self._has(row, mac):
             raise self._set_back(row)
 
@@ -210,10 +244,14 @@ class Journal:
             return balance.key == len(self.keys) - 1
 
     def verify(self) -> None:
-        """Check the whole file anew, in a session: pages, rows, sums, answers, sealed keys, and nothing else."""
+        """Check the whole file anew, in a session: pages, rows, sums, answers, sealed keys, and
+        nothing else.
+        """
         damage = self.file.damage()
         if damage is not None:
-            raise LedgerUnavailable(f"{self.path.name} is damaged ({damage}): restore it from a backup.")
+            raise LedgerUnavailable(
+                f"{self.path.name} is damaged ({damage}): restore it from a backup."
+            )
         again, posts = Balance(self.path.name), dict[int, tuple[Row, bytes]]()
         for row in self.rows():
             if row.body["kind"] == "post" and row.body["charge"] in again.open:
@@ -227,19 +265,27 @@ class Journal:
         for charge in again.open:
             self.unsealed(charge)
         sealed = [charge for charge, _ in self.file.sealed_keys()]
-        again.require(sealed == sorted(again.open), again.number, "is followed by keys of no open charge")
+        again.require(
+            sealed == sorted(again.open), again.number, "is followed by keys of no open charge"
+        )
 
     def _verify_answers(self, balance: Balance, posts: dict[int, tuple[Row, bytes]]) -> None:
         for charge, post, question, answer in self.file.answers():
             row, asked = posts.pop(charge, (None, b""))
-            fits = row is not None and (post, question) == (row.number, asked) and row.body["answer"] == digest(answer)
+            fits = (
+                row is not None
+                and (post, question) == (row.number, asked)
+                and row.body["answer"] == digest(answer)
+            )
             balance.require(fits, charge, "has an answer that was not posted")
         for charge in posts:
             raise balance.broken(charge, "has lost its answer")
 
     def _verify_contents(self, balance: Balance) -> None:
         """Every step of every stream has what its rows say, and nothing else is there."""
-        rows = {row for steps in balance.streams.values() for row in (*steps.frozen, *steps.published)}
+        rows = {
+            row for steps in balance.streams.values() for row in (*steps.frozen, *steps.published)
+        }
         for row, content in self.file.contents():
             fits = row in rows and self.row(row).body["content"] == digest(content)
             balance.require(fits, row, "does not belong to what is stored with it")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A file; or, with an `address`, tables in PostgreSQL, whose key and head files lie beside `path`.
+    """A file; or, with an `address`, tables in PostgreSQL, whose key and head files lie beside
+    `path`.
 
     An address may hold a password. No message shows it: people read the name of `path`.
     """

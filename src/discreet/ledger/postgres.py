@@ -1,8 +1,9 @@
 """The ledger's tables in PostgreSQL: one budget for several servers, one writer at a time.
 
-The only module that knows PostgreSQL. A transaction that writes first locks the one row of `book`, so whoever comes
-after sees every row before its own; transactions that write are in one order, that of the chain. A commit returns when
-the server has it on its disk. Key and head files lie on each server's own disk, as beside a file.
+The only module that knows PostgreSQL. A transaction that writes first locks the one row of `book`,
+so whoever comes after sees every row before its own; transactions that write are in one order, that
+of the chain. A commit returns when the server has it on its disk. Key and head files lie on each
+server's own disk, as beside a file.
 
 No message holds the address or the database's own words, which may quote it.
 """
@@ -49,7 +50,9 @@ def driver() -> Any:
         import psycopg
     except ImportError:
         raise missing("psycopg", what="A ledger in PostgreSQL") from None
-    logging.getLogger("psycopg").addHandler(_QUIET)  # its warnings name host and role, and we say what is wrong
+    logging.getLogger("psycopg").addHandler(
+        _QUIET
+    )  # its warnings name host and role, and we say what is wrong
     return psycopg
 
 
@@ -60,7 +63,9 @@ def role_in(address: str | None) -> str:
         role = parse(address or "").get("user")
         if role:
             return str(role)
-    raise UsageError("The policy must name a ledger as postgresql://role@host/database, with a role.")
+    raise UsageError(
+        "The policy must name a ledger as postgresql://role@host/database, with a role."
+    )
 
 
 def build(place: Place, records: Records) -> None:
@@ -99,12 +104,13 @@ def _taken(place: Place) -> LedgerUnavailable:
 
 
 class Tables:
-    """The open tables of a ledger. One connection for each process, used by one thread at a time (`Turns`).
+    """The open tables of a ledger. One connection for each process, used by one thread at a time
+    (`Turns`).
 
     What a turn writes is sent when its work is done, so a turn that fails has written nothing.
 
-    Forking: a child must not speak on its parent's connection, nor close it politely. It closes its own copy of the
-    socket and opens a connection when it needs one.
+    Forking: a child must not speak on its parent's connection, nor close it politely. It closes its
+    own copy of the socket and opens a connection when it needs one.
     """
 
     kind: Kind = "postgresql"
@@ -118,7 +124,9 @@ class Tables:
         self._process = os.getpid()
         self._schema = ""
         self._pending: list[tuple[str, tuple[object, ...]]] = []
-        self._last: tuple[int, bytes, str] | None = None  # sent in this transaction: number, MAC, text of the head
+        self._last: tuple[int, bytes, str] | None = (
+            None  # sent in this transaction: number, MAC, text of the head
+        )
         self._unsent: tuple[int, bytes, str] | None = None
         self.appended = self.written = (0, b"")
         self.undone = 0
@@ -127,14 +135,20 @@ class Tables:
 
     def _fresh_turns(self) -> Turns:
         return Turns(
-            begin=self._begin, commit=self._commit, abandon=self._disconnect, broken=self._away, busy=self._busy
+            begin=self._begin,
+            commit=self._commit,
+            abandon=self._disconnect,
+            broken=self._away,
+            busy=self._busy,
         )
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
         """All of the block or nothing; when a write returns, it is on the server's disk."""
         if self._process != os.getpid() and self._connection is not None:
-            raise LedgerUnavailable(f"This process was forked in C with {self.path.name} open: open it after forking.")
+            raise LedgerUnavailable(
+                f"This process was forked in C with {self.path.name} open: open it after forking."
+            )
         with self._turns.turn(write=write, timeout=self._timeout):
             self._pending, self._unsent = [], None
             yield
@@ -149,51 +163,67 @@ class Tables:
                 "ledger POLICY --create; opening never makes one."
             )
 
-    # --- reading ------------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def rows(self, start: int) -> Iterator[RowText]:
         return self._pages(_ROW, "SELECT number, body, mac FROM {rows}", "number", start)
 
     def rows_between(self, first: int, last: int) -> Iterator[RowText]:
         where = "number BETWEEN %s AND %s ORDER BY number"
-        return self._read(_ROW, f"SELECT number, body, mac FROM {{rows}} WHERE {where}", first, last)
+        return self._read(
+            _ROW, f"SELECT number, body, mac FROM {{rows}} WHERE {where}", first, last
+        )
 
     def count(self) -> int:
         counted: int = next(self._read((int,), "SELECT count(*) FROM {rows}"))[0]
         return counted
 
     def key(self, charge: int) -> bytes | None:
-        found = next(self._read((bytes,), "SELECT sealed FROM {keys} WHERE charge = %s", charge), None)
+        found = next(
+            self._read((bytes,), "SELECT sealed FROM {keys} WHERE charge = %s", charge), None
+        )
         return None if found is None else found[0]
 
     def sealed_keys(self) -> Iterator[tuple[int, bytes]]:
         return self._pages((int, bytes), "SELECT charge, sealed FROM {keys}", "charge", 0)
 
     def post_of(self, charge: int) -> int | None:
-        found = next(self._read((int,), "SELECT post FROM {answers} WHERE charge = %s", charge), None)
+        found = next(
+            self._read((int,), "SELECT post FROM {answers} WHERE charge = %s", charge), None
+        )
         return None if found is None else found[0]
 
     def answer(self, charge: int) -> bytes:
-        found: bytes = next(self._read((bytes,), "SELECT answer FROM {answers} WHERE charge = %s", charge))[0]
+        found: bytes = next(
+            self._read((bytes,), "SELECT answer FROM {answers} WHERE charge = %s", charge)
+        )[0]
         return found
 
     def answers_to(self, question: bytes) -> list[tuple[int, int]]:
         where = "question = %s ORDER BY charge"
-        return list(self._read((int, int), f"SELECT charge, post FROM {{answers}} WHERE {where}", question))
+        return list(
+            self._read((int, int), f"SELECT charge, post FROM {{answers}} WHERE {where}", question)
+        )
 
     def answers(self) -> Iterator[tuple[int, int, bytes, bytes]]:
         columns = "charge, post, question, answer"
-        return self._pages((int, int, bytes, bytes), f"SELECT {columns} FROM {{answers}}", "charge", 0)
+        return self._pages(
+            (int, int, bytes, bytes), f"SELECT {columns} FROM {{answers}}", "charge", 0
+        )
 
     def content(self, row: int) -> bytes:
-        found = next(self._read((bytes,), "SELECT content FROM {contents} WHERE number = %s", row), None)
+        found = next(
+            self._read((bytes,), "SELECT content FROM {contents} WHERE number = %s", row), None
+        )
         return b"" if found is None else found[0]
 
     def contents(self) -> Iterator[tuple[int, bytes]]:
         return self._pages((int, bytes), "SELECT number, content FROM {contents}", "number", 0)
 
     def damage(self) -> str | None:
-        """Look at the tables and the role's rights anew; their pages are the server's own to check."""
+        """Look at the tables and the role's rights anew; their pages are the server's own to
+        check.
+        """
         with self._translated():
             self._require_sound(self._open())
         return None
@@ -201,7 +231,7 @@ class Tables:
     def sync_log(self) -> None:
         """Nothing to do: what another transaction can see is on the server's disk."""
 
-    # --- writing ------------------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def append(self, number: int, body: str, mac: bytes, *, head: str) -> None:
         self._write("INSERT INTO {rows} VALUES (%s, %s, %s)", number, body, mac)
@@ -222,7 +252,12 @@ class Tables:
 
     def fill(self, records: Records) -> None:
         """Write everything of a ledger into empty tables."""
-        parts = {"rows": records.rows, "keys": records.keys, "answers": records.answers, "contents": records.contents}
+        parts = {
+            "rows": records.rows,
+            "keys": records.keys,
+            "answers": records.answers,
+            "contents": records.contents,
+        }
         try:
             with self._translated(), self._open().cursor() as cursor:
                 for table, found in parts.items():
@@ -237,20 +272,27 @@ class Tables:
         self._pending.append((statement, values))
 
     def _send(self) -> None:
-        """Send what this turn wrote; each statement must have written one row, and not been swallowed."""
+        """Send what this turn wrote; each statement must have written one row, and not been
+        swallowed.
+        """
         if not self._pending:
             return
         with self._translated():
             connection = self._open()
             with connection.pipeline():
-                sent = [connection.execute(self._named(statement), values) for statement, values in self._pending]
+                sent = [
+                    connection.execute(self._named(statement), values)
+                    for statement, values in self._pending
+                ]
         if any(cursor.rowcount != 1 for cursor in sent):
-            swallowed = LedgerUnavailable(f"The PostgreSQL of {self.path.name} did not keep a row: see its triggers.")
+            swallowed = LedgerUnavailable(
+                f"The PostgreSQL of {self.path.name} did not keep a row: see its triggers."
+            )
             self._turns.fail_current(swallowed)
             raise swallowed
         self._last = self._unsent or self._last
 
-    # --- the connection -----------------------------------------------------------------------------------------------
+    # --- the connection ---------------------------------------------------------------------------
 
     def close(self) -> None:
         self._disconnect()
@@ -270,7 +312,8 @@ class Tables:
             self._start(self._connection, write=write)
 
     def _start(self, connection: psycopg.Connection[Any], *, write: bool) -> None:
-        # A writer takes no snapshot before it has the lock: each of its statements sees all that was written before.
+        # A writer takes no snapshot before it has the lock: each of its statements sees all that
+        # was written before.
         if not write:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
@@ -278,7 +321,9 @@ class Tables:
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             locked = connection.execute(self._named("SELECT format FROM {book} FOR UPDATE"))
         if locked.fetchall() != [(FORMAT,)]:
-            raise LedgerUnavailable(f"{self.path.name} is not a ledger of this version of discreet: upgrade it.")
+            raise LedgerUnavailable(
+                f"{self.path.name} is not a ledger of this version of discreet: upgrade it."
+            )
 
     def _commit(self) -> None:
         with self._translated():
@@ -322,7 +367,9 @@ class Tables:
         return connection
 
     def _require_sound(self, connection: psycopg.Connection[Any]) -> None:
-        """Refuse a server that forgets, a role with too many rights, and tables that are not a ledger's."""
+        """Refuse a server that forgets, a role with too many rights, and tables that are not a
+        ledger's.
+        """
         name = self.path.name
         asked = "current_setting('fsync'), pg_is_in_recovery()"
         synced, standby = connection.execute(f"SELECT {asked}").fetchone() or ("off", True)
@@ -361,7 +408,9 @@ class Tables:
                 raise LedgerUnavailable(f"{self.path.name} {_DAMAGED}. Nothing was answered.")
             yield row
 
-    def _pages(self, types: tuple[type, ...], statement: str, key: str, start: int) -> Iterator[Any]:
+    def _pages(
+        self, types: tuple[type, ...], statement: str, key: str, start: int
+    ) -> Iterator[Any]:
         """Read a table in the order of its key, some rows at a time."""
         page = f"{statement} WHERE {key} >= %s ORDER BY {key} LIMIT {_PAGE}"
         while True:
@@ -374,7 +423,9 @@ class Tables:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Whatever goes wrong with the server in one sentence; the next transaction begins with a new connection."""
+        """Whatever goes wrong with the server in one sentence; the next transaction begins with a
+        new connection.
+        """
         try:
             yield
         except driver().Error as error:
@@ -392,13 +443,17 @@ class Tables:
         )
 
     def _standby(self) -> LedgerUnavailable:
-        return LedgerUnavailable(f"The PostgreSQL of {self.path.name} {_READS}. Nothing was answered.")
+        return LedgerUnavailable(
+            f"The PostgreSQL of {self.path.name} {_READS}. Nothing was answered."
+        )
 
     def _unavailable(self, state: str) -> LedgerUnavailable:
         if state in _BUSY:
             return self._busy()
         remedy = next(remedy for start, remedy in _REMEDIES if state.startswith(start))
-        return LedgerUnavailable(f"The PostgreSQL of {self.path.name} {remedy}. Nothing was answered.")
+        return LedgerUnavailable(
+            f"The PostgreSQL of {self.path.name} {remedy}. Nothing was answered."
+        )
 
 
 _DAMAGED = "is damaged: restore it from a backup (docs/ledger.md, Restore)"
@@ -409,7 +464,10 @@ _REMEDIES = (  # the start of an SQLSTATE, and what to do
     ("25006", _READS),
     ("42501", "denies a right to the role: run what discreet ledger POLICY --setup prints"),
     ("42P01", "has lost a table: restore the ledger from a backup (docs/ledger.md, Restore)"),
-    ("23505", "has a row that was not there a moment ago: something other than discreet wrote to it"),
+    (
+        "23505",
+        "has a row that was not there a moment ago: something other than discreet wrote to it",
+    ),
     ("58", "could not be brought to its disk: check the disk, then ask again"),
     ("XX", _DAMAGED),
     ("", "cannot be reached, or not with this address and role: ask again when it is back"),
@@ -430,7 +488,9 @@ def _after_fork_in_child() -> None:
         if connection is not None:
             with suppress(Exception):
                 os.close(connection.pgconn.socket)
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))  # never closed: that would end the parent's
+            ctypes.pythonapi.Py_IncRef(
+                ctypes.py_object(connection)
+            )  # never closed: that would end the parent's
         tables._disconnect()
         tables._turns = tables._fresh_turns()
         tables._process = os.getpid()

@@ -1,4 +1,6 @@
-"""What goes in and out of the ledger: bills, reservations, stored answers, and where an analyst stands."""
+"""What goes in and out of the ledger: bills, reservations, stored answers, and where an analyst
+stands.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ Mechanisms = Sequence[Mapping[str, Any]]
 class Bill:
     """Who pays how much for what, and the text that people read.
 
-    `mechanisms` None is a lump, for an algorithm that chooses as it goes: it says at `post` what it did, and `question`
-    must then name everything that its choices depend on. For a `stream` see `streams`. What is charged in `parts` is
-    found again part by part, by `standing`.
+    `mechanisms` None is a lump, for an algorithm that chooses as it goes: it says at `post` what it
+    did, and `question` must then name everything that its choices depend on. For a `stream` see
+    `streams`. What is charged in `parts` is found again part by part, by `standing`.
     """
 
     analyst: str
@@ -33,7 +35,9 @@ class Bill:
 
     def as_row(self) -> dict[str, Any]:
         """All but the cost, which may be rounded up, and the text."""
-        row: dict[str, Any] = {name: getattr(self, name) for name in ("analyst", "question", "policy", "snapshot")}
+        row: dict[str, Any] = {
+            name: getattr(self, name) for name in ("analyst", "question", "policy", "snapshot")
+        }
         row |= {"mechanisms": rows_of(self.mechanisms)} | ({"stream": True} if self.stream else {})
         return row | ({"parts": [part.as_row() for part in self.parts]} if self.parts else {})
 
@@ -61,7 +65,9 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPart:
-    """A part of a question that was measured before: the charge's answer holds it, and these mechanisms are its own."""
+    """A part of a question that was measured before: the charge's answer holds it, and these
+    mechanisms are its own.
+    """
 
     answer: StoredAnswer
     mechanisms: tuple[dict[str, Any], ...]
@@ -69,7 +75,9 @@ class StoredPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where an analyst stands: what is left, how far the ledger is, which answers (oldest first) and parts it has."""
+    """Where an analyst stands: what is left, how far the ledger is, which answers (oldest first)
+    and parts it has.
+    """
 
     left: Charge
     head: dict[str, Any]
@@ -79,7 +87,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of the listing. An open charge whose snapshot is gone can never be resumed: it is lost."""
+    """One line of the listing. An open charge whose snapshot is gone can never be resumed: it is
+    lost.
+    """
 
     id: int
     when: str

@@ -1,6 +1,7 @@
 """The tables of a ledger in PostgreSQL, and the few rights that the role which spends needs.
 
-Whoever runs the SQL owns the tables. The role may add rows and read them; it can neither change nor remove one.
+Whoever runs the SQL owns the tables. The role may add rows and read them; it can neither change nor
+remove one.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def quote(name: str) -> str:
 
 
 def setup(schema: str, role: str) -> str:
-    """The SQL that a database's administrator runs once, before `discreet ledger POLICY --create`."""
+    """The SQL that a database's administrator runs once, before `discreet ledger POLICY
+    --create`.
+    """
     home, who = quote(schema), quote(role)
     lines = [f"CREATE SCHEMA {home};"]
     for table, columns in _COLUMNS.items():
@@ -77,8 +80,13 @@ def setup(schema: str, role: str) -> str:
 
 
 def require_tables(connection: Any, schema: str, *, name: str) -> None:
-    """Refuse tables that are not a ledger's, or to which somebody has added what may swallow rows."""
-    found = {table: (columns, plain) for table, columns, plain in connection.execute(_FOUND, [schema]).fetchall()}
+    """Refuse tables that are not a ledger's, or to which somebody has added what may swallow
+    rows.
+    """
+    found = {
+        table: (columns, plain)
+        for table, columns, plain in connection.execute(_FOUND, [schema]).fetchall()
+    }
     if not found:
         raise LedgerUnavailable(
             f"{name} has no tables in its PostgreSQL: let the database's administrator run what "
@@ -92,7 +100,9 @@ def require_tables(connection: Any, schema: str, *, name: str) -> None:
 
 
 def require_few_rights(connection: Any, schema: str, *, name: str) -> None:
-    """Refuse a role that could change what is written, with the command that takes the right away."""
+    """Refuse a role that could change what is written, with the command that takes the right
+    away.
+    """
     revoke = _revocation(connection, schema)
     if revoke is not None:
         raise LedgerUnavailable(
@@ -106,7 +116,9 @@ def _revocation(connection: Any, schema: str) -> str | None:
     who = quote(role)
     for other, itself in connection.execute(_SUPERUSERS).fetchall():
         return f"ALTER ROLE {who} NOSUPERUSER;" if itself else f"REVOKE {quote(other)} FROM {who};"
-    [creates] = connection.execute("SELECT rolcreaterole FROM pg_roles WHERE rolname = session_user").fetchone()
+    [creates] = connection.execute(
+        "SELECT rolcreaterole FROM pg_roles WHERE rolname = session_user"
+    ).fetchone()
     if creates:
         return f"ALTER ROLE {who} NOCREATEROLE;"
     for owner, itself in connection.execute(_OWNERS, [schema]).fetchall():

@@ -1,10 +1,12 @@
-"""The ledger's file: SQLite with a write-ahead log, one writer at a time, on the disk before anybody hears of it.
+"""The ledger's file: SQLite with a write-ahead log, one writer at a time, on the disk before
+anybody hears of it.
 
-The only module that knows SQLite. It keeps bytes and never looks into them. Whatever goes wrong with the file is one
-`LedgerUnavailable` that says what to do.
+The only module that knows SQLite. It keeps bytes and never looks into them. Whatever goes wrong
+with the file is one `LedgerUnavailable` that says what to do.
 
-Beside the ledger `x` lie `x.key` (see `chain`), `x.head` (how far the ledger once was, so that a lost log or an older
-copy is noticed here and now) and, while it is in use, SQLite's own `x-wal` and `x-shm`.
+Beside the ledger `x` lie `x.key` (see `chain`), `x.head` (how far the ledger once was, so that a
+lost log or an older copy is noticed here and now) and, while it is in use, SQLite's own `x-wal` and
+`x-shm`.
 """
 
 from __future__ import annotations
@@ -30,15 +32,31 @@ FORMAT = 1
 _ROW = (int, str, bytes)
 _APPLICATION = 0x64736372  # "dscr"
 _SCHEMA = {  # (kind, name, table): definition
-    ("table", "rows", "rows"): "CREATE TABLE rows (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)",
-    ("table", "keys", "keys"): "CREATE TABLE keys (charge INTEGER PRIMARY KEY, sealed BLOB NOT NULL)",
+    (
+        "table",
+        "rows",
+        "rows",
+    ): "CREATE TABLE rows (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)",
+    (
+        "table",
+        "keys",
+        "keys",
+    ): "CREATE TABLE keys (charge INTEGER PRIMARY KEY, sealed BLOB NOT NULL)",
     ("table", "answers", "answers"): "CREATE TABLE answers "
     "(charge INTEGER PRIMARY KEY, post INTEGER NOT NULL, question BLOB NOT NULL, answer BLOB NOT NULL)",
-    ("table", "contents", "contents"): "CREATE TABLE contents (row INTEGER PRIMARY KEY, content BLOB NOT NULL)",
+    (
+        "table",
+        "contents",
+        "contents",
+    ): "CREATE TABLE contents (row INTEGER PRIMARY KEY, content BLOB NOT NULL)",
     ("index", "questions", "answers"): "CREATE INDEX questions ON answers (question)",
     ("trigger", "rows_are_kept", "rows"): "CREATE TRIGGER rows_are_kept BEFORE DELETE ON rows "
     "BEGIN SELECT RAISE(ABORT, 'rows are kept'); END",
-    ("trigger", "rows_never_change", "rows"): "CREATE TRIGGER rows_never_change BEFORE UPDATE ON rows "
+    (
+        "trigger",
+        "rows_never_change",
+        "rows",
+    ): "CREATE TRIGGER rows_never_change BEFORE UPDATE ON rows "
     "BEGIN SELECT RAISE(ABORT, 'rows never change'); END",
 }
 _SETTINGS = (
@@ -86,8 +104,9 @@ def build(path: Path, records: Records) -> None:
 class File:
     """An open ledger file. One connection for each process, used by one thread at a time.
 
-    Forking: SQLite's locks belong to a process, and a child that inherits an open connection believes in locks that
-    it does not hold. So every connection is closed before a fork and opened again when next needed, on both sides.
+    Forking: SQLite's locks belong to a process, and a child that inherits an open connection
+    believes in locks that it does not hold. So every connection is closed before a fork and opened
+    again when next needed, on both sides.
     """
 
     kind: Kind = "file"
@@ -103,7 +122,10 @@ class File:
         self._identity: tuple[tuple[int, int], ...] = ()
         self._schema_version = -1
         self._new_head = ""
-        self.appended = self.written = (0, b"")  # the last row of this transaction; the last that this process wrote
+        self.appended = self.written = (
+            0,
+            b"",
+        )  # the last row of this transaction; the last that this process wrote
         self.undone = 0
         _FILES.add(self)
 
@@ -137,7 +159,9 @@ class File:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Whatever goes wrong with the file in one sentence; the next transaction begins with a new connection."""
+        """Whatever goes wrong with the file in one sentence; the next transaction begins with a new
+        connection.
+        """
         try:
             yield
         except LedgerUnavailable:
@@ -148,10 +172,14 @@ class File:
             raise self._unavailable(error) from error
         except UnicodeError as error:  # SQLite's own words about a damaged table may be no text
             self._disconnect()
-            raise LedgerUnavailable(f"{self.path.name} {_DAMAGED}. Nothing was answered.") from error
+            raise LedgerUnavailable(
+                f"{self.path.name} {_DAMAGED}. Nothing was answered."
+            ) from error
         except OSError as error:
             self._disconnect()
-            raise LedgerUnavailable(f"{self.path.name}: {error.strerror}. Nothing was answered.") from error
+            raise LedgerUnavailable(
+                f"{self.path.name}: {error.strerror}. Nothing was answered."
+            ) from error
 
     def require_present(self) -> None:
         if not self.path.is_file():
@@ -161,7 +189,9 @@ class File:
             )
 
     def rows(self, start: int) -> Iterator[RowText]:
-        return self._read(_ROW, "SELECT number, body, mac FROM rows WHERE number >= ? ORDER BY number", start)
+        return self._read(
+            _ROW, "SELECT number, body, mac FROM rows WHERE number >= ? ORDER BY number", start
+        )
 
     def rows_between(self, first: int, last: int) -> Iterator[RowText]:
         where = "number BETWEEN ? AND ? ORDER BY number"
@@ -197,17 +227,23 @@ class File:
         return None if found is None else found[0]
 
     def answer(self, charge: int) -> bytes:
-        found: bytes = next(self._read((bytes,), "SELECT answer FROM answers WHERE charge = ?", charge))[0]
+        found: bytes = next(
+            self._read((bytes,), "SELECT answer FROM answers WHERE charge = ?", charge)
+        )[0]
         return found
 
     def answers_to(self, question: bytes) -> list[tuple[int, int]]:
         """The charges that have answered this question, and the rows that posted them."""
         where = "question = ? ORDER BY charge"
-        return list(self._read((int, int), f"SELECT charge, post FROM answers WHERE {where}", question))
+        return list(
+            self._read((int, int), f"SELECT charge, post FROM answers WHERE {where}", question)
+        )
 
     def answers(self) -> Iterator[tuple[int, int, bytes, bytes]]:
         types = (int, int, bytes, bytes)
-        return self._read(types, "SELECT charge, post, question, answer FROM answers ORDER BY charge")
+        return self._read(
+            types, "SELECT charge, post, question, answer FROM answers ORDER BY charge"
+        )
 
     def keep_content(self, row: int, content: bytes) -> None:
         """What belongs to a row of a stream and is too long to stand in it."""
@@ -226,8 +262,12 @@ class File:
         return None if found == "ok" else found
 
     def sync_log(self) -> None:
-        """Bring the log to the disk: a process killed between write and sync may have left rows that are not."""
-        descriptor = os.open(self._log, os.O_RDONLY)  # never the ledger itself: closing would unlock it
+        """Bring the log to the disk: a process killed between write and sync may have left rows
+        that are not.
+        """
+        descriptor = os.open(
+            self._log, os.O_RDONLY
+        )  # never the ledger itself: closing would unlock it
         try:
             os.fsync(descriptor)
         finally:
@@ -238,7 +278,9 @@ class File:
             self._disconnect()
 
     def __del__(self) -> None:
-        """Close now: a connection refers to itself, and would wait for Python to look for circles."""
+        """Close now: a connection refers to itself, and would wait for Python to look for
+        circles.
+        """
         if self._process == os.getpid():
             self._disconnect()
 
@@ -259,7 +301,9 @@ class File:
     def _connected(self) -> sqlite3.Connection:
         if self._process != os.getpid() and self._connection is not None:
             _abandon(self._connection)
-            raise LedgerUnavailable(f"This process was forked in C with {self.path.name} open: open it after forking.")
+            raise LedgerUnavailable(
+                f"This process was forked in C with {self.path.name} open: open it after forking."
+            )
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
@@ -271,17 +315,24 @@ class File:
             address, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
         )
         try:
-            marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+            marks = [
+                connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("application_id", "user_version")
+            ]
             if marks != [_APPLICATION, FORMAT]:
                 raise LedgerUnavailable(
                     f"{self.path.name} is not a ledger of this version of discreet: check the path in the policy."
                 )
             if connection.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
-                raise LedgerUnavailable(f"{self.path.name} must be on a local disk, where SQLite can keep its log.")
+                raise LedgerUnavailable(
+                    f"{self.path.name} must be on a local disk, where SQLite can keep its log."
+                )
             for setting in _SETTINGS:
                 connection.execute(setting)
             self._schema_version = -1
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # now the log exists
+            connection.execute(
+                "SELECT count(*) FROM sqlite_master"
+            ).fetchone()  # now the log exists
             self._identity = self._files()
         except BaseException:
             connection.close()
@@ -300,7 +351,9 @@ class File:
         return tuple((found.st_dev, found.st_ino) for found in stats)
 
     def _require_same_files(self, connection: sqlite3.Connection) -> None:
-        """Refuse to write into a file or log that no longer has its name: nobody else would see it."""
+        """Refuse to write into a file or log that no longer has its name: nobody else would see
+        it.
+        """
         with suppress(FileNotFoundError):
             if self._files() == self._identity:
                 return
@@ -345,12 +398,21 @@ class File:
 _DAMAGED = "is damaged: restore it from a backup (docs/ledger.md, Restore)"
 _REMEDIES = (
     ("SQLITE_FULL", "cannot grow, the disk is full: free some space, then ask again"),
-    ("SQLITE_IOERR", "could not be brought to the disk: check the disk and the free space, then ask again"),
+    (
+        "SQLITE_IOERR",
+        "could not be brought to the disk: check the disk and the free space, then ask again",
+    ),
     ("SQLITE_READONLY", "cannot be written: make it and its folder writable for this user"),
-    ("SQLITE_CANTOPEN", "cannot be opened: make it and its folder readable and writable for this user"),
+    (
+        "SQLITE_CANTOPEN",
+        "cannot be opened: make it and its folder readable and writable for this user",
+    ),
     ("SQLITE_PERM", "cannot be opened: make it and its folder readable and writable for this user"),
     ("SQLITE_CORRUPT", _DAMAGED),
-    ("SQLITE_NOTADB", "is damaged or not a ledger: restore it from a backup (docs/ledger.md, Restore)"),
+    (
+        "SQLITE_NOTADB",
+        "is damaged or not a ledger: restore it from a backup (docs/ledger.md, Restore)",
+    ),
 )
 
 _FILES: weakref.WeakSet[File] = weakref.WeakSet()
@@ -359,12 +421,16 @@ _HELD: list[File] = []
 
 
 def _abandon(connection: sqlite3.Connection) -> None:
-    """Never close this connection: closing would remove, by name, a log that is no longer its own."""
+    """Never close this connection: closing would remove, by name, a log that is no longer its
+    own.
+    """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
 def _close_all() -> None:
-    """When the process ends: whoever closes last puts the log into the ledger, and one file is all of it."""
+    """When the process ends: whoever closes last puts the log into the ledger, and one file is all
+    of it.
+    """
     for file in list(_FILES):
         if file._process == os.getpid() and file._lock.acquire(blocking=False):
             file._disconnect()
@@ -391,5 +457,7 @@ def _after_fork_in_child() -> None:
     _FORKING.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)
 atexit.register(_close_all)

@@ -22,7 +22,8 @@ class Records:
 
 
 class Store(Protocol):
-    """Rows, sealed keys, answers and contents; all but `require_present` and `close` inside a transaction.
+    """Rows, sealed keys, answers and contents; all but `require_present` and `close` inside a
+    transaction.
 
     Whatever goes wrong is one LedgerUnavailable that says what to do.
     """
@@ -30,7 +31,8 @@ class Store(Protocol):
     kind: Kind
     appended: tuple[int, bytes]  # the last row of this transaction
     written: tuple[int, bytes]  # the last row that this process has brought to the disk
-    undone: int  # how often rows that a later transaction of this process saw did not come to the disk after all
+    # how often rows that a later transaction of this process saw did not come to the disk after all
+    undone: int
 
     def transaction(self, *, write: bool) -> AbstractContextManager[None]:
         """All of the block or nothing; when a write returns, it is on the disk."""

@@ -43,10 +43,15 @@ def require_room(place: Place, *, beside: bool = True) -> None:
 
 
 def establish(place: Place, records: Records, *, keys: bytes, head: str) -> None:
-    """Put a ledger where there is room: key and head files, unless they are there, then all records or nothing."""
+    """Put a ledger where there is room: key and head files, unless they are there, then all records
+    or nothing.
+    """
     made: list[Path] = []
     try:
-        for file, content in ((chain.key_path(place.path), keys), (head_path(place.path), head.encode())):
+        for file, content in (
+            (chain.key_path(place.path), keys),
+            (head_path(place.path), head.encode()),
+        ):
             if not file.exists():
                 chain.write_new(file, content)
                 made.append(file)
@@ -61,5 +66,7 @@ def establish(place: Place, records: Records, *, keys: bytes, head: str) -> None
         for file in made:
             file.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise LedgerUnavailable(f"{place.path.name} cannot be made here: {error.strerror}.") from error
+            raise LedgerUnavailable(
+                f"{place.path.name} cannot be made here: {error.strerror}."
+            ) from error
         raise

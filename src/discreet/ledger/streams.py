@@ -1,11 +1,13 @@
 """Streams: charges that are paid once, before their first step, and answered step by step (S15).
 
-Each step is two rows. `freeze` stores what was read for the step, sealed, before any noise is drawn for it; `publish`
-stores what leaves. Whoever comes second finds the first one's bytes. So a crash between the two resumes with the same
-input and, because draws are functions of the charge's key, the same noise; and a step that left is only ever recalled.
+Each step is two rows. `freeze` stores what was read for the step, sealed, before any noise is drawn
+for it; `publish` stores what leaves. Whoever comes second finds the first one's bytes. So a crash
+between the two resumes with the same input and, because draws are functions of the charge's key,
+the same noise; and a step that left is only ever recalled.
 
-Inputs are sealed under a key made from the charge's own, which is itself sealed under the ledger's: rotating the
-ledger's key needs no second copy, and when the stream is posted and its key erased, nobody can read them any more.
+Inputs are sealed under a key made from the charge's own, which is itself sealed under the ledger's:
+rotating the ledger's key needs no second copy, and when the stream is posted and its key erased,
+nobody can read them any more.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class Streams:
     def find(self, question: str) -> StreamRecord | None:
         """The newest stream that was started for a question, on whatever snapshot."""
         with self._journal.session(write=False) as balance:
-            found = [charge for charge, steps in balance.streams.items() if steps.question == question]
+            found = [
+                charge for charge, steps in balance.streams.items() if steps.question == question
+            ]
             if not found:
                 return None
             steps, waiting = balance.streams[found[-1]], found[-1] in balance.open
@@ -58,20 +62,31 @@ class Streams:
             )
 
     def freeze(self, stream: StreamRecord, step: int, content: bytes) -> bytes:
-        """Store what was read for a step; if somebody has done so already, theirs comes back and counts."""
+        """Store what was read for a step; if somebody has done so already, theirs comes back and
+        counts.
+        """
         with self._journal.session(write=True) as balance:
             steps = balance.streams[stream.charge]
             if step < len(steps.frozen):
                 return self._opened(stream, step, steps.frozen[step])
             if step != len(steps.frozen) or step != len(steps.published):
-                raise UsageError(f"Step {step} is frozen after step {step - 1} was published, and once.")
+                raise UsageError(
+                    f"Step {step} is frozen after step {step - 1} was published, and once."
+                )
             sealed = self._sealed(stream, step, content)
-            body = {"kind": "freeze", "charge": stream.charge, "step": step, "content": digest(sealed)}
+            body = {
+                "kind": "freeze",
+                "charge": stream.charge,
+                "step": step,
+                "content": digest(sealed),
+            }
             self._journal.file.keep_content(self._journal.append(body), sealed)
         return content
 
     def publish(self, stream: StreamRecord, step: int, answer: bytes) -> bytes:
-        """Store what leaves at a step; after that it may leave. Other bytes than those stored are refused."""
+        """Store what leaves at a step; after that it may leave. Other bytes than those stored are
+        refused.
+        """
         with self._journal.session(write=True) as balance:
             steps = balance.streams[stream.charge]
             if step < len(steps.published):
@@ -84,7 +99,12 @@ class Streams:
                 return stored
             if step != len(steps.published) or step >= len(steps.frozen):
                 raise UsageError(f"Step {step} is published once, after it was frozen.")
-            body = {"kind": "step", "charge": stream.charge, "step": step, "content": digest(answer)}
+            body = {
+                "kind": "step",
+                "charge": stream.charge,
+                "step": step,
+                "content": digest(answer),
+            }
             self._journal.file.keep_content(self._journal.append(body), answer)
         return answer
 
@@ -112,13 +132,17 @@ class Streams:
     def _opened(self, stream: StreamRecord, step: int, row: int) -> bytes:
         sealed = self._kept(row)
         try:
-            return self._cipher(stream).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _label(stream, step))
+            return self._cipher(stream).decrypt(
+                sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _label(stream, step)
+            )
         except InvalidTag:
             raise self._changed(row) from None
 
     def _cipher(self, stream: StreamRecord) -> AESGCM:
         if stream.key is None:
-            raise UsageError("This stream has come to its end: what it read can no longer be opened.")
+            raise UsageError(
+                "This stream has come to its end: what it read can no longer be opened."
+            )
         return AESGCM(hmac.digest(stream.key, b"discreet stream inputs", "sha256"))
 
     def _changed(self, row: int) -> LedgerUnavailable:

@@ -15,16 +15,21 @@ CURATOR = "curator"  # pays from the common limit alone
 EVERYONE = "all analysts together"
 NOTHING = Charge(amount=Fraction(0))
 
-BOUND = ("unit", "neighbors", "owners", "accountant")  # S2: what a ledger's first row fixes for ever
+BOUND = (
+    "unit",
+    "neighbors",
+    "owners",
+    "accountant",
+)  # S2: what a ledger's first row fixes for ever
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """What a ledger's first row says.
 
-    `unit`, `neighbors`, `owners` (table: owner column) and `accountant` (its name, and whatever its currency rests on,
-    such as delta_convert) never change. `limit`, for everybody together, and `analysts`, each one's share of it,
-    change only by a recorded row.
+    `unit`, `neighbors`, `owners` (table: owner column) and `accountant` (its name, and whatever its
+    currency rests on, such as delta_convert) never change. `limit`, for everybody together, and
+    `analysts`, each one's share of it, change only by a recorded row.
     """
 
     unit: str
@@ -36,9 +41,13 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.accountant.get("name") not in ("sum", "zcdp"):
-            raise UsageError(f"A ledger's accountant must be sum or zcdp, not {self.accountant.get('name')!r}.")
+            raise UsageError(
+                f"A ledger's accountant must be sum or zcdp, not {self.accountant.get('name')!r}."
+            )
         if self.neighbors not in ("add_remove", "change_one"):
-            raise UsageError(f"A ledger's neighbors must be add_remove or change_one, not {self.neighbors!r}.")
+            raise UsageError(
+                f"A ledger's neighbors must be add_remove or change_one, not {self.neighbors!r}."
+            )
         check_limits(self.limit, self.analysts)
 
     @property
@@ -47,10 +56,14 @@ class Terms:
 
     def as_row(self) -> dict[str, Any]:
         bound = {"unit": self.unit, "neighbors": self.neighbors, "owners": dict(self.owners)}
-        return bound | {"accountant": dict(self.accountant)} | limits_as_row(self.limit, self.analysts)
+        return (
+            bound | {"accountant": dict(self.accountant)} | limits_as_row(self.limit, self.analysts)
+        )
 
     def require_same(self, policy: Terms, *, name: str) -> None:
-        """Refuse a policy that promises something else than what this ledger has been adding up (S2)."""
+        """Refuse a policy that promises something else than what this ledger has been adding up
+        (S2).
+        """
         mine, theirs = self.as_row(), policy.as_row()
         changed = [
             f"{name} was {_words(mine[name])} and is now {_words(theirs[name])}"
@@ -79,7 +92,9 @@ def terms_from_row(row: Mapping[str, Any]) -> Terms:
 def check_limits(limit: Charge, analysts: Mapping[str, Charge]) -> None:
     for who, charge in {EVERYONE: limit, **analysts}.items():
         if who in ("", CURATOR):
-            raise UsageError(f"No analyst may be called {who!r}: the curator spends from the common limit.")
+            raise UsageError(
+                f"No analyst may be called {who!r}: the curator spends from the common limit."
+            )
         if charge.amount < 0 or charge.delta < 0:
             raise UsageError(
                 f"The limit of {who} must be zero or more, not {number(min(charge.amount, charge.delta))}."
@@ -87,11 +102,16 @@ def check_limits(limit: Charge, analysts: Mapping[str, Charge]) -> None:
 
 
 def limits_as_row(limit: Charge, analysts: Mapping[str, Charge]) -> dict[str, Any]:
-    return {"limit": charge_as_row(limit), "analysts": {name: charge_as_row(share) for name, share in analysts.items()}}
+    return {
+        "limit": charge_as_row(limit),
+        "analysts": {name: charge_as_row(share) for name, share in analysts.items()},
+    }
 
 
 def limits_from_row(row: Mapping[str, Any]) -> tuple[Charge, dict[str, Charge]]:
-    return charge_from_row(row["limit"]), {name: charge_from_row(share) for name, share in row["analysts"].items()}
+    return charge_from_row(row["limit"]), {
+        name: charge_from_row(share) for name, share in row["analysts"].items()
+    }
 
 
 def charge_as_row(charge: Charge) -> dict[str, str]:

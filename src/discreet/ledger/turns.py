@@ -1,8 +1,10 @@
-"""Group commit: threads of one process share a transaction one after another, and leave it together.
+"""Group commit: threads of one process share a transaction one after another, and leave it
+together.
 
-A commit waits for a disk or a network. While one is under way, threads gather; then each takes its turn in the next
-transaction, and the last of them commits for all. Nobody leaves before what it saw and wrote is on the disk, so a group
-is to each of them as good as a transaction of its own. If the commit fails, it fails for all.
+A commit waits for a disk or a network. While one is under way, threads gather; then each takes its
+turn in the next transaction, and the last of them commits for all. Nobody leaves before what it saw
+and wrote is on the disk, so a group is to each of them as good as a transaction of its own. If the
+commit fails, it fails for all.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ class Group:
 class Turns:
     """Who may use the one connection of a process.
 
-    `begin(write)`, `commit()` and `abandon()` are the connection's; `broken` and `busy` make what is raised.
+    `begin(write)`, `commit()` and `abandon()` are the connection's; `broken` and `busy` make what
+    is raised.
     """
 
     def __init__(
@@ -74,8 +77,11 @@ class Turns:
             if write:
                 self._waiting.add(me)
             try:
-                # Who only reads waits for the commit: reading much must not hold what other servers wait for.
-                free = self._changed.wait_for(lambda: self._owner is None and (write or self._group is None), timeout)
+                # Who only reads waits for the commit: reading much must not hold what other servers
+                # wait for.
+                free = self._changed.wait_for(
+                    lambda: self._owner is None and (write or self._group is None), timeout
+                )
             finally:
                 self._waiting.discard(me)
                 self._changed.notify_all()

@@ -1,7 +1,8 @@
 """What a question may be answered with, and the place of an answer in it. Standard library only.
 
-A domain is a sequence of values (`range` for 0 .. d - 1), or a grid of numbers (`domain.Decimals`, `domain.Integers`).
-An answer outside it is refused here, on the respondent's side, before a coin is tossed or a byte is sent.
+A domain is a sequence of values (`range` for 0 .. d - 1), or a grid of numbers (`domain.Decimals`,
+`domain.Integers`). An answer outside it is refused here, on the respondent's side, before a coin is
+tossed or a byte is sent.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
 
 Choices = Sequence[Any]
 
-_NUMBER = re.compile(r"-?([0-9]{1,25}/[1-9][0-9]{0,24}|[0-9]{1,25}(\.[0-9]{0,25})?(e[-+]?[0-9]{1,2})?)")
+_NUMBER = re.compile(
+    r"-?([0-9]{1,25}/[1-9][0-9]{0,24}|[0-9]{1,25}(\.[0-9]{0,25})?(e[-+]?[0-9]{1,2})?)"
+)
 
 MOST_PLACES = 1 << 22
-"""Values in one domain: beyond this a table with a cell for each report no longer fits a server's memory."""
+"""Values in one domain: beyond this a table with a cell for each report no longer fits a server's
+memory.
+"""
 
 
 def choices(domain: int | Categories | Iterable[Any]) -> Choices:
@@ -53,7 +58,9 @@ def place(domain: Choices, answer: Any) -> int:
     try:
         return domain.index(answer)
     except ValueError:
-        raise UsageError(f"{answer!r} is not an answer to this question: {_describe(domain)}.") from None
+        raise UsageError(
+            f"{answer!r} is not an answer to this question: {_describe(domain)}."
+        ) from None
 
 
 def places(domain: Choices, answers: Any) -> NDArray[np.int64]:
@@ -62,7 +69,9 @@ def places(domain: Choices, answers: Any) -> NDArray[np.int64]:
 
     if isinstance(domain, range) and domain.step == 1:
         asked = np.asarray(answers)
-        if asked.size and (asked.dtype.kind not in "iu" or asked.min() < domain.start or asked.max() >= domain.stop):
+        if asked.size and (
+            asked.dtype.kind not in "iu" or asked.min() < domain.start or asked.max() >= domain.stop
+        ):
             raise UsageError(f"An answer is not one of this question's: {_describe(domain)}.")
         return asked.astype(np.int64) - domain.start
     where = {value: i for i, value in enumerate(domain)}
@@ -88,14 +97,18 @@ def step(domain: Grid, answer: Any) -> int:
 
 
 def steps(domain: Grid, answers: Any) -> NDArray[np.int64]:
-    """Count the steps below many answers. Floats within a millionth of a step of the grid are on it."""
+    """Count the steps below many answers. Floats within a millionth of a step of the grid are on
+    it.
+    """
     import numpy as np
 
     asked = np.asarray(answers, dtype=np.float64)
     scaled = asked / float(domain.step)
     nearest = np.rint(scaled)
     with np.errstate(invalid="ignore"):
-        on_grid = (abs(scaled - nearest) <= 1e-6) & (nearest >= domain.first) & (nearest <= domain.last)
+        on_grid = (
+            (abs(scaled - nearest) <= 1e-6) & (nearest >= domain.first) & (nearest <= domain.last)
+        )
     if not on_grid.all():
         raise UsageError(f"An answer is not one of this question's: {_describe(domain)}.")
     return nearest.astype(np.int64) - domain.first
@@ -110,7 +123,9 @@ def _describe(domain: Any) -> str:
     if hasattr(domain, "step") and not isinstance(domain, range):
         from discreet.policy.domain import write_number
 
-        ends = f"{write_number(number(domain, 0))} to {write_number(number(domain, domain.size - 1))}"
+        ends = (
+            f"{write_number(number(domain, 0))} to {write_number(number(domain, domain.size - 1))}"
+        )
         return f"answer a number from {ends} in steps of {write_number(domain.step)}"
     if len(domain) <= 12:
         return "answer one of " + ", ".join(map(str, domain))

@@ -1,4 +1,6 @@
-"""Which protocol to use for a list of values: the least variance, or nearly that in far fewer bits."""
+"""Which protocol to use for a list of values: the least variance, or nearly that in far fewer
+bits.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class Choice:
 
 
 def best(domain_size: int, epsilon: object) -> Choice:
-    """Return the shortest report among protocols within 5 % of the least variance, the simpler of equals.
+    """Return the shortest report among protocols within 5 % of the least variance, the simpler of
+    equals.
 
     The variance is that of a rare value.
     """
@@ -50,11 +53,22 @@ def best(domain_size: int, epsilon: object) -> Choice:
     least = min(variance for _, variance, _ in found)
     near = [each for each in found if each[1] <= SLACK * least]
     protocol, variance, size = min(near, key=lambda each: each[2])
-    return Choice(protocol=protocol, variance=float(variance), bits=size, why=_why(protocol, found, domain_size))
+    return Choice(
+        protocol=protocol,
+        variance=float(variance),
+        bits=size,
+        why=_why(protocol, found, domain_size),
+    )
 
 
 def best_memoized(
-    domain_size: int, *, permanent: object, instant: object, changes: int, rounds: int | None, most: Fraction
+    domain_size: int,
+    *,
+    permanent: object,
+    instant: object,
+    changes: int,
+    rounds: int | None,
+    most: Fraction,
 ) -> str:
     """Name the memoized protocol with the least variance of a rare value, both its stages together.
 
@@ -64,16 +78,22 @@ def best_memoized(
     declared = {"permanent": permanent, "instant": instant, "changes": changes, "rounds": rounds}
     found = [kind(domain=domain_size, **declared) for kind in (MemoizedResponse, MemoizedUnary)]  # type: ignore[arg-type]
     fitting = [protocol for protocol in found if protocol.epsilon <= most] or found[:1]
-    return min(fitting, key=lambda protocol: protocol.variance(n=1, frequency=Fraction(1, domain_size))).name
+    return min(
+        fitting, key=lambda protocol: protocol.variance(n=1, frequency=Fraction(1, domain_size))
+    ).name
 
 
 def _why(chosen: Any, found: list[tuple[Any, Fraction, int]], domain_size: int) -> str:
     ranked = sorted(found, key=lambda each: each[1])
-    shown = {protocol.name: f"{number(variance)} in {_bits(size)}" for protocol, variance, size in ranked}
+    shown = {
+        protocol.name: f"{number(variance)} in {_bits(size)}" for protocol, variance, size in ranked
+    }
     own = shown.pop(chosen.name)
     reason = "has the least variance"
     if ranked[0][0] is not chosen:
-        reason = f"is within 5 % of the least variance ({number(ranked[0][1])}) in the shortest report"
+        reason = (
+            f"is within 5 % of the least variance ({number(ranked[0][1])}) in the shortest report"
+        )
     others = ", ".join(f"{name} {figures}" for name, figures in shown.items())
     return (
         f"{domain_size} values at ε = {number(chosen.epsilon)}: {chosen.name} {reason}. "

@@ -1,7 +1,9 @@
-"""A survey as both sides hold it: questions with their protocols, and the reports that may answer them.
+"""A survey as both sides hold it: questions with their protocols, and the reports that may answer
+them.
 
-Its compiled form is JSON: what was declared, and every number that an encoder in another language needs. A respondent's
-program reads that with the standard library alone; `survey` reads the YAML that people write.
+Its compiled form is JSON: what was declared, and every number that an encoder in another language
+needs. A respondent's program reads that with the standard library alone; `survey` reads the YAML
+that people write.
 """
 
 from __future__ import annotations
@@ -23,7 +25,14 @@ from discreet.local.protocols.protocol import PROTOCOLS, Protocol, hex_digits, t
 FORMAT = 1
 """Of the compiled survey and of reports; part of the fingerprint."""
 
-_LISTED = ("kary", "symmetric_unary", "optimized_unary", "local_hashing", "subset_selection", "hadamard")
+_LISTED = (
+    "kary",
+    "symmetric_unary",
+    "optimized_unary",
+    "local_hashing",
+    "subset_selection",
+    "hadamard",
+)
 _TWO = ("warner", "truthful", "two_coins")
 MEMOIZED = ("memoized", "memoized_unary")
 _REPEATED = (*MEMOIZED, "few_changes")
@@ -74,7 +83,9 @@ class SurveyQuestion:
         return f"{self.name}@{round}" if self.repeats else self.name
 
     def checked_round(self, text: str) -> str:
-        """Return a round's name, "" if it has none; rounds of `few_changes` are 1, 2, 3 and so on."""
+        """Return a round's name, "" if it has none; rounds of `few_changes` are 1, 2, 3 and so
+        on.
+        """
         if not self.repeats:
             return ""
         if not self.numbered:
@@ -88,7 +99,11 @@ class SurveyQuestion:
     def answer(self, text: str) -> Any:
         """Read what a person wrote as a value of the domain."""
         if self.kind == "text":
-            return text if self.protocol.items == 1 else [part.strip() for part in text.split(",") if part.strip()]
+            return (
+                text
+                if self.protocol.items == 1
+                else [part.strip() for part in text.split(",") if part.strip()]
+            )
         if self.kind == "number":
             answers.step(self.protocol.domain, text.strip())
             return text.strip()
@@ -117,7 +132,9 @@ class Survey:
     epsilon: Fraction
     questions: tuple[SurveyQuestion, ...]
     fingerprint: str = field(init=False)
-    """Of everything that is asked and of every threshold; a report names the survey that it answers by this."""
+    """Of everything that is asked and of every threshold; a report names the survey that it answers
+    by this.
+    """
 
     def __post_init__(self) -> None:
         checked_name(self.name, "survey")
@@ -139,15 +156,24 @@ class Survey:
         for question in self.questions:
             if question.name == name:
                 return question
-        raise UsageError(f"This survey does not ask {name!r}. It asks {', '.join(q.name for q in self.questions)}.")
+        raise UsageError(
+            f"This survey does not ask {name!r}. It asks {', '.join(q.name for q in self.questions)}."
+        )
 
     def as_json(self) -> dict[str, Any]:
         questions = [question.as_json() for question in self.questions]
-        return {"format": FORMAT, "survey": self.name, "epsilon": str(self.epsilon), "questions": questions}
+        return {
+            "format": FORMAT,
+            "survey": self.name,
+            "epsilon": str(self.epsilon),
+            "questions": questions,
+        }
 
 
 def from_json(compiled: Any) -> Survey:
-    """Read a survey from its compiled form; build it anew, and require that it comes out as compiled."""
+    """Read a survey from its compiled form; build it anew, and require that it comes out as
+    compiled.
+    """
     try:
         epsilon = amount(compiled["epsilon"], name="epsilon", most=MOST)
         questions = tuple(_question(dict(each)) for each in compiled["questions"])
@@ -157,7 +183,9 @@ def from_json(compiled: Any) -> Survey:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(f"This is not a compiled survey: {error} is missing or wrong.") from None
     if survey.as_json() != compiled:
-        raise UsageError("This survey was compiled by another version of discreet, or changed after.")
+        raise UsageError(
+            "This survey was compiled by another version of discreet, or changed after."
+        )
     return survey
 
 
@@ -185,7 +213,10 @@ def build(declared: Mapping[str, Any]) -> Protocol:
     elif answered == "number":
         fields["domain"] = _grid(rest.pop("number"), rest.pop("step"))
     else:
-        fields |= {"length": _whole(rest.pop("text"), "text"), "items": _whole(rest.pop("items", 1), "items")}
+        fields |= {
+            "length": _whole(rest.pop("text"), "text"),
+            "items": _whole(rest.pop("items", 1), "items"),
+        }
         fields["alphabet"] = _text(rest.pop("alphabet"), "alphabet") if "alphabet" in rest else None
     if kind.name in _REPEATED:
         repeats = dict(rest.pop("repeats"))
@@ -193,7 +224,9 @@ def build(declared: Mapping[str, Any]) -> Protocol:
         if kind.name in MEMOIZED:
             fields["permanent"] = amount(rest.pop("epsilon"), name="epsilon", most=MOST)
             fields["instant"] = amount(repeats.pop("instant"), name="repeats.instant", most=MOST)
-            fields["rounds"] = _whole(repeats.pop("rounds"), "repeats.rounds") if "rounds" in repeats else None
+            fields["rounds"] = (
+                _whole(repeats.pop("rounds"), "repeats.rounds") if "rounds" in repeats else None
+            )
         else:
             fields["epsilon"] = amount(rest.pop("epsilon"), name="epsilon", most=MOST)
             fields["rounds"] = _whole(repeats.pop("rounds"), "repeats.rounds")
@@ -248,7 +281,9 @@ def _text(text: Any, what: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"{what} must be text.")
     if NO_TEXT.search(text):
-        raise UsageError(f"{what} holds a control character, which a terminal would obey. Remove it.")
+        raise UsageError(
+            f"{what} holds a control character, which a terminal would obey. Remove it."
+        )
     return text
 
 
@@ -269,12 +304,16 @@ def choose_protocol(declared: Mapping[str, Any]) -> str:
             return "few_changes"
         changes, rounds = repeats["changes"], repeats.get("rounds")
         first, again = declared["epsilon"], repeats["instant"]
-        return best_memoized(size, permanent=first, instant=again, changes=changes, rounds=rounds, most=MOST)
+        return best_memoized(
+            size, permanent=first, instant=again, changes=changes, rounds=rounds, most=MOST
+        )
     return KINDS["number" if "number" in declared else "text"][0]
 
 
 def submission(survey: Survey, respondent: str, reports: Mapping[str, int]) -> bytes:
-    """Write one line, what leaves the device: keys in this order and no spaces, as JavaScript's JSON does."""
+    """Write one line, what leaves the device: keys in this order and no spaces, as JavaScript's
+    JSON does.
+    """
     sent = {}
     for key, report in reports.items():
         question = survey.question(key.partition("@")[0])
@@ -285,5 +324,7 @@ def submission(survey: Survey, respondent: str, reports: Mapping[str, int]) -> b
 
 def checked_round(text: str) -> str:
     if not _ROUND.fullmatch(text):
-        raise UsageError(f"A round is named by up to 24 letters, digits, dots and dashes, not {text!r}.")
+        raise UsageError(
+            f"A round is named by up to 24 letters, digits, dots and dashes, not {text!r}."
+        )
     return text

@@ -16,7 +16,16 @@ from typing import Any
 
 from discreet.budget import number
 from discreet.errors import PolicyError, Problem, UsageError
-from discreet.local.question import KINDS, MEMOIZED, MOST, Survey, SurveyQuestion, build, checked_name, choose_protocol
+from discreet.local.question import (
+    KINDS,
+    MEMOIZED,
+    MOST,
+    Survey,
+    SurveyQuestion,
+    build,
+    checked_name,
+    choose_protocol,
+)
 from discreet.policy.document import List, Map, Node, Reader, Scalar, parse
 
 _KEYS = ("survey", "epsilon", "questions")
@@ -75,7 +84,9 @@ def _survey(reader: Reader, root: Node) -> Survey | None:
         return None
     cost = sum((question.protocol.epsilon for question in questions), Fraction(0))
     if cost > epsilon:
-        parts = " + ".join(f"{number(question.protocol.epsilon)} ({question.name})" for question in questions)
+        parts = " + ".join(
+            f"{number(question.protocol.epsilon)} ({question.name})" for question in questions
+        )
         told = f"The questions cost {parts} = {number(cost)}, more than epsilon, {number(epsilon)}."
         reader.problem(fields["epsilon"], f"{told} Raise it, or lower a question's.")
         return None
@@ -103,13 +114,17 @@ def _question(reader: Reader, name: str, node: Node) -> SurveyQuestion | None:
         reader.problem(node, f"{name} needs ask, the text of the question.")
     kinds = [kind for kind in KINDS if kind in fields]
     if len(kinds) != 1:
-        if kinds or len(fields) == len(node.entries):  # otherwise the mistyped kind is a problem already
+        if kinds or len(fields) == len(
+            node.entries
+        ):  # otherwise the mistyped kind is a problem already
             reader.problem(node, f"{name} must say one thing about {_A_KIND}.")
         return None
     for key, kind in _ONLY_WITH.items():
         if key in fields and kind != kinds[0]:
             reader.problem(fields[key], f"{name}.{key} goes with {kind} only.")
-    declared = _domain(reader, name, kinds[0], fields) | _privacy(reader, name, kinds[0], node, fields)
+    declared = _domain(reader, name, kinds[0], fields) | _privacy(
+        reader, name, kinds[0], node, fields
+    )
     if len(reader.problems) > before or ask is None:
         return None
     try:
@@ -126,16 +141,24 @@ def _domain(reader: Reader, name: str, kind: str, fields: dict[str, Node]) -> di
     if kind == "values":
         return {"values": _values(reader, name, node)}
     if kind == "number":
-        ends = [reader.number(end, f"{name}.number") for end in node.items] if isinstance(node, List) else []
+        ends = (
+            [reader.number(end, f"{name}.number") for end in node.items]
+            if isinstance(node, List)
+            else []
+        )
         if len(ends) != 2:
             reader.problem(node, f"{name}.number must be a range of two numbers, such as [0, 24].")
         if "step" not in fields:
-            reader.problem(node, f"{name}.number needs step, the grid that answers lie on, such as step: 0.5.")
+            reader.problem(
+                node, f"{name}.number needs step, the grid that answers lie on, such as step: 0.5."
+            )
         step = reader.amount(fields.get("step"), f"{name}.step")
         return {"number": [str(end) for end in ends], "step": str(step)}
     found: dict[str, Any] = {"text": reader.whole(node, f"{name}.text")}
     if "alphabet" in fields:
-        found["alphabet"] = reader.string(fields["alphabet"], f"{name}.alphabet", "the symbols, as one string")
+        found["alphabet"] = reader.string(
+            fields["alphabet"], f"{name}.alphabet", "the symbols, as one string"
+        )
     if "items" in fields:
         found["items"] = reader.whole(fields["items"], f"{name}.items")
     return found
@@ -143,30 +166,44 @@ def _domain(reader: Reader, name: str, kind: str, fields: dict[str, Node]) -> di
 
 def _values(reader: Reader, name: str, node: Node) -> list[str | int]:
     if not isinstance(node, List) or len(node.items) < 2:
-        reader.problem(node, f"{name}.values must be a list of two values or more, such as [no, yes].")
+        reader.problem(
+            node, f"{name}.values must be a list of two values or more, such as [no, yes]."
+        )
         return []
     found: list[str | int] = []
     for item in node.items:
         if not isinstance(item, Scalar) or not item.text.strip():
             reader.wrong(item, f"A value of {name}", "a word or a number")
             continue
-        value = item.value if isinstance(item.value, int) and not isinstance(item.value, bool) else item.text
+        value = (
+            item.value
+            if isinstance(item.value, int) and not isinstance(item.value, bool)
+            else item.text
+        )
         if str(value) in map(str, found):
             reader.problem(item, f"{name}.values has {value} twice.")
         found.append(value)
     return found
 
 
-def _privacy(reader: Reader, name: str, kind: str, node: Node, fields: dict[str, Node]) -> dict[str, Any]:
+def _privacy(
+    reader: Reader, name: str, kind: str, node: Node, fields: dict[str, Node]
+) -> dict[str, Any]:
     """Read the protocol, and what declares it: epsilon, truth, or nothing."""
     found: dict[str, Any] = {}
-    protocol = reader.word(fields.get("protocol"), f"{name}.protocol", (*KINDS[kind], "best")) or "best"
+    protocol = (
+        reader.word(fields.get("protocol"), f"{name}.protocol", (*KINDS[kind], "best")) or "best"
+    )
     if protocol != "best":
         found["protocol"] = protocol
     needed = {"two_coins": "", "truthful": "truth"}.get(protocol, "epsilon")
     for key in ("epsilon", "truth"):
         if key in fields and key != needed:
-            instead = "its coins say what it costs, ε = ln 3" if not needed else f"{protocol} is declared by {needed}"
+            instead = (
+                "its coins say what it costs, ε = ln 3"
+                if not needed
+                else f"{protocol} is declared by {needed}"
+            )
             reader.problem(fields[key], f"{name}.{key} is not used: {instead}.")
     if needed and needed not in fields:
         reader.problem(node, f"{name} needs {needed}.")
@@ -186,8 +223,12 @@ def _privacy(reader: Reader, name: str, kind: str, node: Node, fields: dict[str,
 
 
 def _repeats(reader: Reader, name: str, node: Node, protocol: str) -> dict[str, Any]:
-    """Read `repeats`: with instant it is memoized; without, `few_changes`, which needs the number of rounds."""
-    fields = reader.fields(node, f"{name}.repeats", ("questions", name, "repeats"), ("instant", "rounds", "changes"))
+    """Read `repeats`: with instant it is memoized; without, `few_changes`, which needs the number
+    of rounds.
+    """
+    fields = reader.fields(
+        node, f"{name}.repeats", ("questions", name, "repeats"), ("instant", "rounds", "changes")
+    )
     if protocol == "few_changes" and "instant" in fields:
         reader.problem(fields["instant"], f"{name}.repeats.instant is not used by few_changes.")
     needed = {"changes", "instant"} if protocol in MEMOIZED else {"changes"}
@@ -197,7 +238,9 @@ def _repeats(reader: Reader, name: str, node: Node, protocol: str) -> dict[str, 
         reader.problem(node, f"{name}.repeats needs {missing}.")
     found: dict[str, Any] = {}
     if "instant" in fields:
-        found["instant"] = str(reader.amount(fields["instant"], f"{name}.repeats.instant", most=MOST))
+        found["instant"] = str(
+            reader.amount(fields["instant"], f"{name}.repeats.instant", most=MOST)
+        )
     for key in ("rounds", "changes"):
         if key in fields:
             found[key] = reader.whole(fields[key], f"{name}.repeats.{key}")

@@ -1,6 +1,8 @@
-"""The mechanisms: what may be released, what it costs, how wrong it may be. One module each; a value, not a class tree.
+"""The mechanisms: what may be released, what it costs, how wrong it may be. One module each; a
+value, not a class tree.
 
-A mechanism's fields are its ledger row, for ever: never remove or re-mean one; a change is a new class.
+A mechanism's fields are its ledger row, for ever: never remove or re-mean one; a change is a new
+class.
 """
 
 from __future__ import annotations
@@ -19,7 +21,11 @@ from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.shapes import Additive, Choice, Mechanism, Nearby, Selection, Threshold
 from discreet.mechanisms.sparse_vector import AboveThreshold
-from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, TruncatedLaplaceThreshold
+from discreet.mechanisms.threshold import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedLaplaceThreshold,
+)
 
 __all__ = [
     "MECHANISMS",
@@ -74,15 +80,21 @@ def to_row(mechanism: Mechanism) -> dict[str, str]:
 
 
 def from_row(row: dict[str, str]) -> Mechanism:
-    """Return the mechanism of a ledger row; refuses a row that is not exactly one mechanism's fields."""
+    """Return the mechanism of a ledger row; refuses a row that is not exactly one mechanism's
+    fields.
+    """
     known = {kind.__name__: kind for kind in MECHANISMS}
     kind = known.get(row.get("mechanism", ""))
     if kind is None:
-        raise UsageError(f"No mechanism is called {row.get('mechanism')!r}; there are {', '.join(known)}.")
+        raise UsageError(
+            f"No mechanism is called {row.get('mechanism')!r}; there are {', '.join(known)}."
+        )
     hints = _hints(kind.__name__)
     names = [field.name for field in dataclasses.fields(kind)]
     if set(row) != {"mechanism", *names}:
-        raise UsageError(f"A row of {kind.__name__} has the fields {', '.join(names)}, not {', '.join(row)}.")
+        raise UsageError(
+            f"A row of {kind.__name__} has the fields {', '.join(names)}, not {', '.join(row)}."
+        )
     mechanism: Mechanism = kind(**{name: _value(hints[name], row[name]) for name in names})
     return mechanism
 

@@ -1,21 +1,28 @@
-"""Half-widths of weighted sums of independent noises: x with P(|sum of factor * draw| <= x) >= 95 % (S11).
+"""Half-widths of weighted sums of independent noises: x with P(|sum of factor * draw| <= x) >= 95 %
+(S11).
 
-Where the sum has few values, their masses are convolved, and x is the smallest there is. Otherwise x is an upper bound,
-by the narrower of two ways; each says what it adds.
+Where the sum has few values, their masses are convolved, and x is the smallest there is. Otherwise
+x is an upper bound, by the narrower of two ways; each says what it adds.
 
-moved       The masses are convolved on a lattice of `_POINTS` points, each part moved to the nearest point. A part is
-            moved by half a step at most, independently of the others and to both sides alike. So n parts are moved by
-            n / 2 steps, and, but for a probability of 2 exp(-2 c^2 / n), by no more than c steps (Hoeffding).
-continuous  The continuous distribution, of which a closed form or one integral is known, and something for the grid.
-            Let T be the sum of the draws of a part: symmetric, and falling to both sides, as each draw is log-concave.
-            A continuous Laplace number is a discrete one plus what the floors of two exponentials took away, and this
-            is independent. A discrete Gaussian number plus an independent normal one of variance s^2 is, within one
-            part in 10^16, normal of variance sigma^2 + s^2, where sigma^2 s^2 / (sigma^2 + s^2) is 2 (Poisson's
-            summation of the masses). So a continuous C = T + R with R independent and symmetric.
-            One part: no 2h + 1 neighbors hold more of T than the middle ones, so P(|T| <= h) >= P(|C| <= h + 1/2).
-            Several: with U uniform on (-1/2, 1/2), T + U is symmetric and unimodal, and more peaked than C + U. Then so
-            is the sum over the parts (Birnbaum 1948). The U move it by half of the sum of all factors, and, but for a
-            probability of 2 exp(-2 c^2 / |factors|^2), by no more than c; they are taken off once on either side.
+moved       The masses are convolved on a lattice of `_POINTS` points, each part moved to the
+nearest point. A part is
+            moved by half a step at most, independently of the others and to both sides alike. So n
+            parts are moved by n / 2 steps, and, but for a probability of 2 exp(-2 c^2 / n), by no
+            more than c steps (Hoeffding).
+continuous  The continuous distribution, of which a closed form or one integral is known, and
+something for the grid.
+            Let T be the sum of the draws of a part: symmetric, and falling to both sides, as each
+            draw is log-concave. A continuous Laplace number is a discrete one plus what the floors
+            of two exponentials took away, and this is independent. A discrete Gaussian number plus
+            an independent normal one of variance s^2 is, within one part in 10^16, normal of
+            variance sigma^2 + s^2, where sigma^2 s^2 / (sigma^2 + s^2) is 2 (Poisson's summation of
+            the masses). So a continuous C = T + R with R independent and symmetric. One part: no 2h
+            + 1 neighbors hold more of T than the middle ones, so P(|T| <= h) >= P(|C| <= h + 1/2).
+              Several: with U uniform on (-1/2, 1/2), T + U is symmetric and unimodal, and more
+              peaked than C + U. Then so
+            is the sum over the parts (Birnbaum 1948). The U move it by half of the sum of all
+            factors, and, but for a probability of 2 exp(-2 c^2 / |factors|^2), by no more than c;
+            they are taken off once on either side.
 """
 
 from __future__ import annotations
@@ -42,7 +49,9 @@ _HALF = _POINTS // 2 - 1  # to each side of zero
 _REST = 1e-10  # probability beyond a lattice
 _RARE = 1e-9  # probability that parts are moved farther than is made good
 _MORE = 4e-9  # asked for above the confidence: for all of these, and for rounded floats
-_SMOOTH = 2.0  # sigma^2 s^2 / (sigma^2 + s^2) above: the masses' ripple is then below 2 exp(-4 pi^2)
+_SMOOTH = (
+    2.0  # sigma^2 s^2 / (sigma^2 + s^2) above: the masses' ripple is then below 2 exp(-4 pi^2)
+)
 _LEAST_SIGMA = 4.0  # of continuous noise: that of a smaller sigma is more peaked
 _MOST_PARTS = 64  # that are transformed one by one
 
@@ -65,7 +74,9 @@ class Part:
 
 
 def half_width(parts: Iterable[Part], confidence: float = CONFIDENCE) -> Fraction:
-    """Return a half-width within which the sum of independent parts is with at least this probability."""
+    """Return a half-width within which the sum of independent parts is with at least this
+    probability.
+    """
     found: dict[tuple[Any, Fraction], Part] = {}
     for part in parts:
         if part.factor and part.draws:
@@ -73,7 +84,9 @@ def half_width(parts: Iterable[Part], confidence: float = CONFIDENCE) -> Fractio
             before = found.get((part.noise, size))
             draws = part.draws + (before.draws if before else 0)
             found[part.noise, size] = replace(part, factor=size, draws=draws)
-    return _half_width(tuple(sorted(found.values(), key=lambda each: (each.factor, each.spread))), confidence)
+    return _half_width(
+        tuple(sorted(found.values(), key=lambda each: (each.factor, each.spread))), confidence
+    )
 
 
 @lru_cache(maxsize=8192)
@@ -86,7 +99,9 @@ def _half_width(parts: tuple[Part, ...], confidence: float) -> Fraction:
     if not reach:
         return Fraction(0)
     common = math.lcm(*(part.factor.denominator for part in parts))
-    unit = Fraction(math.gcd(*(int(part.factor * common) for part in parts)), common)  # all values are multiples of it
+    unit = Fraction(
+        math.gcd(*(int(part.factor * common) for part in parts)), common
+    )  # all values are multiples of it
     if reach <= _HALF * unit and len(parts) <= _MOST_PARTS:
         half = math.ceil(reach / float(unit))
         return unit * _within(parts, confidence, step=float(unit), half=half, draws=True)
@@ -102,7 +117,9 @@ def _half_width(parts: tuple[Part, ...], confidence: float) -> Fraction:
 
 
 def as_float(half_width: Fraction) -> float:
-    """Return the half-width as it is told: whole as it is, else a little more, for values that are floats."""
+    """Return the half-width as it is told: whole as it is, else a little more, for values that are
+    floats.
+    """
     return float(half_width) if half_width.denominator == 1 else float(half_width) * (1 + 1e-12)
 
 
@@ -117,10 +134,12 @@ def _step(reach: float, parts: int) -> float:
 
 
 def _reach(parts: tuple[Part, ...]) -> float:
-    """Return a distance beyond which the sum is with probability at most `_REST`, by Chernoff's bound.
+    """Return a distance beyond which the sum is with probability at most `_REST`, by Chernoff's
+    bound.
 
-    E exp(t Z) is at most exp(t^2 / 2) for both Gaussians of scale 1 and at most 1 / (1 - t^2) for both Laplaces, t < 1:
-    of the discrete one it is 1 / (1 - r^2) with r = sinh(t / 2s) / sinh(1 / 2s), which is at most t as sinh is convex.
+    E exp(t Z) is at most exp(t^2 / 2) for both Gaussians of scale 1 and at most 1 / (1 - t^2) for
+    both Laplaces, t < 1: of the discrete one it is 1 / (1 - r^2) with r = sinh(t / 2s) / sinh(1 /
+    2s), which is at most t as sinh is convex.
     """
     rest = math.log(2 / _REST)
     widths = np.array([float(part.factor) * part.spread for part in parts])
@@ -137,7 +156,9 @@ def _reach(parts: tuple[Part, ...]) -> float:
 
 
 def _listable(part: Part) -> bool:
-    """Return True if the tail of the sum of a part's draws can be had: in closed form, or from a list."""
+    """Return True if the tail of the sum of a part's draws can be had: in closed form, or from a
+    list.
+    """
     if part.draws == 1 and not part.gaussian:
         return True
     return _reach((replace(part, factor=Fraction(1)),)) <= _HALF
@@ -155,7 +176,9 @@ def _tail(part: Part) -> Tail:
         return _truncate(part.noise)
     if not part.gaussian:
         return lambda t: np.asarray(np.exp(-np.ceil(t) / spread) / (1 + math.exp(-1 / spread)))
-    mass = np.exp(-((np.arange(math.ceil(10 * spread) + 2) / spread) ** 2) / 2)  # beyond 10 sigma is less than 1e-22
+    mass = np.exp(
+        -((np.arange(math.ceil(10 * spread) + 2) / spread) ** 2) / 2
+    )  # beyond 10 sigma is less than 1e-22
     return _from_list(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1))
 
 
@@ -179,15 +202,21 @@ def _from_list(beyond: Floats) -> Tail:
     return lambda t: np.asarray(ended[np.minimum(np.ceil(t), len(beyond)).astype(np.int64)])
 
 
-def _within(parts: tuple[Part, ...], confidence: float, *, step: float, half: int, draws: bool) -> int:
-    """Return the smallest v: the sum is within v steps when each part, or each draw, is rounded to a step.
+def _within(
+    parts: tuple[Part, ...], confidence: float, *, step: float, half: int, draws: bool
+) -> int:
+    """Return the smallest v: the sum is within v steps when each part, or each draw, is rounded to
+    a step.
 
-    The lattice is a ring, round which what is beyond its `half` comes back inside: no more than `_REST`.
+    The lattice is a ring, round which what is beyond its `half` comes back inside: no more than
+    `_REST`.
     """
     transform: Any = 1.0
     for part in parts:
         own = replace(part, draws=1) if draws else part
-        transform = transform * _transform(_tail(own), step / float(part.factor), half) ** (part.draws if draws else 1)
+        transform = transform * _transform(_tail(own), step / float(part.factor), half) ** (
+            part.draws if draws else 1
+        )
     return _smallest(_ring(transform), half, confidence + _MORE)
 
 
@@ -197,7 +226,9 @@ def _smallest(total: Floats, half: int, wanted: float) -> int:
 
 
 def _transform(tail: Tail, step: float, half: int) -> Floats:
-    """Return Fourier's transform of the masses on a ring of `half` steps to each side; real by symmetry."""
+    """Return Fourier's transform of the masses on a ring of `half` steps to each side; real by
+    symmetry.
+    """
     beyond = tail((np.arange(half + 1, dtype=np.float64) + 0.5) * step)
     around = np.zeros(2 ** math.ceil(math.log2(2 * half + 2)))
     around[0], around[1 : half + 1] = 1 - 2 * beyond[0], -np.diff(beyond)
@@ -209,14 +240,18 @@ def _ring(transform: Floats) -> Floats:
     return np.asarray(np.fft.irfft(transform, 2 * (len(transform) - 1)))
 
 
-# --- continuous noise -------------------------------------------------------------------------------------------------
+# --- continuous noise -----------------------------------------------------------------------------
 
 
-_GRID = 2 * math.sqrt(math.log(2 / _RARE) / 2)  # added for the grid, times the length of the factors
+_GRID = 2 * math.sqrt(
+    math.log(2 / _RARE) / 2
+)  # added for the grid, times the length of the factors
 
 
 def normal_half_width(sigma: float) -> float:
-    """Return the half-width of any number of discrete Gaussian draws, times the length of their factors."""
+    """Return the half-width of any number of discrete Gaussian draws, times the length of their
+    factors.
+    """
     return _normal(CONFIDENCE + _MORE) * _smooth(sigma) + _GRID
 
 
@@ -227,24 +262,32 @@ def _grid(parts: tuple[Part, ...]) -> float:
 
 def continuous(parts: tuple[Part, ...], confidence: float) -> float:
     """Return the half-width of the continuous sum, before anything is added for the grid."""
-    normal = [(float(part.factor) * _smooth(part.spread), part.draws) for part in parts if part.gaussian]
-    laplace = tuple((float(part.factor) * part.spread, part.draws) for part in parts if not part.gaussian)
+    normal = [
+        (float(part.factor) * _smooth(part.spread), part.draws) for part in parts if part.gaussian
+    ]
+    laplace = tuple(
+        (float(part.factor) * part.spread, part.draws) for part in parts if not part.gaussian
+    )
     deviation = math.sqrt(math.fsum(draws * width**2 for width, draws in normal))
     return _invert(deviation, laplace, confidence)
 
 
 def _smooth(sigma: float) -> float:
-    """Return the deviation of a normal number which discrete Gaussian noise and something independent make up."""
+    """Return the deviation of a normal number which discrete Gaussian noise and something
+    independent make up.
+    """
     square = max(sigma, _LEAST_SIGMA) ** 2
     return math.sqrt(square + _SMOOTH * square / (square - _SMOOTH))
 
 
 @lru_cache(maxsize=8192)
 def _invert(deviation: float, laplace: tuple[tuple[float, int], ...], confidence: float) -> float:
-    """Return the half-width of a normal number plus Laplace ones (scale, how many), by their characteristic function.
+    """Return the half-width of a normal number plus Laplace ones (scale, how many), by their
+    characteristic function.
 
-    P(|S| <= x) = 2/pi times the integral of sin(x u) / u times the product of 1 / (1 + (scale u)^2). It is summed at
-    points h apart, which is off by no more than P(|S| > 2 pi/h - x). Of few numbers the product falls too slowly.
+    P(|S| <= x) = 2/pi times the integral of sin(x u) / u times the product of 1 / (1 + (scale
+    u)^2). It is summed at points h apart, which is off by no more than P(|S| > 2 pi/h - x). Of few
+    numbers the product falls too slowly.
     """
     wanted = confidence + _MORE
     if not laplace:
@@ -260,7 +303,12 @@ def _invert(deviation: float, laplace: tuple[tuple[float, int], ...], confidence
     for scale, count in laplace:
         logs = logs - count * np.log1p((scale / total * u) ** 2)
     if logs[-1] > -20.0:
-        return _lay_out(deviation / total, tuple((scale / total, count) for scale, count in laplace), wanted) * total
+        return (
+            _lay_out(
+                deviation / total, tuple((scale / total, count) for scale, count in laplace), wanted
+            )
+            * total
+        )
     weights = np.exp(logs) / u * (2 * step / math.pi)
     low, high = 0.5, 12.0
     for _ in range(40):
@@ -276,7 +324,9 @@ def _lay_out(deviation: float, laplace: tuple[tuple[float, int], ...], wanted: f
     step = _step(reach, count)
     transform: Any = 1.0
     if deviation:
-        transform = np.exp(-((2 * math.pi * np.arange(_POINTS // 2 + 1) / _POINTS / step * deviation) ** 2) / 2)
+        transform = np.exp(
+            -((2 * math.pi * np.arange(_POINTS // 2 + 1) / _POINTS / step * deviation) ** 2) / 2
+        )
     for scale, times in laplace:
         transform = transform * _transform(_laplace_tail(scale), step, _HALF) ** times
     return (_smallest(_ring(transform), _HALF, wanted) + _steps_moved(count)) * step * (1 + 1e-9)

@@ -1,7 +1,8 @@
-"""What an amount of a budget buys, in ε (`sum` budgets) or in ρ (`zcdp`): noise, choices and thresholds (S6, S7).
+"""What an amount of a budget buys, in ε (`sum` budgets) or in ρ (`zcdp`): noise, choices and
+thresholds (S6, S7).
 
-This is the one place that knows which mechanism is the best for which kind of budget. Whoever has an amount to spend
-takes the `currency` of the accountant's name and asks no further.
+This is the one place that knows which mechanism is the best for which kind of budget. Whoever has
+an amount to spend takes the `currency` of the accountant's name and asks no further.
 """
 
 from __future__ import annotations
@@ -39,12 +40,16 @@ class Currency(Protocol):
         """Return the choice of a candidate by its score."""
 
     def choice_epsilon(self, *, amount: Fraction, rounds: int = 1) -> Fraction:
-        """Return the ε, summed over rounds, of so many rounds of choices that cost this amount together."""
+        """Return the ε, summed over rounds, of so many rounds of choices that cost this amount
+        together.
+        """
 
     def people(
         self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction
     ) -> TruncatedLaplaceThreshold | GaussianThreshold:
-        """Return the test of how many people have a key; each adds 1 to at most `max_groups` keys (S5)."""
+        """Return the test of how many people have a key; each adds 1 to at most `max_groups` keys
+        (S5).
+        """
 
     def length(self, moved: Sensitivity) -> float:
         """Return the size of a move by this currency's norm."""
@@ -82,7 +87,9 @@ class _Epsilon:
         self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction
     ) -> TruncatedLaplaceThreshold:
         scale = laplace_scale(l1=_keys_moved(max_groups, neighbors), epsilon=amount)
-        return TruncatedLaplaceThreshold(scale=scale, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
+        return TruncatedLaplaceThreshold(
+            scale=scale, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta
+        )
 
     def length(self, moved: Sensitivity) -> float:
         return float(_derive(moved.l1))
@@ -108,18 +115,28 @@ class _Rho:
 
     def noise(self, *, amount: Fraction, moved: Sensitivity) -> DiscreteGaussian:
         l2_squared = _derive(moved.l2_squared)
-        return DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=amount), l2_squared=l2_squared)
+        return DiscreteGaussian(
+            sigma=gaussian_sigma(l2_squared=l2_squared, rho=amount), l2_squared=l2_squared
+        )
 
     def choice(self, *, amount: Fraction, moved: Scores) -> ExponentialMechanism:
         epsilon = self.choice_epsilon(amount=amount)
-        return ExponentialMechanism(epsilon=epsilon, linf=Fraction(moved.linf), monotone=moved.monotone)
+        return ExponentialMechanism(
+            epsilon=epsilon, linf=Fraction(moved.linf), monotone=moved.monotone
+        )
 
     def choice_epsilon(self, *, amount: Fraction, rounds: int = 1) -> Fraction:
-        return root_below(8 * amount / rounds) * rounds  # Privacy: a round of ε / rounds costs (ε / rounds)^2 / 8
+        return (
+            root_below(8 * amount / rounds) * rounds
+        )  # Privacy: a round of ε / rounds costs (ε / rounds)^2 / 8
 
-    def people(self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction) -> GaussianThreshold:
+    def people(
+        self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction
+    ) -> GaussianThreshold:
         sigma = gaussian_sigma(l2_squared=_keys_moved(max_groups, neighbors), rho=amount)
-        return GaussianThreshold(sigma=sigma, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
+        return GaussianThreshold(
+            sigma=sigma, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta
+        )
 
     def length(self, moved: Sensitivity) -> float:
         return math.sqrt(_derive(moved.l2_squared))
@@ -147,7 +164,9 @@ def currency(name: AccountantName) -> Currency:
 
 def _derive(norm: Fraction | int | None) -> Fraction:
     if norm is None:
-        raise UsageError("Noise for this budget needs a norm of the sensitivity that was not derived.")
+        raise UsageError(
+            "Noise for this budget needs a norm of the sensitivity that was not derived."
+        )
     return Fraction(norm)
 
 

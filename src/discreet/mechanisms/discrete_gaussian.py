@@ -1,4 +1,6 @@
-"""Discrete Gaussian noise on integers: counts and sums in `zcdp` budgets, a whole vector at its l2 sensitivity."""
+"""Discrete Gaussian noise on integers: counts and sums in `zcdp` budgets, a whole vector at its l2
+sensitivity.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,13 @@ from discreet.noise import Items, Stream, added, discrete_gaussian, table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteGaussian:
-    """Release x + Z, with Z of mass proportional to exp(-z^2 / 2 sigma^2) on the integers, for each coordinate.
+    """Release x + Z, with Z of mass proportional to exp(-z^2 / 2 sigma^2) on the integers, for each
+    coordinate.
 
     Privacy
-        For x, x' of integers with |x - x'|_2^2 <= l2_squared: rho = l2_squared / (2 sigma^2) [Canonne, Kamath, Steinke
-        2020]; the Renyi divergence of order a of two such noises that are d apart is at most a d^2 / (2 sigma^2), as
-        for the continuous Gaussian. It is not pure.
+        For x, x' of integers with |x - x'|_2^2 <= l2_squared: rho = l2_squared / (2 sigma^2)
+        [Canonne, Kamath, Steinke 2020]; the Renyi divergence of order a of two such noises that are
+        d apart is at most a d^2 / (2 sigma^2), as for the continuous Gaussian. It is not pure.
     Error
         E Z^2 is at most sigma^2; see `margin`.
     """
@@ -53,7 +56,9 @@ class DiscreteGaussian:
         return Loss(epsilon=None, rho=Fraction(self.l2_squared) / (2 * self.sigma**2))
 
     def log_mass(self, z: int) -> float:
-        return -float(table.gaussian(self.sigma).exponent(abs(z))) - _log_total(Fraction(self.sigma))
+        return -float(table.gaussian(self.sigma).exponent(abs(z))) - _log_total(
+            Fraction(self.sigma)
+        )
 
     def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
         return added(values, discrete_gaussian(stream, items, self.sigma))
@@ -64,7 +69,9 @@ class DiscreteGaussian:
 
 
 def _log_total(sigma: Fraction) -> float:
-    """Return the log of the sum of exp(-z^2 / 2 sigma^2) over all z; from sigma 1 on by Poisson summation."""
+    """Return the log of the sum of exp(-z^2 / 2 sigma^2) over all z; from sigma 1 on by Poisson
+    summation.
+    """
     s = float(sigma)
     if s < 1:
         return log(1 + 2 * fsum(exp(-(z / s) * (z / s) / 2) for z in range(1, 12)))

@@ -17,13 +17,15 @@ from discreet.noise import Items, Stream, added, discrete_laplace, table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteLaplace:
-    """Release x + Z, with Z of mass tanh(1 / 2s) * exp(-|z| / s) on the integers, independent for each coordinate.
+    """Release x + Z, with Z of mass tanh(1 / 2s) * exp(-|z| / s) on the integers, independent for
+    each coordinate.
 
     Privacy
-        For x, x' of integers with |x - x'|_1 <= l1 the masses of x + Z and x' + Z at any y differ by a factor of at
-        most exp(sum of (|y - x'| - |y - x|) / s) <= exp(l1 / s), so epsilon = l1 / scale and delta = 0 [Ghosh,
-        Roughgarden, Sundararajan 2009]. As any pure mechanism it is epsilon * tanh(epsilon / 2)-zCDP (`pure_rho`); at
-        l1 = 1 that is its KL divergence, so no smaller rho is true.
+        For x, x' of integers with |x - x'|_1 <= l1 the masses of x + Z and x' + Z at any y differ
+        by a factor of at most exp(sum of (|y - x'| - |y - x|) / s) <= exp(l1 / s), so epsilon = l1
+        / scale and delta = 0 [Ghosh, Roughgarden, Sundararajan 2009]. As any pure mechanism it is
+        epsilon * tanh(epsilon / 2)-zCDP (`pure_rho`); at l1 = 1 that is its KL divergence, so no
+        smaller rho is true.
     Error
         E|Z| is about scale; see `margin`.
     """
@@ -57,7 +59,11 @@ class DiscreteLaplace:
 
     def log_mass(self, z: int) -> float:
         step = float(1 / Fraction(self.scale))
-        return log(-expm1(-step)) - log1p(exp(-step)) - float(table.laplace(self.scale).exponent(abs(z)))
+        return (
+            log(-expm1(-step))
+            - log1p(exp(-step))
+            - float(table.laplace(self.scale).exponent(abs(z)))
+        )
 
     def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
         return added(values, discrete_laplace(stream, items, self.scale))

@@ -1,8 +1,9 @@
-"""Choosing by score: permute-and-flip in `sum` budgets, the exponential mechanism in `zcdp` budgets, the best k (S7).
+"""Choosing by score: permute-and-flip in `sum` budgets, the exponential mechanism in `zcdp`
+budgets, the best k (S7).
 
-Scores are exact integers and one person moves each of them by at most `linf`, whichever relation of neighbors that was
-worked out for. `monotone` says that a person moves all of them the same way (as counts do under add_remove); it halves
-the noise.
+Scores are exact integers and one person moves each of them by at most `linf`, whichever relation of
+neighbors that was worked out for. `monotone` says that a person moves all of them the same way (as
+counts do under add_remove); it halves the noise.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from discreet.noise.choose_each import noisy_top_each
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExponentialMechanism:
-    """Choose candidate i with probability proportional to exp(score_i / scale): the largest of scores + Gumbel noise.
+    """Choose candidate i with probability proportional to exp(score_i / scale): the largest of
+    scores + Gumbel noise.
 
     Privacy
-        epsilon-DP [McSherry, Talwar 2007] with scale = 2 linf / epsilon, or linf / epsilon if monotone. The log-ratio
-        of two neighbors' masses is (score_i - score'_i) / scale + c with c the same for all i, so it stays within an
-        interval of length epsilon that holds 0. Hence rho = epsilon^2 / 8 [Cesar, Rogers 2021]: K(a) = log E exp(a L)
-        has K(0) = K(1) = 0 and K'' = a variance on that interval <= epsilon^2 / 4, so K(a) <= a (a - 1) epsilon^2 / 8.
+        epsilon-DP [McSherry, Talwar 2007] with scale = 2 linf / epsilon, or linf / epsilon if
+        monotone. The log-ratio of two neighbors' masses is (score_i - score'_i) / scale + c with c
+        the same for all i, so it stays within an interval of length epsilon that holds 0. Hence rho
+        = epsilon^2 / 8 [Cesar, Rogers 2021]: K(a) = log E exp(a L) has K(0) = K(1) = 0 and K'' = a
+        variance on that interval <= epsilon^2 / 4, so K(a) <= a (a - 1) epsilon^2 / 8.
     Error
         How far the score of the chosen one may be below the best: `margin`.
     """
@@ -75,11 +78,15 @@ class ExponentialMechanism:
         return noisy_top_each(stream, items, scores, k=1, unit=1 / self.scale, kind="gumbel")[:, 0]
 
     def margin(self, confidence: Fraction | float, candidates: int) -> int:
-        """Return the smallest t: the chosen score is at most t below the best with this probability."""
+        """Return the smallest t: the chosen score is at most t below the best with this
+        probability.
+        """
         return _shortfall(self.miss, confidence, candidates, self.scale)
 
     def miss(self, gap: int, candidates: int) -> float:
-        """Return the probability of not choosing the best, when all the others are `gap` below it: the worst case."""
+        """Return the probability of not choosing the best, when all the others are `gap` below it:
+        the worst case.
+        """
         weight = (candidates - 1) * math.exp(-gap / self.scale)
         return weight / (1 + weight)
 
@@ -91,16 +98,18 @@ class ExponentialMechanism:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermuteAndFlip:
-    """Choose the largest of scores + exponential noise of mean `scale` = 2 linf / epsilon (linf / epsilon if monotone).
+    """Choose the largest of scores + exponential noise of mean `scale` = 2 linf / epsilon (linf /
+    epsilon if monotone).
 
-    The same as permute-and-flip [McKenna, Sheldon 2020], whose number of coins depends on the scores, but with one draw
-    a candidate [Ding et al. 2021]. In expectation never worse than `ExponentialMechanism` at the same
-    epsilon, and up to twice as good.
+    The same as permute-and-flip [McKenna, Sheldon 2020], whose number of coins depends on the
+    scores, but with one draw a candidate [Ding et al. 2021]. In expectation never worse than
+    `ExponentialMechanism` at the same epsilon, and up to twice as good.
 
     Privacy
-        epsilon-DP. Fix the others' noise, so that i wins if its noise is at least t. On a neighbor that is at most
-        t + 2 linf (t + linf if monotone), and P(E >= t + d) >= exp(-d / scale) P(E >= t) for all t, also t < 0.
-        In zCDP no better than any pure mechanism, epsilon * tanh(epsilon / 2): docs/proofs/pure.md.
+        epsilon-DP. Fix the others' noise, so that i wins if its noise is at least t. On a neighbor
+        that is at most t + 2 linf (t + linf if monotone), and P(E >= t + d) >= exp(-d / scale) P(E
+        >= t) for all t, also t < 0. In zCDP no better than any pure mechanism, epsilon *
+        tanh(epsilon / 2): docs/proofs/pure.md.
     Error
         How far the score of the chosen one may be below the best: `margin`.
     """
@@ -140,14 +149,19 @@ class PermuteAndFlip:
 
     def choose_each(self, scores: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
         """Choose once for each item, from its row of scores."""
-        return noisy_top_each(stream, items, scores, k=1, unit=1 / self.scale, kind="exponential")[:, 0]
+        return noisy_top_each(stream, items, scores, k=1, unit=1 / self.scale, kind="exponential")[
+            :, 0
+        ]
 
     def margin(self, confidence: Fraction | float, candidates: int) -> int:
-        """Return the smallest t: the chosen score is at most t below the best with this probability."""
+        """Return the smallest t: the chosen score is at most t below the best with this
+        probability.
+        """
         return _shortfall(self.miss, confidence, candidates, self.scale)
 
     def miss(self, gap: int, candidates: int) -> float:
-        """Return the probability of not choosing the best, when all the others are `gap` below it: the worst case.
+        """Return the probability of not choosing the best, when all the others are `gap` below it:
+        the worst case.
 
         The best is chosen with probability (1 - (1 - f)^n) / (n f), f = exp(-gap / scale).
         """
@@ -157,9 +171,11 @@ class PermuteAndFlip:
         return 1 + (math.expm1(candidates * math.log1p(-f)) if f < 1 else -1) / (candidates * f)
 
     def log_mass(self, scores: Sequence[int]) -> NDArray[np.float64]:
-        """Return the log-probability of each: f_i times the integral over [0, 1] of prod (1 - f_j t).
+        """Return the log-probability of each: f_i times the integral over [0, 1] of prod (1 - f_j
+        t).
 
-        That is of degree n - 1 in t, so that Gauss's rule with over n / 2 nodes integrates it exactly.
+        That is of degree n - 1 in t, so that Gauss's rule with over n / 2 nodes integrates it
+        exactly.
         """
         below = _below_best(scores, self.scale)
         f = np.exp(below)
@@ -175,7 +191,8 @@ class PermuteAndFlip:
 class TopK:
     """Choose k candidates, the best first: the k largest of scores + Gumbel noise, drawn once.
 
-    The same as k rounds of `ExponentialMechanism` at epsilon / k, each without those chosen [Durfee, Rogers 2019].
+    The same as k rounds of `ExponentialMechanism` at epsilon / k, each without those chosen
+    [Durfee, Rogers 2019].
 
     Privacy
         epsilon-DP as the sum of the k rounds, and rho = k (epsilon / k)^2 / 8.
@@ -195,7 +212,9 @@ class TopK:
 
     @property
     def round(self) -> ExponentialMechanism:
-        return ExponentialMechanism(epsilon=self.epsilon / self.k, linf=self.linf, monotone=self.monotone)
+        return ExponentialMechanism(
+            epsilon=self.epsilon / self.k, linf=self.linf, monotone=self.monotone
+        )
 
     @property
     def per_group(self) -> int:
@@ -222,7 +241,9 @@ class TopK:
 
     def choose_each(self, scores: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
         """Return the k best of each item's row of scores, a row each."""
-        return noisy_top_each(stream, items, scores, k=self.k, unit=1 / self.round.scale, kind="gumbel")
+        return noisy_top_each(
+            stream, items, scores, k=self.k, unit=1 / self.round.scale, kind="gumbel"
+        )
 
     def log_mass(self, scores: Sequence[int], chosen: Sequence[int]) -> float:
         """Return the log-probability of choosing these, in this order."""
@@ -234,8 +255,12 @@ class TopK:
 
 
 def root_below(square: Fraction) -> Fraction:
-    """Return a square root, rounded down to 30 bits or more: sqrt(8 rho) is never too large an epsilon."""
-    shift = 2 * max(0, 30 + (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1)
+    """Return a square root, rounded down to 30 bits or more: sqrt(8 rho) is never too large an
+    epsilon.
+    """
+    shift = 2 * max(
+        0, 30 + (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1
+    )
     return Fraction(math.isqrt((square.numerator << shift) // square.denominator), 1 << shift // 2)
 
 
@@ -249,12 +274,16 @@ def _below_best(scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:
 
 
 def _shortfall(
-    miss: Callable[[int, int], float], confidence: Fraction | float, candidates: int, scale: Fraction
+    miss: Callable[[int, int], float],
+    confidence: Fraction | float,
+    candidates: int,
+    scale: Fraction,
 ) -> int:
     """Return the smallest t at which missing by t + 1 or more is rare enough; it falls in t."""
     rare = 1 - float(fields.confidence(confidence))
     fields.whole("candidates", candidates)
-    # Of n candidates, t / scale is log(n / rare) less at most 1, or so: nearly always found between the two.
+    # Of n candidates, t / scale is log(n / rare) less at most 1, or so: nearly always found between
+    # the two.
     high = max(1, math.ceil(float(scale) * math.log(max(2, candidates) / rare)))
     while miss(high, candidates) > rare:
         high *= 2

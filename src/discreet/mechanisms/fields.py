@@ -1,4 +1,6 @@
-"""What a field of a mechanism may hold: each refusal is one sentence with the name and the value."""
+"""What a field of a mechanism may hold: each refusal is one sentence with the name and the
+value.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,12 @@ def rationals(mechanism: object, *names: str) -> None:
 
 
 def whole(name: str, value: object, *, least: int = 1, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or value < least
+        or (most is not None and value > most)
+    ):
         bounds = f"at least {least}" if most is None else f"from {least} to {most}"
         raise UsageError(f"{name} must be a whole number {bounds}, not {value!r}.")
 

@@ -1,8 +1,8 @@
 """One quantile on a grid of any number of cells, from the few rows near the wanted rank.
 
-Where `Quantile` looks at every cell, this one looks at runs of cells with the same score: each cell that holds rows,
-and the empty cells between two of them. Beyond `reach` ranks all cells have one score, so what lies there need not be
-read.
+Where `Quantile` looks at every cell, this one looks at runs of cells with the same score: each cell
+that holds rows, and the empty cells between two of them. Beyond `reach` ranks all cells have one
+score, so what lies there need not be read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from discreet.budget import Loss, Neighbors
 from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism
-from discreet.mechanisms.quantile import _check_quantile, _count, _rank_scores, hides_rows, inside_the_data
+from discreet.mechanisms.quantile import (
+    _check_quantile,
+    _count,
+    _rank_scores,
+    hides_rows,
+    inside_the_data,
+)
 from discreet.mechanisms.shapes import Integers, Near, PersonRows
 from discreet.noise import Items, Stream
 from discreet.noise.choose_runs import Runs, choose_in_runs
@@ -30,14 +36,16 @@ _SURELY = 30  # scales beyond the last that matters: a choice from there has a c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineQuantile:
-    """Choose a cell by u(v) = -min(reach, how many ranks the wanted one, q n + shift, is from those that v covers).
+    """Choose a cell by u(v) = -min(reach, how many ranks the wanted one, q n + shift, is from those
+    that v covers).
 
-    The exponential mechanism. On a fine grid permute-and-flip is hardly better: of many candidates with equal scores
-    it becomes the exponential mechanism.
+    The exponential mechanism. On a fine grid permute-and-flip is hardly better: of many candidates
+    with equal scores it becomes the exponential mechanism.
 
     Privacy
-        That of `Quantile`: no person moves the smaller of a constant and a distance farther than the distance.
-        The draw is by run and then within the run, which gives each cell exp(u / scale) over the sum of all, exactly.
+        That of `Quantile`: no person moves the smaller of a constant and a distance farther than
+        the distance. The draw is by run and then within the run, which gives each cell exp(u /
+        scale) over the sum of all, exactly.
     Error
         In rank: see `margin`, which lies within the reach.
     """
@@ -68,7 +76,9 @@ class FineQuantile:
     def mechanism(self) -> ExponentialMechanism:
         """The choice, in whole units of rank / q's denominator."""
         moved = Fraction(1) if self.neighbors == "change_one" else max(self.q, 1 - self.q)
-        return ExponentialMechanism(epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator)
+        return ExponentialMechanism(
+            epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator
+        )
 
     @property
     def most_near(self) -> int:
@@ -101,27 +111,42 @@ class FineQuantile:
         upto = counts.cumsum(axis=1)
         rows, before = counts[group, cell], (upto - counts)[group, cell]
         return self.choose_near(
-            Near(group=group, cell=cell, rows=rows, before=before, total=upto[group, -1]), stream, items
+            Near(group=group, cell=cell, rows=rows, before=before, total=upto[group, -1]),
+            stream,
+            items,
         )
 
     def choose_near(self, near: Near, stream: Stream, items: Items) -> Integers:
-        """Choose one cell for each item (a group), from all cells within the reach that hold rows."""
-        return choose_in_runs(stream, items, self.runs(near, len(items)), unit=1 / self.mechanism.scale)
+        """Choose one cell for each item (a group), from all cells within the reach that hold
+        rows.
+        """
+        return choose_in_runs(
+            stream, items, self.runs(near, len(items)), unit=1 / self.mechanism.scale
+        )
 
     def runs(self, near: Near, groups: int) -> Runs:
-        """Return the cells within the reach that hold rows, and the cells before, between and behind them.
+        """Return the cells within the reach that hold rows, and the cells before, between and
+        behind them.
 
-        The scores fall to both sides of the wanted rank, so of the cells that hold rows those within the reach follow
-        one another: between two of them there are none, and beyond them all is out of reach, or there is nothing.
+        The scores fall to both sides of the wanted rank, so of the cells that hold rows those
+        within the reach follow one another: between two of them there are none, and beyond them all
+        is out of reach, or there is nothing.
         """
         times = self.q.denominator
         most = int(near.total.max(initial=0)) * times + abs(self.shift) * times
         kind = object if most >= 1 << 62 else np.int64
         before, upto, total = (
-            each.astype(kind, copy=False) for each in (near.before, near.before + near.rows, near.total)
+            each.astype(kind, copy=False)
+            for each in (near.before, near.before + near.rows, near.total)
         )
-        before, upto, wanted = before * times, upto * times, total * self.q.numerator + self.shift * times
-        reach = self.reach * times if kind is object else min(self.reach * times, 1 << 62)  # which no distance passes
+        before, upto, wanted = (
+            before * times,
+            upto * times,
+            total * self.q.numerator + self.shift * times,
+        )
+        reach = (
+            self.reach * times if kind is object else min(self.reach * times, 1 << 62)
+        )  # which no distance passes
         away = np.maximum(np.maximum(before - wanted, wanted - upto), 0)
         kept = np.flatnonzero(away < reach)
         group, cell = near.group[kept], near.cell[kept]
@@ -133,7 +158,9 @@ class FineQuantile:
         kind = object if near.cell.dtype == object or self.cells >= 1 << 63 else np.int64
         starts, lengths = np.zeros(begins[-1], dtype=kind), np.zeros(begins[-1], dtype=kind)
         starts[own], lengths[own], gaps[own] = cell, 1, away[kept]
-        starts[own + 1] = cell + 1  # also where the cells before the next one, and behind the last one, begin
+        starts[own + 1] = (
+            cell + 1
+        )  # also where the cells before the next one, and behind the last one, begin
         gaps[own - 1] = np.minimum(abs(before - wanted)[kept], reach)
         gaps[last[held]] = np.minimum(abs(upto - wanted)[kept][ends[held] - 1], reach)
         ending = np.full(begins[-1], self.cells, dtype=kind)
@@ -161,10 +188,14 @@ class FineQuantile:
         return self.mechanism.log_mass(self.scores(counts).tolist())
 
 
-def reach_for(*, epsilon: Fraction, q: Fraction, cells: int, max_rows: int, neighbors: Neighbors) -> int:
+def reach_for(
+    *, epsilon: Fraction, q: Fraction, cells: int, max_rows: int, neighbors: Neighbors
+) -> int:
     """Return ranks beyond which all cells together are chosen with a probability below e^-30."""
     moved = Fraction(1) if neighbors == "change_one" else max(q, 1 - q)
-    return min(FARTHEST, math.ceil(2 * max_rows * moved / epsilon * math.ceil(math.log(cells) + _SURELY)))
+    return min(
+        FARTHEST, math.ceil(2 * max_rows * moved / epsilon * math.ceil(math.log(cells) + _SURELY))
+    )
 
 
 def _least(gaps: Integers, lengths: Integers, begins: NDArray[np.int64]) -> Integers:

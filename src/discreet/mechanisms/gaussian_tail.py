@@ -1,16 +1,20 @@
 """How likely discrete Gaussian noise reaches t, enclosed as narrowly as wished at any sigma.
 
-At a small sigma the terms are added (`tails.gaussian`). At a large one there are too many, and the sum is the integral
-plus the corrections of Euler and Maclaurin, whose rest is bounded. With y = t / sigma, phi the normal density,
+At a small sigma the terms are added (`tails.gaussian`). At a large one there are too many, and the
+sum is the integral plus the corrections of Euler and Maclaurin, whose rest is bounded. With y = t /
+sigma, phi the normal density,
 
     P(Z >= t) = 1/2 - phi(y) * (y + y^3 / 3 + y^5 / (3 * 5) + ...)
-              + phi(y) / sigma * (1/2 + sum over k <= m of B_2k / (2k)! * He_(2k-1)(y) / sigma^(2k-1))  +-  rest,
+              + phi(y) / sigma * (1/2 + sum over k <= m of B_2k / (2k)! * He_(2k-1)(y) /
+                sigma^(2k-1))  +-  rest,
     rest <= 4 * sqrt((2m)!) / (2 pi sigma)^(2m).
 
-The rest is at most |B_2m| / (2m)! times the integral of |f^(2m)|, f(x) = exp(-x^2 / 2 sigma^2), over the normaliser.
-f^(j)(x) = +-He_j(x / sigma) f(x) / sigma^j; |He_j(y)| <= 1.09 sqrt(j!) exp(y^2 / 4) (Cramer); |B_2m| / (2m)! is below
-3.3 / (2 pi)^(2m); and 3.3 * 1.09 * sqrt(pi) / sqrt(2 pi) < 4. The normaliser is sigma * sqrt(2 pi) * (1 + 2 exp(-2 pi^2
-sigma^2) + ...) by Poisson summation: for sigma over 16 its second term is below 2^-7000.
+The rest is at most |B_2m| / (2m)! times the integral of |f^(2m)|, f(x) = exp(-x^2 / 2 sigma^2),
+over the normaliser. f^(j)(x) = +-He_j(x / sigma) f(x) / sigma^j; |He_j(y)| <= 1.09 sqrt(j!) exp(y^2
+/ 4) (Cramer); |B_2m| / (2m)! is below
+3.3 / (2 pi)^(2m); and 3.3 * 1.09 * sqrt(pi) / sqrt(2 pi) < 4. The normaliser is sigma * sqrt(2 pi)
+* (1 + 2 exp(-2 pi^2 sigma^2) + ...) by Poisson summation: for sigma over 16 its second term is
+  below 2^-7000.
 """
 
 from __future__ import annotations
@@ -37,7 +41,9 @@ def exactly(sigma: Fraction) -> tails.Tail:
 
 def _enclose(sigma: Fraction, t: int, bits: int) -> Enclosure:
     if bits > MOST_BITS:
-        raise UsageError(f"Tails of discrete Gaussian noise are known down to 2^-{MOST_BITS}, and this asks for less.")
+        raise UsageError(
+            f"Tails of discrete Gaussian noise are known down to 2^-{MOST_BITS}, and this asks for less."
+        )
     square = Fraction(t * t) / sigma**2
     spare = 64 + int(square)  # the series is as large as the density is small
     work = bits + spare
@@ -53,11 +59,14 @@ def _enclose(sigma: Fraction, t: int, bits: int) -> Enclosure:
 
 
 def _series(y: Fraction, square: Fraction, density: int, bits: int) -> Enclosure:
-    """Return y + y^3 / 3 + y^5 / (3 * 5) + ...: the normal integral from 0 to y over the density at y."""
+    """Return y + y^3 / 3 + y^5 / (3 * 5) + ...: the normal integral from 0 to y over the density at
+    y.
+    """
     ratio = exact.rational(square, bits)
     term = exact.rational(y, bits)
     low, high, odd = 0, 0, 1
-    # What is left out is at most twice its first term, once each term is under half of the one before.
+    # What is left out is at most twice its first term, once each term is under half of the one
+    # before.
     while term[1] * density >> bits > 1 or ratio[1] >= odd << (bits - 1):
         low, high, odd = low + term[0], high + term[1], odd + 2
         term = (term[0] * ratio[0] >> bits) // odd, -((-term[1] * ratio[1] >> bits) // odd)
@@ -65,9 +74,11 @@ def _series(y: Fraction, square: Fraction, density: int, bits: int) -> Enclosure
 
 
 def _edge(sigma: Fraction, t: int, bits: int) -> tuple[int, int]:
-    """Return 1/2 + the corrections in units of 2^-bits, and their error (with the rest, times sigma / phi).
+    """Return 1/2 + the corrections in units of 2^-bits, and their error (with the rest, times sigma
+    / phi).
 
-    g_j = He_j(y) / sigma^j follows g_(j+1) = (t g_j - j g_(j-1)) / sigma^2; each step is rounded by less than a unit.
+    g_j = He_j(y) / sigma^j follows g_(j+1) = (t g_j - j g_(j-1)) / sigma^2; each step is rounded by
+    less than a unit.
     """
     square = sigma**2
     before, here = (1 << bits), (t << bits) * square.denominator // square.numerator
@@ -80,7 +91,9 @@ def _edge(sigma: Fraction, t: int, bits: int) -> tuple[int, int]:
         error += here_error * abs(c.numerator) // c.denominator + 2
         for j in (2 * k - 1, 2 * k):
             after = (t * here - j * before) * square.denominator // square.numerator
-            after_error = (t * here_error + j * before_error) * square.denominator // square.numerator + 2
+            after_error = (
+                t * here_error + j * before_error
+            ) * square.denominator // square.numerator + 2
             before, here, before_error, here_error = here, after, here_error, after_error
     return total, error
 
@@ -105,4 +118,6 @@ def _coefficient(k: int) -> Fraction:
 def _bernoulli(n: int) -> Fraction:
     if n == 0:
         return Fraction(1)
-    return -sum((comb(n + 1, k) * _bernoulli(k) for k in range(n) if k < 2 or k % 2 == 0), Fraction(0)) / (n + 1)
+    return -sum(
+        (comb(n + 1, k) * _bernoulli(k) for k in range(n) if k < 2 or k % 2 == 0), Fraction(0)
+    ) / (n + 1)

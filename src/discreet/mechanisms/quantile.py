@@ -1,16 +1,19 @@
-"""Quantiles by rank over a public grid: one, or several at once by splitting the rows at each that is found (S3).
+"""Quantiles by rank over a public grid: one, or several at once by splitting the rows at each that
+is found (S3).
 
-A column is passed in as the number of rows in each cell of its grid; what leaves is the number of a cell. The score of
-cell v is minus the distance from the wanted rank, q n, to the ranks that v covers, #{< v} to #{<= v}:
+A column is passed in as the number of rows in each cell of its grid; what leaves is the number of a
+cell. The score of cell v is minus the distance from the wanted rank, q n, to the ranks that v
+covers, #{< v} to #{<= v}:
 
     u(v) = -max(0, #{< v} - q n, q n - #{<= v})
 
-A row moves #{< v} - q n and #{<= v} - q n by q or 1 - q, so a person with m rows moves u by at most m max(q, 1 - q),
-and one whose m rows are replaced by m others by at most m.
+A row moves #{< v} - q n and #{<= v} - q n by q or 1 - q, so a person with m rows moves u by at most
+m max(q, 1 - q), and one whose m rows are replaced by m others by at most m.
 
-One person's rows may lie in several groups. Under add_remove a quantile of each group (`choose_each`) costs no more
-than that of one, because the loss is linear in the rows that moved. Under change_one the old rows may lie in one group
-and the new ones in another: with two or more groups, that is 2m rows added or removed (docs/proofs/quantiles.md).
+One person's rows may lie in several groups. Under add_remove a quantile of each group
+(`choose_each`) costs no more than that of one, because the loss is linear in the rows that moved.
+Under change_one the old rows may lie in one group and the new ones in another: with two or more
+groups, that is 2m rows added or removed (docs/proofs/quantiles.md).
 """
 
 from __future__ import annotations
@@ -42,17 +45,23 @@ _MECHANISM: dict[ChoiceName, type[PermuteAndFlip] | type[ExponentialMechanism]] 
     "permute_and_flip": PermuteAndFlip,
     "exponential": ExponentialMechanism,
 }
-_KIND: dict[ChoiceName, Kind] = {"permute_and_flip": "exponential", "exponential": "gumbel"}  # the noise of each
+_KIND: dict[ChoiceName, Kind] = {
+    "permute_and_flip": "exponential",
+    "exponential": "gumbel",
+}  # the noise of each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantile:
-    """Choose a cell by u(v), with the wanted rank q n + shift: q = 1/2 the median; q = 1, shift = -20 the 20th largest.
+    """Choose a cell by u(v), with the wanted rank q n + shift: q = 1/2 the median; q = 1, shift =
+    -20 the 20th largest.
 
-    A maximum wants such a shift, of about `margin`: with shift 0 every cell above the largest value has the score 0.
+    A maximum wants such a shift, of about `margin`: with shift 0 every cell above the largest value
+    has the score 0.
 
     Privacy
-        That of the choice, with the sensitivity of u given above; a shift is public and moves nothing.
+        That of the choice, with the sensitivity of u given above; a shift is public and moves
+        nothing.
     Error
         In rank: see `margin`. In value it depends on the data.
     """
@@ -80,7 +89,9 @@ class Quantile:
     def mechanism(self) -> PermuteAndFlip | ExponentialMechanism:
         """The choice, in whole units of rank / q's denominator."""
         moved = Fraction(1) if self.neighbors == "change_one" else max(self.q, 1 - self.q)
-        return _MECHANISM[self.choice](epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator)
+        return _MECHANISM[self.choice](
+            epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator
+        )
 
     @property
     def scale(self) -> Fraction:
@@ -124,17 +135,20 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """Choose a cell for each of several quantiles: the middle one first, then those below it among the rows up to its
-    cell and those above it among the rest, and so on [Kaplan, Schnapp, Stemmer 2022]. They never cross.
+    """Choose a cell for each of several quantiles: the middle one first, then those below it among
+    the rows up to its cell and those above it among the rest, and so on [Kaplan, Schnapp, Stemmer
+    2022]. They never cross.
 
-    Each cell is cut into equal `slices`, and a row is spread evenly over those of its cell: so equal rows can be parted
-    in the right proportion, where plain splitting puts them all on one side. The chosen slice goes half each way.
+    Each cell is cut into equal `slices`, and a row is spread evenly over those of its cell: so
+    equal rows can be parted in the right proportion, where plain splitting puts them all on one
+    side. The chosen slice goes half each way.
 
     Privacy
-        The parts of one depth divide the rows (what the parts hold of a row adds up to it), and the loss of a choice is
-        linear in what its part holds of a person. So a depth costs one share, epsilon / depths, however many quantiles
-        are found there; under change_one the rows taken away and those put in their place may lie in two parts, which
-        the noise of depths with two or more parts allows for. Proof: docs/proofs/quantiles.md.
+        The parts of one depth divide the rows (what the parts hold of a row adds up to it), and the
+        loss of a choice is linear in what its part holds of a person. So a depth costs one share,
+        epsilon / depths, however many quantiles are found there; under change_one the rows taken
+        away and those put in their place may lie in two parts, which the noise of depths with two
+        or more parts allows for. Proof: docs/proofs/quantiles.md.
     Error
         In rank: see `margin`.
     """
@@ -157,8 +171,13 @@ class Quantiles:
             raise UsageError(f"quantiles must be a tuple of at least one, not {self.quantiles!r}.")
         for q in self.quantiles:
             _check_quantile(q)
-        if list(self.quantiles) != sorted(set(self.quantiles)) or not 0 < self.quantiles[0] <= self.quantiles[-1] < 1:
-            raise UsageError("quantiles must increase, each above 0 and below 1; ask for the extremes one by one.")
+        if (
+            list(self.quantiles) != sorted(set(self.quantiles))
+            or not 0 < self.quantiles[0] <= self.quantiles[-1] < 1
+        ):
+            raise UsageError(
+                "quantiles must increase, each above 0 and below 1; ask for the extremes one by one."
+            )
 
     @property
     def per_group(self) -> int:
@@ -174,7 +193,9 @@ class Quantiles:
 
     @property
     def grain(self) -> int:
-        """Into how many pieces a row is cut: one for each slice of its cell, halved at every depth but the last."""
+        """Into how many pieces a row is cut: one for each slice of its cell, halved at every depth
+        but the last.
+        """
         return self.slices << (self.depths - 1)
 
     def loss(self) -> Loss:
@@ -182,19 +203,24 @@ class Quantiles:
         if self.choice == "permute_and_flip":
             rho = self.depths * pure_rho(epsilon=share)
         else:
-            rho = sum((share**2 / 8 * self._worst(parts) for parts in _tree(self.quantiles)), Fraction(0))
+            rho = sum(
+                (share**2 / 8 * self._worst(parts) for parts in _tree(self.quantiles)), Fraction(0)
+            )
         return Loss(epsilon=self.epsilon, rho=rho)
 
     def _worst(self, parts: tuple[_Part, ...]) -> Fraction:
         """Return what one depth costs in rho, as a share of (epsilon / depths)^2 / 8."""
         if self.neighbors == "add_remove" or len(parts) == 1:
             return Fraction(1)
-        # A person's old rows in one part and the new ones in another: twice half a share, squared. All in one part: its
-        # score moves by max_rows, where the noise allows for 2 max(q, 1 - q) times that.
+        # A person's old rows in one part and the new ones in another: twice half a share, squared.
+        # All in one part: its score moves by max_rows, where the noise allows for 2 max(q, 1 - q)
+        # times that.
         return max(Fraction(1, 2), 1 / (2 * min(max(part.q, 1 - part.q) for part in parts)) ** 2)
 
     def mechanism(self, part: _Part) -> PermuteAndFlip | ExponentialMechanism:
-        """Return the choice within a part, in whole units of rank / (grain * the denominator of the part's q)."""
+        """Return the choice within a part, in whole units of rank / (grain * the denominator of the
+        part's q).
+        """
         moved = max(part.q, 1 - part.q)
         if self.neighbors == "change_one":
             moved = Fraction(1) if part.alone else 2 * moved
@@ -202,7 +228,9 @@ class Quantiles:
         return _MECHANISM[self.choice](epsilon=self.epsilon / self.depths, linf=linf)
 
     def _pieces(self, counts: Integers) -> Integers:
-        """Return what each slice holds, in pieces of a row; for each row of counts, if there are several."""
+        """Return what each slice holds, in pieces of a row; for each row of counts, if there are
+        several.
+        """
         whole = _roomy(_count(counts, self.cells), self.grain)
         pieces = whole * (1 << self.depths - 1)
         return pieces if self.slices == 1 else np.repeat(pieces, self.slices, axis=-1)
@@ -215,24 +243,37 @@ class Quantiles:
     def choose_each(self, counts: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
         """Choose for each item, from its row of counts, the cell of each quantile."""
         found = np.empty((len(items), len(self.quantiles)), dtype=np.int64)
-        left = [(_root(self.quantiles), [_Block(start=0, rows=np.arange(len(items)), pieces=self._pieces(counts))])]
+        left = [
+            (
+                _root(self.quantiles),
+                [_Block(start=0, rows=np.arange(len(items)), pieces=self._pieces(counts))],
+            )
+        ]
         while left:
             part, blocks = left.pop()
             blocks.sort(key=lambda block: block.width)
             below, above = list[_Block](), list[_Block]()
-            for block, chosen in zip(blocks, self._choose(part, blocks, stream, items), strict=True):
+            for block, chosen in zip(
+                blocks, self._choose(part, blocks, stream, items), strict=True
+            ):
                 found[block.rows, part.place] = (block.start + chosen) // self.slices
                 for place in np.unique(chosen).tolist() if part.parted else ():
                     here = np.flatnonzero(chosen == place)
                     lower, upper = _cut(block.pieces[here], place)
                     below.append(_Block(start=block.start, rows=block.rows[here], pieces=lower))
-                    above.append(_Block(start=block.start + place, rows=block.rows[here], pieces=upper))
+                    above.append(
+                        _Block(start=block.start + place, rows=block.rows[here], pieces=upper)
+                    )
             left += [(part.below, below)] if part.below and below else []
             left += [(part.above, above)] if part.above and above else []
         return found
 
-    def _choose(self, part: _Part, blocks: list[_Block], stream: Stream, items: Items) -> Sequence[NDArray[np.int64]]:
-        """Choose places within a part, block by block: all at once, as few of many groups are cut alike."""
+    def _choose(
+        self, part: _Part, blocks: list[_Block], stream: Stream, items: Items
+    ) -> Sequence[NDArray[np.int64]]:
+        """Choose places within a part, block by block: all at once, as few of many groups are cut
+        alike.
+        """
         ends = np.cumsum([len(block.rows) for block in blocks])
         chosen = noisy_max_each(
             stream.derive("quantile", part.place),
@@ -245,17 +286,20 @@ class Quantiles:
         return np.split(chosen, ends[:-1])
 
     def margin(self, confidence: Fraction | float, *, assuming: int) -> tuple[int, ...]:
-        """Return for each quantile a number of ranks: with this probability no cell is farther from its rank.
+        """Return for each quantile a number of ranks: with this probability no cell is farther from
+        its rank.
 
-        `assuming` that no cell holds more rows than this: of those in a cell, see `ties`. A union bound over the
-        choices, so not the smallest such numbers.
+        `assuming` that no cell holds more rows than this: of those in a cell, see `ties`. A union
+        bound over the choices, so not the smallest such numbers.
         """
         sure = fields.confidence(confidence)
         fields.whole("assuming", assuming, least=0)
         each, slices = 1 - (1 - sure) / len(self.quantiles), self.cells * self.slices
 
         def own(part: _Part) -> Fraction:
-            return self.mechanism(part).margin(each, slices) / Fraction(self.grain * part.q.denominator)
+            return self.mechanism(part).margin(each, slices) / Fraction(
+                self.grain * part.q.denominator
+            )
 
         return tuple(
             math.ceil(bound + assuming * share)
@@ -271,15 +315,21 @@ class Quantiles:
 
     @property
     def ties(self) -> tuple[Fraction, ...]:
-        """For each quantile, how many ranks more it may be off for each row that shares one value with others.
+        """For each quantile, how many ranks more it may be off for each row that shares one value
+        with others.
 
         Where a cell of c rows is cut, the parts are off by up to c / (2 slices).
         """
         return self._add_up(lambda part: Fraction(0), Fraction(1, 2 * self.slices))
 
     def _add_up(self, own: Callable[[_Part], Fraction], cut: Fraction) -> tuple[Fraction, ...]:
-        """Return how far each quantile is off, if its own choice is by `own`, and a cut by `cut` more."""
-        off = {0: Fraction(0), len(self.quantiles) + 1: Fraction(0)}  # by place + 1: how far each cut may be off
+        """Return how far each quantile is off, if its own choice is by `own`, and a cut by `cut`
+        more.
+        """
+        off = {
+            0: Fraction(0),
+            len(self.quantiles) + 1: Fraction(0),
+        }  # by place + 1: how far each cut may be off
         bounds = [Fraction(0)] * len(self.quantiles)
         for part in (part for parts in _tree(self.quantiles) for part in parts):
             bound = own(part) + (1 - part.q) * off[part.first] + part.q * off[part.last + 1]
@@ -294,11 +344,15 @@ class Quantiles:
             masses.setdefault(tuple(place // self.slices for place in chosen), []).append(log_mass)
         return {cells: float(np.logaddexp.reduce(mass)) for cells, mass in masses.items()}
 
-    def _outcomes(self, part: _Part | None, start: int, pieces: Integers) -> list[tuple[tuple[int, ...], float]]:
+    def _outcomes(
+        self, part: _Part | None, start: int, pieces: Integers
+    ) -> list[tuple[tuple[int, ...], float]]:
         if part is None:
             return [((), 0.0)]
         outcomes = []
-        for place, log_mass in enumerate(self.mechanism(part).log_mass(_rank_scores(pieces, part.q, 0).tolist())):
+        for place, log_mass in enumerate(
+            self.mechanism(part).log_mass(_rank_scores(pieces, part.q, 0).tolist())
+        ):
             below, above = _cut(pieces, place)
             outcomes += [
                 ((*lower, start + place, *upper), float(log_mass) + log_lower + log_upper)
@@ -309,17 +363,21 @@ class Quantiles:
 
 
 def hides_rows(max_rows: int, neighbors: Neighbors, moved: PersonRows) -> bool:
-    """Return True if the noise of quantiles for so many rows hides one person's rows (`sql.picks.Pick`).
+    """Return True if the noise of quantiles for so many rows hides one person's rows
+    (`sql.picks.Pick`).
 
-    Privacy: a replaced person is m rows taken and m put in their place. In one group the relation change_one counts
-    them as m; in several they may be in different ones, and count as 2m rows added or removed.
+    Privacy: a replaced person is m rows taken and m put in their place. In one group the relation
+    change_one counts them as m; in several they may be in different ones, and count as 2m rows
+    added or removed.
     """
     both = moved.neighbors == "change_one" and (moved.groups > 1 or neighbors == "add_remove")
     return max_rows >= (2 if both else 1) * moved.most
 
 
 def inside_the_data(q: Fraction, shift: int) -> dict[str, Any]:
-    """Return `extreme` and `inside`: a value so many ranks inside the extreme is not beyond it either."""
+    """Return `extreme` and `inside`: a value so many ranks inside the extreme is not beyond it
+    either.
+    """
     return {"extreme": "maximum" if q else "minimum", "inside": abs(shift)} if shift else {}
 
 
@@ -330,7 +388,9 @@ def slices_for(cells: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """The quantiles from `first` up to (not with) `last`, of the rows between the cuts at their neighbors."""
+    """The quantiles from `first` up to (not with) `last`, of the rows between the cuts at their
+    neighbors.
+    """
 
     first: int
     last: int
@@ -392,7 +452,9 @@ def _tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[_Part, ...], ...]:
 
 
 def _cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
-    """Return the pieces up to a place and those from it on, with half of that place's own on either side."""
+    """Return the pieces up to a place and those from it on, with half of that place's own on either
+    side.
+    """
     below, above = pieces[..., : place + 1].copy(), pieces[..., place:].copy()
     half = pieces[..., place] // 2
     below[..., -1], above[..., 0] = half, half
@@ -401,7 +463,9 @@ def _cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Block:
-    """Groups whose part lies between the same cuts: what each of its slices holds, a row for each group."""
+    """Groups whose part lies between the same cuts: what each of its slices holds, a row for each
+    group.
+    """
 
     start: int
     rows: NDArray[np.int64]
@@ -413,7 +477,9 @@ class _Block:
 
 
 def _join(blocks: list[_Block], ends: NDArray[np.int64], start: int, stop: int) -> Integers:
-    """Join the rows from start to stop of all blocks, in order of width, with nothing behind the shorter."""
+    """Join the rows from start to stop of all blocks, in order of width, with nothing behind the
+    shorter.
+    """
     first, last = np.searchsorted(ends, [start, stop - 1], side="right").tolist()
     before = int(ends[first]) - len(blocks[first].rows)
     if first == last:
@@ -433,7 +499,8 @@ def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:
     behind = counts.cumsum(axis=-1)
     wanted = q.numerator * behind[..., -1:] + shift
     scores: Integers = behind - counts
-    # In place: of a fine grid each further array takes as long as the arithmetic. Zero less u is the largest of three.
+    # In place: of a fine grid each further array takes as long as the arithmetic. Zero less u is
+    # the largest of three.
     scores *= q.denominator
     scores -= wanted
     behind *= -q.denominator
@@ -446,7 +513,11 @@ def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:
 
 def _roomy(counts: Integers, times: int, plus: int = 0) -> Integers:
     """Return the counts, in Python's integers where int64 could not hold their sum `times` this."""
-    if counts.dtype != object and counts.size and int(counts.sum(axis=-1).max()) * times + plus >= 1 << 62:
+    if (
+        counts.dtype != object
+        and counts.size
+        and int(counts.sum(axis=-1).max()) * times + plus >= 1 << 62
+    ):
         return counts.astype(object)
     return counts
 
@@ -454,7 +525,9 @@ def _roomy(counts: Integers, times: int, plus: int = 0) -> Integers:
 def _count(counts: Integers, cells: int) -> Integers:
     counts = np.asarray(counts)
     if counts.shape[-1:] != (cells,) or (counts.dtype != object and counts.dtype.kind not in "iu"):
-        raise UsageError(f"A column on a grid of {cells} cells is passed in as {cells} whole numbers of rows.")
+        raise UsageError(
+            f"A column on a grid of {cells} cells is passed in as {cells} whole numbers of rows."
+        )
     return counts if counts.dtype == object else counts.astype(np.int64, copy=False)
 
 
@@ -466,5 +539,12 @@ def _check_grid(cells: int, max_rows: int, neighbors: Neighbors, choice: ChoiceN
 
 
 def _check_quantile(q: Fraction) -> None:
-    if isinstance(q, bool) or not isinstance(q, (int, Fraction)) or not 0 <= q <= 1 or q.denominator > 10**6:
-        raise UsageError(f"A quantile is a fraction from 0 to 1 with a denominator up to a million, not {q!r}.")
+    if (
+        isinstance(q, bool)
+        or not isinstance(q, (int, Fraction))
+        or not 0 <= q <= 1
+        or q.denominator > 10**6
+    ):
+        raise UsageError(
+            f"A quantile is a fraction from 0 to 1 with a denominator up to a million, not {q!r}."
+        )

@@ -1,4 +1,6 @@
-"""Randomized response over a finite set: each person's answer is noised on its own, before anybody sees it."""
+"""Randomized response over a finite set: each person's answer is noised on its own, before anybody
+sees it.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,14 @@ Integers = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponse:
-    """Report the true one of `categories` with exp(epsilon) times the probability of each other one.
+    """Report the true one of `categories` with exp(epsilon) times the probability of each other
+    one.
 
     Privacy
-        Between any two answers of one person, epsilon [Warner 1965; Kairouz, Oh, Viswanath 2014]: each report has a
-        mass of exp(epsilon) / (exp(epsilon) + categories - 1) or of exp(-epsilon) times that. As for any pure mechanism
-        rho = epsilon tanh(epsilon / 2), and for two categories no less: docs/proofs/pure.md. It does not hide who
-        answers.
+        Between any two answers of one person, epsilon [Warner 1965; Kairouz, Oh, Viswanath 2014]:
+        each report has a mass of exp(epsilon) / (exp(epsilon) + categories - 1) or of exp(-epsilon)
+        times that. As for any pure mechanism rho = epsilon tanh(epsilon / 2), and for two
+        categories no less: docs/proofs/pure.md. It does not hide who answers.
     Error
         The report is true with probability `truth`.
     """
@@ -51,7 +54,8 @@ class RandomizedResponse:
     def respond(self, values: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
         """Return a report for each value from 0 to categories - 1.
 
-        A coin says whether it is the true one; which of the others it would be is drawn in any case.
+        A coin says whether it is the true one; which of the others it would be is drawn in any
+        case.
         """
         values = np.asarray(values)
         if values.dtype.kind not in "iu" or ((values < 0) | (values >= self.categories)).any():

@@ -1,4 +1,5 @@
-"""The shapes of mechanisms: what the vault does with one, and how it asks whether it hides a person.
+"""The shapes of mechanisms: what the vault does with one, and how it asks whether it hides a
+person.
 
 Additive     noise on every number of a vector: counts, sums, distances
 Selection    a cell for every group, or several, from the group's row of counts
@@ -6,8 +7,9 @@ Nearby       a selection that needs the cells near the wanted rank and no others
 Choice       one candidate of a list, by its score
 Threshold    of keys that are not public, those that enough people share
 
-Whoever uses a mechanism names the shape it needs and never asks which mechanism it got. Every shape has `hides`: given
-how far one person moves a statistic, is that within what the loss of the mechanism was worked out for?
+Whoever uses a mechanism names the shape it needs and never asks which mechanism it got. Every shape
+has `hides`: given how far one person moves a statistic, is that within what the loss of the
+mechanism was worked out for?
 """
 
 from __future__ import annotations
@@ -29,11 +31,13 @@ Survivors = tuple[NDArray[np.intp], Integers]
 Norm = Literal["l1", "l2"]
 
 
-# --- how far one person moves a statistic -----------------------------------------------------------------------------
+# --- how far one person moves a statistic ---------------------------------------------------------
 
 
 class Sensitivity(Protocol):
-    """How far one person moves a vector of whole numbers. None is a norm that was not derived: no noise hides that."""
+    """How far one person moves a vector of whole numbers. None is a norm that was not derived: no
+    noise hides that.
+    """
 
     @property
     def l1(self) -> Fraction | int | None: ...
@@ -52,7 +56,9 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonRows:
-    """The rows of one person in what a selection chooses from: at most so many, over so many groups."""
+    """The rows of one person in what a selection chooses from: at most so many, over so many
+    groups.
+    """
 
     most: int
     groups: int
@@ -62,9 +68,10 @@ class PersonRows:
     def scores(self) -> Scores:
         """The counts of such rows as the scores of a choice.
 
-        Privacy: the loss of a choice is how far apart its scores move, over its scale. Of a person who is replaced, a_i
-        rows out of group i and b_i into it make a_i + b_i, over all groups 2m at most: that is what scores that move by
-        m either way allow for. One who is added or removed moves all counts one way.
+        Privacy: the loss of a choice is how far apart its scores move, over its scale. Of a person
+        who is replaced, a_i rows out of group i and b_i into it make a_i + b_i, over all groups 2m
+        at most: that is what scores that move by m either way allow for. One who is added or
+        removed moves all counts one way.
         """
         return Scores(linf=self.most, monotone=self.neighbors == "add_remove")
 
@@ -84,18 +91,21 @@ class Scores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """The keys of one person in what a threshold tests: at most so many, and the person adds 1 to each."""
+    """The keys of one person in what a threshold tests: at most so many, and the person adds 1 to
+    each.
+    """
 
     most: int
     neighbors: Neighbors
 
 
-# --- what a selection that looks nearby is given ----------------------------------------------------------------------
+# --- what a selection that looks nearby is given --------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Near:
-    """Cells that hold rows, in order of their group and then their number: those near the wanted rank, or more.
+    """Cells that hold rows, in order of their group and then their number: those near the wanted
+    rank, or more.
 
     `before` are the rows of the group in cells before this one, `total` all of its rows.
     """
@@ -107,11 +117,13 @@ class Near:
     total: Integers
 
 
-# --- what a mechanism of each shape does ------------------------------------------------------------------------------
+# --- what a mechanism of each shape does ----------------------------------------------------------
 
 
 class Mechanism(Protocol):
-    """A frozen dataclass whose fields are Fractions, ints, bools, strings, or tuples of Fractions or ints."""
+    """A frozen dataclass whose fields are Fractions, ints, bools, strings, or tuples of Fractions
+    or ints.
+    """
 
     def loss(self) -> Loss: ...
 
@@ -128,7 +140,9 @@ class Noise(Mechanism, Protocol):
 
     @property
     def reaches(self) -> tuple[tuple[int, Fraction], ...]:
-        """The distances at which noise ends, each with its probability. Empty where noise has no end."""
+        """The distances at which noise ends, each with its probability. Empty where noise has no
+        end.
+        """
 
     def margin(self, confidence: Fraction | float) -> int:
         """Return the smallest half-width that holds the noise with at least this probability."""
@@ -169,7 +183,9 @@ class Selection(Mechanism, Protocol):
 
     @property
     def scale(self) -> Fraction | None:
-        """The scale of the noise on its scores; None where it chooses several times, by different ones."""
+        """The scale of the noise on its scores; None where it chooses several times, by different
+        ones.
+        """
 
     def hides(self, moved: PersonRows) -> bool: ...
 
@@ -177,7 +193,9 @@ class Selection(Mechanism, Protocol):
         """Return the cell of each item, or its cells as a row."""
 
     def ranks(self, confidence: Fraction | float) -> int | None:
-        """Return ranks: with this probability no cell is farther from the wanted rank. None without one: a mode."""
+        """Return ranks: with this probability no cell is farther from the wanted rank. None without
+        one: a mode.
+        """
 
     def beside_ranks(self) -> dict[str, Any]:
         """Return what must be said beside `ranks`; empty where they hold whatever the data."""
@@ -206,7 +224,9 @@ class Nearby(Selection, Protocol):
 
 
 def nearby(choices: Sequence[Selection]) -> tuple[Nearby, ...]:
-    """Return the choices that need only the cells near their rank: all on a fine grid, none on another."""
+    """Return the choices that need only the cells near their rank: all on a fine grid, none on
+    another.
+    """
     return tuple(choice for choice in choices if isinstance(choice, Nearby))
 
 

@@ -1,7 +1,8 @@
 """Noise drawn again, around what is already released, to see how far an answer may be off (S11).
 
-Free: it reads no data. The draws come from a public list that is the same for everybody, for every answer and at every
-resume. So a margin is a function of the noisy numbers alone, and whoever simulates it finds the same one.
+Free: it reads no data. The draws come from a public list that is the same for everybody, for every
+answer and at every resume. So a margin is a function of the noisy numbers alone, and whoever
+simulates it finds the same one.
 """
 
 from __future__ import annotations
@@ -22,15 +23,21 @@ from discreet.mechanisms.combined import Part
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 
 Floats = npt.NDArray[np.float64]
-_MANY = 8  # draws from which on their sum is redrawn as one normal number: at 95 % it is wider by 1.3 %, no more
+# draws from which on their sum is redrawn as one normal number: at 95 % it is wider by 1.3 %, no
+# more
+_MANY = 8
 _LEVELS = (0.93, 0.95, 0.965, 0.98)  # at which answers that bend are compared with straight ones
-_MIDDLE = 2  # the level that is taken where there is nothing to compare with: a little more than 95 %
+_MIDDLE = (
+    2  # the level that is taken where there is nothing to compare with: a little more than 95 %
+)
 _LISTED = 64  # sigma below which discrete Gaussian noise is told from rounded normal numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Several:
-    """The noise of a number that was added up from so many noisy ones, each with noise of its own."""
+    """The noise of a number that was added up from so many noisy ones, each with noise of its
+    own.
+    """
 
     noise: shapes.Additive
     draws: int
@@ -47,13 +54,17 @@ def part(noise: Noise, factor: Fraction = Fraction(1)) -> Part:
 
 
 def redrawn(noises: Sequence[Noise], times: int) -> list[Any]:
-    """Draw so many whole numbers for each number, by its noise; draws at one place of all lists belong together."""
+    """Draw so many whole numbers for each number, by its noise; draws at one place of all lists
+    belong together.
+    """
     found, first = [], 0
     for noise in noises:
         each = part(noise)
         if each.draws >= _MANY or (each.draws > 1 and each.gaussian):
             each = Part(noise=_normal(each), factor=each.factor)
-        lists = [_draw(each.gaussian, each.spread, times, first + place) for place in range(each.draws)]
+        lists = [
+            _draw(each.gaussian, each.spread, times, first + place) for place in range(each.draws)
+        ]
         first += each.draws
         found.append(_whole(np.sum(lists, axis=0)))
     return found
@@ -65,21 +76,31 @@ def redrawn_quantile(distance: Floats) -> Floats:
 
 
 def redrawn_quantiles(distance: Floats) -> Floats:
-    """Return the distances at `_LEVELS` of n redrawn ones, a row each: the k-th smallest, k / (n + 1) >= level."""
+    """Return the distances at `_LEVELS` of n redrawn ones, a row each: the k-th smallest, k / (n +
+    1) >= level.
+    """
     n = len(distance)
     places = [min(n, math.ceil(level * (n + 1))) - 1 for level in _LEVELS]
     return np.asarray(np.partition(distance, sorted(set(places)), axis=0)[places])
 
 
-def simulate(distance: Floats, slopes: Floats, noises: Sequence[Noise], drawn: Sequence[Any]) -> Floats:
-    """Return half-widths from redrawn distances (redraws by groups) of a function with these slopes.
+def simulate(
+    distance: Floats, slopes: Floats, noises: Sequence[Noise], drawn: Sequence[Any]
+) -> Floats:
+    """Return half-widths from redrawn distances (redraws by groups) of a function with these
+    slopes.
 
-    Of the straight function with the same slopes the half-width is known. How much farther this one is than that, on
-    the same draws, hardly depends on the draws: so a few hundred of them tell it to a part of a percent. It is taken
-    where it is most, among `_LEVELS`, and no margin is narrower than the straight function's.
+    Of the straight function with the same slopes the half-width is known. How much farther this one
+    is than that, on the same draws, hardly depends on the draws: so a few hundred of them tell it
+    to a part of a percent. It is taken where it is most, among `_LEVELS`, and no margin is narrower
+    than the straight function's.
     """
-    with np.errstate(invalid="ignore", over="ignore"):  # where there is no slope, nothing is compared
-        straight = np.abs(np.tensordot(np.array([each.astype(np.float64) for each in drawn]), slopes, (0, 0)))
+    with np.errstate(
+        invalid="ignore", over="ignore"
+    ):  # where there is no slope, nothing is compared
+        straight = np.abs(
+            np.tensordot(np.array([each.astype(np.float64) for each in drawn]), slopes, (0, 0))
+        )
         found, beside = redrawn_quantiles(distance), redrawn_quantiles(straight)
         known = (np.isfinite(beside) & (beside > 0) & np.isfinite(found)).all(axis=0)
         farther = np.divide(found, beside, out=np.ones_like(found), where=known).max(axis=0)
@@ -88,44 +109,73 @@ def simulate(distance: Floats, slopes: Floats, noises: Sequence[Noise], drawn: S
 
 
 _PEAKED = (0.0, 0.25, 0.5, 1.0)  # of a Laplace number's excess kurtosis
-_DEVIATIONS = (1.96, 2.0135, 2.059, 2.1185)  # at most, that hold 95 % of a sum of Laplace and normal numbers
+_DEVIATIONS = (
+    1.96,
+    2.0135,
+    2.059,
+    2.1185,
+)  # at most, that hold 95 % of a sum of Laplace and normal numbers
 
 
 def straight_half_widths(slopes: Floats, noises: Sequence[Noise]) -> Floats:
     """Return the half-widths of sum(slope * noise), for many slopes at once (numbers by groups).
 
-    How many standard deviations hold 95 % follows from the kurtosis, within a hundredth: 1.96 of a normal number and
-    ln 20 / √2 of a Laplace one. Half a unit of each number is added for the grid (see `mechanisms.combined`); of many
-    numbers less: what the grid takes from each is one of many small errors, and those of both signs.
+    How many standard deviations hold 95 % follows from the kurtosis, within a hundredth: 1.96 of a
+    normal number and ln 20 / √2 of a Laplace one. Half a unit of each number is added for the grid
+    (see `mechanisms.combined`); of many numbers less: what the grid takes from each is one of many
+    small errors, and those of both signs.
     """
     parts = [part(noise) for noise in noises]
-    variances = np.array([each.draws * each.spread**2 * (1 if each.gaussian else 2) for each in parts])
+    variances = np.array(
+        [each.draws * each.spread**2 * (1 if each.gaussian else 2) for each in parts]
+    )
     fourth = np.array([0.0 if each.gaussian else 4 * each.draws * each.spread**4 for each in parts])
     with np.errstate(invalid="ignore", over="ignore"):
         steepest = np.abs(slopes).max(axis=0)
-        shares = np.divide(slopes, steepest, out=np.zeros_like(slopes), where=steepest > 0)  # whose powers stay small
+        shares = np.divide(
+            slopes, steepest, out=np.zeros_like(slopes), where=steepest > 0
+        )  # whose powers stay small
         variance = np.tensordot(variances, shares**2, 1)
         peaked = np.divide(
-            np.tensordot(fourth, shares**4, 1), variance**2, out=np.ones_like(variance), where=variance > 0
+            np.tensordot(fourth, shares**4, 1),
+            variance**2,
+            out=np.ones_like(variance),
+            where=variance > 0,
         )
-        grid = np.minimum(np.abs(shares).sum(axis=0) / 2, 0.5 + 0.6 * np.sqrt((shares**2).sum(axis=0)))
-        return np.asarray((np.interp(peaked, _PEAKED, _DEVIATIONS) * np.sqrt(variance) + grid) * steepest)
+        grid = np.minimum(
+            np.abs(shares).sum(axis=0) / 2, 0.5 + 0.6 * np.sqrt((shares**2).sum(axis=0))
+        )
+        return np.asarray(
+            (np.interp(peaked, _PEAKED, _DEVIATIONS) * np.sqrt(variance) + grid) * steepest
+        )
 
 
-def half_widths(function: Callable[[Floats], Floats], numbers: Floats, noise: Noise, times: int) -> Floats:
-    """Return half-widths of a function of noisy numbers, along its first axis; infinite where it has no value."""
+def half_widths(
+    function: Callable[[Floats], Floats], numbers: Floats, noise: Noise, times: int
+) -> Floats:
+    """Return half-widths of a function of noisy numbers, along its first axis; infinite where it
+    has no value.
+    """
     noises, step = [noise] * len(numbers), part(noise).spread
     drawn = redrawn(noises, times)
-    alone, together = step * np.eye(len(numbers)), np.array([each.astype(np.float64) for each in drawn])
+    alone, together = (
+        step * np.eye(len(numbers)),
+        np.array([each.astype(np.float64) for each in drawn]),
+    )
     center, moved, up, down = (
-        np.atleast_2d(function(numbers[:, None] + off)).T for off in (np.zeros(1), -together, alone, -alone)
+        np.atleast_2d(function(numbers[:, None] + off)).T
+        for off in (np.zeros(1), -together, alone, -alone)
     )
     distance = np.abs(moved - center)
-    return simulate(np.where(np.isfinite(distance), distance, np.inf), (up - down) / (2 * step), noises, drawn)
+    return simulate(
+        np.where(np.isfinite(distance), distance, np.inf), (up - down) / (2 * step), noises, drawn
+    )
 
 
 def _normal(each: Part) -> DiscreteGaussian:
-    """Return a normal noise at least as wide: discrete noise varies no more than continuous noise of its scale."""
+    """Return a normal noise at least as wide: discrete noise varies no more than continuous noise
+    of its scale.
+    """
     variance = each.draws * each.noise.spread**2 * (1 if each.gaussian else 2)
     fine = 1 << max(0, 64 - int(variance).bit_length())
     root = math.isqrt(math.ceil(variance * fine * fine)) + 1
@@ -147,7 +197,9 @@ def _draw(gaussian: bool, spread: float, times: int, place: int) -> Floats:
 
 
 def _laplace(scale: float, times: int) -> Floats:
-    """Return quantiles: the largest z with P(Z >= z) = r^z / (1 + r) above p, for p below a half."""
+    """Return quantiles: the largest z with P(Z >= z) = r^z / (1 + r) above p, for p below a
+    half.
+    """
     r = math.exp(-1 / max(scale, 1e-3))
     beyond = (np.arange(times // 2) + 0.5) / times
     upper = np.maximum(np.floor(-np.log(beyond * (1 + r)) * max(scale, 1e-3)), 0.0)
@@ -160,11 +212,15 @@ def _gaussian(sigma: float, times: int) -> Floats:
     mass = np.exp(-((np.arange(math.ceil(10 * sigma) + 2) / max(sigma, 1e-3)) ** 2) / 2)
     beyond = np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1)  # P(Z >= 0), P(Z >= 1), ...
     wanted = (np.arange(times // 2) + 0.5) / times
-    return _both_sides(np.maximum(len(beyond) - np.searchsorted(beyond[::-1], wanted) - 1.0, 0.0), times)
+    return _both_sides(
+        np.maximum(len(beyond) - np.searchsorted(beyond[::-1], wanted) - 1.0, 0.0), times
+    )
 
 
 def _both_sides(upper: Floats, times: int) -> Floats:
-    """Return numbers from the largest down, and their mirror images; zero between if there is an odd one."""
+    """Return numbers from the largest down, and their mirror images; zero between if there is an
+    odd one.
+    """
     return np.concatenate([upper, np.zeros(times % 2), -upper])
 
 
@@ -176,7 +232,9 @@ def _upper_normal(times: int) -> Floats:
 
 @lru_cache(maxsize=512)
 def _order(times: int, place: int) -> npt.NDArray[np.intp]:
-    """Return a shuffled order, another for every place: by a fixed mix of bits, which is no secret."""
+    """Return a shuffled order, another for every place: by a fixed mix of bits, which is no
+    secret.
+    """
     with np.errstate(over="ignore"):
         mixed = _mix(_mix(np.uint64(place + 1)) ^ np.arange(times, dtype=np.uint64))
     return np.argsort(mixed, kind="stable")

@@ -1,4 +1,6 @@
-"""Which of a stream of numbers reach a threshold: pays for those that do, not for those that are asked about (S7)."""
+"""Which of a stream of numbers reach a threshold: pays for those that do, not for those that are
+asked about (S7).
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,20 @@ Integers = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboveThreshold:
-    """Say of each number, in turn, whether number + N >= threshold + M; stop after `max_hits` times yes.
+    """Say of each number, in turn, whether number + N >= threshold + M; stop after `max_hits` times
+    yes.
 
-    The variant: N is geometric (P(N >= n) = exp(-n / query_scale), n >= 0), drawn for every number; M is geometric with
-    threshold_scale, drawn at the start and *anew after each yes*; only yes or no leaves, never a noisy number. Noise to
-    one side does what Laplace noise does, with half its variance [Liu, Wang, Liu, Li, Chen 2024]. Each number may
-    depend on all answers so far; one person moves each by at most `linf`, all the same way if `monotone`.
+    The variant: N is geometric (P(N >= n) = exp(-n / query_scale), n >= 0), drawn for every number;
+    M is geometric with threshold_scale, drawn at the start and *anew after each yes*; only yes or
+    no leaves, never a noisy number. Noise to one side does what Laplace noise does, with half its
+    variance [Liu, Wang, Liu, Li, Chen 2024]. Each number may depend on all answers so far; one
+    person moves each by at most `linf`, all the same way if `monotone`.
 
     Privacy
-        From one yes to the next epsilon_1 = linf / threshold_scale + 2 linf / query_scale (without the 2 if monotone),
-        so epsilon = max_hits * epsilon_1 and rho = max_hits * epsilon_1 tanh(epsilon_1 / 2).
-        Proof: docs/proofs/above-threshold.md. The variants of which that is not true are controls in the tests.
+        From one yes to the next epsilon_1 = linf / threshold_scale + 2 linf / query_scale (without
+        the 2 if monotone), so epsilon = max_hits * epsilon_1 and rho = max_hits * epsilon_1
+        tanh(epsilon_1 / 2). Proof: docs/proofs/above-threshold.md. The variants of which that is
+        not true are controls in the tests.
     Error
         See `margin`.
     """
@@ -50,17 +55,27 @@ class AboveThreshold:
         fields.flag("monotone", self.monotone)
 
     @classmethod
-    def costing(cls, *, epsilon: Fraction, linf: int, max_hits: int, monotone: bool = False) -> AboveThreshold:
-        """Return the mechanism that costs this epsilon, split so that the variance of N - M is near its least.
+    def costing(
+        cls, *, epsilon: Fraction, linf: int, max_hits: int, monotone: bool = False
+    ) -> AboveThreshold:
+        """Return the mechanism that costs this epsilon, split so that the variance of N - M is near
+        its least.
 
-        a = linf / threshold_scale and b = c linf / query_scale add up to epsilon / max_hits, c = 2 (1 if monotone); the
-        variance goes as 1 / a^2 + c^2 / b^2, which is least at b = c^(2/3) a: 8 : 5, or 1 : 1.
+        a = linf / threshold_scale and b = c linf / query_scale add up to epsilon / max_hits, c = 2
+        (1 if monotone); the variance goes as 1 / a^2 + c^2 / b^2, which is least at b = c^(2/3) a:
+        8 : 5, or 1 : 1.
         """
         fields.positive("epsilon", epsilon)
         fields.whole("max_hits", max_hits)
         a, b = (Fraction(1, 2), Fraction(1, 2)) if monotone else (Fraction(5, 13), Fraction(4, 13))
         unit = max_hits * linf / Fraction(epsilon)
-        return cls(threshold_scale=unit / a, query_scale=unit / b, linf=linf, max_hits=max_hits, monotone=monotone)
+        return cls(
+            threshold_scale=unit / a,
+            query_scale=unit / b,
+            linf=linf,
+            max_hits=max_hits,
+            monotone=monotone,
+        )
 
     @property
     def epsilon_each(self) -> Fraction:
@@ -76,16 +91,29 @@ class AboveThreshold:
         """Answer yes or no to each number; ask for the next only when the answer has left."""
         hits, one = 0, Items.positions(1)
         for index, number in enumerate(numbers):
-            hit = bool(self.above(np.array([number]), stream, one, threshold=threshold, index=index, hits=hits)[0])
+            hit = bool(
+                self.above(
+                    np.array([number]), stream, one, threshold=threshold, index=index, hits=hits
+                )[0]
+            )
             hits += hit
             yield hit
             if hits == self.max_hits:
                 return
 
     def above(
-        self, numbers: Integers, stream: Stream, items: Items, *, threshold: int, index: int, hits: int
+        self,
+        numbers: Integers,
+        stream: Stream,
+        items: Items,
+        *,
+        threshold: int,
+        index: int,
+        hits: int,
     ) -> NDArray[np.bool_]:
-        """Answer number `index` of each of several runs, the items, with so many yes before it in each."""
+        """Answer number `index` of each of several runs, the items, with so many yes before it in
+        each.
+        """
         if hits >= self.max_hits:
             raise UsageError(f"After {self.max_hits} times yes there is nothing left to ask about.")
         # Privacy: a number is asked about once: `index` names its noise, `hits` the threshold's.
@@ -108,7 +136,11 @@ class AboveThreshold:
         low = -1 if high == 1 else high // 2
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.coverage(middle, numbers=numbers) >= wanted else (middle, high)
+            low, high = (
+                (low, middle)
+                if self.coverage(middle, numbers=numbers) >= wanted
+                else (middle, high)
+            )
         return high
 
     def coverage(self, t: int, *, numbers: int) -> float:
@@ -121,13 +153,17 @@ class AboveThreshold:
         weight = np.exp(-start / scale) * -math.expm1(-width / scale)
         low = -np.expm1(-(start + t + 1) / float(self.query_scale))
         high = np.exp(-np.maximum(0, start + width - 1 - t - 1) / float(self.query_scale))
-        return float(min((weight * low**numbers).sum(), (weight * low ** (numbers - 1) * high).sum()))
+        return float(
+            min((weight * low**numbers).sum(), (weight * low ** (numbers - 1) * high).sum())
+        )
 
     def log_mass(self, numbers: Sequence[int], answers: Sequence[bool], *, threshold: int) -> float:
         """Return the log-probability of these answers to these numbers; for small scales."""
         total, gaps = 0.0, [threshold - number for number in numbers]
         m = np.arange(0, max(0, -min(gaps)) + 60 * math.ceil(self.threshold_scale) + 60)
-        held = np.exp(-m / float(self.threshold_scale)) * -math.expm1(-1 / float(self.threshold_scale))
+        held = np.exp(-m / float(self.threshold_scale)) * -math.expm1(
+            -1 / float(self.threshold_scale)
+        )
         joint = held.copy()
         for gap, answer in zip(gaps, answers, strict=True):
             x = np.maximum(0, m + gap) / float(self.query_scale)
@@ -139,10 +175,11 @@ class AboveThreshold:
 
 
 def geometric(stream: Stream, items: Items, scale: Fraction) -> Integers:
-    """Draw N with P(N >= n) = exp(-n / scale), n >= 0: fold one discrete Laplace draw, -1 onto 0, -2 onto 1, ...
+    """Draw N with P(N >= n) = exp(-n / scale), n >= 0: fold one discrete Laplace draw, -1 onto 0,
+    -2 onto 1, ...
 
-    With r = exp(-1 / scale), Z = n and Z = -1 - n together have the mass (1 - r) / (1 + r) * (r^n + r^(n + 1)), and
-    that is (1 - r) r^n.
+    With r = exp(-1 / scale), Z = n and Z = -1 - n together have the mass (1 - r) / (1 + r) * (r^n +
+    r^(n + 1)), and that is (1 - r) r^n.
     """
     z: Integers = discrete_laplace(stream, items, scale)
     return np.where(z < 0, -1 - z, z)

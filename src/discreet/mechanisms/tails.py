@@ -1,6 +1,8 @@
-"""How likely noise reaches t, enclosed between integers: what thresholds for unknown keys are set by.
+"""How likely noise reaches t, enclosed between integers: what thresholds for unknown keys are set
+by.
 
-Noise falls off fast, so an enclosure holds hundreds of bits after the point; see `discreet.noise.exact`.
+Noise falls off fast, so an enclosure holds hundreds of bits after the point; see
+`discreet.noise.exact`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ Tail = Callable[[int, int], Enclosure]
 
 
 def smallest(tail: Tail, *, times: int, delta: Fraction, least: int = 1) -> int:
-    """Return the smallest t >= least that some of `times` noises reach with probability at most delta."""
+    """Return the smallest t >= least that some of `times` noises reach with probability at most
+    delta.
+    """
     high = least
     while not _rare(tail, high, times, delta):
         high *= 2
@@ -34,7 +38,9 @@ _PARTS = 256
 
 
 def smallest_share(tail: Tail, t: int, *, times: int, delta: Fraction) -> Fraction:
-    """Return the 256ths of the noises that must go by t, which is rare enough; the others go by t - 1."""
+    """Return the 256ths of the noises that must go by t, which is rare enough; the others go by t -
+    1.
+    """
     found: dict[int, tuple[Enclosure, Enclosure]] = {}
 
     def mixed(share: int, bits: int) -> Enclosure:
@@ -48,7 +54,9 @@ def smallest_share(tail: Tail, t: int, *, times: int, delta: Fraction) -> Fracti
 
 
 def _rare(tail: Tail, t: int, times: int, delta: Fraction) -> bool:
-    """Return True if 1 - (1 - tail(t))^times <= delta; add bits until both ends of the enclosure agree."""
+    """Return True if 1 - (1 - tail(t))^times <= delta; add bits until both ends of the enclosure
+    agree.
+    """
     bits = 128 + (delta.denominator // delta.numerator).bit_length() + times.bit_length()
     while True:
         one = 1 << bits
@@ -77,14 +85,17 @@ def laplace(scale: Fraction) -> Tail:
     def tail(t: int, bits: int) -> Enclosure:
         work = bits + 8
         r = exact.exp_minus(1 / scale, work)
-        p = exact.over(exact.exp_minus(t / scale, work), (r[0] + (1 << work), r[1] + (1 << work)), work)
+        p = exact.over(
+            exact.exp_minus(t / scale, work), (r[0] + (1 << work), r[1] + (1 << work)), work
+        )
         return p[0] >> 8, -(-p[1] >> 8)
 
     return tail
 
 
 def truncated_laplace(scale: Fraction, linf: int) -> Tail:
-    """Return, as a function of the reach R >= linf, P(Z > R - linf) for discrete Laplace kept within ±R.
+    """Return, as a function of the reach R >= linf, P(Z > R - linf) for discrete Laplace kept
+    within ±R.
 
     r^(R - linf + 1) (1 - r^linf) / (1 + r - 2 r^(R + 1)) with r = exp(-1 / s).
     """
@@ -93,7 +104,10 @@ def truncated_laplace(scale: Fraction, linf: int) -> Tail:
         work = bits + 16
         one = 1 << work
         r, far = exact.exp_minus(1 / scale, work), exact.exp_minus((reach + 1) / scale, work)
-        near, span = exact.exp_minus((reach - linf + 1) / scale, work), exact.exp_minus(linf / scale, work)
+        near, span = (
+            exact.exp_minus((reach - linf + 1) / scale, work),
+            exact.exp_minus(linf / scale, work),
+        )
         part = exact.times(near, (one - span[1], one - span[0]), work)
         whole = one + r[0] - 2 * far[1], one + r[1] - 2 * far[0]
         p = exact.over(part, whole, work)
@@ -103,7 +117,9 @@ def truncated_laplace(scale: Fraction, linf: int) -> Tail:
 
 
 def gaussian(sigma: Fraction) -> Tail:
-    """Return the sum over z >= t of exp(-z^2 / 2 sigma^2) over that of all z; for sigmas that are not large."""
+    """Return the sum over z >= t of exp(-z^2 / 2 sigma^2) over that of all z; for sigmas that are
+    not large.
+    """
 
     def tail(t: int, bits: int) -> Enclosure:
         sums = _gaussian_sums(sigma, bits + 8)
@@ -116,9 +132,11 @@ def gaussian(sigma: Fraction) -> Tail:
 
 @lru_cache(maxsize=8)
 def _gaussian_sums(sigma: Fraction, bits: int) -> list[Enclosure]:
-    """Return at place t - 1 the sum over z >= t of exp(-z^2 / 2 sigma^2), until not a bit is left of it.
+    """Return at place t - 1 the sum over z >= t of exp(-z^2 / 2 sigma^2), until not a bit is left
+    of it.
 
-    Each term is the one before times exp(-(2 z + 1) / 2 sigma^2), and so is each of these factors by exp(-1 / sigma^2).
+    Each term is the one before times exp(-(2 z + 1) / 2 sigma^2), and so is each of these factors
+    by exp(-1 / sigma^2).
     """
     work = bits + 64
     step = exact.exp_minus(1 / sigma**2, work)
@@ -128,7 +146,8 @@ def _gaussian_sums(sigma: Fraction, bits: int) -> list[Enclosure]:
     while term[1] > 1:
         terms.append(term)
         term, factor = exact.times(term, factor, work), exact.times(factor, step, work)
-    # What is left falls faster than geometrically: under term / (1 - factor), and 1 / (1 - exp(-y)) <= 1 + 1 / y.
+    # What is left falls faster than geometrically: under term / (1 - factor), and 1 / (1 - exp(-y))
+    # <= 1 + 1 / y.
     rest = 2 + int(sigma**2) // (len(terms) + 1)
     sums, low, high = [(0, rest)], 0, rest
     for least, most in reversed(terms):

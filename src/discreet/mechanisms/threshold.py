@@ -1,13 +1,17 @@
-"""Group keys whose domain is not public: a key leaves only if its noisy value reaches a threshold (S5).
+"""Group keys whose domain is not public: a key leaves only if its noisy value reaches a threshold
+(S5).
 
-The released number is the tested one, so that a test costs δ and nothing else. `TruncatedLaplaceThreshold` keeps the
-most keys in `sum` budgets, `GaussianThreshold` in `zcdp` budgets; `LaplaceThreshold` is the plain form.
+The released number is the tested one, so that a test costs δ and nothing else.
+`TruncatedLaplaceThreshold` keeps the most keys in `sum` budgets, `GaussianThreshold` in `zcdp`
+budgets; `LaplaceThreshold` is the plain form.
 
-One person touches at most `max_groups` keys and adds between 0 and `linf` to the value of each: counts, persons, sums
-that cannot be negative. Only keys that exist are passed in; those that survive leave by their places among them.
+One person touches at most `max_groups` keys and adds between 0 and `linf` to the value of each:
+counts, persons, sums that cannot be negative. Only keys that exist are passed in; those that
+survive leave by their places among them.
 
-A threshold is a whole number, and the smallest that δ allows may leave most of δ unused. So a coin of each key's own,
-which no data moves, raises it by one with probability `later`: just often enough for δ.
+A threshold is a whole number, and the smallest that δ allows may leave most of δ unused. So a coin
+of each key's own, which no data moves, raises it by one with probability `later`: just often enough
+for δ.
 """
 
 from __future__ import annotations
@@ -64,32 +68,46 @@ class _Endless:
         return _offset(self)[1]
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raise(self.later, stream, items))
+        return _survivors(
+            self.noise.add_to(values, stream, items),
+            self.threshold + _raise(self.later, stream, items),
+        )
 
     def margin(self, confidence: Fraction | float) -> int:
         return self.noise.margin(confidence)
 
     def log_mass(self, value: int, released: int | None) -> float:
-        """Return the log-probability that a key of this value leaves as that number, or (None) stays."""
+        """Return the log-probability that a key of this value leaves as that number, or (None)
+        stays.
+        """
         at = self.threshold
         chances = (float(1 - self.later), at), (float(self.later), at + 1)  # of each threshold
         if released is None:
             tail = _tail(self)  # type: ignore[arg-type]
-            return math.log(math.fsum(chance * math.exp(_log_below(tail, least - value)) for chance, least in chances))
+            return math.log(
+                math.fsum(
+                    chance * math.exp(_log_below(tail, least - value)) for chance, least in chances
+                )
+            )
         shown = math.fsum(chance for chance, least in chances if released >= least)
-        return float(self.noise.log_mass(released - value)) + math.log(shown) if shown else -math.inf
+        return (
+            float(self.noise.log_mass(released - value)) + math.log(shown) if shown else -math.inf
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceThreshold(_Endless):
-    """Release x + Z for each existing key where it is at least `threshold`, or one more; Z is discrete Laplace.
+    """Release x + Z for each existing key where it is at least `threshold`, or one more; Z is
+    discrete Laplace.
 
     Privacy
-        epsilon = max_groups * linf / scale, twice that under change_one. delta is as given: `threshold` and `later` are
-        the smallest with 1 - (1 - p)^max_groups <= delta, where p is the chance that linf + Z reaches it. In zCDP,
-        delta-approximately, rho is that of as many pure mechanisms of linf / scale. Proof: docs/proofs/threshold.md.
+        epsilon = max_groups * linf / scale, twice that under change_one. delta is as given:
+        `threshold` and `later` are the smallest with 1 - (1 - p)^max_groups <= delta, where p is
+        the chance that linf + Z reaches it. In zCDP, delta-approximately, rho is that of as many
+        pure mechanisms of linf / scale. Proof: docs/proofs/threshold.md.
     Error
-        Of a key before selection: `margin`. A key of `threshold` + 1 persons survives more often than not.
+        Of a key before selection: `margin`. A key of `threshold` + 1 persons survives more often
+        than not.
     """
 
     scale: Fraction
@@ -108,16 +126,22 @@ class LaplaceThreshold(_Endless):
 
     def loss(self) -> Loss:
         each = self.linf / self.scale
-        return Loss(epsilon=_keys_moved(self) * each, rho=_keys_moved(self) * pure_rho(epsilon=each), delta=self.delta)
+        return Loss(
+            epsilon=_keys_moved(self) * each,
+            rho=_keys_moved(self) * pure_rho(epsilon=each),
+            delta=self.delta,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianThreshold(_Endless):
-    """Release x + Z for each existing key where it is at least `threshold`, or one more; Z is discrete Gaussian.
+    """Release x + Z for each existing key where it is at least `threshold`, or one more; Z is
+    discrete Gaussian.
 
     Privacy
-        delta-approximate rho-zCDP: rho = max_groups * linf^2 / (2 sigma^2), twice that under change_one; delta is as
-        given, and sets `threshold` and `later` as in `LaplaceThreshold`. Proof: docs/proofs/threshold.md.
+        delta-approximate rho-zCDP: rho = max_groups * linf^2 / (2 sigma^2), twice that under
+        change_one; delta is as given, and sets `threshold` and `later` as in `LaplaceThreshold`.
+        Proof: docs/proofs/threshold.md.
     Error
         Of a key before selection: `margin`.
     """
@@ -134,7 +158,9 @@ class GaussianThreshold(_Endless):
 
     @property
     def noise(self) -> DiscreteGaussian:
-        return DiscreteGaussian(sigma=self.sigma, l2_squared=Fraction(_keys_moved(self) * self.linf**2))
+        return DiscreteGaussian(
+            sigma=self.sigma, l2_squared=Fraction(_keys_moved(self) * self.linf**2)
+        )
 
     def loss(self) -> Loss:
         return Loss(epsilon=None, rho=self.noise.loss().rho, delta=self.delta)
@@ -142,17 +168,20 @@ class GaussianThreshold(_Endless):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruncatedLaplaceThreshold:
-    """Release x + Z for each existing key where it exceeds R; Z is discrete Laplace, drawn anew beyond ±R.
+    """Release x + Z for each existing key where it exceeds R; Z is discrete Laplace, drawn anew
+    beyond ±R.
 
-    Noise that ends lets the threshold stand at its end. R is `reach`, or one more with probability `later`. At linf = 1
-    this is, within a 256th of a person, the rule that keeps every key most often among all (epsilon, delta)-private
-    ones [Desfontaines, Voss, Gipson, Mandayam 2022]. At epsilon 0.1, delta 1e-6 a key of 109 persons survives half of
-    the time; `LaplaceThreshold` needs 133.
+    Noise that ends lets the threshold stand at its end. R is `reach`, or one more with probability
+    `later`. At linf = 1 this is, within a 256th of a person, the rule that keeps every key most
+    often among all (epsilon, delta)-private ones [Desfontaines, Voss, Gipson, Mandayam 2022]. At
+    epsilon 0.1, delta 1e-6 a key of 109 persons survives half of the time; `LaplaceThreshold` needs
+    133.
 
     Privacy
-        A key that a person touches costs (linf / scale, delta_0), whether or not others touch it. With j such keys (j =
-        max_groups, twice that under change_one) epsilon = j * linf / scale, and `reach` and `later` are the smallest
-        with 1 - (1 - delta_0)^j <= delta. In zCDP as for `LaplaceThreshold`. Proof: docs/proofs/threshold.md.
+        A key that a person touches costs (linf / scale, delta_0), whether or not others touch it.
+        With j such keys (j = max_groups, twice that under change_one) epsilon = j * linf / scale,
+        and `reach` and `later` are the smallest with 1 - (1 - delta_0)^j <= delta. In zCDP as for
+        `LaplaceThreshold`. Proof: docs/proofs/threshold.md.
     Error
         Of a key before selection: `margin`.
     """
@@ -194,20 +223,28 @@ class TruncatedLaplaceThreshold:
 
     def loss(self) -> Loss:
         each = self.linf / self.scale
-        return Loss(epsilon=_keys_moved(self) * each, rho=_keys_moved(self) * pure_rho(epsilon=each), delta=self.delta)
+        return Loss(
+            epsilon=_keys_moved(self) * each,
+            rho=_keys_moved(self) * pure_rho(epsilon=each),
+            delta=self.delta,
+        )
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
         reach = self.reach + _raise(self.later, stream, items)
         return _survivors(added(values, self._noise(stream, items, reach)), reach + 1)
 
     def _noise(self, stream: Stream, items: Items, reach: NDArray[np.int64]) -> Integers:
-        """Draw anew while out of reach; the number of draws depends on neither kept noise nor data."""
+        """Draw anew while out of reach; the number of draws depends on neither kept noise nor
+        data.
+        """
         trial = 0
         drawn: Integers = discrete_laplace(stream.derive("trial", trial), items, self.scale)
         left = np.flatnonzero(np.abs(drawn) > reach)
         while len(left):
             trial += 1
-            drawn[left] = discrete_laplace(stream.derive("trial", trial), items.at(left), self.scale)
+            drawn[left] = discrete_laplace(
+                stream.derive("trial", trial), items.at(left), self.scale
+            )
             left = left[np.abs(drawn[left]) > reach[left]]
         return drawn
 
@@ -228,7 +265,9 @@ class TruncatedLaplaceThreshold:
         )
 
     def log_mass(self, value: int, released: int | None) -> float:
-        """Return the log-probability that a key of this value leaves as that number, or (None) stays."""
+        """Return the log-probability that a key of this value leaves as that number, or (None)
+        stays.
+        """
         chances = [chance * self._mass(value, released, reach) for reach, chance in self._reaches()]
         return math.log(math.fsum(chances)) if any(chances) else -math.inf
 
@@ -243,7 +282,11 @@ class TruncatedLaplaceThreshold:
         return math.fsum(self._noise_mass(z, reach) for z in staying)
 
     def _noise_mass(self, z: int, reach: int) -> float:
-        return math.exp(-abs(z) / float(self.scale)) / _around(reach, self.scale) if abs(z) <= reach else 0.0
+        return (
+            math.exp(-abs(z) / float(self.scale)) / _around(reach, self.scale)
+            if abs(z) <= reach
+            else 0.0
+        )
 
 
 _Threshold = LaplaceThreshold | GaussianThreshold | TruncatedLaplaceThreshold
@@ -257,12 +300,16 @@ def _check(mechanism: _Threshold) -> None:
 
 
 def _keys_moved(mechanism: _Threshold) -> int:
-    """Return the keys whose values one person may move: under change_one, those left and those joined."""
+    """Return the keys whose values one person may move: under change_one, those left and those
+    joined.
+    """
     return mechanism.max_groups * (2 if mechanism.neighbors == "change_one" else 1)
 
 
 def _hides(mechanism: _Endless | TruncatedLaplaceThreshold, moved: Keys) -> bool:
-    """Return True if 1 on each of a person's keys is hidden; noise for replacing a person also hides adding one."""
+    """Return True if 1 on each of a person's keys is hidden; noise for replacing a person also
+    hides adding one.
+    """
     related = mechanism.neighbors in (moved.neighbors, "change_one")
     return related and moved.most <= mechanism.max_groups and mechanism.linf >= 1
 

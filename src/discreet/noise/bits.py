@@ -1,7 +1,9 @@
-"""Uniform integers, coins and permutations from random bits, one at a time: exact, and on the standard library alone.
+"""Uniform integers, coins and permutations from random bits, one at a time: exact, and on the
+standard library alone.
 
-For a respondent's encoder and wherever a handful of draws is needed; `noise.coins` draws many at once. Whole 64-bit
-words are taken, in the order of the calls, so that another language that reads the same words draws the same numbers.
+For a respondent's encoder and wherever a handful of draws is needed; `noise.coins` draws many at
+once. Whole 64-bit words are taken, in the order of the calls, so that another language that reads
+the same words draws the same numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ class RandomBits(Protocol):
 
 
 class SystemBits:
-    """The operating system's random bits. It holds nothing, so a fork or a copied machine shares nothing."""
+    """The operating system's random bits. It holds nothing, so a fork or a copied machine shares
+    nothing.
+    """
 
     __slots__ = ()
 
@@ -34,7 +38,9 @@ SYSTEM = SystemBits()
 
 
 class Draw(NamedTuple):
-    """One draw as it fell: a coin with a chance of heads (1), or one of n equally likely numbers from 0."""
+    """One draw as it fell: a coin with a chance of heads (1), or one of n equally likely numbers
+    from 0.
+    """
 
     heads: Fraction | None
     n: int
@@ -42,7 +48,9 @@ class Draw(NamedTuple):
 
 
 class Watched:
-    """The system's random bits, with every draw that was made of them in `made`, to be shown to the respondent."""
+    """The system's random bits, with every draw that was made of them in `made`, to be shown to the
+    respondent.
+    """
 
     __slots__ = ("made",)
 
@@ -54,7 +62,9 @@ class Watched:
 
 
 def coin(source: RandomBits, threshold: int) -> bool:
-    """Return True with probability threshold / 2^64: one word, one comparison, whatever the outcome."""
+    """Return True with probability threshold / 2^64: one word, one comparison, whatever the
+    outcome.
+    """
     heads = source.bits(64) < threshold
     if isinstance(source, Watched):
         source.made.append(Draw(heads=Fraction(threshold, WORD), n=2, outcome=int(heads)))
@@ -64,8 +74,8 @@ def coin(source: RandomBits, threshold: int) -> bool:
 def below(source: RandomBits, n: int) -> int:
     """Return a uniform integer in [0, n).
 
-    As many whole words as n needs, again if they fall in the incomplete last run of n: the number of trials says
-    nothing about the result.
+    As many whole words as n needs, again if they fall in the incomplete last run of n: the number
+    of trials says nothing about the result.
     """
     if n < 1:
         raise ValueError(f"below() needs a positive bound, not {n}.")
@@ -88,10 +98,14 @@ def bernoulli(source: RandomBits, p: Fraction) -> bool:
 
 
 def bernoulli_exp(source: RandomBits, x: Fraction) -> bool:
-    """Return True with probability exp(-x), x >= 0: compare a uniform real bit by bit, as far as needed."""
+    """Return True with probability exp(-x), x >= 0: compare a uniform real bit by bit, as far as
+    needed.
+    """
     if x < 0:
         raise ValueError(f"exp(-x) is a probability for x >= 0; {x} is less.")
-    return x == 0 or exact.less(source.bits(64), 64, lambda: source.bits(64), lambda bits: exact.exp_minus(x, bits))
+    return x == 0 or exact.less(
+        source.bits(64), 64, lambda: source.bits(64), lambda bits: exact.exp_minus(x, bits)
+    )
 
 
 def permutation(source: RandomBits, n: int) -> list[int]:

@@ -1,11 +1,14 @@
-"""Choosing the largest of noisy scores, with real-valued noise and no rounding: which candidate, never how large.
+"""Choosing the largest of noisy scores, with real-valued noise and no rounding: which candidate,
+never how large.
 
-A candidate's noisy score is unit * score + E, the scores integers and the unit a rational. With `exponential` noise the
-largest is permute-and-flip (Ding et al. 2021); with `gumbel` noise it is the exponential mechanism, and
-the k largest in order are k rounds of it without replacement (Durfee, Rogers 2019).
+A candidate's noisy score is unit * score + E, the scores integers and the unit a rational. With
+`exponential` noise the largest is permute-and-flip (Ding et al. 2021); with `gumbel` noise it is
+the exponential mechanism, and the k largest in order are k rounds of it without replacement
+(Durfee, Rogers 2019).
 
-E is a function of a uniform real, which is known by its leading bits. float64 discards those that are certainly not
-among the largest; those that may be, and always a few more, are compared by enclosures of growing precision.
+E is a function of a uniform real, which is known by its leading bits. float64 discards those that
+are certainly not among the largest; those that may be, and always a few more, are compared by
+enclosures of growing precision.
 """
 
 from __future__ import annotations
@@ -25,11 +28,16 @@ from discreet.noise.stream import Items, Stream, Words
 Kind = Literal["exponential", "gumbel"]
 Scores = NDArray[np.int64] | NDArray[np.object_] | Sequence[int]
 
-_ALWAYS = 3  # candidates beyond the k largest that are always enclosed, so that a close race takes no longer
-_FLOAT_ERROR = 2.0**-30  # of a float noise, absolutely: far above what any float64 logarithm errs by
+# candidates beyond the k largest that are always enclosed, so that a close race takes no longer
+_ALWAYS = 3
+_FLOAT_ERROR = (
+    2.0**-30
+)  # of a float noise, absolutely: far above what any float64 logarithm errs by
 _FLOAT_RELATIVE = 2.0**-45  # of a float gap, relatively
 _FARTHEST = Fraction(10) ** 200
-_SCARCE = np.uint64(1 << 34)  # words below have too few bits for that; they are compared by enclosures alone
+_SCARCE = np.uint64(
+    1 << 34
+)  # words below have too few bits for that; they are compared by enclosures alone
 
 
 def noisy_max(stream: Stream, scores: Scores, *, unit: Fraction, kind: Kind) -> int:
@@ -74,29 +82,41 @@ def _integers(scores: Scores) -> NDArray[np.int64] | NDArray[np.object_]:
     if given.ndim == 1 and given.dtype.kind == "O" and all(type(score) is int for score in given):
         return given
     if given.ndim != 1 or given.dtype.kind not in "iu" or given.dtype == np.uint64:
-        raise UsageError("Scores are one column of integers; give the grid on which they lie as the unit.")
+        raise UsageError(
+            "Scores are one column of integers; give the grid on which they lie as the unit."
+        )
     return given.astype(np.int64, copy=False)
 
 
-def _gaps(given: NDArray[np.int64] | NDArray[np.object_], best: int, unit: Fraction) -> NDArray[np.float64]:
-    """Return unit * (best - score) to a relative 2^-50, or _FARTHEST where it is more: beyond any noise."""
+def _gaps(
+    given: NDArray[np.int64] | NDArray[np.object_], best: int, unit: Fraction
+) -> NDArray[np.float64]:
+    """Return unit * (best - score) to a relative 2^-50, or _FARTHEST where it is more: beyond any
+    noise.
+    """
     if given.dtype == object or unit > _FARTHEST:
         far = [min(Fraction(unit) * (best - int(score)), _FARTHEST) for score in given]
         return np.array(far, dtype=np.float64)
-    differences = np.uint64(best % (1 << 64)) - given.view(np.uint64)  # exact modulo 2^64, and smaller than it
+    differences = np.uint64(best % (1 << 64)) - given.view(
+        np.uint64
+    )  # exact modulo 2^64, and smaller than it
     gaps: NDArray[np.float64] = differences.astype(np.float64)
     gaps *= float(unit)
     return gaps
 
 
-def _bounds(words: Words, gaps: NDArray[np.float64], kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _bounds(
+    words: Words, gaps: NDArray[np.float64], kind: Kind
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return numbers certainly below and above each candidate's noise less its gap.
 
-    The uniform real V lies in [w, w + 1) / 2^64. E = -log V, or -log(-log(1 - V)): both fall in V. For w of 2^34 or
-    more, moving V within its cell or rounding it moves E by under 2^-33, except Gumbel noise at V within 2^-16 of 1:
-    there only E < -log(16 log 2) < -2.4 is used.
+    The uniform real V lies in [w, w + 1) / 2^64. E = -log V, or -log(-log(1 - V)): both fall in V.
+    For w of 2^34 or more, moving V within its cell or rounding it moves E by under 2^-33, except
+    Gumbel noise at V within 2^-16 of 1: there only E < -log(16 log 2) < -2.4 is used.
     """
-    v = words.astype(np.float64)  # and then in place: each further array takes as long as its arithmetic
+    v = words.astype(
+        np.float64
+    )  # and then in place: each further array takes as long as its arithmetic
     v += 0.5
     v *= 2.0**-64
     with np.errstate(divide="ignore"):
@@ -133,11 +153,15 @@ class _Racer:
         self.prefix, self.held = self.prefix << 64 | self.more.bits(64), self.held + 64
 
     def enclosed(self) -> tuple[Fraction, Fraction] | None:
-        """Return the noisy score less the best score; None while the bits known leave it unbounded."""
+        """Return the noisy score less the best score; None while the bits known leave it
+        unbounded.
+        """
         whole, precision = 1 << self.held, self.held + 32
         if self.prefix == 0 or self.prefix + 1 == whole:
             return None
-        if self.kind == "exponential":  # V in [p, p + 1] / whole: -log(p / whole) less at most 1 / p
+        if (
+            self.kind == "exponential"
+        ):  # V in [p, p + 1] / whole: -log(p / whole) less at most 1 / p
             low, high = _minus_log(self.prefix, whole, precision)
             low -= (1 << precision) // self.prefix + 1
         else:  # 1 - V in [r - 1, r] / whole: its -log is -log(r / whole) and at most 1 / (r - 1) more
@@ -148,7 +172,9 @@ class _Racer:
                 return None
             low, high = _minus_log(least, 1 << precision, precision)
             low -= ((most - least) << precision) // least + 1
-        return Fraction(low, 1 << precision) - self.behind, Fraction(high, 1 << precision) - self.behind
+        return Fraction(low, 1 << precision) - self.behind, Fraction(
+            high, 1 << precision
+        ) - self.behind
 
 
 def _minus_log(above: int, below: int, precision: int) -> exact.Enclosure:
@@ -157,7 +183,9 @@ def _minus_log(above: int, below: int, precision: int) -> exact.Enclosure:
 
 
 def _rank(racers: list[_Racer], k: int) -> list[int]:
-    """Return the places of the k largest, in order; narrow enclosures until none overlaps one below it."""
+    """Return the places of the k largest, in order; narrow enclosures until none overlaps one below
+    it.
+    """
     while True:
         enclosed = [(racer.enclosed(), racer) for racer in racers]
         known = sorted(((e, racer.place) for e, racer in enclosed if e is not None), reverse=True)

@@ -1,9 +1,11 @@
-"""Choosing the largest of noisy scores for many items at once: one choice a group, where `choose` makes one in all.
+"""Choosing the largest of noisy scores for many items at once: one choice a group, where `choose`
+makes one in all.
 
-The same race as `choose.noisy_top`, row by row: float64 decides where it certainly can, enclosures of growing precision
-where it cannot: where two noisy scores in the lead are within 2^-29 of each other, or a candidate's word is below 2^34
-(which is as likely whatever the scores). `choose` encloses a few in any case and so hides which it was; here a row in
-some 2^27 takes about a millisecond longer.
+The same race as `choose.noisy_top`, row by row: float64 decides where it certainly can, enclosures
+of growing precision where it cannot: where two noisy scores in the lead are within 2^-29 of each
+other, or a candidate's word is below 2^34 (which is as likely whatever the scores). `choose`
+encloses a few in any case and so hides which it was; here a row in some 2^27 takes about a
+millisecond longer.
 """
 
 from __future__ import annotations
@@ -24,13 +26,17 @@ Scored = Callable[[int, int], Table]
 Runs = list[tuple[int, int, int]]
 
 _CELLS = 1 << 15  # of a table that are raced at a time: few enough for the caches
-_BLOCKS = 1 << 12  # of AES at a time: few enough that their memory is had again without asking for it
+_BLOCKS = (
+    1 << 12
+)  # of AES at a time: few enough that their memory is had again without asking for it
 
 
 def noisy_top_each(
     stream: Stream, items: Items, scores: Table, *, k: int, unit: Fraction, kind: Kind
 ) -> NDArray[np.int64]:
-    """Return for each item the positions of the k largest of unit * scores + noise, the largest first."""
+    """Return for each item the positions of the k largest of unit * scores + noise, the largest
+    first.
+    """
     rows, columns = np.shape(scores)
     if rows != len(items):
         raise UsageError(f"There are {rows} rows of scores for {len(items)} items.")
@@ -43,21 +49,37 @@ def noisy_top_each(
 
 
 def noisy_max_each(
-    stream: Stream, items: Items, widths: NDArray[np.int64], scores: Scored, *, unit: Fraction, kind: Kind
+    stream: Stream,
+    items: Items,
+    widths: NDArray[np.int64],
+    scores: Scored,
+    *,
+    unit: Fraction,
+    kind: Kind,
 ) -> NDArray[np.int64]:
-    """Choose as `noisy_top_each` with k = 1, the items of each width together. Wider items lie behind narrower ones.
+    """Choose as `noisy_top_each` with k = 1, the items of each width together. Wider items lie
+    behind narrower ones.
 
-    `scores` gives a few rows at a time, from one position to another: a table as wide as the last of them. What stands
-    behind an item's own candidates is never chosen.
+    `scores` gives a few rows at a time, from one position to another: a table as wide as the last
+    of them. What stands behind an item's own candidates is never chosen.
     """
     return _top_each(stream, items, widths, scores, 1, unit, kind)[:, 0]
 
 
 def _top_each(
-    stream: Stream, items: Items, widths: NDArray[np.int64], scores: Scored, k: int, unit: Fraction, kind: Kind
+    stream: Stream,
+    items: Items,
+    widths: NDArray[np.int64],
+    scores: Scored,
+    k: int,
+    unit: Fraction,
+    kind: Kind,
 ) -> NDArray[np.int64]:
     chosen, runs = np.empty((len(items), k), dtype=np.int64), _runs(widths)
-    owns = {width: stream.derive("noisy_top_each", kind, Fraction(unit), k, width) for _, _, width in runs}
+    owns = {
+        width: stream.derive("noisy_top_each", kind, Fraction(unit), k, width)
+        for _, _, width in runs
+    }
     start = 0
     while start < len(items):
         likely = min(start + max(1, _CELLS // int(widths[start])), len(items))
@@ -66,7 +88,9 @@ def _top_each(
         chosen[some] = _race(owns, items.at(some), widths[some], scores(start, stop), k, unit, kind)
         start = stop
     for begin, end, width in runs:
-        tape.note(stream, f"noisy_top_each {k} of {width} {kind}", unit, items.at(slice(begin, end)))
+        tape.note(
+            stream, f"noisy_top_each {k} of {width} {kind}", unit, items.at(slice(begin, end))
+        )
         chosen[begin:end] = tape.chosen(chosen[begin:end])
     return chosen
 
@@ -93,17 +117,29 @@ def _race(
     given = _integers(scores.reshape(-1)).reshape(rows, columns)
     best = given.max(axis=1)
     behind = _gaps(_below_best(given, best), 0, unit)
-    low, high = (bound.reshape(rows, columns) for bound in _bounds(leading.reshape(-1), behind, kind))
+    low, high = (
+        bound.reshape(rows, columns) for bound in _bounds(leading.reshape(-1), behind, kind)
+    )
     for begin, end, width in runs:
         low[begin:end, width:] = high[begin:end, width:] = -np.inf
-    chosen = low.argmax(axis=1)[:, None] if k == 1 else np.argpartition(low, columns - k, axis=1)[:, columns - k :]
-    chosen = np.take_along_axis(chosen, np.argsort(-np.take_along_axis(low, chosen, axis=1), axis=1), axis=1)
+    chosen = (
+        low.argmax(axis=1)[:, None]
+        if k == 1
+        else np.argpartition(low, columns - k, axis=1)[:, columns - k :]
+    )
+    chosen = np.take_along_axis(
+        chosen, np.argsort(-np.take_along_axis(low, chosen, axis=1), axis=1), axis=1
+    )
     least = np.take_along_axis(low, chosen, axis=1)
-    after = np.take_along_axis(high, chosen, axis=1)  # made: the highest that those further down may be
+    after = np.take_along_axis(
+        high, chosen, axis=1
+    )  # made: the highest that those further down may be
     np.put_along_axis(high, chosen, -np.inf, axis=1)
     after[:, :-1], after[:, -1] = after[:, 1:].copy(), high.max(axis=1)
     after = np.maximum.accumulate(after[:, ::-1], axis=1)[:, ::-1]
-    sure = (least > after).all(axis=1) if k < columns else (least[:, :-1] > after[:, :-1]).all(axis=1)
+    sure = (
+        (least > after).all(axis=1) if k < columns else (least[:, :-1] > after[:, :-1]).all(axis=1)
+    )
     for row in np.flatnonzero(~sure):
         own, width = owns[int(widths[row])], int(widths[row])
         words = own.words(_candidates(own.words(items.at(slice(row, row + 1)), 0), width), 1)
@@ -130,7 +166,9 @@ def _leading(owns: Mapping[int, Stream], items: Items, runs: Runs, columns: int)
         step = max(1, _BLOCKS // width)
         for start in range(0, end - begin, step):
             some = _candidates(first[start : start + step], width)
-            words[begin + start : min(begin + start + step, end), :width] = second(some.ids)[:, 0].reshape(-1, width)
+            words[begin + start : min(begin + start + step, end), :width] = second(some.ids)[
+                :, 0
+            ].reshape(-1, width)
     return words
 
 
@@ -143,7 +181,9 @@ def _candidates(first: Words, width: int) -> Items:
 
 
 def _below_best(given: Table, best: Table) -> Table:
-    """Return scores less the best of their row: exactly, in Python's integers if int64 might not hold it."""
+    """Return scores less the best of their row: exactly, in Python's integers if int64 might not
+    hold it.
+    """
     if given.dtype != object and len(given) and int(best.max()) - int(given.min()) >= 1 << 63:
         given, best = given.astype(object), best.astype(object)
     return (given - best[:, None]).reshape(-1)

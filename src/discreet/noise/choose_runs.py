@@ -1,11 +1,13 @@
-"""Choosing among very many candidates of which long runs have the same score: the exponential mechanism, exactly.
+"""Choosing among very many candidates of which long runs have the same score: the exponential
+mechanism, exactly.
 
-A run of L candidates that are `gap` behind the best has the weight L exp(-unit * gap). One uniform real for each item
-says which run it is, in proportion to the weights, and another which candidate of the run. So the number of draws
-depends on neither the scores nor the runs (S14).
+A run of L candidates that are `gap` behind the best has the weight L exp(-unit * gap). One uniform
+real for each item says which run it is, in proportion to the weights, and another which candidate
+of the run. So the number of draws depends on neither the scores nor the runs (S14).
 
-Both reals are known by their leading bits. float64 decides where it certainly can; where the real is too near to the
-border of a run (a chance of 2^-38 for each run), the weights are enclosed by integers of growing precision.
+Both reals are known by their leading bits. float64 decides where it certainly can; where the real
+is too near to the border of a run (a chance of 2^-38 for each run), the weights are enclosed by
+integers of growing precision.
 """
 
 from __future__ import annotations
@@ -27,19 +29,21 @@ from discreet.noise.stream import Items, Stream, Words
 Integers = NDArray[Any]  # int64, or Python's integers
 
 _AT_ONCE = 1 << 20  # runs that are added up at a time
-# Of a sum of weights, relatively. A float weight is off by a relative 745 * 2^-50 + 2^-48 at most: its exponent by
-# 2^-50 of itself, and exp by far less than 2^-48 (beyond 745 it is 0; that is less than e^-745 of a total of 1 or
-# more for each candidate). A sum of n positive floats is off by n * 2^-53.
+# Of a sum of weights, relatively. A float weight is off by a relative 745 * 2^-50 + 2^-48 at most:
+# its exponent by 2^-50 of itself, and exp by far less than 2^-48 (beyond 745 it is 0; that is less
+# than e^-745 of a total of 1 or more for each candidate). A sum of n positive floats is off by n *
+# 2^-53.
 _FLOAT_ERROR = 2.0**-40
 _FLOAT_SUM_ERROR = 2.0**-50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Runs:
-    """Candidates of many items: runs of equal score, those of item i from begins[i] on, up to begins[i + 1].
+    """Candidates of many items: runs of equal score, those of item i from begins[i] on, up to
+    begins[i + 1].
 
-    A run is `lengths` candidates numbered from `starts`, each `gaps` behind the item's best; one that has any is the
-    best. Empty runs are never chosen.
+    A run is `lengths` candidates numbered from `starts`, each `gaps` behind the item's best; one
+    that has any is the best. Empty runs are never chosen.
     """
 
     begins: NDArray[np.int64]
@@ -49,7 +53,9 @@ class Runs:
 
 
 def choose_in_runs(stream: Stream, items: Items, runs: Runs, *, unit: Fraction) -> Integers:
-    """Choose for each item a candidate's number, with probability proportional to exp(-unit * gap)."""
+    """Choose for each item a candidate's number, with probability proportional to exp(-unit *
+    gap).
+    """
     if len(runs.begins) != len(items) + 1:
         raise UsageError(f"There are runs for {len(runs.begins) - 1} items, not for {len(items)}.")
     if unit < 0:
@@ -75,22 +81,32 @@ def _runs_chosen(own: Stream, items: Items, runs: Runs, unit: Fraction) -> NDArr
     places, done = np.empty(len(items), dtype=np.int64), 0
     while done < len(items):
         likely = min(done + max(1, _AT_ONCE // int(widths[order[done]])), len(items))
-        some = order[done : done + max(1, min(likely - done, _AT_ONCE // int(widths[order[likely - 1]])))]
+        some = order[
+            done : done + max(1, min(likely - done, _AT_ONCE // int(widths[order[likely - 1]])))
+        ]
         first, width = runs.begins[some], int(widths[some[-1]])
         inside = np.arange(width) < widths[some][:, None]
-        table = np.where(inside, weights[np.minimum(first[:, None] + np.arange(width), len(weights) - 1)], 0.0)
+        table = np.where(
+            inside, weights[np.minimum(first[:, None] + np.arange(width), len(weights) - 1)], 0.0
+        )
         chosen, sure = _float_choice(table, words[some, 0])
         places[some] = first + chosen
         for row in some[~sure]:
-            real = _Real(words=words[row], source=own, purpose="which", item=items.ids[row].tobytes())
+            real = _Real(
+                words=words[row], source=own, purpose="which", item=items.ids[row].tobytes()
+            )
             begin, end = runs.begins[row], runs.begins[row + 1]
             places[row] = begin + _settle(runs.lengths[begin:end], runs.gaps[begin:end], unit, real)
         done += len(some)
     return places
 
 
-def _float_choice(table: NDArray[np.float64], words: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return in each row of weights the one in which the real falls, and True where that is certain."""
+def _float_choice(
+    table: NDArray[np.float64], words: Words
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return in each row of weights the one in which the real falls, and True where that is
+    certain.
+    """
     upto = table.cumsum(axis=1)
     total = upto[:, -1]
     target = (words.astype(np.float64) + 0.5) * 2.0**-64 * total
@@ -142,7 +158,9 @@ def _settle(lengths: Integers, gaps: Integers, unit: Fraction, real: _Real) -> i
         for j in (place - 1, place, place + 1):
             if 0 <= j < len(least):
                 after = j == 0 or most[j - 1] << real.held <= real.prefix * least[-1]
-                before = (real.prefix + 1) * most[-1] <= least[j] << real.held or not any(lengths[j + 1 :])
+                before = (real.prefix + 1) * most[-1] <= least[j] << real.held or not any(
+                    lengths[j + 1 :]
+                )
                 if lengths[j] and after and before:
                     return j
         real.extend()

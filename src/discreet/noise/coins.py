@@ -1,4 +1,6 @@
-"""Exact coins, uniform integers and orderings for many items at once; `noise.bits` draws them one at a time."""
+"""Exact coins, uniform integers and orderings for many items at once; `noise.bits` draws them one
+at a time.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +26,35 @@ def bernoulli_exp(stream: Stream, items: Items, x: Fraction) -> NDArray[np.bool_
     """Return True with probability exp(-x), x >= 0, for each item."""
     if x < 0:
         raise UsageError(f"exp(-x) is a probability for x >= 0; {x} is less.")
-    return _coins(stream, items, "bernoulli_exp", x, lambda precision: exact.exp_minus(x, precision))
+    return _coins(
+        stream, items, "bernoulli_exp", x, lambda precision: exact.exp_minus(x, precision)
+    )
 
 
 def bernoulli_odds(stream: Stream, items: Items, x: Fraction, n: int) -> NDArray[np.bool_]:
-    """Return True with probability 1 / (1 + n exp(-x)), x >= 0, for each item: odds of exp(x) to n."""
+    """Return True with probability 1 / (1 + n exp(-x)), x >= 0, for each item: odds of exp(x)
+    to n.
+    """
     if x < 0 or n < 0:
         raise UsageError(f"Odds of exp({x}) to {n} need two numbers that are not negative.")
 
     def chance(precision: int) -> exact.Enclosure:
         work = precision + 8 + n.bit_length()
         low, high = exact.exp_minus(x, work)
-        p = exact.over((1 << work, 1 << work), ((1 << work) + n * low, (1 << work) + n * high), work)
+        p = exact.over(
+            (1 << work, 1 << work), ((1 << work) + n * low, (1 << work) + n * high), work
+        )
         return p[0] >> work - precision, -(-p[1] >> work - precision)
 
     return _coins(stream, items, f"bernoulli_odds {n}", x, chance)
 
 
-def _coins(stream: Stream, items: Items, sampler: str, parameter: Fraction, chance: Real) -> NDArray[np.bool_]:
-    """Return True where a uniform real is below `chance`; its first word decides, unless it is that of `chance`."""
+def _coins(
+    stream: Stream, items: Items, sampler: str, parameter: Fraction, chance: Real
+) -> NDArray[np.bool_]:
+    """Return True where a uniform real is below `chance`; its first word decides, unless it is that
+    of `chance`.
+    """
     tape.note(stream, sampler, parameter, items)
     own = stream.derive(sampler, Fraction(parameter))
     low, high = chance(64)
@@ -69,7 +81,8 @@ def uniform(stream: Stream, items: Items, n: int) -> NDArray[np.int64] | NDArray
         drawn = np.empty(len(items), dtype=object)
         drawn[:] = [bits.below(own.derive("item", item.tobytes()), n) for item in items.ids]
         return drawn
-    # A word in the incomplete last run of n is drawn again: the number of rounds says nothing about the result.
+    # A word in the incomplete last run of n is drawn again: the number of rounds says nothing about
+    # the result.
     highest = np.uint64((1 << 64) // n * n - 1)
     words = own.words(items, 0)[:, 0].copy()
     left, number = np.flatnonzero(words > highest), 1
@@ -80,7 +93,9 @@ def uniform(stream: Stream, items: Items, n: int) -> NDArray[np.int64] | NDArray
 
 
 def permutation(stream: Stream, n: int) -> NDArray[np.int64]:
-    """Return a uniform ordering of 0 .. n - 1: that of n uniform reals, by as many words as differ."""
+    """Return a uniform ordering of 0 .. n - 1: that of n uniform reals, by as many words as
+    differ.
+    """
     items = Items.positions(n)
     tape.note(stream, "permutation", n, items)
     own = stream.derive("permutation", n)
@@ -90,5 +105,7 @@ def permutation(stream: Stream, n: int) -> NDArray[np.int64]:
         for word in (words[:, 0], words[:, 1]):
             known.append(word)
             order = np.lexsort(known[::-1])
-            if not np.logical_and.reduce([word[order][1:] == word[order][:-1] for word in known]).any():
+            if not np.logical_and.reduce(
+                [word[order][1:] == word[order][:-1] for word in known]
+            ).any():
                 return order.astype(np.int64)

@@ -1,7 +1,9 @@
-"""Real numbers enclosed between integers, to any number of bits: exp, log, and what a uniform real is compared with.
+"""Real numbers enclosed between integers, to any number of bits: exp, log, and what a uniform real
+is compared with.
 
-An enclosure of x at `bits` is a pair of integers with low <= 2^bits * x <= high. Integer arithmetic alone is used, so
-each enclosure is a theorem about Python's integers and not about a mathematical library. Standard library only.
+An enclosure of x at `bits` is a pair of integers with low <= 2^bits * x <= high. Integer arithmetic
+alone is used, so each enclosure is a theorem about Python's integers and not about a mathematical
+library. Standard library only.
 """
 
 from __future__ import annotations
@@ -31,10 +33,12 @@ def over(a: Enclosure, b: Enclosure, bits: int) -> Enclosure:
 
 
 def exp_minus(x: Fraction, bits: int) -> Enclosure:
-    """Enclose exp(-x) for x >= 0 within a few units: Taylor at x / 2^halvings < 1/256, then squared as often.
+    """Enclose exp(-x) for x >= 0 within a few units: Taylor at x / 2^halvings < 1/256, then squared
+    as often.
 
-    Squaring a number in [0, 1] at most doubles its absolute error (and rounding adds one unit), so `halvings` guard
-    bits keep it small. The series alternates and falls, so its rest is smaller than the first term left out.
+    Squaring a number in [0, 1] at most doubles its absolute error (and rounding adds one unit), so
+    `halvings` guard bits keep it small. The series alternates and falls, so its rest is smaller
+    than the first term left out.
     """
     if x == 0:
         return 1 << bits, 1 << bits
@@ -48,7 +52,11 @@ def exp_minus(x: Fraction, bits: int) -> Enclosure:
     while term[1] > 1:
         n += 1
         term = (term[0] * low >> work) // n, -((-term[1] * high >> work) // n)
-        total = [total[0] - term[1], total[1] - term[0]] if n % 2 else [total[0] + term[0], total[1] + term[1]]
+        total = (
+            [total[0] - term[1], total[1] - term[0]]
+            if n % 2
+            else [total[0] + term[0], total[1] + term[1]]
+        )
     power: Enclosure = (total[0] - 1, total[1] + 1)
     for _ in range(halvings):
         power = times(power, power, work)
@@ -56,7 +64,9 @@ def exp_minus(x: Fraction, bits: int) -> Enclosure:
 
 
 def log(x: Fraction, bits: int) -> Enclosure:
-    """Return the natural logarithm of x > 0 within a few units: x = m * 2^e, m in [2/3, 4/3], log m by atanh."""
+    """Return the natural logarithm of x > 0 within a few units: x = m * 2^e, m in [2/3, 4/3], log m
+    by atanh.
+    """
     above, below = x.numerator, x.denominator
     exponent = above.bit_length() - below.bit_length()
     above, below = above << max(0, -exponent), below << max(0, exponent)
@@ -81,7 +91,9 @@ def _half_log_two(bits: int) -> Enclosure:
 
 
 def _atanh(z: Enclosure, bits: int) -> Enclosure:
-    """Enclose atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k; the rest is under 9/8 of its first term."""
+    """Enclose atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k; the rest is under 9/8 of
+    its first term.
+    """
     square, power = times(z, z, bits), z
     low = high = 0
     k = 1
@@ -107,7 +119,10 @@ def _atan_inverse(n: int, bits: int) -> Enclosure:
         total += power // k if k % 4 == 1 else -(power // k)
         power //= n * n
         k += 2
-    return total - k, total + k  # each of k / 2 terms was cut by less than 2 units, and less than 1 is left out
+    return (
+        total - k,
+        total + k,
+    )  # each of k / 2 terms was cut by less than 2 units, and less than 1 is left out
 
 
 def root(x: Enclosure, bits: int) -> Enclosure:
@@ -116,10 +131,12 @@ def root(x: Enclosure, bits: int) -> Enclosure:
 
 
 def less(prefix: int, held: int, more: Callable[[], int], real: Real) -> bool:
-    """Return True if a uniform real in [0, 1), of which `held` bits are `prefix`, lies below `real`; `more` gives 64.
+    """Return True if a uniform real in [0, 1), of which `held` bits are `prefix`, lies below
+    `real`; `more` gives 64.
 
-    Exact: it answers only when all reals with that prefix lie on one side. The reals compared with are rational or
-    transcendental and the uniform one meets them with probability 0, so the loop ends with probability 1 (S12).
+    Exact: it answers only when all reals with that prefix lie on one side. The reals compared with
+    are rational or transcendental and the uniform one meets them with probability 0, so the loop
+    ends with probability 1 (S12).
     """
     while True:
         low, high = real(held + 32)

@@ -1,12 +1,15 @@
-"""Discrete Laplace and discrete Gaussian noise for many items at once: exact at any rational scale, constant work.
+"""Discrete Laplace and discrete Gaussian noise for many items at once: exact at any rational scale,
+constant work.
 
-Each trial of `noise.table` is done for a chunk of items in integers and float64, and says where it is unsure: where a
-float cannot decide a comparison, where a word agrees with all stored bits of its threshold, and in the tail; together
-with a probability under 2^-50 a draw. There the item's trial is done again by `_trial`, in integers alone. So `_trial`
-is what is drawn, and the arrays are a fast way to the same numbers.
+Each trial of `noise.table` is done for a chunk of items in integers and float64, and says where it
+is unsure: where a float cannot decide a comparison, where a word agrees with all stored bits of its
+threshold, and in the tail; together with a probability under 2^-50 a draw. There the item's trial
+is done again by `_trial`, in integers alone. So `_trial` is what is drawn, and the arrays are a
+fast way to the same numbers.
 
-Of a trial's words the first holds a sign, a column and the bits against the column's threshold, the second the offset;
-a third, from the next round, decides acceptance. Bits beyond them come from streams of their own.
+Of a trial's words the first holds a sign, a column and the bits against the column's threshold, the
+second the offset; a third, from the next round, decides acceptance. Bits beyond them come from
+streams of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +27,17 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.noise import exact, tape
 from discreet.noise.stream import Items, Stream, Words
-from discreet.noise.table import COLUMN_BITS, COLUMNS, TAIL, THRESHOLD_BITS, AliasTable, Mass, gaussian, laplace, table
+from discreet.noise.table import (
+    COLUMN_BITS,
+    COLUMNS,
+    TAIL,
+    THRESHOLD_BITS,
+    AliasTable,
+    Mass,
+    gaussian,
+    laplace,
+    table,
+)
 
 Integers = NDArray[np.int64] | NDArray[np.object_]
 Places = slice | NDArray[np.int64]
@@ -37,27 +50,40 @@ _BELOW_THRESHOLD = np.uint64((1 << THRESHOLD_BITS) - 1)
 
 
 def discrete_laplace(stream: Stream, items: Items, scale: Fraction) -> Integers:
-    """Draw Z of mass tanh(1 / 2s) * exp(-|z| / s) for each item; in Python's integers if 64 bits may not do."""
+    """Draw Z of mass tanh(1 / 2s) * exp(-|z| / s) for each item; in Python's integers if 64 bits
+    may not do.
+    """
     _refuse_if_not_positive(scale, "scale")
     return _draw(stream, items, "discrete_laplace", scale, laplace(scale))
 
 
 def discrete_gaussian(stream: Stream, items: Items, sigma: Fraction) -> Integers:
-    """Draw Z of mass proportional to exp(-z^2 / 2 sigma^2) for each item; Python's integers if needed."""
+    """Draw Z of mass proportional to exp(-z^2 / 2 sigma^2) for each item; Python's integers if
+    needed.
+    """
     _refuse_if_not_positive(sigma, "sigma")
     return _draw(stream, items, "discrete_gaussian", sigma, gaussian(sigma))
 
 
 def added(values: Any, noise: Integers) -> Integers:
-    """Return values + noise exactly: in 64-bit integers where the sums certainly fit, else in Python's."""
+    """Return values + noise exactly: in 64-bit integers where the sums certainly fit, else in
+    Python's.
+    """
     given = np.asarray(values)
     if given.ndim != 1 or len(given) != len(noise):
-        raise UsageError(f"Noise for {len(noise)} items cannot be added to an array of shape {given.shape}.")
-    if given.dtype.kind not in "iu" and not (given.dtype == object and all(type(value) is int for value in given)):
+        raise UsageError(
+            f"Noise for {len(noise)} items cannot be added to an array of shape {given.shape}."
+        )
+    if given.dtype.kind not in "iu" and not (
+        given.dtype == object and all(type(value) is int for value in given)
+    ):
         raise UsageError(f"Noise is added to integers, not to {given.dtype}.")
     narrow = given.dtype != object and noise.dtype != object
     if narrow and len(given):
-        narrow = max(-int(given.min()), int(given.max())) + max(-int(noise.min()), int(noise.max())) < 1 << 63
+        narrow = (
+            max(-int(given.min()), int(given.max())) + max(-int(noise.min()), int(noise.max()))
+            < 1 << 63
+        )
     kind = np.int64 if narrow else object
     noisy: Integers = given.astype(kind) + noise.astype(kind, copy=False)
     return noisy
@@ -70,7 +96,8 @@ def _refuse_if_not_positive(scale: Fraction, name: str) -> None:
 
 def _draw(stream: Stream, items: Items, sampler: str, scale: Fraction, mass: Mass) -> Integers:
     tape.note(stream, sampler, Fraction(scale), items)
-    # Privacy: two scales or two kinds of noise never share words, even on one stream with the same items (S8).
+    # Privacy: two scales or two kinds of noise never share words, even on one stream with the same
+    # items (S8).
     own = stream.derive(sampler, Fraction(scale))
     columns = _columns(mass)
     if columns.table.width_bits > WIDEST:
@@ -79,14 +106,19 @@ def _draw(stream: Stream, items: Items, sampler: str, scale: Fraction, mass: Mas
     left: NDArray[np.int64] | None = None
     trial = 0
     while True:
-        rounds, refused = (own.round(2 * trial), own.round(2 * trial + 1)), [np.empty(0, dtype=np.int64)]
+        rounds, refused = (
+            (own.round(2 * trial), own.round(2 * trial + 1)),
+            [np.empty(0, dtype=np.int64)],
+        )
         for where in _chunks(len(items), left):
             ids = items.ids[where]
             words, accepting = rounds[0](ids), rounds[1](ids) if columns.table.width_bits else None
             values, again, unsure = columns.trial(words, accepting)
             for i in unsure:
                 third = 0 if accepting is None else int(accepting[i, 0])
-                value = _trial(columns.table, own, trial, ids[i], int(words[i, 0]), int(words[i, 1]), third)
+                value = _trial(
+                    columns.table, own, trial, ids[i], int(words[i, 0]), int(words[i, 1]), third
+                )
                 again[i] = value is None
                 if value is not None and abs(value) >= 1 << 63:
                     drawn, values = drawn.astype(object), values.astype(object)
@@ -108,7 +140,9 @@ def _chunks(n: int, left: NDArray[np.int64] | None) -> Iterator[Places]:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """A table as arrays. A column's number has the sign on top, so each array holds every column twice."""
+    """A table as arrays. A column's number has the sign on top, so each array holds every column
+    twice.
+    """
 
     table: AliasTable
     stored: NDArray[np.uint64]
@@ -119,8 +153,12 @@ class _Columns:
     quadratic: float
     terms: tuple[float, ...]
 
-    def trial(self, words: Words, accepting: Words | None) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]:
-        """Return the values, which of them are refused, and the positions that are left to `_trial`."""
+    def trial(
+        self, words: Words, accepting: Words | None
+    ) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]:
+        """Return the values, which of them are refused, and the positions that are left to
+        `_trial`.
+        """
         column = (words[:, 0] >> np.uint64(THRESHOLD_BITS)).view(np.int64)
         fraction = words[:, 0] & _BELOW_THRESHOLD
         stored = self.stored.take(column)
@@ -140,16 +178,19 @@ class _Columns:
         return (v ^ -minus) + minus, refused, np.flatnonzero(unsure)
 
     def _refusal(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return 2^64 * (1 - exp(-x)) for 0 <= x < 0.63, so near that outside a window all of W is on one side.
+        """Return 2^64 * (1 - exp(-x)) for 0 <= x < 0.63, so near that outside a window all of W is
+        on one side.
 
-        With u = 2^-53, relative errors to first order: x is off by 4u at most (its factors, each rounded, and their
-        products), which moves the result by as much or less. The series x * (1 - x/2 + x^2/6 - ...) by Horner's rule:
-        the term in x^i passes through 2i + 1 roundings and its coefficient through one, in all under 4u of the sum of
-        the series, and the last product 1u; cut where the next term is under 2^-56, another u/8 (it alternates and
-        falls). w as a float is off by 1u, the difference and the window by 1u each. In all under 13u. The window is
-        16u, plus 2 for the cell [w, w + 1): outside it the sign of w - refusal is certain for all of W.
+        With u = 2^-53, relative errors to first order: x is off by 4u at most (its factors, each
+        rounded, and their products), which moves the result by as much or less. The series x * (1 -
+        x/2 + x^2/6 - ...) by Horner's rule: the term in x^i passes through 2i + 1 roundings and its
+        coefficient through one, in all under 4u of the sum of the series, and the last product 1u;
+        cut where the next term is under 2^-56, another u/8 (it alternates and falls). w as a float
+        is off by 1u, the difference and the window by 1u each. In all under 13u. The window is 16u,
+        plus 2 for the cell [w, w + 1): outside it the sign of w - refusal is certain for all of W.
 
-        Inside it lies a word with a probability of 32u * (1 - exp(-x)) + 2^-62, on average under 2^-51.
+        Inside it lies a word with a probability of 32u * (1 - exp(-x)) + 2^-62, on average under
+        2^-51.
         """
         total = np.full_like(x, self.terms[-1])
         for term in self.terms[-2::-1]:
@@ -165,10 +206,14 @@ def _columns(mass: Mass) -> _Columns:
     own, alias = np.arange(COLUMNS, dtype=np.int64), np.array(made.alias, dtype=np.int64)
     stored = np.tile(np.array(made.stored, dtype=np.uint64), 2)
     if made.width_bits == 0:
-        return _Columns(made, stored, np.concatenate([own, -own]), np.concatenate([alias, -alias]), 0.0, 0.0, ())
+        return _Columns(
+            made, stored, np.concatenate([own, -own]), np.concatenate([alias, -alias]), 0.0, 0.0, ()
+        )
     shift = min(made.width_bits, WIDEST)
     own, alias = np.tile(own, 2) << shift, np.tile(alias, 2) << shift
-    most = mass.exponent(TAIL << made.width_bits) - mass.exponent((TAIL - 1) << made.width_bits)  # the largest x
+    most = mass.exponent(TAIL << made.width_bits) - mass.exponent(
+        (TAIL - 1) << made.width_bits
+    )  # the largest x
     degree = 1
     while most**degree * 2**56 > factorial(degree + 1):
         degree += 1
@@ -182,7 +227,9 @@ def _trial(
     """Try one item once, in integers alone: return the value, or None if it is refused."""
     name = item.tobytes()
     column, minus = first >> THRESHOLD_BITS & COLUMNS - 1, first >> 63
-    if not made.keeps(column, first & (1 << THRESHOLD_BITS) - 1, stream.derive("column", trial, name)):
+    if not made.keeps(
+        column, first & (1 << THRESHOLD_BITS) - 1, stream.derive("column", trial, name)
+    ):
         column = made.alias[column]
     if column == TAIL:
         beyond = made.tail(stream.derive("tail", trial, name))
@@ -194,7 +241,9 @@ def _trial(
         if minus and low + offset == 0:
             return None
         more = stream.derive("accept", trial, name)
-        if exact.less(third, 64, lambda: more.bits(64), lambda bits: made.refusal(low, offset, bits)):
+        if exact.less(
+            third, 64, lambda: more.bits(64), lambda bits: made.refusal(low, offset, bits)
+        ):
             return None
     return -(low + offset) if minus else low + offset
 

@@ -1,9 +1,10 @@
-"""Where private randomness comes from: AES-256 under a key made for one charge, read at any place in any order.
+"""Where private randomness comes from: AES-256 under a key made for one charge, read at any place
+in any order.
 
-The words of an item are a pseudorandom function of (key, purposes derived from it, round, item) and of nothing else:
-not of the order of the items, not of how they were cut into chunks, not of the process (S8). A retry, a Spark
-executor and a resume after a crash redraw the same noise; nothing is shared across threads or forks, because apart
-from its key a stream holds nothing.
+The words of an item are a pseudorandom function of (key, purposes derived from it, round, item) and
+of nothing else: not of the order of the items, not of how they were cut into chunks, not of the
+process (S8). A retry, a Spark executor and a resume after a crash redraw the same noise; nothing is
+shared across threads or forks, because apart from its key a stream holds nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _WORD = np.dtype("<u8")
 
 
 def encode(parts: Iterable[object]) -> bytes:
-    """Encode parts injectively: a type, a length and the value of each. NULL, False, 0, '' and '0' all differ."""
+    """Encode parts injectively: a type, a length and the value of each. NULL, False, 0, '' and '0'
+    all differ.
+    """
     return b"".join([_tag(part) for part in parts])
 
 
@@ -47,7 +50,10 @@ _ENCODINGS: dict[type, tuple[bytes, Callable[[Any], bytes]]] = {
     time: (b"C", lambda part: part.isoformat().encode()),
     timedelta: (b"E", lambda part: str(part // timedelta(microseconds=1)).encode()),
     Fraction: (b"Q", lambda part: str(part).encode()),
-    Decimal: (b"M", lambda part: str(Fraction(part)).encode()),  # 1.0 and 1.00 are one value, so one key
+    Decimal: (
+        b"M",
+        lambda part: str(Fraction(part)).encode(),
+    ),  # 1.0 and 1.00 are one value, so one key
 }
 
 
@@ -55,9 +61,13 @@ def _tag(part: object) -> bytes:
     encoding = _ENCODINGS.get(type(part))
     if encoding is None:  # a scalar of numpy, or a subclass
         part = part.item() if isinstance(part, np.generic) else part
-        encoding = next((_ENCODINGS[kind] for kind in type(part).__mro__ if kind in _ENCODINGS), None)
+        encoding = next(
+            (_ENCODINGS[kind] for kind in type(part).__mro__ if kind in _ENCODINGS), None
+        )
     if encoding is None or (isinstance(part, Decimal) and not part.is_finite()):
-        raise UsageError(f"A {type(part).__name__} cannot name a draw; use integers, text, bytes, dates or None.")
+        raise UsageError(
+            f"A {type(part).__name__} cannot name a draw; use integers, text, bytes, dates or None."
+        )
     tag, value = encoding
     encoded = value(part)
     return tag + len(encoded).to_bytes(8, "little") + encoded
@@ -76,23 +86,36 @@ class Items:
 
     @classmethod
     def codes(cls, codes: NDArray[np.int64]) -> Items:
-        """Return items named by integers that mean the same at every retry, such as cells of a public grid."""
+        """Return items named by integers that mean the same at every retry, such as cells of a
+        public grid.
+        """
         codes = np.ascontiguousarray(codes, dtype=np.int64)
         if codes.ndim != 1:
-            raise UsageError(f"Codes are one column of integers, not an array of {codes.ndim} dimensions.")
+            raise UsageError(
+                f"Codes are one column of integers, not an array of {codes.ndim} dimensions."
+            )
         if not (codes[1:] > codes[:-1]).all() and len(np.unique(codes)) < len(codes):
-            raise UsageError("A code stands twice among the items; equal items would get equal noise.")
+            raise UsageError(
+                "A code stands twice among the items; equal items would get equal noise."
+            )
         return cls._numbered(codes.view(_WORD), tag=1)
 
     @classmethod
     def keys(cls, rows: Sequence[Sequence[object]], stream: Stream) -> Items:
-        """Return items named by group keys, hashed under the charge's stream: nobody can prepare a collision."""
+        """Return items named by group keys, hashed under the charge's stream: nobody can prepare a
+        collision.
+        """
         key = stream._secret()
         digests = [
-            hashlib.blake2b(encode(row), key=key, person=b"discreet.keys", digest_size=_BLOCK).digest() for row in rows
+            hashlib.blake2b(
+                encode(row), key=key, person=b"discreet.keys", digest_size=_BLOCK
+            ).digest()
+            for row in rows
         ]
         if len(set(digests)) < len(digests):
-            raise UsageError("A group key stands twice among the items; equal items would get equal noise.")
+            raise UsageError(
+                "A group key stands twice among the items; equal items would get equal noise."
+            )
         return cls(np.frombuffer(b"".join(digests), dtype=_WORD).reshape(-1, 2))
 
     @classmethod
@@ -111,7 +134,9 @@ class Items:
 
 
 class Stream:
-    """The randomness of one charge, or of one purpose within it. Nothing public accepts a key from a person."""
+    """The randomness of one charge, or of one purpose within it. Nothing public accepts a key from
+    a person.
+    """
 
     __slots__ = ("_bits", "_key", "_root", "path")
 
@@ -128,7 +153,9 @@ class Stream:
         return cls(os.urandom(32))
 
     def derive(self, purpose: str, *item: object) -> Stream:
-        """Return an independent stream for one purpose (and item); the same each time it is asked for."""
+        """Return an independent stream for one purpose (and item); the same each time it is asked
+        for.
+        """
         child = object.__new__(Stream)
         child._key = hashlib.blake2b(
             encode((purpose, *item)), key=self._key, person=b"discreet.derive", digest_size=32
@@ -149,8 +176,9 @@ class Stream:
     def bits(self, k: int) -> int:
         """Return the next k bits as an integer: as a source for `noise.bits` a stream has an order.
 
-        The order starts anew in a stream derived again, so retried work meets the same bits. A stream that has begun
-        to give bits can be neither pickled nor carried over a fork: both copies would give the same ones.
+        The order starts anew in a stream derived again, so retried work meets the same bits. A
+        stream that has begun to give bits can be neither pickled nor carried over a fork: both
+        copies would give the same ones.
         """
         return self._bits.take(k, self)
 
@@ -167,7 +195,9 @@ class Stream:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._bits.begun:
-            raise TypeError("This stream has begun to give bits; derive one for the work that is sent away.")
+            raise TypeError(
+                "This stream has begun to give bits; derive one for the work that is sent away."
+            )
         return _restore, (self._key, self._root, self.path)
 
 
@@ -178,13 +208,18 @@ def _restore(key: bytes, root: bytes, path: tape.Path) -> Stream:
 
 
 class Round:
-    """AES-256 under the key of one round: ids in, words out. Used within one call, by one thread."""
+    """AES-256 under the key of one round: ids in, words out. Used within one call, by one
+    thread.
+    """
 
     __slots__ = ("_cipher", "_number", "_path", "_root")
 
     def __init__(self, stream: Stream, number: int) -> None:
         key = hashlib.blake2b(
-            number.to_bytes(8, "little"), key=stream._secret(), person=b"discreet.round", digest_size=32
+            number.to_bytes(8, "little"),
+            key=stream._secret(),
+            person=b"discreet.round",
+            digest_size=32,
         ).digest()
         self._cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # ids are distinct
         self._root, self._path, self._number = stream._root, stream.path, number
@@ -199,7 +234,9 @@ class Round:
 
 def encrypt(cipher: Any, blocks: Words) -> Words:
     """Encrypt each block of two words under AES, by itself."""
-    words = np.empty((len(blocks) + 1, 2), dtype=_WORD)  # `update_into` wants room for one block more
+    words = np.empty(
+        (len(blocks) + 1, 2), dtype=_WORD
+    )  # `update_into` wants room for one block more
     if len(blocks):
         cipher.update_into(np.ascontiguousarray(blocks).data.cast("B"), words.data.cast("B"))
     return words[:-1]
@@ -224,11 +261,17 @@ class _Bits:
             if self._round is None:
                 self._round, self._pid = stream.derive("bits").round(0), os.getpid()
             elif self._pid != os.getpid():
-                raise RuntimeError("This stream gave bits before a fork; derive one for each process.")
+                raise RuntimeError(
+                    "This stream gave bits before a fork; derive one for each process."
+                )
             while self._held < k:
-                ids = Items._numbered(np.arange(self._next, self._next + 64, dtype=_WORD), tag=0).ids
+                ids = Items._numbered(
+                    np.arange(self._next, self._next + 64, dtype=_WORD), tag=0
+                ).ids
                 self._next += 64
-                self._reservoir |= int.from_bytes(self._round(ids).tobytes(), "little") << self._held
+                self._reservoir |= (
+                    int.from_bytes(self._round(ids).tobytes(), "little") << self._held
+                )
                 self._held += 64 * 128
             taken = self._reservoir & ((1 << k) - 1)
             self._reservoir >>= k

@@ -1,20 +1,25 @@
-"""Tables from which integers are drawn: Walker's alias method over bins of a log-concave mass, with exact thresholds.
+"""Tables from which integers are drawn: Walker's alias method over bins of a log-concave mass, with
+exact thresholds.
 
-The mass of z is proportional to exp(-(linear * |z| + quadratic * z^2)). Its magnitudes v = |z| are cut into COLUMNS - 1
-bins of equal width (a power of two) and one tail. A draw is made in trials. A trial picks
-  1. a sign and a bin (or the tail), with probability proportional to the bin's envelope: the mass at its low end;
+The mass of z is proportional to exp(-(linear * |z| + quadratic * z^2)). Its magnitudes v = |z| are
+cut into COLUMNS - 1 bins of equal width (a power of two) and one tail. A draw is made in trials. A
+trial picks
+  1. a sign and a bin (or the tail), with probability proportional to the bin's envelope: the mass
+     at its low end;
   2. a place in the bin, uniformly: v = low + offset;
-  3. and accepts v with probability mass(v) / mass(low) = exp(-x), x a rational; v = 0 with the sign minus is refused.
-So a trial gives each z with a probability proportional to its mass, and the number of trials is independent of the
-accepted z. With width 1 (small scales) every bin is one magnitude, the bin of 0 has half its weight so that both signs
-of 0 together have the mass of one number, and every trial is accepted.
+  3. and accepts v with probability mass(v) / mass(low) = exp(-x), x a rational; v = 0 with the sign
+     minus is refused.
+So a trial gives each z with a probability proportional to its mass, and the number of trials is
+independent of the accepted z. With width 1 (small scales) every bin is one magnitude, the bin of 0
+has half its weight so that both signs of 0 together have the mass of one number, and every trial is
+accepted.
 
-The tail (probability under 2^-56) has a geometric envelope: log-concavity puts the mass under it, and step 3 makes it
-exact. Nothing is cut off.
+The tail (probability under 2^-56) has a geometric envelope: log-concavity puts the mass under it,
+and step 3 makes it exact. Nothing is cut off.
 
-The thresholds of the alias method are transcendental. What is stored is the first THRESHOLD_BITS of each, certain by
-enclosure; a word that agrees in all of these with its threshold is decided by more bits of both (`exact.less`).
-Standard library only.
+The thresholds of the alias method are transcendental. What is stored is the first THRESHOLD_BITS of
+each, certain by enclosure; a word that agrees in all of these with its threshold is decided by more
+bits of both (`exact.less`). Standard library only.
 """
 
 from __future__ import annotations
@@ -31,14 +36,18 @@ from discreet.noise.exact import Enclosure
 COLUMN_BITS = 9
 COLUMNS = 1 << COLUMN_BITS
 TAIL = COLUMNS - 1
-THRESHOLD_BITS = 64 - 1 - COLUMN_BITS  # of a 64-bit word: a sign, a column, and the rest against the threshold
+THRESHOLD_BITS = (
+    64 - 1 - COLUMN_BITS
+)  # of a 64-bit word: a sign, a column, and the rest against the threshold
 TAIL_EXPONENT = 40  # mass beyond the bins is about exp(-40)
 Enclosures = tuple[list[int], list[int]]  # of each column: the low ends, and the high ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mass:
-    """exp(-(linear * |z| + quadratic * z^2)) on the integers, not normalised. One of the two is positive."""
+    """exp(-(linear * |z| + quadratic * z^2)) on the integers, not normalised. One of the two is
+    positive.
+    """
 
     linear: Fraction = Fraction(0)
     quadratic: Fraction = Fraction(0)
@@ -61,7 +70,9 @@ class AliasTable:
     width_bits: int
     alias: tuple[int, ...]
     order: tuple[int, ...]
-    """Columns in the order in which they were paired: what `thresholds` must repeat at another precision."""
+    """Columns in the order in which they were paired: what `thresholds` must repeat at another
+    precision.
+    """
     stored: tuple[int, ...]
     """floor(threshold * 2^THRESHOLD_BITS), one a column."""
 
@@ -70,10 +81,17 @@ class AliasTable:
         return 1 << self.width_bits
 
     def keeps(self, column: int, fraction: int, more: RandomBits) -> bool:
-        """Return True if a column keeps its own bin, given THRESHOLD_BITS of the uniform real that decides it."""
+        """Return True if a column keeps its own bin, given THRESHOLD_BITS of the uniform real that
+        decides it.
+        """
         if fraction != self.stored[column]:
             return fraction < self.stored[column]
-        return exact.less(fraction, THRESHOLD_BITS, lambda: more.bits(64), lambda bits: self.threshold(column, bits))
+        return exact.less(
+            fraction,
+            THRESHOLD_BITS,
+            lambda: more.bits(64),
+            lambda bits: self.threshold(column, bits),
+        )
 
     def threshold(self, column: int, precision: int) -> Enclosure:
         """Return the probability that a column keeps its own bin, to any precision."""
@@ -88,7 +106,9 @@ class AliasTable:
         return (1 << precision) - most, (1 << precision) - least
 
     def tail(self, source: RandomBits) -> int | None:
-        """Draw a magnitude beyond the bins, or None if it is refused: geometric, then accepted exactly."""
+        """Draw a magnitude beyond the bins, or None if it is refused: geometric, then accepted
+        exactly.
+        """
         start = TAIL << self.width_bits
         slope = _slope(self.mass, start)
         beyond = geometric(source, slope)
@@ -98,7 +118,9 @@ class AliasTable:
 
 @lru_cache(maxsize=256)
 def table(mass: Mass) -> AliasTable:
-    """Return the table of a mass; about half a millisecond to make, so the last few hundred are kept."""
+    """Return the table of a mass; about half a millisecond to make, so the last few hundred are
+    kept.
+    """
     width_bits = _width_bits(mass)
     precision = THRESHOLD_BITS + 64 + _guard(mass, 1 << width_bits)
     while True:
@@ -121,16 +143,20 @@ def _slope(mass: Mass, start: int) -> Fraction:
 
 
 def _guard(mass: Mass, width: int) -> int:
-    """Return the bits lost between exp and threshold: COLUMNS products, a sum, a division by 1 - exp(-slope)."""
+    """Return the bits lost between exp and threshold: COLUMNS products, a sum, a division by 1 -
+    exp(-slope).
+    """
     slope = _slope(mass, TAIL * width)
     return 64 + 2 * max(0, slope.denominator.bit_length() - slope.numerator.bit_length())
 
 
 def _weights(mass: Mass, width: int, precision: int) -> Enclosures:
-    """Return the envelope of each bin, and of the tail, in units of the width: exp(-exponent(k * width)) and so on.
+    """Return the envelope of each bin, and of the tail, in units of the width: exp(-exponent(k *
+    width)) and so on.
 
-    The exponent is a polynomial of degree 2 in k, so each weight is the one before it times a ratio, and each ratio the
-    one before it times a constant, which is 1 where the exponent is linear.
+    The exponent is a polynomial of degree 2 in k, so each weight is the one before it times a
+    ratio, and each ratio the one before it times a constant, which is 1 where the exponent is
+    linear.
     """
     step, bend = mass.linear * width, mass.quadratic * width * width
     ratio, constant = exact.exp_minus(step + bend, precision), exact.exp_minus(2 * bend, precision)
@@ -154,11 +180,15 @@ def _shares(mass: Mass, width: int, precision: int) -> Enclosures:
     low, high = _weights(mass, width, precision)
     whole = COLUMNS << precision
     least, most = exact.over((whole, whole), (sum(low), sum(high)), precision)
-    return [weight * least >> precision for weight in low], [-(-weight * most >> precision) for weight in high]
+    return [weight * least >> precision for weight in low], [
+        -(-weight * most >> precision) for weight in high
+    ]
 
 
 def _pair(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
-    """Pair columns by Walker's method in Vose's form; None if the precision leaves a threshold undecided."""
+    """Pair columns by Walker's method in Vose's form; None if the precision leaves a threshold
+    undecided.
+    """
     low, high = _shares(mass, 1 << width_bits, precision)
     one = 1 << precision
     level = list(low)
@@ -172,7 +202,9 @@ def _pair(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
         level[upper] -= one - level[lower]
         if level[upper] < one:
             small.append(large.pop())
-    if len(small) + len(large) != 1:  # the last column is full by the sum of all shares; two are not
+    if (
+        len(small) + len(large) != 1
+    ):  # the last column is full by the sum of all shares; two are not
         return None
     least, most = _level(low, alias, order, one), _level(high, alias, order, one)
     if min(least) < 0 or max(most) > one:
@@ -181,19 +213,25 @@ def _pair(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
     stored = tuple([threshold >> spare for threshold in least])
     if stored != tuple([threshold >> spare for threshold in most]):
         return None
-    return AliasTable(mass=mass, width_bits=width_bits, alias=tuple(alias), order=tuple(order), stored=stored)
+    return AliasTable(
+        mass=mass, width_bits=width_bits, alias=tuple(alias), order=tuple(order), stored=stored
+    )
 
 
 @lru_cache(maxsize=16)
 def thresholds(made: AliasTable, precision: int) -> list[Enclosure]:
-    """Return every threshold of a table, enclosed more narrowly: the same pairing at another precision."""
+    """Return every threshold of a table, enclosed more narrowly: the same pairing at another
+    precision.
+    """
     bounds = _shares(made.mass, made.width, precision)
     low, high = (_level(shares, made.alias, made.order, 1 << precision) for shares in bounds)
     return list(zip(low, high, strict=True))
 
 
 def _level(shares: list[int], alias: Sequence[int], order: Sequence[int], one: int) -> list[int]:
-    """Return each column's threshold: its share less what it lent to those paired with it; 1 for the last."""
+    """Return each column's threshold: its share less what it lent to those paired with it; 1 for
+    the last.
+    """
     found = list(shares)
     for lower in order:
         found[alias[lower]] += found[lower] - one
@@ -203,10 +241,11 @@ def _level(shares: list[int], alias: Sequence[int], order: Sequence[int], one: i
 
 
 def geometric(source: RandomBits, slope: Fraction) -> int:
-    """Draw G >= 0 with P(G >= g) = exp(-slope * g), exactly (Canonne, Kamath, Steinke 2020, slope = a / b).
+    """Draw G >= 0 with P(G >= g) = exp(-slope * g), exactly (Canonne, Kamath, Steinke 2020, slope =
+    a / b).
 
-    X = U + b * V has P(X >= x) = exp(-x / b) on the integers when V is geometric of slope 1 and U on [0, b) has mass
-    proportional to exp(-u / b); and floor(X / a) has slope a / b.
+    X = U + b * V has P(X >= x) = exp(-x / b) on the integers when V is geometric of slope 1 and U
+    on [0, b) has mass proportional to exp(-u / b); and floor(X / a) has slope a / b.
     """
     a, b = slope.numerator, slope.denominator
     while True:

@@ -1,8 +1,10 @@
-"""The one hook into randomness, for tests: see every draw, replay it on other data, or put crafted words in its place.
+"""The one hook into randomness, for tests: see every draw, replay it on other data, or put crafted
+words in its place.
 
-With `recording()` on, words no longer come from a stream's own key but from the recording's, by (the order in which
-keys first appeared, the purposes derived from them, round, item). So a replay on a neighboring table, whose charges
-have other keys, meets the same words wherever it asks the same question of the stream (S14).
+With `recording()` on, words no longer come from a stream's own key but from the recording's, by
+(the order in which keys first appeared, the purposes derived from them, round, item). So a replay
+on a neighboring table, whose charges have other keys, meets the same words wherever it asks the
+same question of the stream (S14).
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ class Recording:
 
     def key(self, root: bytes, path: bytes) -> bytes:
         number = self.number(root).to_bytes(8, "little")
-        return hashlib.blake2b(number + path, key=self._key, person=b"discreet.replay", digest_size=32).digest()
+        return hashlib.blake2b(
+            number + path, key=self._key, person=b"discreet.replay", digest_size=32
+        ).digest()
 
     def words(self, root: bytes, path: Path, number: int, ids: Any, words: Any) -> Any:
         asked = Asked(root=self.number(root), path=path, round=number, ids=ids.copy())
@@ -86,7 +90,8 @@ def recording(
 ) -> Iterator[Recording]:
     """Record every draw of this process; with `replay`, from the words of an earlier recording.
 
-    With `choices`, what was chosen then is chosen again, as long as the draws that choose are the same.
+    With `choices`, what was chosen then is chosen again, as long as the draws that choose are the
+    same.
     """
     global _active
     if _active is not None:
@@ -94,7 +99,9 @@ def recording(
     if replay is None:
         _active = Recording(_craft=craft)
     else:
-        _active = Recording(_craft=craft, _key=replay._key, _given=replay.choices if choices else [])
+        _active = Recording(
+            _craft=craft, _key=replay._key, _given=replay.choices if choices else []
+        )
     try:
         yield _active
     finally:

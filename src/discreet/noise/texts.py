@@ -1,9 +1,11 @@
-"""Group keys of text as items, all at once: for a hundred thousand keys, where `Items.keys` goes row by row.
+"""Group keys of text as items, all at once: for a hundred thousand keys, where `Items.keys` goes
+row by row.
 
-The id of a key is its CBC-MAC under a key of the charge's own: state = AES(state ^ block). Each text of a key gives a
-block of its length (and whether it is NULL), then its bytes in blocks of sixteen with zeros at the end. A text says
-first how long it is, so no key's blocks begin those of another key of as many texts; on such inputs CBC-MAC is a
-pseudorandom function [Petrank, Rackoff 2000], and no collision can be prepared.
+The id of a key is its CBC-MAC under a key of the charge's own: state = AES(state ^ block). Each
+text of a key gives a block of its length (and whether it is NULL), then its bytes in blocks of
+sixteen with zeros at the end. A text says first how long it is, so no key's blocks begin those of
+another key of as many texts; on such inputs CBC-MAC is a pseudorandom function [Petrank, Rackoff
+2000], and no collision can be prepared.
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.noise.stream import Items, Stream, Words, encrypt
 
-_KEPT = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)  # the first bytes of a word
+_KEPT = np.array(
+    [(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64
+)  # the first bytes of a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """A column of n texts: their bytes one after another, the n + 1 places between them, and which are NULL."""
+    """A column of n texts: their bytes one after another, the n + 1 places between them, and which
+    are NULL.
+    """
 
     content: NDArray[np.uint8]
     places: NDArray[np.int64]
@@ -41,7 +47,9 @@ def text_items(columns: Sequence[Texts], stream: Stream) -> Items:
         _absorb(state, column, cipher)
     first = np.sort(state[:, 0])
     if (first[1:] == first[:-1]).any() and len(np.unique(state, axis=0)) < len(state):
-        raise UsageError("A group key stands twice among the items; equal items would get equal noise.")
+        raise UsageError(
+            "A group key stands twice among the items; equal items would get equal noise."
+        )
     return Items(state)
 
 
@@ -52,10 +60,14 @@ def _absorb(state: Words, column: Texts, cipher: Any) -> None:
     state[:, 1] ^= column.missing
     state[:] = encrypt(cipher, state)
     padded = np.concatenate([column.content, np.zeros(16, dtype=np.uint8)])
-    words: Words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))  # the word at every byte
+    words: Words = np.ndarray(
+        len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,)
+    )  # the word at every byte
     left, done = np.flatnonzero(lengths), 0
     while len(left):
-        rows: Any = left if len(left) < len(state) else slice(None)  # of all rows nothing is gathered
+        rows: Any = (
+            left if len(left) < len(state) else slice(None)
+        )  # of all rows nothing is gathered
         start, rest = column.places[:-1][rows] + done, lengths[rows] - done
         state[rows, 0] ^= words[start] & _KEPT[np.minimum(rest, 8)]
         state[rows, 1] ^= words[start + 8] & _KEPT[np.clip(rest - 8, 0, 8)]

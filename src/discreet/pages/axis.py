@@ -1,4 +1,6 @@
-"""Axes: from where to where a chart goes, which round numbers or days are written on it, and in what unit."""
+"""Axes: from where to where a chart goes, which round numbers or days are written on it, and in
+what unit.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,17 @@ def numbers(low: float, high: float, *, title: str = "", percent: bool = False) 
     step = _step((high - low) / (MOST_TICKS - 1))
     places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     values = [step * place for place in places]
-    ticks = tuple((value, _percent(value, step) if percent else write_tick(value, step)) for value in values)
+    ticks = tuple(
+        (value, _percent(value, step) if percent else write_tick(value, step)) for value in values
+    )
     return Axis(low=low, high=high, ticks=ticks, title=title)
 
 
 def _step(rough: float) -> float:
     unit = 10.0 ** math.floor(math.log10(rough))
-    return next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough * (1 - 1e-9))
+    return next(
+        unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough * (1 - 1e-9)
+    )
 
 
 def write_tick(value: float, step: float) -> str:
@@ -62,7 +68,9 @@ def _percent(value: float, step: float) -> str:
 
 
 def logarithmic(values: Sequence[float], *, title: str = "") -> Axis:
-    """Return an axis on which equal factors are equally far apart, with a tick at each of the values."""
+    """Return an axis on which equal factors are equally far apart, with a tick at each of the
+    values.
+    """
     low, high = min(values), max(values)
     ticks = tuple((value, f"{value:g}") for value in sorted(set(values)))
     return Axis(low=low, high=high if high > low else 2 * low, ticks=ticks, title=title, log=True)
@@ -70,7 +78,9 @@ def logarithmic(values: Sequence[float], *, title: str = "") -> Axis:
 
 def place_of(moment: Moment) -> float:
     """Return a day, or a moment of one, as a number on an axis of days."""
-    begin = moment if isinstance(moment, datetime) else datetime(moment.year, moment.month, moment.day)
+    begin = (
+        moment if isinstance(moment, datetime) else datetime(moment.year, moment.month, moment.day)
+    )
     return (begin.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(days=1)
 
 
@@ -95,13 +105,23 @@ def _calendars(first: Moment, last: Moment) -> Iterator[tuple[tuple[float, str],
         places = range(math.ceil(low / step), math.floor(high / step) + 1)
         if len(places) <= MOST_TICKS:
             yield tuple((float(place * step), _day(_date(place * step))) for place in places)
-    firsts = [date(year, month, 1) for year in range(first.year, last.year + 1) for month in range(1, 13)]
+    firsts = [
+        date(year, month, 1) for year in range(first.year, last.year + 1) for month in range(1, 13)
+    ]
     for months in (1, 2, 3, 6):
         begins = [each for each in firsts if (each.month - 1) % months == 0]
-        yield tuple((place_of(d), f"{_MONTHS[d.month - 1]} {d.year}") for d in begins if low <= place_of(d) <= high)
+        yield tuple(
+            (place_of(d), f"{_MONTHS[d.month - 1]} {d.year}")
+            for d in begins
+            if low <= place_of(d) <= high
+        )
     for years in (1, 2, 5, 10, 20, 50, 100):
-        starts = [date(year, 1, 1) for year in range(first.year, last.year + 1) if year % years == 0]
-        yield tuple((place_of(each), str(each.year)) for each in starts if low <= place_of(each) <= high)
+        starts = [
+            date(year, 1, 1) for year in range(first.year, last.year + 1) if year % years == 0
+        ]
+        yield tuple(
+            (place_of(each), str(each.year)) for each in starts if low <= place_of(each) <= high
+        )
 
 
 def _date(place: int) -> date:
@@ -109,7 +129,11 @@ def _date(place: int) -> date:
 
 
 def _day(moment: Moment) -> str:
-    return moment.isoformat(sep=" ", timespec="minutes") if isinstance(moment, datetime) else moment.isoformat()
+    return (
+        moment.isoformat(sep=" ", timespec="minutes")
+        if isinstance(moment, datetime)
+        else moment.isoformat()
+    )
 
 
 def _hour(hours: int) -> str:

@@ -1,4 +1,6 @@
-"""Lying bars and dots, each with its name, its error bar and its number; names wrap, and none is cut off."""
+"""Lying bars and dots, each with its name, its error bar and its number; names wrap, and none is
+cut off.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ LONG = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One bar in each row. `ranges` are the ends of error bars, `texts` what is written to the right of the bars.
+    """One bar in each row. `ranges` are the ends of error bars, `texts` what is written to the
+    right of the bars.
 
     `pale` marks bars that say little, such as counts below their margin.
     """
@@ -31,12 +34,20 @@ class Series:
 
 
 def bars(
-    names: Sequence[str], series: Sequence[Series], *, axis: Axis, mark: Literal["bar", "spot"] = "bar", label: str = ""
+    names: Sequence[str],
+    series: Sequence[Series],
+    *,
+    axis: Axis,
+    mark: Literal["bar", "spot"] = "bar",
+    label: str = "",
 ) -> str:
     """Draw a row for each name, with the bars of all series below each other, above one axis."""
     rows = []
     for place, name in enumerate(names):
-        drawn = "".join(_bar(each, place, top=ROW * index, axis=axis, mark=mark) for index, each in enumerate(series))
+        drawn = "".join(
+            _bar(each, place, top=ROW * index, axis=axis, mark=mark)
+            for index, each in enumerate(series)
+        )
         told = [each.texts[place] for each in series if each.texts]
         spoken = escape(f"{name}: {', '.join(told)}" if told else name)
         tall = ROW * len(series)
@@ -62,7 +73,9 @@ def _bar(series: Series, place: int, *, top: int, axis: Axis, mark: str) -> str:
     bar = f'<rect class="fill" x="{left:.1f}" y="{top + 1.5}" width="{right - left:.1f}" height="{ROW - 3}"/>'
     spot = f'<path class="spot" d="M{at:.1f} {middle}h.01"/>'
     ends = series.ranges[place] if series.ranges else None
-    reach = "" if ends is None else error_bar(WIDE * axis.at(ends[0]), WIDE * axis.at(ends[1]), middle)
+    reach = (
+        "" if ends is None else error_bar(WIDE * axis.at(ends[0]), WIDE * axis.at(ends[1]), middle)
+    )
     color = 9 if series.pale and series.pale[place] else series.color
     return f'<g class="c{color}">{reach + spot if mark == "spot" else bar + reach}</g>'
 
@@ -75,19 +88,30 @@ def error_bar(low: float, high: float, middle: float) -> str:
 
 def _rules(axis: Axis, tall: int) -> str:
     lines = "".join(f"M{WIDE * axis.at(value):.1f} 0V{tall}" for value, _ in axis.ticks)
-    zero = f'<path class="zero" d="M{WIDE * axis.at(0.0):.1f} 0V{tall}"/>' if axis.low <= 0 <= axis.high else ""
+    zero = (
+        f'<path class="zero" d="M{WIDE * axis.at(0.0):.1f} 0V{tall}"/>'
+        if axis.low <= 0 <= axis.high
+        else ""
+    )
     return f'<path class="rule" d="{lines}"/>{zero}'
 
 
 def ticks_below(axis: Axis, *, at_edge: bool = False) -> str:
-    """Write the words of an axis that lies; without room, leave out every second, or all inner ones.
+    """Write the words of an axis that lies; without room, leave out every second, or all inner
+    ones.
 
     Long words at the ends begin or end there, and so does the last one where the page ends.
     """
     shown = []
     for place, (value, text) in enumerate(axis.ticks):
         share, long = axis.at(value), len(text) > LONG
-        side = "first" if share < 0.02 and long else "last" if share > 0.95 and (long or at_edge) else ""
+        side = (
+            "first"
+            if share < 0.02 and long
+            else "last"
+            if share > 0.95 and (long or at_edge)
+            else ""
+        )
         inner = 0 < place < len(axis.ticks) - 1
         spare = "" if not inner else "spare" if place % 2 else "half"
         kind = " ".join(filter(None, (side, spare)))

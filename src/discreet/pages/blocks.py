@@ -1,4 +1,6 @@
-"""The parts of a page as HTML. Texts are escaped here; what is called `parts` or `content` is HTML already."""
+"""The parts of a page as HTML. Texts are escaped here; what is called `parts` or `content` is HTML
+already.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,15 @@ from html import escape
 
 from discreet.pages.style import fragment_style, page_style
 
-_NUMBER = re.compile(r"([\d.,\u00b1−–+\-%/\se]|\bto\b)*")  # also 51 % to 53 %, 12 ± 3, 7 / 2, and nothing
+_NUMBER = re.compile(
+    r"([\d.,\u00b1−–+\-%/\se]|\bto\b)*"
+)  # also 51 % to 53 %, 12 ± 3, 7 / 2, and nothing
 _NOTHING_LOADS = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(title: str, parts: Iterable[str], *, subtitle: str = "", banner: str = "", footer: str = "") -> str:
+def page(
+    title: str, parts: Iterable[str], *, subtitle: str = "", banner: str = "", footer: str = ""
+) -> str:
     """Write one whole HTML file that loads nothing and runs nothing."""
     above = f'<div class="banner">{escape(banner)}</div>' if banner else ""
     below = f"<footer>{escape(footer)}</footer>" if footer else ""
@@ -54,7 +60,9 @@ def verdict(text: str, *, good: bool) -> str:
 
 def cards(facts: Iterable[tuple[str, str]]) -> str:
     """Write the few numbers that everybody should see first: (number, what it is)."""
-    shown = "".join(f'<div class="card"><b>{escape(value)}</b>{escape(name)}</div>' for value, name in facts)
+    shown = "".join(
+        f'<div class="card"><b>{escape(value)}</b>{escape(name)}</div>' for value, name in facts
+    )
     return f'<div class="cards">{shown}</div>'
 
 
@@ -69,16 +77,25 @@ def grid(parts: Iterable[str], *, least: int = 24) -> str:
 
 def figure(title: str, content: str, *, note: str = "") -> str:
     aside = f"<span>{escape(note)}</span>" if note else ""
-    caption = f"<figcaption>{' '.join(filter(None, (escape(title), aside)))}</figcaption>" if title or note else ""
+    caption = (
+        f"<figcaption>{' '.join(filter(None, (escape(title), aside)))}</figcaption>"
+        if title or note
+        else ""
+    )
     return f"<figure>{caption}{content}</figure>"
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:
     """Write a table; a column of numbers stands to the right."""
     lines = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
-    right = [bool(lines) and all(line[place].is_number() for line in lines) for place in range(len(names))]
+    right = [
+        bool(lines) and all(line[place].is_number() for line in lines)
+        for place in range(len(names))
+    ]
     sides = [' class="n"' if each else "" for each in right]
-    head = "".join(f"<th{side}>{escape(name)}</th>" for name, side in zip(names, sides, strict=True))
+    head = "".join(
+        f"<th{side}>{escape(name)}</th>" for name, side in zip(names, sides, strict=True)
+    )
     body = "".join(f"<tr>{_row(line, sides)}</tr>" for line in lines)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
@@ -88,7 +105,9 @@ def _row(line: Sequence[Cell], sides: Sequence[str]) -> str:
 
 
 class Cell:
-    """A cell of a table: its text, perhaps with a kind (`good`, `bad`, `soft`), perhaps with HTML above it."""
+    """A cell of a table: its text, perhaps with a kind (`good`, `bad`, `soft`), perhaps with HTML
+    above it.
+    """
 
     def __init__(self, text: str, *, kind: str = "", above: str = "") -> None:
         self.text, self.kind, self.above = text, kind, above
@@ -119,4 +138,8 @@ def legend(names: Sequence[tuple[str, int, str]]) -> str:
 def _sample(kind: str) -> str:
     if kind == "fill":
         return '<rect class="fill" width="30" height="14"/>'
-    return f'<path class="{kind}" d="M15 7h.01"/>' if kind == "spot" else f'<path class="{kind}" d="M0 7H30"/>'
+    return (
+        f'<path class="{kind}" d="M15 7h.01"/>'
+        if kind == "spot"
+        else f'<path class="{kind}" d="M0 7H30"/>'
+    )

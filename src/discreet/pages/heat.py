@@ -9,7 +9,9 @@ from html import escape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Square:
-    """A pair: the places of two names, a value from 0 to `full`, and whether it is marked by a dot."""
+    """A pair: the places of two names, a value from 0 to `full`, and whether it is marked by a
+    dot.
+    """
 
     row: int
     column: int
@@ -28,7 +30,9 @@ def heat(names: Sequence[str], squares: Iterable[Square], *, full: float, label:
                 f'y="{10 * y + 0.3:.1f}" width="9.4" height="9.4">{title}</rect>'
             )
             if each.marked:
-                parts.append(f'<circle class="fill c1" cx="{10 * x + 5}" cy="{10 * y + 5}" r="1.1"/>')
+                parts.append(
+                    f'<circle class="fill c1" cx="{10 * x + 5}" cy="{10 * y + 5}" r="1.1"/>'
+                )
     left = "".join(f"<span>{escape(name)}</span>" for name in names)
     return (
         f'<div class="heat c0" style="--many: {many}"><div></div><div class="top">{left}</div><div class="left">{left}'
@@ -39,13 +43,17 @@ def heat(names: Sequence[str], squares: Iterable[Square], *, full: float, label:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """A place in a map of rows by columns: a share from 0 to 1, and the words that a pointer shows."""
+    """A place in a map of rows by columns: a share from 0 to 1, and the words that a pointer
+    shows.
+    """
 
     share: float
     title: str
 
 
-def shares(rows: Sequence[str], columns: Sequence[str], patches: Sequence[Sequence[Patch]], *, label: str) -> str:
+def shares(
+    rows: Sequence[str], columns: Sequence[str], patches: Sequence[Sequence[Patch]], *, label: str
+) -> str:
     """Rows by columns; the fuller the color, the larger the share."""
     parts = [
         f'<rect class="fill" fill-opacity="{_share(patch.share):.2f}" x="{20 * x + 0.4:.1f}" y="{10 * y + 0.4:.1f}" '
@@ -53,7 +61,9 @@ def shares(rows: Sequence[str], columns: Sequence[str], patches: Sequence[Sequen
         for y, line in enumerate(patches)
         for x, patch in enumerate(line)
     ]
-    left, top = ("".join(f"<span>{escape(name)}</span>" for name in names) for names in (rows, columns))
+    left, top = (
+        "".join(f"<span>{escape(name)}</span>" for name in names) for names in (rows, columns)
+    )
     return (
         f'<div class="heat c0" style="--many: {2 * len(columns)}; --tall: {len(rows)}"><div></div>'
         f'<div class="top">{top}</div><div class="left">{left}</div><div class="squares oblong">'

@@ -31,14 +31,23 @@ class Curve:
     titles: Sequence[str] = ()
 
 
-def plot(curves: Sequence[Curve], *, across: Axis, up: Axis, label: str, square: bool = False) -> str:
+def plot(
+    curves: Sequence[Curve], *, across: Axis, up: Axis, label: str, square: bool = False
+) -> str:
     """Draw the curves over two axes, and what their colors mean where several have a name."""
     named = [each for each in curves if each.name]
     kinds = {"column": "fill", "dash": "line dash"}
-    key = [(each.name, each.color, kinds.get(each.kind, each.kind)) for each in named] if len(named) > 1 else []
+    key = (
+        [(each.name, each.color, kinds.get(each.kind, each.kind)) for each in named]
+        if len(named) > 1
+        else []
+    )
     shapes = _rules(across, up) + "".join(_shape(each, across, up) for each in curves)
     widest = max((text for _, text in up.ticks), key=len, default="")
-    marks = "".join(f'<span style="bottom: {100 * up.at(value):.2f}%">{escape(t)}</span>' for value, t in up.ticks)
+    marks = "".join(
+        f'<span style="bottom: {100 * up.at(value):.2f}%">{escape(t)}</span>'
+        for value, t in up.ticks
+    )
     title = f'<div class="title">{escape(up.title)}</div>' if up.title else ""
     below = f'<div class="title across">{escape(across.title)}</div>' if across.title else ""
     return (
@@ -53,7 +62,9 @@ def _rules(across: Axis, up: Axis) -> str:
     lines = "".join(f"M0 {_y(up, value)}H{SIDE}" for value, _ in up.ticks)
     marks = "".join(f"M{_x(across, value)} {SIDE}v12" for value, _ in across.ticks)
     floor = max(up.low, 0.0) if up.low <= 0.0 <= up.high else up.low
-    return f'<path class="rule" d="{lines}"/><path class="zero" d="M0 {_y(up, floor)}H{SIDE}{marks}"/>'
+    return (
+        f'<path class="rule" d="{lines}"/><path class="zero" d="M0 {_y(up, floor)}H{SIDE}{marks}"/>'
+    )
 
 
 def _x(axis: Axis, value: float) -> str:
@@ -90,12 +101,16 @@ def _spots(curve: Curve, across: Axis, up: Axis) -> str:
         if curve.lows:
             low, high = _y(up, curve.lows[place]), _y(up, curve.highs[place])
             reach = f'<path class="line reach" d="M{_x(across, x)} {low}V{high}"/>'
-        parts.append(f'{reach}<path class="{curve.kind}" d="M{_x(across, x)} {_y(up, y)}h.01">{title}</path>')
+        parts.append(
+            f'{reach}<path class="{curve.kind}" d="M{_x(across, x)} {_y(up, y)}h.01">{title}</path>'
+        )
     return "".join(parts)
 
 
 def _columns(curve: Curve, across: Axis, up: Axis) -> str:
-    """Draw upright bars between neighboring places; `across` has one place more than there are bars."""
+    """Draw upright bars between neighboring places; `across` has one place more than there are
+    bars.
+    """
     parts, floor = [], SIDE * (1 - up.at(0.0))
     for place, value in enumerate(curve.up):
         left, right = (SIDE * across.at(curve.across[place + end]) for end in (0, 1))

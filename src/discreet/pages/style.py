@@ -10,7 +10,9 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Palette:
-    """The colors of one scheme. `series` tells lines and bars apart, also for people who do not see red or green."""
+    """The colors of one scheme. `series` tells lines and bars apart, also for people who do not see
+    red or green.
+    """
 
     ink: str
     soft: str
@@ -24,7 +26,9 @@ class Palette:
     def css(self) -> str:
         names = ("ink", "soft", "paper", "card", "rule", "good", "bad")
         colors = [f"--{name}: {getattr(self, name)};" for name in names]
-        return " ".join(colors + [f"--c{place}: {color};" for place, color in enumerate(self.series)])
+        return " ".join(
+            colors + [f"--c{place}: {color};" for place, color in enumerate(self.series)]
+        )
 
 
 LIGHT = Palette(
@@ -61,7 +65,9 @@ MIDDLE = Palette(
 
 
 def page_style() -> str:
-    """Return the style of a whole page: light, or dark where the reader prefers it; always light on paper."""
+    """Return the style of a whole page: light, or dark where the reader prefers it; always light on
+    paper.
+    """
     dark = f"@media screen and (prefers-color-scheme: dark) {{ .discreet {{ {DARK.css()} }} }}"
     return f".discreet {{ {LIGHT.css()} }}\n{dark}\n{_sheet('kit.css')}{_sheet('page.css')}"
 

@@ -1,1 +1,3 @@
-"""What the curator declares: a YAML document, read with the place of every word, as one checked value."""
+"""What the curator declares: a YAML document, read with the place of every word, as one checked
+value.
+"""

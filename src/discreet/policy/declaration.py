@@ -1,6 +1,7 @@
 """Reads what a policy says that a column may contain, from YAML to a domain.
 
-The one place where the words `integer`, `decimal`, `values`, ... of a policy file become values of domain.py.
+The one place where the words `integer`, `decimal`, `values`, ... of a policy file become values of
+domain.py.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ _A_DOMAIN = (
     "one of {integer: [lo, hi]}, {decimal: [lo, hi], step: s}, {values: [a, b]}, {boolean: true}, "
     "{date: [first, last]}, {timestamp: [first, last], step: 1s}, text or {identifier: true}"
 )
-_STEPS = {"decimal": "{decimal: [0, 1000], step: 0.01}", "timestamp": "{timestamp: [2024-01-01, 2025-01-01], step: 1s}"}
+_STEPS = {
+    "decimal": "{decimal: [0, 1000], step: 0.01}",
+    "timestamp": "{timestamp: [2024-01-01, 2025-01-01], step: 1s}",
+}
 _ENDS = {
     "integer": ("whole number", "[0, 120]"),
     "decimal": ("number", "[0, 1000]"),
@@ -45,20 +49,31 @@ _ENDS = {
 
 
 def check_names(reader: Reader, node: Node | None, what: str, path: tuple[str, ...]) -> None:
-    """Report names that an engine could not tell apart, or that a question could confuse with ours."""
+    """Report names that an engine could not tell apart, or that a question could confuse with
+    ours.
+    """
     seen: dict[str, str] = {}
     for name, (key, _) in (node.entries if isinstance(node, Map) else {}).items():
         label = ".".join((*path, name))
         if not name.strip() or not name.isprintable() or any(mark in name for mark in "\"'`;"):
-            reader.problem(key, f"{what} '{label}': write the name with letters, digits and underscores.")
+            reader.problem(
+                key, f"{what} '{label}': write the name with letters, digits and underscores."
+            )
         elif key.value is None:
-            reader.problem(key, f"{what} {label}: {key} is nothing in YAML. Quote it if it is a name.")
+            reader.problem(
+                key, f"{what} {label}: {key} is nothing in YAML. Quote it if it is a name."
+            )
         elif name.startswith(HIDDEN):
-            reader.problem(key, f"{label}: names that begin with {HIDDEN} are kept for discreet. Rename the {what}.")
+            reader.problem(
+                key,
+                f"{label}: names that begin with {HIDDEN} are kept for discreet. Rename the {what}.",
+            )
         elif what == "table" and (name.startswith(".") or any(mark in name for mark in "/\\*?[]")):
             reader.problem(key, f"table {label}: the name must also be that of a file or folder.")
         elif name.lower() in seen:
-            reader.problem(key, f"{label} and {seen[name.lower()]} differ only by case. Rename one.")
+            reader.problem(
+                key, f"{label} and {seen[name.lower()]} differ only by case. Rename one."
+            )
         seen.setdefault(name.lower(), name)
 
 
@@ -89,28 +104,39 @@ def _column(reader: Reader, table: str, name: str, node: Node) -> Column | None:
     fields = reader.fields(node, what, ("tables", table, "columns", name), _COLUMN_KEYS)
     kinds = [key for key in fields if key in _KINDS]
     if len(kinds) != 1:
-        if kinds or len(fields) == len(node.entries):  # otherwise the mistyped kind is a problem already
+        if kinds or len(fields) == len(
+            node.entries
+        ):  # otherwise the mistyped kind is a problem already
             reader.problem(node, f"{what} must say one thing that it may contain: {_A_DOMAIN}.")
         return None
     kind = kinds[0]
     nullable = reader.flag(fields.get("nullable"), f"{what}.nullable") or False
     if nullable and kind == "identifier":
         reader.problem(
-            fields["nullable"], f"{what}: an identifier is never a group key, so `nullable` says nothing. Remove it."
+            fields["nullable"],
+            f"{what}: an identifier is never a group key, so `nullable` says nothing. Remove it.",
         )
     if "step" in fields and kind not in ("decimal", "timestamp"):
-        reader.problem(fields["step"], f"{what}: only decimal and timestamp have a step. Remove it.")
+        reader.problem(
+            fields["step"], f"{what}: only decimal and timestamp have a step. Remove it."
+        )
     domain = _domain(reader, what, kind, fields[kind], fields.get("step"))
     if "letters" in fields:
         domain = _letters(reader, what, kind, fields["letters"])
     written = date_format(reader, what, kind, fields["format"]) if "format" in fields else None
-    return None if domain is None else Column(name=name, domain=domain, nullable=nullable, format=written)
+    return (
+        None
+        if domain is None
+        else Column(name=name, domain=domain, nullable=nullable, format=written)
+    )
 
 
 def _domain(reader: Reader, what: str, kind: str, node: Node, step: Node | None) -> Domain | None:
     if kind in _BARE:
         if reader.flag(node, f"{what}.{kind}") is False:
-            reader.problem(node, f"{what}: {kind} can only be true. Say what the column contains instead.")
+            reader.problem(
+                node, f"{what}: {kind} can only be true. Say what the column contains instead."
+            )
         return _BARE[kind]
     if kind == "values":
         return _categories(reader, what, node)
@@ -143,9 +169,15 @@ def _letters(reader: Reader, what: str, kind: str, node: Node) -> Domain | None:
 
 def _step(reader: Reader, what: str, kind: str, node: Node, step: Node | None) -> Fraction | None:
     if step is None:
-        reader.problem(node, f"{what} needs a step, the finest difference that is kept: {_STEPS[kind]}.")
+        reader.problem(
+            node, f"{what} needs a step, the finest difference that is kept: {_STEPS[kind]}."
+        )
         return None
-    return reader.number(step, f"{what}.step") if kind == "decimal" else reader.seconds(step, f"{what}.step")
+    return (
+        reader.number(step, f"{what}.step")
+        if kind == "decimal"
+        else reader.seconds(step, f"{what}.step")
+    )
 
 
 def _range(kind: str, lo: Any, hi: Any, step: Fraction) -> Domain:
@@ -192,17 +224,34 @@ def _categories(reader: Reader, what: str, node: Node) -> Categories | None:
     for item in node.items:
         value = item.value if isinstance(item, Scalar) else ()
         if value is None:
-            reader.problem(item, f"{what}: NULL is not a value. Remove it, and say `nullable: true` if it is meant.")
+            reader.problem(
+                item,
+                f"{what}: NULL is not a value. Remove it, and say `nullable: true` if it is meant.",
+            )
         elif isinstance(value, bool):
-            reader.problem(item, f'{what}: quote "{item}" to make it a string, or declare {{boolean: true}}.')
+            reader.problem(
+                item, f'{what}: quote "{item}" to make it a string, or declare {{boolean: true}}.'
+            )
         elif not isinstance(value, (str, int)):
-            reader.problem(item, f'{what}: a value is a string or a whole number. Quote "{item}", or use decimal.')
+            reader.problem(
+                item,
+                f'{what}: a value is a string or a whole number. Quote "{item}", or use decimal.',
+            )
         elif isinstance(value, int) and abs(value) >= 2**63:
-            reader.problem(item, f"{what}: {value} does not fit in 64 bits; quote it to make it a string.")
+            reader.problem(
+                item, f"{what}: {value} does not fit in 64 bits; quote it to make it a string."
+            )
         elif value in values:
             reader.problem(item, f"{what}: {value} is listed twice.")
         else:
             values[value] = None
     if len({type(value) for value in values}) > 1:
-        reader.problem(node, f"{what}: the list mixes numbers and strings. Quote the numbers if they are names.")
-    return Categories(values=cast("tuple[str, ...]", tuple(values))) if len(reader.problems) == before else None
+        reader.problem(
+            node,
+            f"{what}: the list mixes numbers and strings. Quote the numbers if they are names.",
+        )
+    return (
+        Categories(values=cast("tuple[str, ...]", tuple(values)))
+        if len(reader.problems) == before
+        else None
+    )

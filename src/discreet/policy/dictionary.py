@@ -1,6 +1,8 @@
-"""What everybody may know of the tables: columns, types, ranges, values and keys. From the policy, never from data.
+"""What everybody may know of the tables: columns, types, ranges, values and keys. From the policy,
+never from data.
 
-`discreet tables`, `information_schema`, `SHOW` and `DESCRIBE` and the catalog of the Postgres door all tell this.
+`discreet tables`, `information_schema`, `SHOW` and `DESCRIBE` and the catalog of the Postgres door
+all tell this.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _SHOWN = 8  # values of a list that a sentence names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """A column. `groups` says how it groups: all values public, those that enough people share, or not at all."""
+    """A column. `groups` says how it groups: all values public, those that enough people share, or
+    not at all.
+    """
 
     name: str
     type: str  # in the words of SQL
@@ -104,22 +108,38 @@ def dictionary(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Listing
 
 def _public(name: str, schema: pa.Schema) -> Listing:
     columns = (
-        Attribute(name=field.name, type=type_of_arrow(field.type), contains="public", nullable=True, groups="public")
+        Attribute(
+            name=field.name,
+            type=type_of_arrow(field.type),
+            contains="public",
+            nullable=True,
+            groups="public",
+        )
         for field in schema
     )
     said = "public: asked about for free, and exactly"
-    return Listing(name=name, public=True, comment=said, columns=tuple(columns), max_rows=None, max_groups=None)
+    return Listing(
+        name=name, public=True, comment=said, columns=tuple(columns), max_rows=None, max_groups=None
+    )
 
 
 def _private(table: Table, policy: Policy) -> Listing:
     owner = table.visible_owner
-    columns = tuple(_attribute(column, owner=column.name == owner) for column in table.columns.values())
+    columns = tuple(
+        _attribute(column, owner=column.name == owner) for column in table.columns.values()
+    )
     if owner is not None and owner not in table.columns:
         said = _owner_words(table, policy)
-        own = Attribute(name=owner, type="text", contains=said, nullable=False, groups="never", owner=True)
+        own = Attribute(
+            name=owner, type="text", contains=said, nullable=False, groups="never", owner=True
+        )
         columns = (own, *columns)
     at_most = "one row" if table.max_rows == 1 else f"at most {table.max_rows} rows"
-    through = f", through {table.owner.on} of {table.owner.table}" if isinstance(table.owner, Through) else ""
+    through = (
+        f", through {table.owner.on} of {table.owner.table}"
+        if isinstance(table.owner, Through)
+        else ""
+    )
     return Listing(
         name=table.name,
         public=False,
@@ -166,7 +186,11 @@ def _limits(column: Column) -> tuple[tuple[Any, ...] | None, tuple[str, str] | N
         case Dates(lo=first, hi=last):
             return None, (first.isoformat(), last.isoformat()), "1 day"
         case Timestamps(lo=begin, hi=end, step=every):
-            return None, (begin.isoformat(sep=" "), end.isoformat(sep=" ")), f"{write_number(every)} s"
+            return (
+                None,
+                (begin.isoformat(sep=" "), end.isoformat(sep=" ")),
+                f"{write_number(every)} s",
+            )
         case Categories(values=values):
             return values, None, None
         case Booleans():
@@ -174,7 +198,9 @@ def _limits(column: Column) -> tuple[tuple[Any, ...] | None, tuple[str, str] | N
     return None, None, None
 
 
-def _sentence(column: Column, values: tuple[Any, ...] | None, ends: tuple[str, str] | None, step: str | None) -> str:
+def _sentence(
+    column: Column, values: tuple[Any, ...] | None, ends: tuple[str, str] | None, step: str | None
+) -> str:
     domain = column.domain
     if isinstance(domain, Integers) and ends is not None:
         said = f"whole numbers from {ends[0]} to {ends[1]}"
@@ -202,7 +228,12 @@ def type_of(column: Column) -> str:
         return "bigint"
     if isinstance(domain, Decimals):
         return "double precision" if "/" in write_number(domain.step) else "numeric"
-    named = {Integers: "bigint", Booleans: "boolean", Dates: "date", Timestamps: "timestamp without time zone"}
+    named = {
+        Integers: "bigint",
+        Booleans: "boolean",
+        Dates: "date",
+        Timestamps: "timestamp without time zone",
+    }
     return named.get(type(domain), "text")
 
 

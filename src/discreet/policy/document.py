@@ -1,7 +1,8 @@
-"""A YAML document in which every value knows its place, so that a mistake can be shown where it was made.
+"""A YAML document in which every value knows its place, so that a mistake can be shown where it was
+made.
 
-Plain scalars follow YAML 1.2: `no`, `off` and `2024-01-01` are strings, only `true` and `false` are booleans.
-Anchors, aliases and tags are refused: a policy is to be read by people, top to bottom.
+Plain scalars follow YAML 1.2: `no`, `off` and `2024-01-01` are strings, only `true` and `false` are
+booleans. Anchors, aliases and tags are refused: a policy is to be read by people, top to bottom.
 """
 
 from __future__ import annotations
@@ -21,9 +22,21 @@ from discreet.errors import NO_TEXT, Problem, UsageError
 PLACEHOLDER = "???"  # what `discreet init` writes where only the curator knows the answer
 _DEPTH = 20
 _QUOTED = 60
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster on long lists of values
+_LOADER: Any = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)  # ten times faster on long lists of values
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
-_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_SIZES = {
+    "": 1,
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
 _TIMES = {
     "": Fraction(1),
     "us": Fraction(1, 10**6),
@@ -43,12 +56,16 @@ class Scalar:
     quoted: bool
 
     def __str__(self) -> str:
-        """Return the beginning, for messages: a table of people given as a policy must not be recited."""
+        """Return the beginning, for messages: a table of people given as a policy must not be
+        recited.
+        """
         return (self.text if len(self.text) <= _QUOTED else f"{self.text[:_QUOTED]}…") or "nothing"
 
     @property
     def value(self) -> str | int | Fraction | bool | None:
-        """The value by YAML 1.2. Numbers with a leading zero stay strings: 02139 is a ZIP code, not 2139."""
+        """The value by YAML 1.2. Numbers with a leading zero stay strings: 02139 is a ZIP code, not
+        2139.
+        """
         if self.quoted:
             return self.text
         if self.text in ("true", "True", "TRUE", "false", "False", "FALSE"):
@@ -86,7 +103,9 @@ Node = Scalar | List | Map
 
 
 def rational(text: str) -> Fraction | None:
-    """Return the exact number that was written (0.01 is 1/100), or None; 1e999999999 is too large."""
+    """Return the exact number that was written (0.01 is 1/100), or None; 1e999999999 is too
+    large.
+    """
     return Fraction(text) if len(text) <= 100 and _NUMBER.fullmatch(text) else None
 
 
@@ -99,7 +118,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def parse(text: str, *, file: str) -> tuple[Node | None, list[Problem]]:
-    """Return the document's root, and what is wrong with the text as YAML, duplicate keys included."""
+    """Return the document's root, and what is wrong with the text as YAML, duplicate keys
+    included.
+    """
     tree = _Tree(file=file)
     try:
         return tree.document(yaml.parse(text, Loader=_LOADER)), tree.problems
@@ -136,18 +157,32 @@ class _Tree:
     def node(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         line, column = _place(event)
         if depth > _DEPTH:
-            raise yaml.MarkedYAMLError(problem="it is nested too deeply", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem="it is nested too deeply", problem_mark=event.start_mark
+            )
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-            self.note(line, column, "Anchors and aliases (& and *) are not used in a policy: write the value out.")
+            self.note(
+                line,
+                column,
+                "Anchors and aliases (& and *) are not used in a policy: write the value out.",
+            )
         elif event.tag is not None:
-            self.note(line, column, "Tags such as !!str are not used in a policy: quote a value to make it a string.")
+            self.note(
+                line,
+                column,
+                "Tags such as !!str are not used in a policy: quote a value to make it a string.",
+            )
         if isinstance(event, yaml.MappingStartEvent):
             return Map(line=line, column=column, entries=self.entries(events, depth))
         if isinstance(event, yaml.SequenceStartEvent):
             return List(line=line, column=column, items=tuple(self.items(events, depth)))
         text, style = getattr(event, "value", ""), getattr(event, "style", None)
         if NO_TEXT.search(text):
-            self.note(line, column, "This holds a control character, which a terminal would obey. Remove it.")
+            self.note(
+                line,
+                column,
+                "This holds a control character, which a terminal would obey. Remove it.",
+            )
             text = NO_TEXT.sub("\ufffd", text)  # messages repeat the text
         return Scalar(line=line, column=column, text=text, quoted=style in ("'", '"', "|", ">"))
 
@@ -164,7 +199,9 @@ class _Tree:
                 self.note(key.line, key.column, "A key must be a name, on one line.")
             elif key.text in found:
                 first = found[key.text][0].line
-                self.note(key.line, key.column, f"{key} is given twice; the first is on line {first}.")
+                self.note(
+                    key.line, key.column, f"{key} is given twice; the first is on line {first}."
+                )
             else:
                 found[key.text] = (key, value)
         return found
@@ -175,14 +212,18 @@ def _place(event: Any) -> tuple[int, int]:
 
 
 class Reader:
-    """Turns nodes into values. What cannot be read becomes a problem and None, so that reading goes on to the end."""
+    """Turns nodes into values. What cannot be read becomes a problem and None, so that reading goes
+    on to the end.
+    """
 
     def __init__(self, *, file: str, problems: list[Problem]) -> None:
         self.file, self.problems = file, problems
         self.places: dict[tuple[str, ...], tuple[int, int]] = {}
 
     def problem(self, node: Node, message: str) -> None:
-        self.problems.append(Problem(file=self.file, line=node.line, column=node.column, message=message))
+        self.problems.append(
+            Problem(file=self.file, line=node.line, column=node.column, message=message)
+        )
 
     def wrong(self, node: Node, what: str, expected: str) -> None:
         if isinstance(node, Scalar) and node.text == PLACEHOLDER:
@@ -191,7 +232,9 @@ class Reader:
             self.problem(node, f"{what} must be {expected}, not {node}.")
 
     def empty(self, node: Node | None) -> bool:
-        """True if nothing was written: `columns:` with no value is an empty mapping, not a mistake."""
+        """True if nothing was written: `columns:` with no value is an empty mapping, not a
+        mistake.
+        """
         return node is None or (isinstance(node, Scalar) and node.value is None)
 
     def fields(
@@ -200,7 +243,9 @@ class Reader:
         """Return the entries of a mapping by key; `known` None allows any key."""
         if node is None or not isinstance(node, Map):
             if node is not None and not self.empty(node):
-                self.wrong(node, what, f"a mapping with {', '.join(known)}" if known else "a mapping")
+                self.wrong(
+                    node, what, f"a mapping with {', '.join(known)}" if known else "a mapping"
+                )
             return {}
         found: dict[str, Node] = {}
         for name, (key, value) in node.entries.items():
@@ -211,7 +256,8 @@ class Reader:
                 found[name] = value
         return found
 
-    # Each of these gives None for a key that is absent, and a problem and None for a value that cannot be read.
+    # Each of these gives None for a key that is absent, and a problem and None for a value that
+    # cannot be read.
 
     def string(self, node: Node | None, what: str, expected: str) -> str | None:
         if node is None:
@@ -221,7 +267,8 @@ class Reader:
             return None
         if node.value is None:
             self.problem(
-                node, f"{what} is {node}, which is nothing in YAML. Write {expected}; quote it if it is a name."
+                node,
+                f"{what} is {node}, which is nothing in YAML. Write {expected}; quote it if it is a name.",
             )
             return None
         return node.text
@@ -281,7 +328,9 @@ class Reader:
     def _measure(
         self, node: Node | None, what: str, units: Mapping[str, Fraction | int], expected: str
     ) -> Fraction | None:
-        match = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", node.text) if isinstance(node, Scalar) else None
+        match = (
+            re.fullmatch(r"([0-9.]+)([A-Za-z]*)", node.text) if isinstance(node, Scalar) else None
+        )
         number = rational(match[1]) if match else None
         unit = units.get(match[2]) if match else None
         if number and unit is not None:

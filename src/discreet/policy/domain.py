@@ -1,8 +1,8 @@
 """What a column may contain, as everybody may know: ranges on a grid, lists of values, dates, text.
 
-Domains come from the policy and never from the data (S1). A snapshot holds every value already moved into its domain:
-numbers as whole steps of the grid, listed values as their place in the list. `first` and `last` are the ends of a
-numeric domain in steps, so that value = steps * step.
+Domains come from the policy and never from the data (S1). A snapshot holds every value already
+moved into its domain: numbers as whole steps of the grid, listed values as their place in the list.
+`first` and `last` are the ends of a numeric domain in steps, so that value = steps * step.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import ClassVar
 
-# Steps are summed in 128-bit integers and read from doubles: 2**62 leaves room for both without an overflow.
+# Steps are summed in 128-bit integers and read from doubles: 2**62 leaves room for both without an
+# overflow.
 MOST_STEPS = 2**62
-LETTERS = 1_000  # of a stored text, where the policy does not say otherwise; of an identifier; of an owner
+# of a stored text, where the policy does not say otherwise; of an identifier; of an owner
+LETTERS = 1_000
 MOST_LETTERS = 10_000  # that a policy may allow a text to have
 MOST_ROWS = 1_000_000  # that one person may have, in a table and whatever is made of it (S21)
 MOST_PEOPLE = 2**36  # docs/promise.md assumes fewer
@@ -67,7 +69,9 @@ class Decimals:
             raise ValueError(f"the range ends ({self.hi}) before it begins ({self.lo})")
         for end in (self.lo, self.hi):
             if end % self.step:
-                raise ValueError(f"{write_number(end)} is not a multiple of the step {write_number(self.step)}")
+                raise ValueError(
+                    f"{write_number(end)} is not a multiple of the step {write_number(self.step)}"
+                )
         _check_steps(self.first, self.last)
 
     @property
@@ -133,7 +137,9 @@ class Dates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timestamps:
-    """Moments lo, lo + step, lo + 2 step, ... up to hi; the step is in seconds. There are no time zones: UTC."""
+    """Moments lo, lo + step, lo + 2 step, ... up to hi; the step is in seconds. There are no time
+    zones: UTC.
+    """
 
     lo: datetime
     hi: datetime
@@ -165,8 +171,8 @@ class Timestamps:
 class Texts:
     """Strings that are not publicly known: as a group key they pass a threshold (S5).
 
-    They have at most so many letters (code points, of at most 4 bytes each): what one person can make the engine do is
-    bounded by the policy (S21).
+    They have at most so many letters (code points, of at most 4 bytes each): what one person can
+    make the engine do is bounded by the policy (S21).
     """
 
     letters: int = LETTERS
@@ -183,7 +189,9 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identifier:
-    """A name or number that points at one person or one row: it may be joined on, never asked for."""
+    """A name or number that points at one person or one row: it may be joined on, never asked
+    for.
+    """
 
     yaml: ClassVar[str] = "identifier"
 
@@ -193,12 +201,22 @@ class Identifier:
 
 
 Domain = Integers | Decimals | Categories | Booleans | Dates | Timestamps | Texts | Identifier
-DOMAINS: tuple[type[Domain], ...] = (Integers, Decimals, Categories, Booleans, Dates, Timestamps, Texts, Identifier)
+DOMAINS: tuple[type[Domain], ...] = (
+    Integers,
+    Decimals,
+    Categories,
+    Booleans,
+    Dates,
+    Timestamps,
+    Texts,
+    Identifier,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column as the policy declares it. Any value may be NULL; `nullable` says that NULL is meant, so it is a key.
+    """A column as the policy declares it. Any value may be NULL; `nullable` says that NULL is
+    meant, so it is a key.
 
     `format` is how its days or moments are written in the source, where not as ISO 8601 says.
     """
@@ -210,7 +228,9 @@ class Column:
 
 
 def write_number(value: Fraction) -> str:
-    """Write a rational the shortest exact way: 0.01 where the decimals end, 1/3 where they do not."""
+    """Write a rational the shortest exact way: 0.01 where the decimals end, 1/3 where they do
+    not.
+    """
     twos = fives = 0
     rest = value.denominator
     while rest % 2 == 0:
@@ -226,4 +246,6 @@ def write_number(value: Fraction) -> str:
 
 def _check_steps(first: int, last: int) -> None:
     if max(abs(first), abs(last)) > MOST_STEPS:
-        raise ValueError("the range reaches more than 2^62 steps from zero; declare a larger step or a smaller range")
+        raise ValueError(
+            "the range reaches more than 2^62 steps from zero; declare a larger step or a smaller range"
+        )

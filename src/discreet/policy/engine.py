@@ -1,4 +1,6 @@
-"""Which engine prepares snapshots and answers questions, and where it is: `engine` of the policy."""
+"""Which engine prepares snapshots and answers questions, and where it is: `engine` of the
+policy.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _KEYS = ("name", "at", "reader")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineChoice:
-    """An engine by its name; `at` is where it keeps snapshots, `reader` is how whoever asks them comes in."""
+    """An engine by its name; `at` is where it keeps snapshots, `reader` is how whoever asks them
+    comes in.
+    """
 
     name: EngineName = "duckdb"
     at: str | None = None
@@ -26,12 +30,20 @@ def engine_choice(reader: Reader, node: Node | None, source: str | None) -> Engi
     """Read `engine:`: a name, or a mapping with a name and addresses."""
     if node is None:
         return EngineChoice()
-    fields = reader.fields(node, "engine", ("engine",), _KEYS) if isinstance(node, Map) else {"name": node}
+    fields = (
+        reader.fields(node, "engine", ("engine",), _KEYS)
+        if isinstance(node, Map)
+        else {"name": node}
+    )
     if "name" not in fields:
         reader.problem(node, "engine needs a name: write `engine: {name: postgres, ...}`.")
     name = cast(EngineName, reader.word(fields.get("name"), "engine", ENGINES) or "duckdb")
-    at = reader.string(fields.get("at"), "engine.at", "an address, such as postgresql://curator@host/town")
-    reads = reader.string(fields.get("reader"), "engine.reader", "an address, such as postgresql://reader@host/town")
+    at = reader.string(
+        fields.get("at"), "engine.at", "an address, such as postgresql://curator@host/town"
+    )
+    reads = reader.string(
+        fields.get("reader"), "engine.reader", "an address, such as postgresql://reader@host/town"
+    )
     if name == "duckdb" and (at or reads):
         reader.problem(node, "engine: duckdb is embedded and has no address. Remove at and reader.")
     if name == "spark" and reads:
@@ -39,7 +51,14 @@ def engine_choice(reader: Reader, node: Node | None, source: str | None) -> Engi
     if name == "postgres":
         at = at or (source if source is not None and source.startswith(POSTGRES) else None)
         if at is None or not at.startswith(POSTGRES):
-            reader.problem(node, "engine: postgres needs `at: postgresql://...`, or such a source: where snapshots go.")
+            reader.problem(
+                node,
+                "engine: postgres needs `at: postgresql://...`, or such a source: where snapshots go.",
+            )
         if reads is not None and not reads.startswith(POSTGRES):
-            reader.wrong(fields["reader"], "engine.reader", "an address, such as postgresql://reader@host/town")
+            reader.wrong(
+                fields["reader"],
+                "engine.reader",
+                "an address, such as postgresql://reader@host/town",
+            )
     return EngineChoice(name=name, at=at, reader=reads)

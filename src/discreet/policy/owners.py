@@ -20,14 +20,18 @@ class Through:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """Rows belong to whom several columns name together: a hospital, and a number that the hospital gave."""
+    """Rows belong to whom several columns name together: a hospital, and a number that the hospital
+    gave.
+    """
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EachRow:
-    """Every row is somebody else's. Whoever is in several rows is protected as several people are."""
+    """Every row is somebody else's. Whoever is in several rows is protected as several people
+    are.
+    """
 
 
 Owner = str | Through | Together | EachRow
@@ -39,20 +43,29 @@ def owner_of(reader: Reader, name: str, node: Node | None) -> Owner | None:
     if isinstance(node, List):
         return _together(reader, name, node)
     if not isinstance(node, Map):
-        column = reader.string(node, f"{name}.owner", "a column, row, [a, b] or {through: table, on: column}")
+        column = reader.string(
+            node, f"{name}.owner", "a column, row, [a, b] or {through: table, on: column}"
+        )
         return EachRow() if column == "row" else column
     fields = reader.fields(node, f"{name}.owner", ("tables", name, "owner"), ("through", "on"))
     missing = [key for key in ("through", "on") if key not in fields]
     if missing:
-        reader.problem(node, f"{name}.owner needs {' and '.join(missing)}: write {{through: table, on: column}}.")
+        reader.problem(
+            node,
+            f"{name}.owner needs {' and '.join(missing)}: write {{through: table, on: column}}.",
+        )
     table = reader.string(fields.get("through"), f"{name}.owner.through", "the name of a table")
     on = reader.string(fields.get("on"), f"{name}.owner.on", "the column that both tables have")
     return Through(table=table, on=on) if table and on else None
 
 
 def _together(reader: Reader, name: str, node: List) -> Together | None:
-    """Read columns that name one person together; a row about two people cannot be protected for both."""
-    listed = [reader.string(each, f"{name}.owner", "columns, [hospital, patient]") for each in node.items]
+    """Read columns that name one person together; a row about two people cannot be protected for
+    both.
+    """
+    listed = [
+        reader.string(each, f"{name}.owner", "columns, [hospital, patient]") for each in node.items
+    ]
     columns = tuple(each for each in listed if each is not None)
     if len(columns) < len(listed):
         return None

@@ -1,8 +1,10 @@
-"""What the curator declares: whom to protect, what is public, how much may be spent. Read from one YAML file.
+"""What the curator declares: whom to protect, what is public, how much may be spent. Read from one
+YAML file.
 
-A policy is a value; `Policy.read` makes it from a file, or raises one PolicyError with every mistake and its place.
-The shapes are checked by hand and not by pydantic: every sentence here needs the place of one node and says what to
-write instead, and amounts must be read from the text (0.1 is 1/10), before anything turned them into floats.
+A policy is a value; `Policy.read` makes it from a file, or raises one PolicyError with every
+mistake and its place. The shapes are checked by hand and not by pydantic: every sentence here needs
+the place of one node and says what to write instead, and amounts must be read from the text (0.1 is
+1/10), before anything turned them into floats.
 """
 
 from __future__ import annotations
@@ -21,7 +23,15 @@ from discreet.policy.declaration import HIDDEN, check_names, columns
 from discreet.policy.document import Map, Node, Reader, nearest, parse
 from discreet.policy.domain import MOST_ROWS, Column, Domain, Texts, write_number
 from discreet.policy.engine import EngineChoice, engine_choice
-from discreet.policy.owners import OWNER_NAME, EachRow, Owner, Through, Together, meaning_of, owner_of
+from discreet.policy.owners import (
+    OWNER_NAME,
+    EachRow,
+    Owner,
+    Through,
+    Together,
+    meaning_of,
+    owner_of,
+)
 from discreet.policy.publication import Hierarchy, PublicationTerms, hierarchies, publications
 from discreet.policy.reading import AS_IT_IS, Reading, reading
 from discreet.policy.schedule import Schedule, schedules
@@ -49,7 +59,9 @@ _TABLE_KEYS = ("public", "owner", "max_rows", "max_groups", "read", "columns")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table as declared. A private table has an owner; a public one has neither owner nor columns."""
+    """A table as declared. A private table has an owner; a public one has neither owner nor
+    columns.
+    """
 
     name: str
     public: bool
@@ -82,7 +94,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetTerms:
-    """The budget of all analysts together. `keys` is the share of delta that unknown keys may use (S6)."""
+    """The budget of all analysts together. `keys` is the share of delta that unknown keys may use
+    (S6).
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -92,9 +106,11 @@ class BudgetTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one question may take: ε, seconds, bytes of memory, group keys, bytes of text. A deadline hardens (S13).
+    """What one question may take: ε, seconds, bytes of memory, group keys, bytes of text. A
+    deadline hardens (S13).
 
-    `overruns` is how many questions of one analyst may take more time or memory than that, over the ledger's life.
+    `overruns` is how many questions of one analyst may take more time or memory than that, over the
+    ledger's life.
     """
 
     epsilon: Fraction
@@ -107,7 +123,9 @@ class Limits:
 
     @property
     def python_memory(self) -> int:
-        """The part of `memory` that is for what comes back from the engine, and for what is made of it."""
+        """The part of `memory` that is for what comes back from the engine, and for what is made of
+        it.
+        """
         return max(10**8, self.memory // 4)
 
     @property
@@ -132,14 +150,18 @@ class Share:
 class Policy:
     """Everything the curator declared.
 
-    `digest` is of what an answer means: unit, neighbors and tables. Comments, order, paths, limits and shares do not
-    change it, so raising a limit forgets no stored answer (S10).
+    `digest` is of what an answer means: unit, neighbors and tables. Comments, order, paths, limits
+    and shares do not change it, so raising a limit forgets no stored answer (S10).
     """
 
     path: Path
-    source: Path | str | None  # a str is an address, which is not built yet; None: tables come from Python
+    source: (
+        Path | str | None
+    )  # a str is an address, which is not built yet; None: tables come from Python
     engine: EngineChoice
-    ledger: Path  # the file; of a shared ledger, the name by which its key and head lie on this server
+    ledger: (
+        Path  # the file; of a shared ledger, the name by which its key and head lie on this server
+    )
     ledger_address: str | None = field(repr=False)  # of a shared ledger; it may hold a password
     store: Path
     unit: str
@@ -152,7 +174,9 @@ class Policy:
     hierarchies: Mapping[str, Hierarchy]
     publications: Mapping[str, PublicationTerms]
     digest: str
-    places: Mapping[tuple[str, ...], tuple[int, int]] = field(repr=False, compare=False, default_factory=dict)
+    places: Mapping[tuple[str, ...], tuple[int, int]] = field(
+        repr=False, compare=False, default_factory=dict
+    )
 
     @classmethod
     def read(cls, path: str | Path) -> Policy:
@@ -178,7 +202,9 @@ class Policy:
         return policy
 
     def problem(self, *place: str, message: str) -> Problem:
-        """Return a problem at a place of the file, or at the nearest place above it that the file has."""
+        """Return a problem at a place of the file, or at the nearest place above it that the file
+        has.
+        """
         while place and place not in self.places:
             place = place[:-1]
         line, column = self.places.get(place, (1, 1))
@@ -192,15 +218,27 @@ class Policy:
 
 def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
     fields = reader.fields(root, "A policy", (), _KEYS)
-    for key, example in (("unit", "unit: person"), ("tables", "tables: ..."), ("budget", "budget: {epsilon: 1}")):
+    for key, example in (
+        ("unit", "unit: person"),
+        ("tables", "tables: ..."),
+        ("budget", "budget: {epsilon: 1}"),
+    ):
         if key not in fields and (isinstance(root, Map) or reader.empty(root)):
             reader.problem(root, f"A policy needs {key}: write `{example}`.")
-    unit = reader.string(fields.get("unit"), "unit", "the name of whom you protect, such as person") or ""
+    unit = (
+        reader.string(fields.get("unit"), "unit", "the name of whom you protect, such as person")
+        or ""
+    )
     if not unit.isprintable():
         reader.problem(fields["unit"], "unit must be one line of letters, such as person.")
-    neighbors = reader.word(fields.get("neighbors"), "neighbors", ("add_remove", "change_one")) or "add_remove"
+    neighbors = (
+        reader.word(fields.get("neighbors"), "neighbors", ("add_remove", "change_one"))
+        or "add_remove"
+    )
     source = reader.string(
-        fields.get("source"), "source", "a folder, a .duckdb, .sqlite or .xlsx file, or postgresql://..."
+        fields.get("source"),
+        "source",
+        "a folder, a .duckdb, .sqlite or .xlsx file, or postgresql://...",
     )
     engine = engine_choice(reader, fields.get("engine"), source)
     ledger, ledger_address = _ledger(reader, fields.get("ledger"), path)
@@ -209,7 +247,9 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
     budget = _budget(reader, fields.get("budget"))
     limits = _limits(reader, fields.get("limits"), budget)
     analysts = _analysts(reader, fields.get("analysts"), budget)
-    releases = schedules(reader, fields.get("releases"), unit=unit, most=budget.epsilon if budget else None)
+    releases = schedules(
+        reader, fields.get("releases"), unit=unit, most=budget.epsilon if budget else None
+    )
     public = {name: table.public for name, table in tables.items()}
     places = hierarchies(reader, fields.get("hierarchies"), public=public)
     published = publications(
@@ -245,7 +285,9 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
 
 
 def _ledger(reader: Reader, node: Node | None, path: Path) -> tuple[Path, str | None]:
-    """Return the ledger's file, or the name of a shared one on this server, and the address of a shared one."""
+    """Return the ledger's file, or the name of a shared one on this server, and the address of a
+    shared one.
+    """
     here, named = path.absolute().parent, f"{path.stem}.ledger"
     text = reader.string(node, "ledger", "a file or postgresql://...") or named
     if text.startswith(SHARED):
@@ -256,10 +298,12 @@ def _ledger(reader: Reader, node: Node | None, path: Path) -> tuple[Path, str | 
 
 
 def _address(location: str, here: Path) -> Path | str:
-    return location if "://" in location or location == "spark" else here / Path(location).expanduser()
+    return (
+        location if "://" in location or location == "spark" else here / Path(location).expanduser()
+    )
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def _tables(reader: Reader, node: Node | None) -> dict[str, Table]:
@@ -275,7 +319,10 @@ def _tables(reader: Reader, node: Node | None) -> dict[str, Table]:
             _check_owner(reader, tables, tables[name], value.entries["owner"][1])
     _check_together(reader, tables, entries)
     if tables and all(table.public for table in tables.values()):
-        reader.problem(node, "Every table is public, so there is nobody to protect: declare a table with an owner.")
+        reader.problem(
+            node,
+            "Every table is public, so there is nobody to protect: declare a table with an owner.",
+        )
     return tables
 
 
@@ -284,22 +331,34 @@ def _table(reader: Reader, name: str, node: Node) -> Table:
     public = reader.flag(fields.get("public"), f"{name}.public") or False
     if public:
         for key in fields.keys() - {"public"}:
-            reader.problem(fields[key], f"{name} is public: it has no {key}. Remove {key}, or `public: true`.")
+            reader.problem(
+                fields[key], f"{name} is public: it has no {key}. Remove {key}, or `public: true`."
+            )
         return Table(name=name, public=True, owner=None, max_rows=1, max_groups=None, columns={})
     if "owner" not in fields and (isinstance(node, Map) or reader.empty(node)):
-        reader.problem(node, f"{name} needs `owner`, the column that names whom a row is about, or `public: true`.")
+        reader.problem(
+            node,
+            f"{name} needs `owner`, the column that names whom a row is about, or `public: true`.",
+        )
     max_rows = reader.whole(fields.get("max_rows"), f"{name}.max_rows") or 1
     if max_rows > MOST_ROWS:
-        reader.problem(fields["max_rows"], f"{name}.max_rows must be at most {MOST_ROWS}, not {max_rows}.")
+        reader.problem(
+            fields["max_rows"], f"{name}.max_rows must be at most {MOST_ROWS}, not {max_rows}."
+        )
     max_groups = reader.whole(fields.get("max_groups"), f"{name}.max_groups")
     if max_groups is not None and max_groups > max_rows:
         reader.problem(
             fields["max_groups"],
             f"{name}.max_groups is {max_groups}, but {max_rows} rows (max_rows) lie in at most {max_rows} groups.",
         )
-    owner, read = owner_of(reader, name, fields.get("owner")), reading(reader, name, fields.get("read"))
+    owner, read = (
+        owner_of(reader, name, fields.get("owner")),
+        reading(reader, name, fields.get("read")),
+    )
     if isinstance(owner, EachRow) and max_rows > 1:
-        reader.problem(fields["max_rows"], f"{name}: with `owner: row` everybody has one row. Remove max_rows.")
+        reader.problem(
+            fields["max_rows"], f"{name}: with `owner: row` everybody has one row. Remove max_rows."
+        )
     return Table(
         name=name,
         public=False,
@@ -311,9 +370,17 @@ def _table(reader: Reader, name: str, node: Node) -> Table:
     )
 
 
-def _check_together(reader: Reader, tables: Mapping[str, Table], entries: Mapping[str, Node]) -> None:
-    """Require that owners of different tables can be the same person: by as many columns in each."""
-    direct = [table for table in tables.values() if table.owner is not None and not isinstance(table.owner, Through)]
+def _check_together(
+    reader: Reader, tables: Mapping[str, Table], entries: Mapping[str, Node]
+) -> None:
+    """Require that owners of different tables can be the same person: by as many columns in
+    each.
+    """
+    direct = [
+        table
+        for table in tables.values()
+        if table.owner is not None and not isinstance(table.owner, Through)
+    ]
     rowwise = [table for table in direct if isinstance(table.owner, EachRow)]
     private = [table for table in tables.values() if not table.public]
     if rowwise and len(private) > 1:
@@ -341,17 +408,23 @@ def _check_together(reader: Reader, tables: Mapping[str, Table], entries: Mappin
 
 
 def _check_owner(reader: Reader, tables: Mapping[str, Table], table: Table, node: Node) -> None:
-    """Require that every chain ends at an owner, and that its column is spelled alike everywhere."""
+    """Require that every chain ends at an owner, and that its column is spelled alike
+    everywhere.
+    """
     if table.owner is None:
         return
     for column in table.owner_columns:
         if column.startswith(HIDDEN):
             reader.problem(
-                node, f"{table.name}: names that begin with {HIDDEN} are kept for discreet. Rename {column}."
+                node,
+                f"{table.name}: names that begin with {HIDDEN} are kept for discreet. Rename {column}.",
             )
         for other in table.columns:
             if other != column and other.lower() == column.lower():
-                reader.problem(node, f"{table.name}: {column} and {other} differ only by case. Write both alike.")
+                reader.problem(
+                    node,
+                    f"{table.name}: {column} and {other} differ only by case. Write both alike.",
+                )
     seen = [table.name]
     while isinstance(table.owner, Through) and table.owner.table in tables:
         before, table = table, tables[table.owner.table]
@@ -361,28 +434,47 @@ def _check_owner(reader: Reader, tables: Mapping[str, Table], table: Table, node
             return
         seen.append(table.name)
         if table.public and before.name == seen[0]:
-            reader.problem(node, f"{seen[0]} goes through {table.name}, which is public and has no owner.")
+            reader.problem(
+                node, f"{seen[0]} goes through {table.name}, which is public and has no owner."
+            )
     if isinstance(table.owner, Through) and table.name == seen[0]:
         missing = table.owner.table
-        reader.problem(node, f"{seen[0]} goes through {missing}, which is not a table here. {nearest(missing, tables)}")
+        reader.problem(
+            node,
+            f"{seen[0]} goes through {missing}, which is not a table here. {nearest(missing, tables)}",
+        )
 
 
-# --- budget, limits, analysts -----------------------------------------------------------------------------------------
+# --- budget, limits, analysts ---------------------------------------------------------------------
 
 
 def _budget(reader: Reader, node: Node | None) -> BudgetTerms | None:
     fields = reader.fields(node, "budget", ("budget",), ("epsilon", "delta", "accountant", "keys"))
     epsilon = reader.amount(fields.get("epsilon"), "budget.epsilon")
     delta = reader.amount(fields.get("delta"), "budget.delta", most=Fraction(1, 2), zero=True)
-    accountant = reader.word(fields.get("accountant"), "budget.accountant", ("sum", "zcdp")) or "sum"
+    accountant = (
+        reader.word(fields.get("accountant"), "budget.accountant", ("sum", "zcdp")) or "sum"
+    )
     keys = reader.amount(fields.get("keys"), "budget.keys", most=Fraction(1), zero=True)
-    if node is not None and "epsilon" not in fields and (isinstance(node, Map) or reader.empty(node)):
-        reader.problem(node, "budget needs epsilon, for all analysts together: around 1 or smaller protects well.")
+    if (
+        node is not None
+        and "epsilon" not in fields
+        and (isinstance(node, Map) or reader.empty(node))
+    ):
+        reader.problem(
+            node,
+            "budget needs epsilon, for all analysts together: around 1 or smaller protects well.",
+        )
     if accountant == "zcdp" and not delta and node is not None:
         place = fields.get("delta", node)
-        reader.problem(place, "accountant zcdp needs delta above zero, to turn ρ into ε: write `delta: 1e-9`.")
+        reader.problem(
+            place, "accountant zcdp needs delta above zero, to turn ρ into ε: write `delta: 1e-9`."
+        )
     if accountant == "zcdp" and keys == 1:
-        reader.problem(fields["keys"], "accountant zcdp needs some of delta to turn ρ into ε: write keys below 1.")
+        reader.problem(
+            fields["keys"],
+            "accountant zcdp needs some of delta to turn ρ into ε: write keys below 1.",
+        )
     if epsilon is None:
         return None
     return BudgetTerms(
@@ -406,10 +498,13 @@ def _limits(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> Li
     memory = reader.size(fields.get("memory"), "limits.memory") or 4 * 10**9
     deadline = reader.seconds(fields.get("deadline"), "limits.deadline")
     if memory < 10**8:
-        reader.problem(fields["memory"], "limits.memory must be at least 100MB, which the engine itself needs.")
+        reader.problem(
+            fields["memory"], "limits.memory must be at least 100MB, which the engine itself needs."
+        )
     if deadline is not None and deadline > seconds:
         reader.problem(
-            fields["deadline"], f"limits.deadline is later than limits.seconds, {write_number(seconds)}s, allows."
+            fields["deadline"],
+            f"limits.deadline is later than limits.seconds, {write_number(seconds)}s, allows.",
         )
     return Limits(
         epsilon=epsilon or min(Fraction(1), budget.epsilon if budget else Fraction(1)),
@@ -426,24 +521,41 @@ def _analysts(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> 
     entries = reader.fields(node, "analysts", ("analysts",), None)
     check_names(reader, node, "analyst", ())
     if CURATOR in entries:
-        reader.problem(entries[CURATOR], f"{CURATOR} is the name of the curator's own spending: choose another.")
-    shares = {name: _share(reader, f"analysts.{name}", name, value, budget) for name, value in entries.items()}
+        reader.problem(
+            entries[CURATOR],
+            f"{CURATOR} is the name of the curator's own spending: choose another.",
+        )
+    shares = {
+        name: _share(reader, f"analysts.{name}", name, value, budget)
+        for name, value in entries.items()
+    }
     return {name: share for name, share in shares.items() if share is not None}
 
 
-def _share(reader: Reader, what: str, name: str, node: Node, budget: BudgetTerms | None) -> Share | None:
+def _share(
+    reader: Reader, what: str, name: str, node: Node, budget: BudgetTerms | None
+) -> Share | None:
     fields = reader.fields(node, what, ("analysts", name), ("epsilon", "delta", "per_question"))
     if "epsilon" not in fields and (isinstance(node, Map) or reader.empty(node)):
-        reader.problem(node, f"{what} needs epsilon, this analyst's share of the budget: write {{epsilon: 0.5}}.")
-    epsilon = reader.amount(fields.get("epsilon"), f"{what}.epsilon", most=budget.epsilon if budget else None)
-    delta = reader.amount(fields.get("delta"), f"{what}.delta", most=budget.delta if budget else None, zero=True)
+        reader.problem(
+            node,
+            f"{what} needs epsilon, this analyst's share of the budget: write {{epsilon: 0.5}}.",
+        )
+    epsilon = reader.amount(
+        fields.get("epsilon"), f"{what}.epsilon", most=budget.epsilon if budget else None
+    )
+    delta = reader.amount(
+        fields.get("delta"), f"{what}.delta", most=budget.delta if budget else None, zero=True
+    )
     per_question = reader.amount(fields.get("per_question"), f"{what}.per_question", most=epsilon)
     if epsilon is None or budget is None:
         return None
-    return Share(epsilon=epsilon, delta=budget.delta if delta is None else delta, per_question=per_question)
+    return Share(
+        epsilon=epsilon, delta=budget.delta if delta is None else delta, per_question=per_question
+    )
 
 
-# --- digest -----------------------------------------------------------------------------------------------------------
+# --- digest ---------------------------------------------------------------------------------------
 
 
 def _digest(unit: str, neighbors: str, tables: Mapping[str, Table]) -> str:
@@ -473,6 +585,8 @@ def _column_meaning(column: Column) -> list[object]:
 
 def _domain_meaning(domain: Domain) -> list[object]:
     if domain == Texts():
-        return [domain.yaml]  # as before texts had a number of letters: snapshots and answers of then stay
+        return [
+            domain.yaml
+        ]  # as before texts had a number of letters: snapshots and answers of then stay
     fields = [getattr(domain, name) for name in domain.__dataclass_fields__ if name != "yaml"]
     return [domain.yaml, *(list(each) if isinstance(each, tuple) else str(each) for each in fields)]

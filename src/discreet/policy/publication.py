@@ -1,4 +1,6 @@
-"""What a policy says under `hierarchies` and `publications`: levels of places, and tables of them that add up (S18)."""
+"""What a policy says under `hierarchies` and `publications`: levels of places, and tables of them
+that add up (S18).
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,11 @@ _NEEDED = ("table", "hierarchy", "tables", "epsilon")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hierarchy:
-    """Columns from coarse to fine: each value of a column lies in one value of the column before it.
+    """Columns from coarse to fine: each value of a column lies in one value of the column before
+    it.
 
-    `table` is the public table that says which lies in which. None: the one public table that has all the columns, or
-    else every combination of the columns' declared values.
+    `table` is the public table that says which lies in which. None: the one public table that has
+    all the columns, or else every combination of the columns' declared values.
     """
 
     name: str
@@ -33,14 +36,18 @@ class Hierarchy:
     table: str | None
 
     def homes(self, columns: Mapping[str, Sequence[str]]) -> list[str]:
-        """The public tables that could list its places, by the columns of each: the one that is named, or any."""
+        """The public tables that could list its places, by the columns of each: the one that is
+        named, or any.
+        """
         having = [name for name, each in columns.items() if set(self.levels) <= set(each)]
         return having if self.table is None else [name for name in having if name == self.table]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tabulation:
-    """One table: people by these columns, at every level. `weight` says how much its errors matter."""
+    """One table: people by these columns, at every level. `weight` says how much its errors
+    matter.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -51,7 +58,8 @@ class Tabulation:
 class Invariant:
     """Totals of a level that are published as they are, because a law or a reason says so.
 
-    They are read from the public table `values`, never from private rows: what is exact is public already.
+    They are read from the public table `values`, never from private rows: what is exact is public
+    already.
     """
 
     level: str
@@ -63,8 +71,8 @@ class Invariant:
 class PublicationTerms:
     """One publication: which tables of which private table, at which levels, for how much.
 
-    `levels` and `shares` split the budget over levels and over tables; None: the publication chooses. `zeros` are
-    combinations of values that nobody can have.
+    `levels` and `shares` split the budget over levels and over tables; None: the publication
+    chooses. `zeros` are combinations of values that nobody can have.
     """
 
     name: str
@@ -87,49 +95,76 @@ class PublicationTerms:
         ]
         zeros = [{name: list(values) for name, values in each.items()} for each in self.zeros]
         invariants = [[each.level, each.values, each.because] for each in self.invariants]
-        return [self.name, self.table, hierarchy, tables, str(self.epsilon), splits, zeros, invariants]
+        return [
+            self.name,
+            self.table,
+            hierarchy,
+            tables,
+            str(self.epsilon),
+            splits,
+            zeros,
+            invariants,
+        ]
 
 
-# --- hierarchies ------------------------------------------------------------------------------------------------------
+# --- hierarchies ----------------------------------------------------------------------------------
 
 
-def hierarchies(reader: Reader, node: Node | None, *, public: Mapping[str, bool]) -> dict[str, Hierarchy]:
-    """Read everything under `hierarchies`; `public` tells of each table of the policy if it is public."""
+def hierarchies(
+    reader: Reader, node: Node | None, *, public: Mapping[str, bool]
+) -> dict[str, Hierarchy]:
+    """Read everything under `hierarchies`; `public` tells of each table of the policy if it is
+    public.
+    """
     entries = reader.fields(node, "hierarchies", ("hierarchies",), None)
     check_names(reader, node, "hierarchy", ())
     read = {name: _hierarchy(reader, name, value, public) for name, value in entries.items()}
     return {name: hierarchy for name, hierarchy in read.items() if hierarchy is not None}
 
 
-def _hierarchy(reader: Reader, name: str, node: Node, public: Mapping[str, bool]) -> Hierarchy | None:
+def _hierarchy(
+    reader: Reader, name: str, node: Node, public: Mapping[str, bool]
+) -> Hierarchy | None:
     what = f"hierarchies.{name}"
     levels, table = node, None
     if isinstance(node, Map):
         fields = reader.fields(node, what, ("hierarchies", name), _HIERARCHY_KEYS)
         if "levels" not in fields:
-            reader.problem(node, f"{what} needs levels, from coarse to fine: write levels: [state, county, block].")
+            reader.problem(
+                node,
+                f"{what} needs levels, from coarse to fine: write levels: [state, county, block].",
+            )
             return None
         levels = fields["levels"]
-        table = reader.string(fields.get("table"), f"{what}.table", "a public table with these columns")
+        table = reader.string(
+            fields.get("table"), f"{what}.table", "a public table with these columns"
+        )
         if table is not None and not public.get(table, False):
             why = "is private" if table in public else "is not a table here"
             known = nearest(table, [each for each, open_ in public.items() if open_])
-            reader.problem(fields["table"], f"{what}.table: {table} {why}. It must be a public table. {known}")
-    names = _names(reader, levels, what, "columns from coarse to fine, such as [state, county, tract, block]")
+            reader.problem(
+                fields["table"], f"{what}.table: {table} {why}. It must be a public table. {known}"
+            )
+    names = _names(
+        reader, levels, what, "columns from coarse to fine, such as [state, county, tract, block]"
+    )
     if names is None or not names:
         if names is not None:
             reader.problem(levels, f"{what} has no levels: write columns from coarse to fine.")
         return None
     if EVERYWHERE in names:
         reader.problem(
-            levels, f"{what}: {EVERYWHERE} is the level above the first. Rename the column, or leave it out."
+            levels,
+            f"{what}: {EVERYWHERE} is the level above the first. Rename the column, or leave it out.",
         )
     return Hierarchy(name=name, levels=names, table=table)
 
 
 def _names(reader: Reader, node: Node, what: str, expected: str) -> tuple[str, ...] | None:
     """Read different names in a list, which may be empty."""
-    if not isinstance(node, List) or not all(isinstance(item, Scalar) and item.text for item in node.items):
+    if not isinstance(node, List) or not all(
+        isinstance(item, Scalar) and item.text for item in node.items
+    ):
         reader.wrong(node, what, expected)
         return None
     names = tuple(item.text for item in node.items if isinstance(item, Scalar))
@@ -140,7 +175,7 @@ def _names(reader: Reader, node: Node, what: str, expected: str) -> tuple[str, .
     return names
 
 
-# --- publications -----------------------------------------------------------------------------------------------------
+# --- publications ---------------------------------------------------------------------------------
 
 
 def publications(
@@ -152,7 +187,9 @@ def publications(
     known: Mapping[str, Hierarchy],
     most: Fraction | None,
 ) -> dict[str, PublicationTerms]:
-    """Read everything under `publications`. `columns` are those that each private table declares."""
+    """Read everything under `publications`. `columns` are those that each private table
+    declares.
+    """
     entries = reader.fields(node, "publications", ("publications",), None)
     check_names(reader, node, "publication", ())
     scope = _Scope(reader=reader, columns=columns, public=public, known=known, most=most)
@@ -183,17 +220,24 @@ class _Scope:
         table = reader.string(fields.get("table"), f"{what}.table", "a private table")
         if table is not None and table not in self.columns:
             why = "is public" if table in self.public else "is not a table here"
-            reader.problem(fields["table"], f"{what}.table: {table} {why}. {nearest(table, self.columns)}")
+            reader.problem(
+                fields["table"], f"{what}.table: {table} {why}. {nearest(table, self.columns)}"
+            )
         hierarchy = self._hierarchy(fields.get("hierarchy"), f"{what}.hierarchy")
         tables = self._tables(fields.get("tables"), f"{what}.tables", table)
         epsilon = reader.amount(fields.get("epsilon"), f"{what}.epsilon")
         if epsilon is not None and self.most is not None and epsilon > self.most:
-            reader.problem(fields["epsilon"], f"{what}.epsilon must be at most the budget's, {number(self.most)}.")
+            reader.problem(
+                fields["epsilon"],
+                f"{what}.epsilon must be at most the budget's, {number(self.most)}.",
+            )
         levels = (EVERYWHERE, *hierarchy.levels) if hierarchy is not None else ()
         path = ("publications", name, "split")
         split = reader.fields(fields.get("split"), f"{what}.split", path, ("levels", "tables"))
         of_levels = self._shares(split.get("levels"), f"{what}.split.levels", levels)
-        of_tables = self._shares(split.get("tables"), f"{what}.split.tables", [each.name for each in tables])
+        of_tables = self._shares(
+            split.get("tables"), f"{what}.split.tables", [each.name for each in tables]
+        )
         zeros = self._zeros(fields.get("zeros"), f"{what}.zeros", tables)
         invariants = self._invariants(fields.get("invariants"), f"{what}.invariants", levels)
         if len(reader.problems) > before or table is None or hierarchy is None or epsilon is None:
@@ -232,7 +276,9 @@ class _Scope:
             read = self._tabulation(item, what, table)
             if read is None:
                 continue
-            if read.name in found or any(set(read.columns) == set(other.columns) for other in found.values()):
+            if read.name in found or any(
+                set(read.columns) == set(other.columns) for other in found.values()
+            ):
                 self.reader.problem(item, f"{what} has the table {read.name} twice.")
             found[read.name] = read
         return tuple(found.values())
@@ -242,28 +288,39 @@ class _Scope:
         if isinstance(item, Map):
             fields = self.reader.fields(item, what, (), ("columns", "weight"))
             if "columns" not in fields:
-                self.reader.problem(item, f"{what}: a table needs columns: write {{columns: [sex, age], weight: 2}}.")
+                self.reader.problem(
+                    item,
+                    f"{what}: a table needs columns: write {{columns: [sex, age], weight: 2}}.",
+                )
                 return None
             node = fields["columns"]
             if "weight" in fields:
                 read = _positive(self.reader, fields["weight"], f"{what}: a weight")
                 weight = Fraction(1) if read is None else read
-        names = _names(self.reader, node, what, "a list of columns, such as [sex, age]; [] is the total")
+        names = _names(
+            self.reader, node, what, "a list of columns, such as [sex, age]; [] is the total"
+        )
         if names is None:
             return None
         known = self.columns.get(table or "")
         for name in names:
             if known is not None and name not in known:
-                self.reader.problem(item, f"{what}: {table} declares no column {name}. {nearest(name, known)}")
+                self.reader.problem(
+                    item, f"{what}: {table} declares no column {name}. {nearest(name, known)}"
+                )
         return Tabulation(name="_".join(names) or TOTAL, columns=names, weight=weight)
 
-    def _shares(self, node: Node | None, what: str, names: Sequence[str]) -> dict[str, Fraction] | None:
+    def _shares(
+        self, node: Node | None, what: str, names: Sequence[str]
+    ) -> dict[str, Fraction] | None:
         """Read a share for each name; what is not named gets none."""
         if node is None:
             return None
         found = dict.fromkeys(names, Fraction(0))
         if not isinstance(node, Map):
-            self.reader.wrong(node, what, "a mapping of names to shares, such as {state: 3, county: 1}")
+            self.reader.wrong(
+                node, what, "a mapping of names to shares, such as {state: 3, county: 1}"
+            )
             return None
         for name, (key, value) in node.entries.items():
             if name not in found:
@@ -272,11 +329,18 @@ class _Scope:
             share = _positive(self.reader, value, f"{what}.{name}", zero=True)
             found[name] = Fraction(0) if share is None else share
         if names and not any(found.values()):
-            self.reader.problem(node, f"{what}: every share is zero, so nothing would be measured. Give one of them 1.")
+            self.reader.problem(
+                node,
+                f"{what}: every share is zero, so nothing would be measured. Give one of them 1.",
+            )
         return found
 
-    def _zeros(self, node: Node | None, what: str, tables: Sequence[Tabulation]) -> tuple[Combination, ...]:
-        expected = "a list of combinations that nobody has, such as [{age: 3, status: [married, widowed]}]"
+    def _zeros(
+        self, node: Node | None, what: str, tables: Sequence[Tabulation]
+    ) -> tuple[Combination, ...]:
+        expected = (
+            "a list of combinations that nobody has, such as [{age: 3, status: [married, widowed]}]"
+        )
         if node is None:
             return ()
         if not isinstance(node, List):
@@ -291,7 +355,9 @@ class _Scope:
             combination = {}
             for column, (key, value) in item.entries.items():
                 if column not in used:
-                    self.reader.problem(key, f"{what}: {key} is in none of the tables. {nearest(column, used)}")
+                    self.reader.problem(
+                        key, f"{what}: {key} is in none of the tables. {nearest(column, used)}"
+                    )
                 values = value.items if isinstance(value, List) else (value,)
                 texts = tuple(each.text for each in values if isinstance(each, Scalar))
                 if len(texts) < len(values) or not texts:
@@ -300,7 +366,9 @@ class _Scope:
             found.append(combination)
         return tuple(found)
 
-    def _invariants(self, node: Node | None, what: str, levels: Sequence[str]) -> tuple[Invariant, ...]:
+    def _invariants(
+        self, node: Node | None, what: str, levels: Sequence[str]
+    ) -> tuple[Invariant, ...]:
         expected = "a list such as [{level: state, values: state_totals, because: the law that publishes them}]"
         if node is None:
             return ()
@@ -310,22 +378,31 @@ class _Scope:
         read = [self._invariant(item, what, levels, expected) for item in node.items]
         return tuple(each for each in read if each is not None)
 
-    def _invariant(self, node: Node, what: str, levels: Sequence[str], expected: str) -> Invariant | None:
+    def _invariant(
+        self, node: Node, what: str, levels: Sequence[str], expected: str
+    ) -> Invariant | None:
         if not isinstance(node, Map):
             self.reader.wrong(node, what, expected)
             return None
         fields = self.reader.fields(node, what, (), ("level", "values", "because"))
         level = self.reader.string(fields.get("level"), f"{what}.level", "a level of the hierarchy")
-        values = self.reader.string(fields.get("values"), f"{what}.values", "a public table with the exact totals")
-        because = self.reader.string(fields.get("because"), f"{what}.because", "the law or the reason, in words")
+        values = self.reader.string(
+            fields.get("values"), f"{what}.values", "a public table with the exact totals"
+        )
+        because = self.reader.string(
+            fields.get("because"), f"{what}.because", "the law or the reason, in words"
+        )
         if "because" not in fields:
             self.reader.problem(
-                node, f"{what}: exact numbers about people need `because`, the law or reason that makes them public."
+                node,
+                f"{what}: exact numbers about people need `because`, the law or reason that makes them public.",
             )
         if "level" not in fields or "values" not in fields:
             self.reader.problem(node, f"{what} must be {expected}.")
         if level is not None and levels and level not in levels:
-            self.reader.problem(fields["level"], f"{what}: there is no level {level}. {nearest(level, levels)}")
+            self.reader.problem(
+                fields["level"], f"{what}: there is no level {level}. {nearest(level, levels)}"
+            )
         if values is not None and not self.public.get(values, False):
             public = [each for each, open_ in self.public.items() if open_]
             self.reader.problem(

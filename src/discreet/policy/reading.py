@@ -1,6 +1,8 @@
-"""How a table's source is written, where it is not written as we read it: declared, public, and applied value by value.
+"""How a table's source is written, where it is not written as we read it: declared, public, and
+applied value by value.
 
-Privacy: what is declared here is the policy's word and not found in the data, and it changes each value by itself.
+Privacy: what is declared here is the policy's word and not found in the data, and it changes each
+value by itself.
 """
 
 from __future__ import annotations
@@ -15,9 +17,42 @@ from discreet.policy.document import Node, Reader
 _KEYS = ("encoding", "decimal", "trim", "fold", "timezone")
 # By Python's names of them. Others turn bytes into bytes, or keep a state across lines.
 ENCODINGS = (
-    *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "iso8859-1", "iso8859-2", "iso8859-5", "iso8859-7"),
-    *("iso8859-9", "iso8859-15", "cp437", "cp850", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255"),
-    *("cp1256", "cp1257", "koi8-r", "mac-roman", "shift_jis", "cp932", "euc_jp", "euc_kr", "big5", "gbk", "gb18030"),
+    *(
+        "utf-8",
+        "utf-16",
+        "utf-16-le",
+        "utf-16-be",
+        "utf-32",
+        "iso8859-1",
+        "iso8859-2",
+        "iso8859-5",
+        "iso8859-7",
+    ),
+    *(
+        "iso8859-9",
+        "iso8859-15",
+        "cp437",
+        "cp850",
+        "cp1250",
+        "cp1251",
+        "cp1252",
+        "cp1253",
+        "cp1254",
+        "cp1255",
+    ),
+    *(
+        "cp1256",
+        "cp1257",
+        "koi8-r",
+        "mac-roman",
+        "shift_jis",
+        "cp932",
+        "euc_jp",
+        "euc_kr",
+        "big5",
+        "gbk",
+        "gb18030",
+    ),
 )
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,60}")
 _DIRECTIVES = frozenset("dmYybBHIpMSfj")
@@ -63,7 +98,9 @@ def reading(reader: Reader, table: str, node: Node | None) -> Reading:
         encoding=_encoding(reader, f"{what}.encoding", fields.get("encoding")),
         decimal=cast('Literal["comma", "point"] | None', decimal),
         trim=reader.flag(fields.get("trim"), f"{what}.trim") or False,
-        fold=cast('Literal["case"] | None', reader.word(fields.get("fold"), f"{what}.fold", ("case",))),
+        fold=cast(
+            'Literal["case"] | None', reader.word(fields.get("fold"), f"{what}.fold", ("case",))
+        ),
         timezone=zone,
     )
 
@@ -93,13 +130,17 @@ def date_format(reader: Reader, what: str, kind: str, node: Node) -> str | None:
         reader.problem(node, f"{what}: only date and timestamp have a format. Remove it.")
         return None
     directives = re.findall(r"%-?(.?)", text)
-    missing = [part for part, letters in _PARTS.items() if not any(each in letters for each in directives)]
+    missing = [
+        part for part, letters in _PARTS.items() if not any(each in letters for each in directives)
+    ]
     if "j" in directives:  # the day of the year
         missing = [part for part in missing if part == "a year"]
     if len(text) > 60 or not text.isprintable() or not _DIRECTIVES.issuperset(directives):
         reader.wrong(node, f"{what}.format", expected)
         return None
     if missing:
-        reader.problem(node, f"{what}.format names no {missing[0].split()[-1]}: it must be {expected}.")
+        reader.problem(
+            node, f"{what}.format names no {missing[0].split()[-1]}: it must be {expected}."
+        )
         return None
     return text

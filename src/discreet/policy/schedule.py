@@ -1,4 +1,6 @@
-"""What a policy says under `releases`: a question that is answered again every period, for one ε in all (S15)."""
+"""What a policy says under `releases`: a question that is answered again every period, for one ε in
+all (S15).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _KEYS = ("question", "time", "period", "from", "periods", "publish", "per_person
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerPerson:
-    """A person counts in at most `periods` periods, any two of them at least `apart` apart, by `rows` rows in each."""
+    """A person counts in at most `periods` periods, any two of them at least `apart` apart, by
+    `rows` rows in each.
+    """
 
     periods: int | None  # None: as many as fit
     apart: int
@@ -37,7 +41,9 @@ class PerPerson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """One release. `periods` None: the horizon is not known, and the release goes on until it is taken out."""
+    """One release. `periods` None: the horizon is not known, and the release goes on until it is
+    taken out.
+    """
 
     name: str
     question: str
@@ -72,7 +78,9 @@ class Schedule:
         return low
 
     def meaning(self) -> dict[str, object]:
-        """Return all that a stream depends on: a changed schedule is another stream, started and paid anew."""
+        """Return all that a stream depends on: a changed schedule is another stream, started and
+        paid anew.
+        """
         person = self.per_person
         return {
             "name": self.name,
@@ -87,15 +95,22 @@ class Schedule:
         }
 
 
-def schedules(reader: Reader, node: Node | None, *, unit: str, most: Fraction | None) -> dict[str, Schedule]:
+def schedules(
+    reader: Reader, node: Node | None, *, unit: str, most: Fraction | None
+) -> dict[str, Schedule]:
     """Read everything under `releases`; what cannot be read is a problem with its place."""
     entries = reader.fields(node, "releases", ("releases",), None)
     check_names(reader, node, "release", ())
-    read = {name: _schedule(reader, name, value, unit=unit, most=most) for name, value in entries.items()}
+    read = {
+        name: _schedule(reader, name, value, unit=unit, most=most)
+        for name, value in entries.items()
+    }
     return {name: schedule for name, schedule in read.items() if schedule is not None}
 
 
-def _schedule(reader: Reader, name: str, node: Node, *, unit: str, most: Fraction | None) -> Schedule | None:
+def _schedule(
+    reader: Reader, name: str, node: Node, *, unit: str, most: Fraction | None
+) -> Schedule | None:
     what = f"releases.{name}"
     if not isinstance(node, Map):
         reader.wrong(node, what, "a mapping")
@@ -105,12 +120,16 @@ def _schedule(reader: Reader, name: str, node: Node, *, unit: str, most: Fractio
     needed = [key for key in _KEYS if key != "per_person" and key not in fields]
     if needed:
         reader.problem(node, f"{what} needs {', '.join(needed)}.")
-    question = reader.string(fields.get("question"), f"{what}.question", "one SELECT with counts or sums")
+    question = reader.string(
+        fields.get("question"), f"{what}.question", "one SELECT with counts or sums"
+    )
     time = reader.string(fields.get("time"), f"{what}.time", "the column that dates a row")
     period = reader.word(fields.get("period"), f"{what}.period", PERIODS)
     start = _date(reader, fields.get("from"), f"{what}.from")
     if period == "month" and start is not None and start.day != 1:
-        reader.problem(fields["from"], f"{what}.from must be the first of a month, as periods are months.")
+        reader.problem(
+            fields["from"], f"{what}.from must be the first of a month, as periods are months."
+        )
     periods = _periods(reader, fields.get("periods"), f"{what}.periods")
     publish = _publish(reader, fields.get("publish"), f"{what}.publish", periods)
     per_person = _per_person(reader, fields.get("per_person"), node, name, unit)
@@ -122,8 +141,18 @@ def _schedule(reader: Reader, name: str, node: Node, *, unit: str, most: Fractio
         )
     epsilon = reader.amount(fields.get("epsilon"), f"{what}.epsilon")
     if epsilon is not None and most is not None and epsilon > most:
-        reader.problem(fields["epsilon"], f"{what}.epsilon must be at most the budget's, {number(most)}.")
-    if len(reader.problems) > before or None in (question, time, period, start, publish, per_person, epsilon):
+        reader.problem(
+            fields["epsilon"], f"{what}.epsilon must be at most the budget's, {number(most)}."
+        )
+    if len(reader.problems) > before or None in (
+        question,
+        time,
+        period,
+        start,
+        publish,
+        per_person,
+        epsilon,
+    ):
         return None
     return Schedule(
         name=name,
@@ -157,7 +186,9 @@ def _periods(reader: Reader, node: Node | None, what: str) -> int | None:
     return periods
 
 
-def _publish(reader: Reader, node: Node | None, what: str, periods: int | None) -> tuple[Publish, ...] | None:
+def _publish(
+    reader: Reader, node: Node | None, what: str, periods: int | None
+) -> tuple[Publish, ...] | None:
     expected = "a list of daily, cumulative and whole numbers of periods, such as [daily, cumulative, 7, 30]"
     if node is None:
         return None
@@ -168,7 +199,10 @@ def _publish(reader: Reader, node: Node | None, what: str, periods: int | None) 
         if value in ("daily", "cumulative") or window:
             found.append(cast(Publish, value))
             if isinstance(value, int) and periods is not None and value > periods:
-                reader.problem(item, f"{what}: a window of {value} is longer than the {periods} periods there are.")
+                reader.problem(
+                    item,
+                    f"{what}: a window of {value} is longer than the {periods} periods there are.",
+                )
         else:
             reader.wrong(item, what, expected)
     if not found or len(set(found)) < len(found):
@@ -176,7 +210,9 @@ def _publish(reader: Reader, node: Node | None, what: str, periods: int | None) 
     return tuple(found)
 
 
-def _per_person(reader: Reader, node: Node | None, whole: Node, name: str, unit: str) -> PerPerson | None:
+def _per_person(
+    reader: Reader, node: Node | None, whole: Node, name: str, unit: str
+) -> PerPerson | None:
     """Read how much a person may count; if the unit is the event, an owner is one event."""
     what = f"releases.{name}.per_person"
     if node is None:
@@ -192,7 +228,9 @@ def _per_person(reader: Reader, node: Node | None, whole: Node, name: str, unit:
         node, what, ("releases", name, "per_person"), ("periods", "every", "rows")
     )
     if isinstance(node, Map) and ("periods" in fields) == ("every" in fields):
-        reader.problem(node, f"{what} needs either periods, how many in all, or every, how far apart.")
+        reader.problem(
+            node, f"{what} needs either periods, how many in all, or every, how far apart."
+        )
         return None
     periods = reader.whole(fields.get("periods"), f"{what}.periods")
     apart = reader.whole(fields.get("every"), f"{what}.every")

@@ -1,8 +1,10 @@
-"""The gate: who may enter, and how often one may try. A wrong password and an unknown user get the same answer.
+"""The gate: who may enter, and how often one may try. A wrong password and an unknown user get the
+same answer.
 
-Everything is denied unless the file of users says otherwise. Failures are counted per name and per address, of those
-who exist and of those who do not alike: after some of them every further try is refused for a while, without looking at
-the password. The time doubles with each further failure, up to a quarter of an hour.
+Everything is denied unless the file of users says otherwise. Failures are counted per name and per
+address, of those who exist and of those who do not alike: after some of them every further try is
+refused for a while, without looking at the password. The time doubles with each further failure, up
+to a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ from dataclasses import dataclass
 from discreet.server.scram import Exchange, Verifier
 from discreet.server.users import MOST_NAME, Token, User, UserFile, parse_token
 
-FREE_TRIES = {"name": 5, "address": 20}  # failures before one must wait; people behind one address are many
+FREE_TRIES = {
+    "name": 5,
+    "address": 20,
+}  # failures before one must wait; people behind one address are many
 FIRST_WAIT = 2.0  # seconds
 LONGEST_WAIT = 900.0
 FORGOTTEN = 3600.0  # seconds without a failure after which the count starts again
@@ -27,7 +32,9 @@ _log = logging.getLogger("discreet.server.auth")
 
 
 class Denied(Exception):
-    """No entry. `wait` is how many seconds this name or address must wait before its next try, if at all."""
+    """No entry. `wait` is how many seconds this name or address must wait before its next try, if
+    at all.
+    """
 
     def __init__(self, wait: float | None = None) -> None:
         super().__init__(
@@ -82,7 +89,9 @@ class Tries:
                 self._failures.popitem(last=False)
 
     def succeeded(self, name: str) -> None:
-        """Forget the failures of this name. Those of the address stay: one user of it may guess another's password."""
+        """Forget the failures of this name. Those of the address stay: one user of it may guess
+        another's password.
+        """
         with self._lock:
             self._failures.pop(("name", name), None)
 
@@ -94,8 +103,12 @@ class Gate:
         self._file = file
         self._tries = Tries(clock)
 
-    def begin(self, name: str, *, address: str, binding: bytes | None = None, offers_binding: bool = False) -> Attempt:
-        """Begin a SCRAM login. Of an unknown or locked user it goes the same way, and fails at its end."""
+    def begin(
+        self, name: str, *, address: str, binding: bytes | None = None, offers_binding: bool = False
+    ) -> Attempt:
+        """Begin a SCRAM login. Of an unknown or locked user it goes the same way, and fails at its
+        end.
+        """
         self._tries.check(name, address)
         users = self._file.read()
         user = users.users.get(name)
@@ -105,7 +118,9 @@ class Gate:
         return Attempt(gate=self, name=name, address=address, exchange=exchange)
 
     def password(self, name: str, password: str, *, address: str) -> User:
-        """Log in by the password itself. It takes some milliseconds of work, for everybody alike."""
+        """Log in by the password itself. It takes some milliseconds of work, for everybody
+        alike.
+        """
         self._tries.check(name, address)
         users = self._file.read()
         user = users.users.get(name)
@@ -117,12 +132,18 @@ class Gate:
         identity, secret = parse_token(token)
         name = f"token {identity}"
         self._tries.check(name, address)
-        held = {each.id: (user, each) for user in self._file.read().users.values() for each in user.tokens}
+        held = {
+            each.id: (user, each)
+            for user in self._file.read().users.values()
+            for each in user.tokens
+        }
         nobodys = Token(id="", digest=bytes(32), made=0, expires=None)
         user, stored = held.get(identity, (None, nobodys))
         if not stored.fits(secret, time.time()) or user is None or user.locked:
             self._tries.failed(name, address)
-            _log.warning("login refused", extra={"fields": {"token": identity[:12], "address": address}})
+            _log.warning(
+                "login refused", extra={"fields": {"token": identity[:12], "address": address}}
+            )
             raise Denied
         self._tries.succeeded(name)
         return user
@@ -131,10 +152,13 @@ class Gate:
         """End a login: the user where the proof held, or Denied; counts it either way."""
         user = self._file.read().users.get(name)
         if user is None or user.locked or not proved:
-            reason = "no such user" if user is None else "locked" if user.locked else "wrong password"
+            reason = (
+                "no such user" if user is None else "locked" if user.locked else "wrong password"
+            )
             self._tries.failed(name, address)
             _log.warning(
-                "login refused", extra={"fields": {"user": name[:MOST_NAME], "address": address, "reason": reason}}
+                "login refused",
+                extra={"fields": {"user": name[:MOST_NAME], "address": address, "reason": reason}},
             )
             raise Denied
         self._tries.succeeded(name)
@@ -142,9 +166,15 @@ class Gate:
         return user
 
     def still(self, user: User) -> User:
-        """Return the user as the file has it now. Raises Denied where it was removed, locked or made anew since."""
+        """Return the user as the file has it now. Raises Denied where it was removed, locked or
+        made anew since.
+        """
         found = self._file.read().users.get(user.name)
-        if found is None or found.locked or (found.role, found.verifier) != (user.role, user.verifier):
+        if (
+            found is None
+            or found.locked
+            or (found.role, found.verifier) != (user.role, user.verifier)
+        ):
             raise Denied
         return found
 

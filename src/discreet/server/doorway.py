@@ -1,4 +1,6 @@
-"""What all doors share: the curator, the gate, the queue, limits, counts, and room for answers on their way."""
+"""What all doors share: the curator, the gate, the queue, limits, counts, and room for answers on
+their way.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Doorway:
 
     @contextmanager
     def room(self, size: int) -> Iterator[None]:
-        """Hold room for an answer while it is sent; refuse one that is too large, or too much at once."""
+        """Hold room for an answer while it is sent; refuse one that is too large, or too much at
+        once.
+        """
         if size > self.limits.result:
             raise NoRoom(f"The answer has more than {self.limits.result:,} bytes.", passing=False)
         if self._held + size > self.limits.results:
@@ -56,8 +60,9 @@ class Doorway:
     async def hold(self, began: float) -> None:
         """Wait, in hardened mode, until a multiple of the deadline has passed since a moment.
 
-        Privacy: S13. How long anything takes here depends on what the workers do meanwhile, and so on data: a free
-        statement that is answered at once would be a clock. The curator holds what it is asked; this holds the rest.
+        Privacy: S13. How long anything takes here depends on what the workers do meanwhile, and so
+        on data: a free statement that is answered at once would be a clock. The curator holds what
+        it is asked; this holds the rest.
         """
         deadline = self.curator.policy.limits.deadline
         if deadline is not None:

@@ -1,4 +1,6 @@
-"""Fresh secrets of the doors: salts, nonces, passwords, tokens, keys to cancel with. None of them is noise."""
+"""Fresh secrets of the doors: salts, nonces, passwords, tokens, keys to cancel with. None of them
+is noise.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import os
 
 
 def fresh_bytes(size: int) -> bytes:
-    """Return random bytes of the operating system, for a secret that protects a login and no data."""
+    """Return random bytes of the operating system, for a secret that protects a login and no
+    data.
+    """
     return os.urandom(size)
 
 

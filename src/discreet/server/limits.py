@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Counts, bytes and seconds. A message may hold a statement of the policy's length and as much of parameters."""
+    """Counts, bytes and seconds. A message may hold a statement of the policy's length and as much
+    of parameters.
+    """
 
     workers: int = 4
     connections: int = 400

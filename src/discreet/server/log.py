@@ -1,4 +1,6 @@
-"""Logs as JSON lines: what happened, to whom, how long it took. Never a statement, a value or an engine's message."""
+"""Logs as JSON lines: what happened, to whom, how long it took. Never a statement, a value or an
+engine's message.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import time
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line. Fields come from `extra={"fields": {...}}`; an exception's text is left out."""
+    """One JSON object a line. Fields come from `extra={"fields": {...}}`; an exception's text is
+    left out.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))

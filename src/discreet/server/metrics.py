@@ -1,4 +1,6 @@
-"""Counts of what the server does, for those who run it. None of them tells of a question's content."""
+"""Counts of what the server does, for those who run it. None of them tells of a question's
+content.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,23 @@ import bisect
 import threading
 from collections import Counter
 
-BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # seconds
+BOUNDS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+)  # seconds
 
 
 class Metrics:
@@ -37,7 +55,9 @@ class Metrics:
     def text(self) -> str:
         with self._lock:
             lines = [
-                f'discreet_{name}_total{{kind="{label}"}} {value}' if label else f"discreet_{name}_total {value}"
+                f'discreet_{name}_total{{kind="{label}"}} {value}'
+                if label
+                else f"discreet_{name}_total {value}"
                 for (name, label), value in sorted(self._counts.items())
             ]
             lines += [f"discreet_{name} {value:g}" for name, value in sorted(self._gauges.items())]
@@ -45,5 +65,8 @@ class Metrics:
             for bound, count in zip((*map(str, BOUNDS), "+Inf"), self._seconds, strict=True):
                 total += count
                 lines.append(f'discreet_statement_seconds_bucket{{le="{bound}"}} {total}')
-            lines += [f"discreet_statement_seconds_sum {self._sum:g}", f"discreet_statement_seconds_count {total}"]
+            lines += [
+                f"discreet_statement_seconds_sum {self._sum:g}",
+                f"discreet_statement_seconds_count {total}",
+            ]
         return "\n".join(lines) + "\n"

@@ -1,10 +1,11 @@
 """Workers, and one fair queue for all analysts: nobody waits because somebody else asks a lot.
 
-A free worker takes the oldest question of whoever has the fewest running, and of those whoever was served longest ago.
-One alone has all workers but one, which others find free. While several ask, none has more than half of them, and
-whoever has several waiting no more than a quarter: so one long question never keeps its own user from looking around.
-A crowd also lets the only question of another run for a moment before its next begins: threads of one process get in
-each other's way. What nobody waits for any more is not begun.
+A free worker takes the oldest question of whoever has the fewest running, and of those whoever was
+served longest ago. One alone has all workers but one, which others find free. While several ask,
+none has more than half of them, and whoever has several waiting no more than a quarter: so one long
+question never keeps its own user from looking around. A crowd also lets the only question of
+another run for a moment before its next begins: threads of one process get in each other's way.
+What nobody waits for any more is not begun.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class Queue:
         return sum(self._running.values())
 
     def submit(self, who: str, work: Callable[[], Made]) -> asyncio.Future[Made]:
-        """Put work in the queue. Cancelling what is returned takes it out again, or leaves it to end unheard."""
+        """Put work in the queue. Cancelling what is returned takes it out again, or leaves it to
+        end unheard.
+        """
         if self._stopping:
             raise Stopping
         jobs = self._waiting.setdefault(who, deque())
@@ -93,7 +96,9 @@ class Queue:
             self._idle.set()
 
     def _next(self) -> str | None:
-        for who in [who for who, jobs in self._waiting.items() if all(job.done.done() for job in jobs)]:
+        for who in [
+            who for who, jobs in self._waiting.items() if all(job.done.done() for job in jobs)
+        ]:
             del self._waiting[who]
         for jobs in self._waiting.values():
             while jobs[0].done.done():
@@ -104,14 +109,24 @@ class Queue:
             for who in self._waiting
             if self._running.get(who, 0) < self._share(who, alone=alone) and not self._yields(who)
         ]
-        return min(able, key=lambda who: (self._running.get(who, 0), self._served.get(who, 0.0)), default=None)
+        return min(
+            able,
+            key=lambda who: (self._running.get(who, 0), self._served.get(who, 0.0)),
+            default=None,
+        )
 
     def _yields(self, who: str) -> bool:
-        """Return True if a crowd waits for another's only question; look again when its moment is over."""
+        """Return True if a crowd waits for another's only question; look again when its moment is
+        over.
+        """
         if len(self._waiting[who]) < 2:
             return False
         now = time.monotonic()
-        alone = [began for other, began in self._began.items() if other != who and other not in self._waiting]
+        alone = [
+            began
+            for other, began in self._began.items()
+            if other != who and other not in self._waiting
+        ]
         left = max((began + ALONE - now for began in alone), default=0.0)
         if left > 0 and not self._looking:
             self._looking = True
@@ -133,7 +148,9 @@ class Queue:
         return len(self._seen) < 2
 
     def _share(self, who: str, *, alone: bool) -> int:
-        """Return how many workers one may have: all but one; half while others ask too, a quarter if many wait."""
+        """Return how many workers one may have: all but one; half while others ask too, a quarter
+        if many wait.
+        """
         if alone:
             return max(1, self._workers - 1)
         return max(1, self._workers // (2 if len(self._waiting[who]) < 2 else 4))

@@ -4,7 +4,8 @@
     StoredKey      = SHA256(HMAC(SaltedPassword, "Client Key"))
     ServerKey      = HMAC(SaltedPassword, "Server Key")
 
-Whoever reads the stored verifier cannot log in with it: that takes the client key, of which it holds a hash.
+Whoever reads the stored verifier cannot log in with it: that takes the client key, of which it
+holds a hash.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Verifier:
     server_key: bytes
 
     @classmethod
-    def of(cls, password: str, *, salt: bytes | None = None, iterations: int = ITERATIONS) -> Verifier:
+    def of(
+        cls, password: str, *, salt: bytes | None = None, iterations: int = ITERATIONS
+    ) -> Verifier:
         salt = fresh_bytes(SALT_BYTES) if salt is None else salt
         salted = hashlib.pbkdf2_hmac("sha256", prepare(password), salt, iterations)
         client_key = hmac.digest(salted, b"Client Key", "sha256")
@@ -53,7 +56,9 @@ class Verifier:
 
     @classmethod
     def nobodys(cls, name: str, secret: bytes) -> Verifier:
-        """Return a verifier that no password fits. The same name always gets the same salt, as a user's would be."""
+        """Return a verifier that no password fits. The same name always gets the same salt, as a
+        user's would be.
+        """
 
         def derived(purpose: bytes) -> bytes:
             return hmac.digest(secret, purpose + name.encode("utf-8", "surrogatepass"), "sha256")
@@ -70,9 +75,19 @@ class Verifier:
         scheme, parameters, keys = text.split("$")
         iterations, salt = parameters.split(":")
         stored_key, server_key = map(_decode, keys.split(":"))
-        if scheme != PLAIN or len(stored_key) != 32 or len(server_key) != 32 or int(iterations) < 4096:
+        if (
+            scheme != PLAIN
+            or len(stored_key) != 32
+            or len(server_key) != 32
+            or int(iterations) < 4096
+        ):
             raise ValueError
-        return cls(iterations=int(iterations), salt=_decode(salt), stored_key=stored_key, server_key=server_key)
+        return cls(
+            iterations=int(iterations),
+            salt=_decode(salt),
+            stored_key=stored_key,
+            server_key=server_key,
+        )
 
     def __str__(self) -> str:
         keys = f"{_encode(self.stored_key)}:{_encode(self.server_key)}"
@@ -85,10 +100,16 @@ class Verifier:
 
 
 class Exchange:
-    """One login: `first` takes the client's first message, `final` its proof. Each returns the server's reply."""
+    """One login: `first` takes the client's first message, `final` its proof. Each returns the
+    server's reply.
+    """
 
-    def __init__(self, verifier: Verifier, *, binding: bytes | None = None, offers_binding: bool = False) -> None:
-        """`binding` is the hash of our certificate where the client chose the mechanism that is bound to it."""
+    def __init__(
+        self, verifier: Verifier, *, binding: bytes | None = None, offers_binding: bool = False
+    ) -> None:
+        """`binding` is the hash of our certificate where the client chose the mechanism that is
+        bound to it.
+        """
         self._verifier = verifier
         self._binding = binding
         self._offers_binding = offers_binding
@@ -119,7 +140,9 @@ class Exchange:
             if flag != "p=tls-server-end-point":
                 raise Malformed("another channel binding than tls-server-end-point")
         elif flag == "y" and self._offers_binding:
-            raise Malformed("a client that was not told of channel binding: somebody stands between")
+            raise Malformed(
+                "a client that was not told of channel binding: somebody stands between"
+            )
         elif flag not in ("n", "y"):
             raise Malformed("channel binding where there is none")
 
@@ -130,7 +153,9 @@ class Exchange:
         if len(fields) < 2 or not fields[0].startswith("c=") or not fields[1].startswith("r="):
             raise Malformed("no binding or no nonce")
         proof = _decode_sent(proof_text)
-        bound = hmac.compare_digest(_decode_sent(fields[0][2:]), self._header + (self._binding or b""))
+        bound = hmac.compare_digest(
+            _decode_sent(fields[0][2:]), self._header + (self._binding or b"")
+        )
         same_nonce = hmac.compare_digest(fields[1][2:].encode(), self._nonce.encode())
         if len(proof) != 32:
             raise Malformed("a proof of another length")
@@ -143,12 +168,20 @@ class Exchange:
 
 
 def prepare(password: str) -> bytes:
-    """Return the password as SASLprep (RFC 4013) writes it; as it is, where SASLprep forbids it (so does libpq)."""
+    """Return the password as SASLprep (RFC 4013) writes it; as it is, where SASLprep forbids it (so
+    does libpq).
+    """
     mapped = "".join(
-        " " if stringprep.in_table_c12(letter) else letter for letter in password if not stringprep.in_table_b1(letter)
+        " " if stringprep.in_table_c12(letter) else letter
+        for letter in password
+        if not stringprep.in_table_b1(letter)
     )
     normal = unicodedata.normalize("NFKC", mapped)
-    if not normal or any(table(letter) for table in _FORBIDDEN for letter in normal) or _mixes_directions(normal):
+    if (
+        not normal
+        or any(table(letter) for table in _FORBIDDEN for letter in normal)
+        or _mixes_directions(normal)
+    ):
         return password.encode("utf-8", "surrogatepass")
     return normal.encode()
 

@@ -1,4 +1,6 @@
-"""Opens the doors of one policy, and closes them in order: nothing new begins, what runs may end, then all close."""
+"""Opens the doors of one policy, and closes them in order: nothing new begins, what runs may end,
+then all close.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +43,15 @@ class Address:
         """Read host:port; without a host it is this machine alone."""
         host, _, port = text.rpartition(":")
         if not port.isascii() or not port.isdigit() or int(port) > 65_535:
-            raise UsageError(f"A door's address is written as :5433 or 0.0.0.0:5433, not as {text[:80]}.")
+            raise UsageError(
+                f"A door's address is written as :5433 or 0.0.0.0:5433, not as {text[:80]}."
+            )
         return cls(host=host.strip("[]") or "127.0.0.1", port=int(port))
 
     def require_private(self, tls: Tls | None, *, proxied: bool = False) -> None:
-        """Refuse to listen beyond this machine without TLS, or for a proxy, which anybody could claim to be."""
+        """Refuse to listen beyond this machine without TLS, or for a proxy, which anybody could
+        claim to be.
+        """
         if self.host == "localhost" or is_loopback(self.host):
             return
         if proxied:
@@ -68,7 +74,9 @@ class Server:
     limits: Limits = field(default_factory=Limits)
     tls: Tls | None = None
     origins: Sequence[str] = ()  # hosts whose pages may send requests of their own
-    proxied: bool = False  # TLS of HTTP ends at a proxy of this machine, which says who sent a request
+    proxied: bool = (
+        False  # TLS of HTTP ends at a proxy of this machine, which says who sent a request
+    )
     door: Doorway = field(init=False)
     postgres: Listener | None = None
     http: HttpListener | None = None
@@ -80,10 +88,14 @@ class Server:
     async def open_postgres(self, address: Address) -> tuple[str, int]:
         address.require_private(self.tls)
         nobody = catalog.Session(user="", database="")
-        await asyncio.to_thread(self.door.catalog.describe, "SELECT 1", nobody)  # the first look fills its tables
+        await asyncio.to_thread(
+            self.door.catalog.describe, "SELECT 1", nobody
+        )  # the first look fills its tables
         self.postgres = Listener(self.door, tls=self.tls)
         found = await self.postgres.listen(address.host, address.port)
-        _log.info("listening", extra={"fields": {"door": "postgres", "host": found[0], "port": found[1]}})
+        _log.info(
+            "listening", extra={"fields": {"door": "postgres", "host": found[0], "port": found[1]}}
+        )
         return found
 
     async def open_http(self, address: Address) -> tuple[str, int]:
@@ -92,13 +104,22 @@ class Server:
             from discreet.server.http.application import application
             from discreet.server.http.listener import HttpListener
         except ModuleNotFoundError as error:
-            raise UsageError(f"The HTTP door needs {error.name}: pip install 'discreet[server]'.") from None
+            raise UsageError(
+                f"The HTTP door needs {error.name}: pip install 'discreet[server]'."
+            ) from None
         app = application(
-            self.door, secure=self.proxied or self.tls is not None, proxied=self.proxied, origins=self.origins
+            self.door,
+            secure=self.proxied or self.tls is not None,
+            proxied=self.proxied,
+            origins=self.origins,
         )
-        self.http = HttpListener(self.door, app, tls=None if self.proxied else self.tls, proxied=self.proxied)
+        self.http = HttpListener(
+            self.door, app, tls=None if self.proxied else self.tls, proxied=self.proxied
+        )
         found = await self.http.listen(address.host, address.port)
-        _log.info("listening", extra={"fields": {"door": "http", "host": found[0], "port": found[1]}})
+        _log.info(
+            "listening", extra={"fields": {"door": "http", "host": found[0], "port": found[1]}}
+        )
         return found
 
     async def close(self) -> bool:
@@ -113,14 +134,20 @@ class Server:
 
 
 async def serve(
-    server: Server, opened: Callable[[str, str, int], None], *, postgres: Address | None, http: Address | None
+    server: Server,
+    opened: Callable[[str, str, int], None],
+    *,
+    postgres: Address | None,
+    http: Address | None,
 ) -> bool:
     """Serve until SIGTERM or Ctrl-C; `opened` is told which door is open, and where."""
     sys.setswitchinterval(SWITCH)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):  # not the main thread
+        with contextlib.suppress(
+            NotImplementedError, ValueError, RuntimeError
+        ):  # not the main thread
             loop.add_signal_handler(number, stop.set)
     if http is not None:
         opened("http", *await server.open_http(http))

@@ -1,8 +1,10 @@
-"""What a session may set: the price of its questions, and the many settings that Postgres's clients expect.
+"""What a session may set: the price of its questions, and the many settings that Postgres's clients
+expect.
 
-discreet.epsilon      what an answer may cost                     discreet.margin    how wrong it may be, at 95 %
-discreet.assuming     rows to assume, for margins of means        discreet.margins   notice, columns or none
-discreet.rows         refuse or none: what a SELECT of rows gets (none: no rows, and a notice)
+discreet.epsilon      what an answer may cost                     discreet.margin    how wrong it
+may be, at 95 % discreet.assuming     rows to assume, for margins of means        discreet.margins
+notice, columns or none discreet.rows         refuse or none: what a SELECT of rows gets (none: no
+rows, and a notice)
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ class ReadOnly(UsageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: its value for whoever does not set it, the texts that it may have, and what it is for."""
+    """One setting: its value for whoever does not set it, the texts that it may have, and what it
+    is for.
+    """
 
     name: str  # as it is shown
     value: str
@@ -39,12 +43,30 @@ class Setting:
 
 _ON_OFF = ("on", "off", "true", "false", "yes", "no", "0", "1")
 _LEVELS = ("serializable", "repeatable read", "read committed", "read uncommitted")
-_MESSAGES = ("debug5", "debug4", "debug3", "debug2", "debug1", "debug", "log", "info", "notice", "warning", "error")
+_MESSAGES = (
+    "debug5",
+    "debug4",
+    "debug3",
+    "debug2",
+    "debug1",
+    "debug",
+    "log",
+    "info",
+    "notice",
+    "warning",
+    "error",
+)
 
 _ALL = (
     Setting(name="discreet.epsilon", value="", help="What an answer may cost."),
-    Setting(name="discreet.margin", value="", help="How wrong an answer may be, at 95 %, instead of epsilon."),
-    Setting(name="discreet.assuming", value="", help="How many rows to assume, for margins of means."),
+    Setting(
+        name="discreet.margin",
+        value="",
+        help="How wrong an answer may be, at 95 %, instead of epsilon.",
+    ),
+    Setting(
+        name="discreet.assuming", value="", help="How many rows to assume, for margins of means."
+    ),
     Setting(
         name="discreet.margins",
         value="notice",
@@ -58,7 +80,12 @@ _ALL = (
         help="What a SELECT of single rows gets: a refusal, or no rows and a notice.",
     ),
     Setting(name="discreet.budget", value="", fixed=True, help="What is left to you."),
-    Setting(name="discreet.metrics", value="", fixed=True, help="Counts of the server, for curators and auditors."),
+    Setting(
+        name="discreet.metrics",
+        value="",
+        fixed=True,
+        help="Counts of the server, for curators and auditors.",
+    ),
     Setting(name="application_name", value="", reported=True),
     Setting(name="array_nulls", value="on", choices=_ON_OFF),
     Setting(name="autovacuum", value="off", fixed=True),
@@ -112,10 +139,19 @@ _ALL = (
     Setting(name="role", value="none"),
     Setting(name="session_replication_role", value="origin"),
     Setting(name="ssl", value="off", fixed=True),
-    Setting(name="standard_conforming_strings", value="on", choices=("on", "true", "yes", "1"), reported=True),
+    Setting(
+        name="standard_conforming_strings",
+        value="on",
+        choices=("on", "true", "yes", "1"),
+        reported=True,
+    ),
     Setting(name="statement_timeout", value="0"),
     Setting(name="synchronize_seqscans", value="on", choices=_ON_OFF),
-    Setting(name="synchronous_commit", value="on", choices=(*_ON_OFF, "local", "remote_write", "remote_apply")),
+    Setting(
+        name="synchronous_commit",
+        value="on",
+        choices=(*_ON_OFF, "local", "remote_write", "remote_apply"),
+    ),
     Setting(name="TimeZone", value="UTC", reported=True),
     Setting(name="transaction_isolation", value="read committed", choices=_LEVELS),
     Setting(name="transaction_read_only", value="on", choices=_ON_OFF),
@@ -129,15 +165,33 @@ _ALL = (
 )
 SETTINGS: Mapping[str, Setting] = {setting.name.lower(): setting for setting in _ALL}
 _UTF8 = frozenset(("utf8", "utf-8", "unicode", "sql_ascii", "auto"))
-_UTC = frozenset(("utc", "gmt", "etc/utc", "etc/gmt", "zulu", "universal", "z", "default", "local", "0", "+00:00"))
+_UTC = frozenset(
+    (
+        "utc",
+        "gmt",
+        "etc/utc",
+        "etc/gmt",
+        "zulu",
+        "universal",
+        "z",
+        "default",
+        "local",
+        "0",
+        "+00:00",
+    )
+)
 
 
 class Settings(MutableMapping[str, str]):
-    """The settings of one session, by their names in small letters. Everything not set has its default."""
+    """The settings of one session, by their names in small letters. Everything not set has its
+    default.
+    """
 
     def __init__(self, defaults: Mapping[str, str]) -> None:
         """`defaults` are those of this user: the name, the ε per question that the policy gives."""
-        self._defaults = {name: setting.value for name, setting in SETTINGS.items()} | dict(defaults)
+        self._defaults = {name: setting.value for name, setting in SETTINGS.items()} | dict(
+            defaults
+        )
         self._set: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -156,7 +210,9 @@ class Settings(MutableMapping[str, str]):
         if setting.fixed:
             raise ReadOnly(f"{setting.name} cannot be changed.")
         self._set[key] = _check(setting, value)
-        other = {"discreet.epsilon": "discreet.margin", "discreet.margin": "discreet.epsilon"}.get(key)
+        other = {"discreet.epsilon": "discreet.margin", "discreet.margin": "discreet.epsilon"}.get(
+            key
+        )
         if other is not None and self._set[key]:
             self._set[other] = ""
 
@@ -165,7 +221,9 @@ class Settings(MutableMapping[str, str]):
         if name.lower() not in self._defaults:
             raise Unknown(f"There is no setting {name[:80]}. SHOW ALL lists them.")
         self._set.pop(name.lower(), None)
-        other = {"discreet.epsilon": "discreet.margin", "discreet.margin": "discreet.epsilon"}.get(name.lower())
+        other = {"discreet.epsilon": "discreet.margin", "discreet.margin": "discreet.epsilon"}.get(
+            name.lower()
+        )
         if other is not None and not self._set.get(other):
             self._set.pop(other, None)
 
@@ -196,8 +254,12 @@ class Settings(MutableMapping[str, str]):
         return [(SETTINGS[key].name, self[key], SETTINGS[key].help) for key in sorted(SETTINGS)]
 
     def price(self) -> dict[str, object] | None:
-        """Return epsilon, or margin, and assuming, as a question takes them; None where no price is set."""
-        epsilon, margin, assuming = (self[f"discreet.{name}"] for name in ("epsilon", "margin", "assuming"))
+        """Return epsilon, or margin, and assuming, as a question takes them; None where no price is
+        set.
+        """
+        epsilon, margin, assuming = (
+            self[f"discreet.{name}"] for name in ("epsilon", "margin", "assuming")
+        )
         if not epsilon and not margin:
             return None
         price: dict[str, object] = {"epsilon": epsilon} if epsilon else {"margin": margin}
@@ -208,11 +270,15 @@ def _check(setting: Setting, value: str) -> str:
     if len(value) > _MOST_LETTERS or "\0" in value:
         raise UsageError(f"{setting.name} has at most {_MOST_LETTERS} letters.")
     if setting.choices and value.lower() not in setting.choices:
-        raise UsageError(f"{setting.name} is one of {', '.join(setting.choices)}, not {value[:80]}.")
+        raise UsageError(
+            f"{setting.name} is one of {', '.join(setting.choices)}, not {value[:80]}."
+        )
     match setting.name:
         case "discreet.epsilon" | "discreet.margin" if value:
             amount(value, name=setting.name)
-        case "discreet.assuming" if value and (not value.isascii() or not value.isdigit() or int(value) < 1):
+        case "discreet.assuming" if value and (
+            not value.isascii() or not value.isdigit() or int(value) < 1
+        ):
             raise UsageError("discreet.assuming is a number of rows.")
         case "client_encoding" if value.strip("'\"").lower() not in _UTF8:
             raise UsageError(f"Texts are in UTF8 here, not in {value[:80]}.")
@@ -232,6 +298,8 @@ def _check(setting: Setting, value: str) -> str:
 def _date_style(value: str) -> str:
     words = [word.strip().lower() for word in value.split(",")]
     if not set(words) <= {"iso", "mdy", "dmy", "ymd", "us", "european", "default"}:
-        raise UsageError(f"Dates are written as ISO has them, 2024-12-31, not as {value[:80]} has them.")
+        raise UsageError(
+            f"Dates are written as ISO has them, 2024-12-31, not as {value[:80]} has them."
+        )
     order = next((word.upper() for word in words if word in ("mdy", "dmy", "ymd")), "MDY")
     return f"ISO, {order}"

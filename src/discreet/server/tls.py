@@ -1,4 +1,6 @@
-"""TLS 1.3: the context of the doors, and a certificate of our own making for those who have none."""
+"""TLS 1.3: the context of the doors, and a certificate of our own making for those who have
+none.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _DAYS = 825
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """A context, and the hash of its certificate, to which logins can be bound (RFC 5929, tls-server-end-point)."""
+    """A context, and the hash of its certificate, to which logins can be bound (RFC 5929,
+    tls-server-end-point).
+    """
 
     context: ssl.SSLContext
     binding: bytes | None = field(repr=False)
@@ -38,13 +42,19 @@ def load(certificate: Path, key: Path) -> Tls:
         context.load_cert_chain(certificate, key)
         found = x509.load_pem_x509_certificate(certificate.read_bytes())
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it does not fit its key"
+        reason = (
+            error.strerror
+            if isinstance(error, OSError) and error.strerror
+            else "it does not fit its key"
+        )
         raise UsageError(f"The certificate {certificate} cannot be used: {reason}.") from None
     return Tls(context=context, binding=_binding(found))
 
 
 def _binding(certificate: x509.Certificate) -> bytes | None:
-    """Return the certificate's hash by its own signature's hash, MD5 and SHA-1 replaced; None where it has none."""
+    """Return the certificate's hash by its own signature's hash, MD5 and SHA-1 replaced; None where
+    it has none.
+    """
     used = certificate.signature_hash_algorithm
     if used is None:
         return None
@@ -52,7 +62,9 @@ def _binding(certificate: x509.Certificate) -> bytes | None:
     return hashlib.new(name, certificate.public_bytes(serialization.Encoding.DER)).digest()
 
 
-def make(certificate: Path, key: Path, *, hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")) -> None:
+def make(
+    certificate: Path, key: Path, *, hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
+) -> None:
     """Write a certificate that vouches for itself, and its key (mode 0600)."""
     secret = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])])
@@ -65,7 +77,9 @@ def make(certificate: Path, key: Path, *, hosts: tuple[str, ...] = ("localhost",
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(days=_DAYS))
-        .add_extension(x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([_alternative(host) for host in hosts]), critical=False
+        )
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(secret, hashes.SHA256())
     )

@@ -1,8 +1,9 @@
-"""Who may enter: a file beside the ledger, mode 0600, with verifiers of passwords and hashes of tokens.
+"""Who may enter: a file beside the ledger, mode 0600, with verifiers of passwords and hashes of
+tokens.
 
-A user is an analyst of the policy by name, or has one of two other roles: `curator`, whose questions are charged as the
-curator's own, and `auditor`, who reads and never asks. The file is replaced whole, never changed in place; whoever has
-it open notices at the next look.
+A user is an analyst of the policy by name, or has one of two other roles: `curator`, whose
+questions are charged as the curator's own, and `auditor`, who reads and never asks. The file is
+replaced whole, never changed in place; whoever has it open notices at the next look.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """What is stored of a token: its number, and a hash of its 256 random bits (which needs no salt)."""
+    """What is stored of a token: its number, and a hash of its 256 random bits (which needs no
+    salt).
+    """
 
     id: str
     digest: bytes = field(repr=False)
@@ -42,7 +45,9 @@ class Token:
     expires: int | None
 
     def fits(self, secret: str, now: float) -> bool:
-        same = hmac.compare_digest(self.digest, hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest())
+        same = hmac.compare_digest(
+            self.digest, hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+        )
         return same and (self.expires is None or now < self.expires)
 
 
@@ -71,7 +76,9 @@ class Users:
 
 
 class UserFile:
-    """The file of one policy's users. Reading is cheap: it is parsed again only after it was replaced."""
+    """The file of one policy's users. Reading is cheap: it is parsed again only after it was
+    replaced.
+    """
 
     def __init__(self, policy: Policy) -> None:
         self.path = policy.ledger.with_name(f"{policy.ledger.name}.users")
@@ -92,7 +99,9 @@ class UserFile:
         seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         if seen != self._seen:
             if status.st_mode & 0o077:
-                raise UsageError(f"{self.path.name} must be its owner's alone: chmod 600 {self.path.name}.")
+                raise UsageError(
+                    f"{self.path.name} must be its owner's alone: chmod 600 {self.path.name}."
+                )
             self._users, self._seen = self._parse(), seen
         return self._users
 
@@ -102,9 +111,11 @@ class UserFile:
         except OSError as error:
             raise UsageError(f"{self.path.name} cannot be read: {error.strerror}.") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise UsageError(f"{self.path.name} is damaged: restore it, or remove it and add users again.") from None
+            raise UsageError(
+                f"{self.path.name} is damaged: restore it, or remove it and add users again."
+            ) from None
 
-    # --- changes ------------------------------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------
 
     def add(self, name: str, *, role: Role = "analyst", password: str | None = None) -> str | None:
         """Add a user; return the password that was made where none was given."""
@@ -120,7 +131,11 @@ class UserFile:
         return made
 
     def _check_name(self, name: str, role: Role) -> None:
-        if not name or len(name.encode("utf-8", "surrogatepass")) > MOST_NAME or NO_TEXT.search(name):
+        if (
+            not name
+            or len(name.encode("utf-8", "surrogatepass")) > MOST_NAME
+            or NO_TEXT.search(name)
+        ):
             raise UsageError(f"A user's name is 1 to {MOST_NAME} bytes of text.")
         if role == "analyst" and name not in self._policy.analysts:
             raise UsageError(
@@ -128,7 +143,9 @@ class UserFile:
                 "discreet ledger POLICY --amend; or give another --role."
             )
         if role != "analyst" and name in self._policy.analysts:
-            raise UsageError(f"{name} is an analyst of the policy, so the role is analyst. Choose another name.")
+            raise UsageError(
+                f"{name} is an analyst of the policy, so the role is analyst. Choose another name."
+            )
 
     def lock(self, name: str, *, locked: bool = True) -> None:
         with self._changing() as users:
@@ -159,12 +176,16 @@ class UserFile:
             user = _find(users, name)
             kept = tuple(token for token in user.tokens if token.id != identity)
             if len(kept) == len(user.tokens):
-                raise UsageError(f"{name} has no token {identity}. discreet user list POLICY shows them.")
+                raise UsageError(
+                    f"{name} has no token {identity}. discreet user list POLICY shows them."
+                )
             users[name] = replace(user, tokens=kept)
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, User]]:
-        """Hand out the users to change, and replace the file by what they are then. One change at a time."""
+        """Hand out the users to change, and replace the file by what they are then. One change at a
+        time.
+        """
         lock = os.open(self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -202,7 +223,9 @@ def parse_token(text: str) -> tuple[str, str]:
 
 def _check(password: str) -> str:
     if len(password) < SHORTEST_PASSWORD or "\x00" in password:
-        raise UsageError(f"A password has at least {SHORTEST_PASSWORD} characters. Without one, a strong one is made.")
+        raise UsageError(
+            f"A password has at least {SHORTEST_PASSWORD} characters. Without one, a strong one is made."
+        )
     return password
 
 
@@ -222,7 +245,12 @@ def _as_json(users: Users) -> dict[str, Any]:
                 "locked": user.locked,
                 "scram": str(user.verifier),
                 "tokens": [
-                    {"id": each.id, "sha256": each.digest.hex(), "made": each.made, "expires": each.expires}
+                    {
+                        "id": each.id,
+                        "sha256": each.digest.hex(),
+                        "made": each.made,
+                        "expires": each.expires,
+                    }
                     for each in user.tokens
                 ],
             }
@@ -249,7 +277,12 @@ def _user(name: str, content: dict[str, Any]) -> User:
         locked=content["locked"],
         verifier=Verifier.parse(content["scram"]),
         tokens=tuple(
-            Token(id=each["id"], digest=bytes.fromhex(each["sha256"]), made=each["made"], expires=each["expires"])
+            Token(
+                id=each["id"],
+                digest=bytes.fromhex(each["sha256"]),
+                made=each["made"],
+                expires=each["expires"],
+            )
             for each in content["tokens"]
         ),
     )

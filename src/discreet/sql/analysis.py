@@ -1,7 +1,8 @@
 """The walk over one statement: which rows are whose, what is measured, what runs after noise.
 
-`Analysis.query` walks the statement. A SELECT over private rows without aggregates is again a private relation; with
-aggregates it becomes a measured block, and from there on everything is post-processing.
+`Analysis.query` walks the statement. A SELECT over private rows without aggregates is again a
+private relation; with aggregates it becomes a measured block, and from there on everything is
+post-processing.
 """
 
 from __future__ import annotations
@@ -68,8 +69,12 @@ _READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
 _SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", "offset"))
 
 
-def _touched(relation: Relation, keys: Keys, origins: dict[Identity, Origins], groups: int) -> tuple[int, int]:
-    """How many groups one person can be in, and how many unknown keys: only the latter are bounded by max_groups."""
+def _touched(
+    relation: Relation, keys: Keys, origins: dict[Identity, Origins], groups: int
+) -> tuple[int, int]:
+    """How many groups one person can be in, and how many unknown keys: only the latter are bounded
+    by max_groups.
+    """
     touched = distinct_values(frozenset().union(*origins.values()), relation.rows) if keys else 1
     unclear = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
     unknown = distinct_values(frozenset().union(*unclear), relation.touched or relation.rows)
@@ -84,21 +89,32 @@ class Analysis:
     public: PublicTables
     evaluate: Evaluate
     spell: Spell | None = None
-    sets: int = 0  # grouping sets that this place is inside of: they are added up over the whole grid of keys
+    # grouping sets that this place is inside of: they are added up over the whole grid of keys
+    sets: int = 0
     blocks: list[Block] = field(default_factory=list)
-    again: dict[int, rolling.Again] = field(default_factory=dict)  # what each block would measure over more groups
+    again: dict[int, rolling.Again] = field(
+        default_factory=dict
+    )  # what each block would measure over more groups
     public_used: set[str] = field(default_factory=set)
-    combined: list[Form] = field(default_factory=list)  # of several numbers, whose half-widths are asked for
+    combined: list[Form] = field(
+        default_factory=list
+    )  # of several numbers, whose half-widths are asked for
     private_used: dict[str, int] = field(default_factory=dict)  # with their max_rows
     aliases: int = 0
 
     @property
     def finder(self) -> Possible | None:
-        """Finds the groups that can be; grouping sets are mostly added up over the whole grid of their keys."""
+        """Finds the groups that can be; grouping sets are mostly added up over the whole grid of
+        their keys.
+        """
         if self.spell is None:
             return None
         return Possible(
-            policy=self.policy, public=self.public, spell=self.spell, evaluate=self.evaluate, sets=bool(self.sets)
+            policy=self.policy,
+            public=self.public,
+            spell=self.spell,
+            evaluate=self.evaluate,
+            sets=bool(self.sets),
         )
 
     @property
@@ -117,7 +133,9 @@ class Analysis:
         return 0
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
-        """What a query stands for; refused where names that are used twice, twice over, would grow without end."""
+        """What a query stands for; refused where names that are used twice, twice over, would grow
+        without end.
+        """
         result = self.parts(node, environment)
         if isinstance(result, Relation):
             nodes = weight_of(result.source) + sum(each.weight for each in result.conditions)
@@ -150,7 +168,9 @@ class Analysis:
         return names
 
     def combine(self, output: Output, form: Form) -> Output:
-        """The column with the half-width of a form of several numbers, which is the same in every row."""
+        """The column with the half-width of a form of several numbers, which is the same in every
+        row.
+        """
         self.combined.append(form)
         name = constant_name(len(self.combined) - 1)
         constant = exp.select(exp.column(name)).from_(exp.table_(HALF_WIDTHS, quoted=True))
@@ -161,7 +181,7 @@ class Analysis:
         self.aliases += 1
         return f"t{self.aliases}"
 
-    # --- FROM -------------------------------------------------------------------------------------------------------
+    # --- FROM -------------------------------------------------------------------------------------
 
     def sources(self, node: exp.Select, environment: Environment) -> list[Relation | Released]:
         """What a SELECT reads, in the order of its FROM clause and joins."""
@@ -174,7 +194,9 @@ class Analysis:
         return [self.relation(part, environment) for part in parts]
 
     def joined(self, node: exp.Select, sources: list[Relation | Released]) -> Relation | None:
-        """The private relation that a SELECT reads, or None when all it reads is public or already noisy."""
+        """The private relation that a SELECT reads, or None when all it reads is public or already
+        noisy.
+        """
         if not any(isinstance(each, Relation) for each in sources):
             return None
         joins = node.args.get("joins") or []
@@ -188,7 +210,9 @@ class Analysis:
         for right, clause in zip(sides[1:], joins, strict=True):
             if isinstance(left, PublicSide) and isinstance(right, PublicSide):
                 raise reject(
-                    clause, "two public tables are joined before a private one.", "Name the private table first."
+                    clause,
+                    "two public tables are joined before a private one.",
+                    "Name the private table first.",
                 )
             left = join(left, right, clause, where, self.alias())
         assert isinstance(left, Relation)
@@ -204,7 +228,11 @@ class Analysis:
             )
         table = self.of_public(released, node)
         return public_side(
-            table, alias=node.alias or node.name, engine_alias=self.alias(), stored=released.stored, node=node
+            table,
+            alias=node.alias or node.name,
+            engine_alias=self.alias(),
+            stored=released.stored,
+            node=node,
         )
 
     def of_public(self, released: Released, node: exp.Expression) -> pa.Table:
@@ -213,18 +241,26 @@ class Analysis:
             return self.evaluate(released.render(margins=False))
         except EngineFailure:
             raise reject(
-                node, f"{show(node)} cannot be computed from the public tables.", "Check its types and columns."
+                node,
+                f"{show(node)} cannot be computed from the public tables.",
+                "Check its types and columns.",
             ) from None
 
     def relation(self, node: exp.Expression, environment: Environment) -> Relation | Released:
         match node:
             case exp.Table():
                 return self.table(node, environment)
-            case exp.Subquery(this=exp.Table() | exp.Subquery()) if node.this.args.get("joins") and not node.alias:
+            case exp.Subquery(this=exp.Table() | exp.Subquery()) if (
+                node.this.args.get("joins") and not node.alias
+            ):
                 return self.bracketed(node, environment)
             case exp.Subquery():
                 if any(part for name, part in node.args.items() if name not in ("this", "alias")):
-                    raise reject(node, f"{show(node)} has a part that is not understood.", "Write a plain subquery.")
+                    raise reject(
+                        node,
+                        f"{show(node)} has a part that is not understood.",
+                        "Write a plain subquery.",
+                    )
                 result = self.named(self.query(node.this, environment), node)
                 return result.called(node.alias) if isinstance(result, Relation) else result
             case exp.Lateral():
@@ -235,61 +271,115 @@ class Analysis:
                 )
             case exp.Values():
                 return self.named(after.constants(node), node)
-            case exp.Unnest(expressions=[exp.GenerateSeries() as inner]):  # how a parser may read GENERATE_SERIES
+            case exp.Unnest(
+                expressions=[exp.GenerateSeries() as inner]
+            ):  # how a parser may read GENERATE_SERIES
                 return self.series(exp.Table(this=inner, alias=node.args.get("alias")))
             case exp.Unnest():
                 raise reject(node, f"{show(node)} is not a table.", _WRITTEN_OUT)
-        raise reject(node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery.")
+        raise reject(
+            node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery."
+        )
 
     def bracketed(self, node: exp.Subquery, environment: Environment) -> Relation:
-        """a JOIN (b JOIN c ON ...) ON ...: what stands in brackets is joined first, and its tables keep their names."""
+        """a JOIN (b JOIN c ON ...) ON ...: what stands in brackets is joined first, and its tables
+        keep their names.
+        """
         if any(part for name, part in node.args.items() if name != "this"):
-            raise reject(node, f"{show(node)} has a part that is not understood.", "Write only the joins in brackets.")
+            raise reject(
+                node,
+                f"{show(node)} has a part that is not understood.",
+                "Write only the joins in brackets.",
+            )
         inner = unbracketed(exp.Select(from_=exp.From(this=node.this.copy())))
         relation = self.joined(inner, self.sources(inner, environment))
         if relation is None:
             raise reject(
-                node, "brackets around joined tables are answered for private ones.", "Write the joins without them."
+                node,
+                "brackets around joined tables are answered for private ones.",
+                "Write the joins without them.",
             )
         return relation
 
     def named(self, result: Relation | Released, node: exp.Expression) -> Relation | Released:
         """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
-        names, count = columns_of(node), len(result.fields if isinstance(result, Relation) else result.outputs)
+        names, count = (
+            columns_of(node),
+            len(result.fields if isinstance(result, Relation) else result.outputs),
+        )
         if not names:
             return result
         if len(names) > count:
-            raise reject(node, f"{len(names)} names are given for {count} columns.", "Name each column once.")
-        return result.renamed(names) if isinstance(result, Relation) else told_apart(result, node).renamed(names)
+            raise reject(
+                node, f"{len(names)} names are given for {count} columns.", "Name each column once."
+            )
+        return (
+            result.renamed(names)
+            if isinstance(result, Relation)
+            else told_apart(result, node).renamed(names)
+        )
 
     def table(self, node: exp.Table, environment: Environment) -> Relation | Released:
         if node.args.get("sample"):
-            raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
+            raise reject(
+                node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same."
+            )
         if node.text("db").lower() == catalog.SCHEMA and not node.args.get("pivots"):
             return catalog.listing(node, self.policy, self.public)
         if node.args.get("db"):
-            raise reject(node, f"there is no schema {node.text('db')}.", f"Tables are {', '.join(self.policy.tables)}.")
+            raise reject(
+                node,
+                f"there is no schema {node.text('db')}.",
+                f"Tables are {', '.join(self.policy.tables)}.",
+            )
         if node.args.get("pivots"):
             raise reject(
-                node, "PIVOT is not answered.", "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f."
+                node,
+                "PIVOT is not answered.",
+                "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f.",
             )
         for name, part in node.args.items():
             if name not in ("this", "alias") and part not in (None, False, []):
                 raise reject(
-                    node, f"{show(node)} has a part that is not understood ({name}).", "Write the name of a table."
+                    node,
+                    f"{show(node)} has a part that is not understood ({name}).",
+                    "Write the name of a table.",
                 )
         if isinstance(node.this, exp.GenerateSeries):
             return self.series(node)
         if columns_of(node):
-            raise reject(node, f"{show(node)} names columns by their places.", "Use their own names, as in p.age.")
+            raise reject(
+                node,
+                f"{show(node)} names columns by their places.",
+                "Use their own names, as in p.age.",
+            )
         if not isinstance(node.this, exp.Identifier):
-            raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
+            raise reject(
+                node,
+                f"{show(node)} is not a table.",
+                f"Tables are {', '.join(self.policy.tables)}.",
+            )
         known = environment.get(node.name.lower())
         if known is not None:
-            return self.reference(known, node.alias or node.name) if isinstance(known, Relation) else known
-        table = next((table for name, table in self.policy.tables.items() if name.lower() == node.name.lower()), None)
+            return (
+                self.reference(known, node.alias or node.name)
+                if isinstance(known, Relation)
+                else known
+            )
+        table = next(
+            (
+                table
+                for name, table in self.policy.tables.items()
+                if name.lower() == node.name.lower()
+            ),
+            None,
+        )
         if table is None:
-            raise reject(node, f"there is no table {show(node.this)}.", f"Tables are {', '.join(self.policy.tables)}.")
+            raise reject(
+                node,
+                f"there is no table {show(node.this)}.",
+                f"Tables are {', '.join(self.policy.tables)}.",
+            )
         if table.public:
             self.public_used.add(table.name)
             return after.public_table(table.name, self.public[table.name])
@@ -297,50 +387,69 @@ class Analysis:
         return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
 
     def series(self, node: exp.Table) -> Released:
-        """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or generate_series."""
+        """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or
+        generate_series.
+        """
         numbers = clients.series(node.this)
         if not numbers:
             raise reject(node, f"{show(node.this)} is not a table.", _WRITTEN_OUT)
-        listed = exp.Values(expressions=[exp.Tuple(expressions=[exp.convert(each)]) for each in numbers])
+        listed = exp.Values(
+            expressions=[exp.Tuple(expressions=[exp.convert(each)]) for each in numbers]
+        )
         names = columns_of(node) or [node.alias or "generate_series"]
         return after.constants(listed).renamed(names[:1])
 
     def reference(self, relation: Relation, alias: str) -> Relation:
         """A WITH name where it is used: a stage of its own."""
-        # Privacy: S4. Two uses of one name must not share an engine alias, or the owners of an EXISTS would be compared
-        # with themselves; nor origins, or a person's pairs of rows would be counted as rows.
+        # Privacy: S4. Two uses of one name must not share an engine alias, or the owners of an
+        # EXISTS would be compared with themselves; nor origins, or a person's pairs of rows would
+        # be counted as rows.
         fresh = self.alias()
         nested = relation.nested(fresh)
         fields = (
-            replace(each, origins=frozenset((f"{fresh}.{stage}", rows) for stage, rows in each.origins))
+            replace(
+                each, origins=frozenset((f"{fresh}.{stage}", rows) for stage, rows in each.origins)
+            )
             for each in nested.fields
         )
         return replace(nested, fields=tuple(fields)).called(alias)
 
-    # --- SELECT -----------------------------------------------------------------------------------------------------
+    # --- SELECT -----------------------------------------------------------------------------------
 
     def select(self, node: exp.Select, environment: Environment) -> Relation | Released:
         if node.args.get("sample"):
-            raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
+            raise reject(
+                node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same."
+            )
         for name, part in node.args.items():
             if name not in _SELECT_PARTS and part not in (None, False, []):
-                raise reject(node, f"{word(name)} is not answered.", "Leave it out, or write it where it is used.")
+                raise reject(
+                    node,
+                    f"{word(name)} is not answered.",
+                    "Leave it out, or write it where it is used.",
+                )
         node = shown_by_having(grouping.without_tuples(unbracketed(node)))
         node = without_antijoins(node, private_columns(self.policy, hidden=environment))
         if grouping.has_sets(node):
             self.sets += 1
-            found_sets = self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
+            found_sets = self.query(
+                grouping.expanded(node, self.columns_of(node, environment)), environment
+            )
             self.sets -= 1
             return found_sets
         sources = self.sources(node, environment)
         relation = self.joined(node, sources)
         if relation is not None and self.lists_keys(node, relation, environment):
             node = node.copy()
-            node.set("group", exp.Group(expressions=[item.unalias().copy() for item in node.expressions]))
+            node.set(
+                "group", exp.Group(expressions=[item.unalias().copy() for item in node.expressions])
+            )
             node.set("distinct", None)
         if relation is None:
             released = [each for each in sources if isinstance(each, Released)]
-            node = with_meanings(node, {output.name.lower() for each in released for output in each.outputs})
+            node = with_meanings(
+                node, {output.name.lower() for each in released for output in each.outputs}
+            )
             return after.select(node, released, self, environment)
         if node.args.get("where"):
             relation = filter_rows(node.args["where"].this, self.scope(relation, environment))
@@ -352,7 +461,9 @@ class Analysis:
         return project(node, self.scope(relation, environment), self.alias)
 
     def lists_keys(self, node: exp.Select, relation: Relation, environment: Environment) -> bool:
-        """Whether SELECT DISTINCT is of public keys, which the policy lists; of owners and texts it is not."""
+        """Whether SELECT DISTINCT is of public keys, which the policy lists; of owners and texts it
+        is not.
+        """
         clause = node.args.get("distinct")
         if clause is None or clause.args.get("on") or node.args.get("group") or has_aggregate(node):
             return False
@@ -365,25 +476,37 @@ class Analysis:
         return all(isinstance(key_of(value, self.policy.limits.keys)[0], Key) for value in values)
 
     def columns_of(self, node: exp.Select, environment: Environment) -> frozenset[str]:
-        """The names of the columns of all that a SELECT reads; blocks that were met on the way are forgotten."""
+        """The names of the columns of all that a SELECT reads; blocks that were met on the way are
+        forgotten.
+        """
         blocks, forms = len(self.blocks), len(self.combined)
         sources = self.sources(node, environment)
         del self.blocks[blocks:], self.combined[forms:]
         return frozenset(
-            column.name for each in sources for column in (each.fields if isinstance(each, Relation) else each.outputs)
+            column.name
+            for each in sources
+            for column in (each.fields if isinstance(each, Relation) else each.outputs)
         )
 
     def scope(self, relation: Relation, environment: Environment) -> RowScope:
-        return RowScope(fields=relation.fields, analysis=self, environment=environment, relation=relation)
+        return RowScope(
+            fields=relation.fields, analysis=self, environment=environment, relation=relation
+        )
 
-    def measure(self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]) -> Released:
+    def measure(
+        self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]
+    ) -> Released:
         """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""
         names = self.scope(relation, environment)
         keys = keys_of(node, values, relation, self.policy, self.finder)
-        if relation.max_groups is not None and any(isinstance(key, Unknown) for key, _ in keys.values()):
+        if relation.max_groups is not None and any(
+            isinstance(key, Unknown) for key, _ in keys.values()
+        ):
             unknown = [place for key, place in keys.values() if isinstance(key, Unknown)]
             fewer = limit_groups(relation, unknown, self.alias)
-            return self.measure(node, fewer, environment, self.group_values(node, self.scope(fewer, environment)))
+            return self.measure(
+                node, fewer, environment, self.group_values(node, self.scope(fewer, environment))
+            )
         meanings = meanings_of(node, names)
         rewrite = Rewrite(
             analysis=self,
@@ -398,26 +521,39 @@ class Analysis:
         released = rewrite.released()
         if not rewrite.requests:
             return self.list_keys(node, released, [key for key, _ in keys.values()], rewrite.index)
-        origins = {value.identity: names.origins(meaning) for value, meaning in zip(values, meanings, strict=True)}
+        origins = {
+            value.identity: names.origins(meaning)
+            for value, meaning in zip(values, meanings, strict=True)
+        }
         self.blocks[rewrite.index] = block = self.block(rewrite, relation, origins)
         return replace(released, selected=True) if block.unknown else released
 
-    def block(self, rewrite: Rewrite, relation: Relation, origins: dict[Identity, Origins]) -> Block:
+    def block(
+        self, rewrite: Rewrite, relation: Relation, origins: dict[Identity, Origins]
+    ) -> Block:
         """What is measured for the aggregates that a SELECT asks for, over its groups."""
         keys, found = rewrite.keys, [key for key, _ in rewrite.keys.values()]
         joint, place = possible(relation, keys, self.finder)
-        groups = math.prod(key.size for key in found if isinstance(key, Key)) if joint is None else joint.size
+        groups = (
+            math.prod(key.size for key in found if isinstance(key, Key))
+            if joint is None
+            else joint.size
+        )
         unknown = any(isinstance(key, Unknown) for key in found)
         touched, keys_touched = _touched(relation, keys, origins, groups)
         rows = Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
-        measured = partial(assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=rewrite.node)
+        measured = partial(
+            assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=rewrite.node
+        )
         assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
         summed = [request for request in rewrite.requests if not request.chosen]
         self.again[rewrite.index] = cache(lambda groups: measured(summed, groups=groups).statistics)
         statistics = assembly.statistics
         if unknown:
             person = {"rows": relation.rows, "touched": keys_touched}
-            statistics = with_test(assembly, rewrite.requests, **person, neighbors=self.policy.neighbors, groups=groups)
+            statistics = with_test(
+                assembly, rewrite.requests, **person, neighbors=self.policy.neighbors, groups=groups
+            )
         return Block(
             source=relation.source,
             rows=relation.rows,
@@ -431,8 +567,12 @@ class Analysis:
             derived=tuple(rewrite.derived),
         )
 
-    def list_keys(self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int) -> Released:
-        """What groups without an aggregate are: the policy's list of them, where no subquery measures anything."""
+    def list_keys(
+        self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int
+    ) -> Released:
+        """What groups without an aggregate are: the policy's list of them, where no subquery
+        measures anything.
+        """
         if len(self.blocks) > index + 1:
             raise reject(node, LISTS, COUNTED)
         self.blocks.pop()

@@ -1,7 +1,7 @@
 """From a question to a Plan: which rows are whose, what is measured, what runs after noise.
 
-`plan` parses the text, lets `Analysis` walk over it, and puts together what the walk collected. What is not understood
-is refused; no clause is ignored.
+`plan` parses the text, lets `Analysis` walk over it, and puts together what the walk collected.
+What is not understood is refused; no clause is ignored.
 """
 
 from __future__ import annotations
@@ -58,32 +58,45 @@ def plan(
 ) -> Plan:
     """The plan of one question, or `Rejected`: it depends on these alone.
 
-    `today` is what CURRENT_DATE means; `spell` writes a tree as SQL that `evaluate` can run over values written out.
+    `today` is what CURRENT_DATE means; `spell` writes a tree as SQL that `evaluate` can run over
+    values written out.
     """
     tree = parse(text, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate, spell=spell)
     asks_the_day = any(map(clients.is_clock, tree.walk()))
     try:
-        tree = spelled(meant(tree) if dialect == "postgres" else tree, database=policy.path.stem, today=today)
+        tree = spelled(
+            meant(tree) if dialect == "postgres" else tree, database=policy.path.stem, today=today
+        )
         probe = probed(tree)
         with counted_labels():
             result = analysis.query(tree if probe is None else probe, {})
-            if probe is not None and isinstance(result, Released) and not analysis.blocks:  # free as it is
+            if (
+                probe is not None and isinstance(result, Released) and not analysis.blocks
+            ):  # free as it is
                 result, probe = analysis.query(tree, {}), None
     except _UNFORESEEN as error:
         if isinstance(error, DiscreetError):
             raise
-        # Fail closed: syntax of a shape that no rule foresaw (MAX() without an argument) is not understood, so refused.
+        # Fail closed: syntax of a shape that no rule foresaw (MAX() without an argument) is not
+        # understood, so refused.
         raise reject(
-            tree, "the statement has a part that is not understood.", "docs/language.md lists what is."
+            tree,
+            "the statement has a part that is not understood.",
+            "docs/language.md lists what is.",
         ) from None
     if isinstance(result, Relation):
         if probe is None:
             raise _asks_for_rows(tree, result)
-        return empty_plan([(each.name, arrow_type(each.value.domain)) for each in result.listed("")])
+        return empty_plan(
+            [(each.name, arrow_type(each.value.domain)) for each in result.listed("")]
+        )
     shown, only = result.shadowed(), len(analysis.blocks) == 1 and not analysis.public_used
     blocks, ways = rolling.rolled(
-        sharing(analysis.blocks), analysis.again, accountant=policy.budget.accountant, limit=policy.limits.keys
+        sharing(analysis.blocks),
+        analysis.again,
+        accountant=policy.budget.accountant,
+        limit=policy.limits.keys,
     )
     check_work(tree, blocks, policy, analysis.letters)
     check_room(tree, blocks, policy)
@@ -96,7 +109,10 @@ def plan(
         blocks=named(blocks),
         after=as_sql(shown),
         listed=after.listed(shown, table_name(0)) if only else None,
-        columns=tuple(_column(output, result, kind) for output, kind in zip(result.outputs, kinds, strict=True)),
+        columns=tuple(
+            _column(output, result, kind)
+            for output, kind in zip(result.outputs, kinds, strict=True)
+        ),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),
         combined=tuple(analysis.combined),
@@ -125,7 +141,9 @@ def _column(output: Output, result: Released, kind: Kind) -> Column:
 def _asks_for_rows(tree: exp.Expression, result: Relation) -> Rejected:
     if tree.args.get("group"):
         return reject(tree.args["group"], _OF_EACH, SPREAD)
-    return reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {example(tree, result)}.")
+    return reject(
+        tree, "this asks for rows, and rows never leave.", f"Aggregate: {example(tree, result)}."
+    )
 
 
 _UNFORESEEN = (
@@ -134,4 +152,6 @@ _UNFORESEEN = (
 )
 
 
-_OF_EACH = "GROUP BY an identifier gives single rows, or a row for each person, and rows never leave."
+_OF_EACH = (
+    "GROUP BY an identifier gives single rows, or a row for each person, and rows never leave."
+)

@@ -1,4 +1,6 @@
-"""information_schema, SHOW and DESCRIBE for analysts: the policy's tables and columns, exact and free."""
+"""information_schema, SHOW and DESCRIBE for analysts: the policy's tables and columns, exact and
+free.
+"""
 
 from __future__ import annotations
 
@@ -60,4 +62,7 @@ def _columns(tables: Sequence[Listing], database: str) -> list[Row]:
     ]
 
 
-_RELATIONS: dict[str, Callable[[Sequence[Listing], str], list[Row]]] = {"tables": _tables, "columns": _columns}
+_RELATIONS: dict[str, Callable[[Sequence[Listing], str], list[Row]]] = {
+    "tables": _tables,
+    "columns": _columns,
+}

@@ -1,12 +1,14 @@
-"""What makes two measurements the same: a text of our own, which no renaming of classes or fields changes (S10).
+"""What makes two measurements the same: a text of our own, which no renaming of classes or fields
+changes (S10).
 
-Each class that can stand in a block has a tag and a list of fields here, in an order of its own. Every constant is
-written with its type, and stages are numbered as they come. Nothing is written of what the question calls things.
+Each class that can stand in a block has a tag and a list of fields here, in an order of its own.
+Every constant is written with its type, and stages are numbered as they come. Nothing is written of
+what the question calls things.
 
-Privacy: two measurements with one identity get the same noisy numbers, so the text must tell apart whatever is read:
-a class that has no line here is refused, and a test holds the lines against all fields. By which noise it was measured
-is no part of it: the ledger keeps that beside it. `VERSION` counts up when a line changes its meaning; what is stored
-then costs anew.
+Privacy: two measurements with one identity get the same noisy numbers, so the text must tell apart
+whatever is read: a class that has no line here is refused, and a test holds the lines against all
+fields. By which noise it was measured is no part of it: the ledger keeps that beside it. `VERSION`
+counts up when a line changes its meaning; what is stored then costs anew.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from discreet.sql.values import value as values
 VERSION = 1
 STAGE = "stage"  # the field whose names are numbered
 
-PEOPLE = "people"  # the number that is there for a threshold alone: what is read for it follows from the rest
+# the number that is there for a threshold alone: what is read for it follows from the rest
+PEOPLE = "people"
 _ROWS = ("source", "rows", "touched", "neighbors", "conditions", "keys", "places")
 TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     # expressions
@@ -74,11 +77,24 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     plan.Joint: ("joint", ("keys", "cells")),
     plan.Unknown: ("unknown", ("domain", "nullable")),
     Sensitivity: ("sensitivity", ("l0", "l1", "l2_squared", "linf")),
-    plan.Statistic: ("measurement", ("reads", "forms", "sensitivity", "additive", "tested", "estimates")),
+    plan.Statistic: (
+        "measurement",
+        ("reads", "forms", "sensitivity", "additive", "tested", "estimates"),
+    ),
     picks.Pick: (
         "pick",
         (
-            *("kind", "position", "condition", "domain", "quantiles", "listed", "rows", "groups", "neighbors"),
+            *(
+                "kind",
+                "position",
+                "condition",
+                "domain",
+                "quantiles",
+                "listed",
+                "rows",
+                "groups",
+                "neighbors",
+            ),
             "unknown",
         ),
     ),
@@ -90,8 +106,8 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     estimates.Linear: ("linear", ("factors", "step")),
     **{kind: line for member in AGGREGATES for kind, line in member.estimates.items()},
 }
-# What a question calls a statistic, and the units in which it is told, change nothing that is measured. The degree of
-# a spread is told by the measurement that it reads.
+# What a question calls a statistic, and the units in which it is told, change nothing that is
+# measured. The degree of a spread is told by the measurement that it reads.
 UNTOLD: dict[type, frozenset[str]] = {
     plan.Statistic: frozenset({"name", "units", "id"}),
     picks.Pick: frozenset({"name", "number", "id"}),
@@ -112,14 +128,18 @@ _PLAIN: dict[type, Callable[[Any], str]] = {
 def question(asked: plan.Plan) -> str:
     """The same for questions that mean the same: what is read, what is noised, what is shown."""
     names = tuple(column.name for column in asked.columns)
-    parts = [*(_Writer().text(block) for block in asked.blocks), _Writer().text((asked.after, names))]
+    parts = [
+        *(_Writer().text(block) for block in asked.blocks),
+        _Writer().text((asked.after, names)),
+    ]
     return digest(f"discreet question {VERSION}", *parts)
 
 
 def named(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
     """The blocks, each with what its statistics and picks are known by.
 
-    What is rolled up from another block is known by the statistic that it is made of, and so is what is shared.
+    What is rolled up from another block is known by the statistic that it is made of, and so is
+    what is shared.
     """
     result = list(map(_named, blocks))
     for index, block in enumerate(result):
@@ -129,13 +149,17 @@ def named(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
             result[index] = replace(block, statistics=statistics)
     for index, block in enumerate(result):
         if isinstance(block.kind, plan.Shared):
-            result[index] = replace(result[block.kind.block], derived=block.derived, kind=block.kind)
+            result[index] = replace(
+                result[block.kind.block], derived=block.derived, kind=block.kind
+            )
     return tuple(result)
 
 
 def _made_of(statistic: plan.Statistic, source: plan.Statistic) -> str:
     if statistic.forms != source.forms:
-        raise Unproved("A statistic was to be rolled up from another one: nothing is asked, and nothing was charged.")
+        raise Unproved(
+            "A statistic was to be rolled up from another one: nothing is asked, and nothing was charged."
+        )
     return source.id
 
 
@@ -150,7 +174,12 @@ def _named(block: plan.Block) -> plan.Block:
     return replace(
         block,
         statistics=tuple(
-            replace(each, id=PEOPLE if _only_tested(each) else known((each.reads, each.forms, each.sensitivity)))
+            replace(
+                each,
+                id=PEOPLE
+                if _only_tested(each)
+                else known((each.reads, each.forms, each.sensitivity)),
+            )
             for each in block.statistics
         ),
         picks=tuple(replace(pick, id=known(replace(pick, listed=False))) for pick in block.picks),
@@ -166,7 +195,9 @@ def digest(*texts: str) -> str:
 
 
 def sharing(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
-    """The blocks, with those that read the same as an earlier one marked; the margins they want may still differ."""
+    """The blocks, with those that read the same as an earlier one marked; the margins they want may
+    still differ.
+    """
     if len(blocks) == 1:
         return tuple(blocks)
     seen: dict[str, int] = {}
@@ -178,7 +209,9 @@ def sharing(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
 
 
 def _no_line(kind: type) -> Unproved:
-    return Unproved(f"sql.identity has no line for {kind.__name__}: nothing is asked, and nothing was charged.")
+    return Unproved(
+        f"sql.identity has no line for {kind.__name__}: nothing is asked, and nothing was charged."
+    )
 
 
 class _Writer:
@@ -192,7 +225,9 @@ class _Writer:
         return _Writer(self._stages).text(value)
 
     def text(self, value: Any) -> str:
-        """Different for different values: each kind begins with a sign of its own, and texts are quoted."""
+        """Different for different values: each kind begins with a sign of its own, and texts are
+        quoted.
+        """
         kind = type(value)
         if kind is tuple:
             return f"[{' '.join(map(self.text, value))}]"
@@ -207,11 +242,16 @@ class _Writer:
     def _line(self, value: Any, *places: int) -> str:
         """A line of the table; `places` come behind its tag."""
         tag, fields = TABLE[type(value)]
-        parts = (self._stage(value.stage) if field == STAGE else self.text(getattr(value, field)) for field in fields)
+        parts = (
+            self._stage(value.stage) if field == STAGE else self.text(getattr(value, field))
+            for field in fields
+        )
         return f"({' '.join((tag, *map(str, places), *parts))})"
 
     def _block(self, block: plan.Block) -> str:
-        """A block as `VERSION` 1 writes it: what is read first, and what is made of it by its place among that."""
+        """A block as `VERSION` 1 writes it: what is read first, and what is made of it by its place
+        among that.
+        """
         kind, shown = block.kind, [each for each in block.statistics if not _only_tested(each)]
         own = [] if isinstance(kind, plan.RolledUp) else shown
         readings = tuple(dict.fromkeys(reading for each in own for reading in each.reads))
@@ -220,7 +260,11 @@ class _Writer:
         measured = [f"(measurement {' '.join(map(self.text, each))})" for each in made]
         parts.append(f"[{' '.join(measured)}]")
         parts += [self.text(block.picks), self.text(any(each.tested for each in shown))]
-        placed = [(number, place, estimate) for place, each in enumerate(shown) for number, estimate in each.estimates]
+        placed = [
+            (number, place, estimate)
+            for place, each in enumerate(shown)
+            for number, estimate in each.estimates
+        ]
         texts = {number: self._estimate(place, estimate) for number, place, estimate in placed}
         texts |= {pick.number: f"(picked {place})" for place, pick in enumerate(block.picks)}
         parts.append(f"[{' '.join(texts[number] for number in sorted(texts))}]")

@@ -14,16 +14,25 @@ from discreet.sql.text.parse import reject
 
 
 def check_work(
-    tree: exp.Expression, blocks: Sequence[Block], policy: Policy, letters: Callable[[str, str], int]
+    tree: exp.Expression,
+    blocks: Sequence[Block],
+    policy: Policy,
+    letters: Callable[[str, str], int],
 ) -> None:
-    """Refuse a question in which one person alone could cost the engine more than a small part of its time (S21).
+    """Refuse a question in which one person alone could cost the engine more than a small part of
+    its time (S21).
 
     `letters` says how many letters the texts of a table's column have at most.
     """
     limits, checker = policy.limits, Checker(policy=policy)
     allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
     told = work.Work(rows=checker.rows, letters=letters)
-    queries = [(query, block) for block in blocks if not isinstance(block.kind, Shared) for query in block.queries]
+    queries = [
+        (query, block)
+        for block in blocks
+        if not isinstance(block.kind, Shared)
+        for query in block.queries
+    ]
     needed = sum(block.passes * told.seconds(query) for query, block in queries)
     if needed > allowed:
         rows = max(checker.rows(query.source) for query, _ in queries)
@@ -37,7 +46,9 @@ def check_work(
 
 
 def check_room(tree: exp.Expression, blocks: Sequence[Block], policy: Policy) -> None:
-    """Refuse a question of which more would come back from the engine than there is memory for (S21)."""
+    """Refuse a question of which more would come back from the engine than there is memory for
+    (S21).
+    """
     needed = sum(block.held for block in blocks if not isinstance(block.kind, Shared))
     allowed = policy.limits.python_memory
     if needed > allowed:

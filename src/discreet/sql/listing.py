@@ -1,4 +1,6 @@
-"""GROUP BY public keys without an aggregate: the policy's own list of them, which is exact and free."""
+"""GROUP BY public keys without an aggregate: the policy's own list of them, which is exact and
+free.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,13 @@ LISTS = "GROUP BY without an aggregate lists which groups exist."
 COUNTED = "Add COUNT(*), which tells how large each group is."
 
 
-def listed(node: exp.Select, released: Released, keys: Sequence[Key | Unknown], table: str) -> Released:
+def listed(
+    node: exp.Select, released: Released, keys: Sequence[Key | Unknown], table: str
+) -> Released:
     """Return what a SELECT over the noisy table of a block gives, over a list of its keys instead.
 
-    Nothing is read: who is there, and whether anybody is, does not matter. Keys that are not public are refused.
+    Nothing is read: who is there, and whether anybody is, does not matter. Keys that are not public
+    are refused.
     """
     public = [key for key in keys if isinstance(key, Key)]
     cells = math.prod(key.size for key in public)

@@ -1,4 +1,6 @@
-"""Which cells of a fine grid are read: those near a wanted rank, in a few steps from wide cells to the finest."""
+"""Which cells of a fine grid are read: those near a wanted rank, in a few steps from wide cells to
+the finest.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,11 @@ def nearest(counted: Aggregate, choices: Sequence[Nearby], *, groups: int) -> Ne
 
 
 def _widths(cells: int, groups: int) -> tuple[int, ...]:
-    """Return the widths of the cells counted at each step, in cells of the finest grid; the last is 1.
+    """Return the widths of the cells counted at each step, in cells of the finest grid; the last is
+    1.
 
-    Each is a multiple of the next. Privacy: were they not, a narrow cell could lie in two wide ones, its rows would be
-    read with both, and one person would count twice.
+    Each is a multiple of the next. Privacy: were they not, a narrow cell could lie in two wide
+    ones, its rows would be read with both, and one person would count twice.
     """
     widest = -(-cells // max(FEWEST, COARSE // groups))
     steps = 0

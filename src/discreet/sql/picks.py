@@ -1,8 +1,9 @@
 """Aggregates that are chosen and not added up: quantiles, minimum, maximum, mode.
 
-A pick chooses one cell of a public grid per group, or one for each of several quantiles. Of a grid of up to `FAN` cells
-all counts are read. Of a finer one only the cells near each wanted rank are (`sql.nearest`), and quantiles are chosen
-one by one: what is told about their ranks then holds whatever the data.
+A pick chooses one cell of a public grid per group, or one for each of several quantiles. Of a grid
+of up to `FAN` cells all counts are read. Of a finer one only the cells near each wanted rank are
+(`sql.nearest`), and quantiles are chosen one by one: what is told about their ranks then holds
+whatever the data.
 """
 
 from __future__ import annotations
@@ -26,15 +27,21 @@ from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, widened
 
 FAN = 1 << 17  # cells of which all counts are read
 MOST_CELLS = 1 << 23  # counts of all groups together: 64 MB
-UNKNOWN_FAN = 1 << 12  # cells where keys are not public, so that there is no telling how many groups there are
-INSIDE = Fraction(19, 20)  # how often a maximum must not lie above the largest value, or a minimum below the smallest
+UNKNOWN_FAN = (
+    1 << 12
+)  # cells where keys are not public, so that there is no telling how many groups there are
+INSIDE = Fraction(
+    19, 20
+)  # how often a maximum must not lie above the largest value, or a minimum below the smallest
 
 PickDomain = Number | Coded | Flag | Day | Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
-    """One choice per group: `position` is the SQL of a row's cell on the finest grid, counted from 0."""
+    """One choice per group: `position` is the SQL of a row's cell on the finest grid, counted from
+    0.
+    """
 
     name: str
     kind: Literal["quantile", "mode"]
@@ -46,7 +53,9 @@ class Pick:
     rows: int
     groups: int
     neighbors: Neighbors
-    unknown: bool = False  # groups of keys that are not public: how many is known only once they are found
+    unknown: bool = (
+        False  # groups of keys that are not public: how many is known only once they are found
+    )
     number: int = 0  # of the aggregate in the statement
     id: str = ""  # what it is known by (`sql.identity`)
 
@@ -54,10 +63,11 @@ class Pick:
     def relation(self) -> Neighbors:
         """The relation that the noise of a quantile is made for, with `max_rows`.
 
-        Privacy: over several groups, replacing a person takes a_i of at most m rows from group i and puts b_i of at
-        most m into it. There the score moves by at most (a_i + b_i) max(q, 1 - q), as if so many rows had been added;
-        the loss of a choice is linear in that, so together it is that of 2m rows added or removed. (Within one group m
-        alone would do, which is no more than 2m max(q, 1 - q).)
+        Privacy: over several groups, replacing a person takes a_i of at most m rows from group i
+        and puts b_i of at most m into it. There the score moves by at most (a_i + b_i) max(q, 1 -
+        q), as if so many rows had been added; the loss of a choice is linear in that, so together
+        it is that of 2m rows added or removed. (Within one group m alone would do, which is no more
+        than 2m max(q, 1 - q).)
         """
         return self.neighbors if self.groups == 1 else "add_remove"
 
@@ -69,7 +79,9 @@ class Pick:
     @property
     def fan(self) -> int:
         """Cells of which all counts are read, fewer where there are many groups."""
-        return UNKNOWN_FAN if self.unknown else max(16, min(FAN, MOST_CELLS // self.groups // 4 * 4))
+        return (
+            UNKNOWN_FAN if self.unknown else max(16, min(FAN, MOST_CELLS // self.groups // 4 * 4))
+        )
 
     @property
     def fine(self) -> bool:
@@ -80,8 +92,9 @@ class Pick:
     def parts(self) -> tuple[Pick, ...]:
         """Choices made one after another, each with an equal share of the amount.
 
-        Three quantiles or more are chosen together, on a grid whose counts are all read: two would cost as much
-        together as one by one. The extremes aim inside the data, which only a choice of its own can.
+        Three quantiles or more are chosen together, on a grid whose counts are all read: two would
+        cost as much together as one by one. The extremes aim inside the data, which only a choice
+        of its own can.
         """
         if len(self.quantiles) > 2 and not self.fine and all(0 < q < 1 for q in self.quantiles):
             return (self,)
@@ -109,7 +122,9 @@ class Pick:
             epsilon=paid.choice_epsilon(amount=amount, rounds=depths),
             quantiles=self.quantiles,
             cells=cells,
-            slices=1 if self.unknown else max(1, min(slices_for(cells), MOST_CELLS // self.groups // cells)),
+            slices=1
+            if self.unknown
+            else max(1, min(slices_for(cells), MOST_CELLS // self.groups // cells)),
             max_rows=self.max_rows,
             neighbors=self.relation,
             choice=paid.choice_name,
@@ -126,22 +141,29 @@ class Pick:
         }
         plain: Quantile | FineQuantile
         plain = (
-            FineQuantile(**grid, reach=reach_for(**grid)) if self.fine else Quantile(**grid, choice=paid.choice_name)
+            FineQuantile(**grid, reach=reach_for(**grid))
+            if self.fine
+            else Quantile(**grid, choice=paid.choice_name)
         )
         if 0 < q < 1:
             return plain
-        # All cells beyond the largest value have one score. The wanted rank is so far inside the data that each of
-        # them is farther from it than the choice is with 95 %.
+        # All cells beyond the largest value have one score. The wanted rank is so far inside the
+        # data that each of them is farther from it than the choice is with 95 %.
         inside = plain.margin(INSIDE) + 1
         return replace(plain, shift=inside if q == 0 else -inside)
 
     def decode(self, positions: Any) -> pa.Array:
         """The values at positions of the finest grid."""
-        domain, places = self.domain, [min(max(int(each), 0), self.domain.size - 1) for each in positions]
+        domain, places = (
+            self.domain,
+            [min(max(int(each), 0), self.domain.size - 1) for each in positions],
+        )
         match domain:
             case Number():
                 kind = number_type(domain.step, domain.largest)
-                return arrow.array([as_written(domain.at(domain.lo + place), kind) for place in places], kind)
+                return arrow.array(
+                    [as_written(domain.at(domain.lo + place), kind) for place in places], kind
+                )
             case Coded(values=values):
                 return arrow.array([values[place] for place in places], arrow.array(values).type)
             case Flag():
@@ -154,5 +176,6 @@ class Pick:
     @property
     def cell(self) -> Expression:
         """A row's cell."""
-        # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond them.
+        # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond
+        # them.
         return widened(self.position, self.domain.size)

@@ -1,18 +1,21 @@
-"""Groupings of the same rows, as GROUPING SETS, ROLLUP and CUBE make them: measured each, or added up after noise (S3).
+"""Groupings of the same rows, as GROUPING SETS, ROLLUP and CUBE make them: measured each, or added
+up after noise (S3).
 
-s groupings that are each measured share the amount, so that each has s times the noise (√s with Gaussian noise). Or a
-finer one is measured with more, and its noisy numbers are added up to the coarser ones, which is free: a number made of
-c others has √c times their noise. What is measured is chosen for the smallest mean margin over the groupings, from the
-sizes of the keys and the sensitivities, which are public.
+s groupings that are each measured share the amount, so that each has s times the noise (√s with
+Gaussian noise). Or a finer one is measured with more, and its noisy numbers are added up to the
+coarser ones, which is free: a number made of c others has √c times their noise. What is measured is
+chosen for the smallest mean margin over the groupings, from the sizes of the keys and the
+sensitivities, which are public.
 
 Privacy
-    What is measured is an ordinary block of public keys, whose sensitivities are those of its whole vector; adding up
-    what was released is post-processing.
+    What is measured is an ordinary block of public keys, whose sensitivities are those of its whole
+    vector; adding up what was released is post-processing.
 Right answers
-    A row whose key is a NULL that is not meant is in no group of that key, but it is in the coarser groups: every key
-    of a block that is added up has a cell for NULL, so that each row is in exactly one cell. Those cells are not shown.
-    Sums over disjoint cells are sums over their union; not so people that are in several cells, distinct values, and
-    what is chosen by rank: those are measured for each grouping.
+    A row whose key is a NULL that is not meant is in no group of that key, but it is in the coarser
+    groups: every key of a block that is added up has a cell for NULL, so that each row is in
+    exactly one cell. Those cells are not shown. Sums over disjoint cells are sums over their union;
+    not so people that are in several cells, distinct values, and what is chosen by rank: those are
+    measured for each grouping.
 """
 
 from __future__ import annotations
@@ -28,14 +31,18 @@ from discreet.budget import AccountantName
 from discreet.mechanisms.currency import currency
 from discreet.sql.plan import Block, Joint, Key, RolledUp, Shared, Statistic, Way
 
-Names = frozenset[Expression]  # of the keys of a grouping: each by its place, over stages numbered alike
+Names = frozenset[
+    Expression
+]  # of the keys of a grouping: each by its place, over stages numbered alike
 Again = Callable[[int], tuple[Statistic, ...]]  # what a block measures, over so many groups
 
 
 def rolled(
     blocks: Sequence[Block], again: Mapping[int, Again], *, accountant: AccountantName, limit: int
 ) -> tuple[tuple[Block, ...], tuple[Way, ...]]:
-    """The blocks, with those that are cheaper added up from others marked so, and what was weighed."""
+    """The blocks, with those that are cheaper added up from others marked so, and what was
+    weighed.
+    """
     result, ways = list(blocks), list[Way]()
     for members in _families(blocks):
         why = _not_added_up(blocks, members)
@@ -43,7 +50,9 @@ def rolled(
             ways.append(Way(blocks=members, together=None, apart=0.0, why=why))
             continue
         others = sum(_measured(block) for index, block in enumerate(blocks) if index not in members)
-        family = _Family.of(blocks, members, again[members[0]], accountant=accountant, limit=limit, others=others)
+        family = _Family.of(
+            blocks, members, again[members[0]], accountant=accountant, limit=limit, others=others
+        )
         chosen, way = family.choice()
         ways.append(way)
         for source in dict.fromkeys(chosen):
@@ -54,7 +63,9 @@ def rolled(
                 result.append(family.block(source))
     for index, block in enumerate(blocks):
         if isinstance(block.kind, Shared):  # with a block that may be rolled up by now
-            result[index] = replace(result[block.kind.block], derived=block.derived, kind=block.kind)
+            result[index] = replace(
+                result[block.kind.block], derived=block.derived, kind=block.kind
+            )
     return tuple(result), tuple(ways)
 
 
@@ -93,18 +104,26 @@ def _not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
     distinct = [each.name for each in statistics if not each.additive]
     if distinct:
         return f"{distinct[0]} of a group is not the sum of its parts'"
-    return "" if statistics else f"{blocks[members[0]].picks[0].name} is chosen in each group, not added up"
+    return (
+        ""
+        if statistics
+        else f"{blocks[members[0]].picks[0].name} is chosen in each group, not added up"
+    )
 
 
-# --- the choice -------------------------------------------------------------------------------------------------------
+# --- the choice -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
-    """Groupings of the same rows, by the index of their block; `keys` has what each name stands for."""
+    """Groupings of the same rows, by the index of their block; `keys` has what each name stands
+    for.
+    """
 
     sets: dict[int, Names]
-    keys: dict[Expression, tuple[Key, Expression]]  # with a cell for NULL, and the place as the first block has it
+    keys: dict[
+        Expression, tuple[Key, Expression]
+    ]  # with a cell for NULL, and the place as the first block has it
     blocks: dict[int, Block]
     names: dict[int, tuple[Expression, ...]]
     again: Again
@@ -125,12 +144,16 @@ class _Family:
     ) -> _Family:
         keys: dict[Expression, tuple[Key, Expression]] = {}
         names: dict[int, tuple[Expression, ...]] = {}
-        own: dict[str, str] = {}  # what the first block calls the stages that are numbered alike in all
+        own: dict[
+            str, str
+        ] = {}  # what the first block calls the stages that are numbered alike in all
         for index in members:
             block, number = blocks[index], _numbering()
             read = with_stages(block.read, number)
             if not own:
-                with_stages(block.read, lambda stage, number=number: own.setdefault(number(stage), stage))  # type: ignore[misc]
+                with_stages(
+                    block.read, lambda stage, number=number: own.setdefault(number(stage), stage)
+                )  # type: ignore[misc]
             assert read == with_stages(blocks[members[0]].read, _numbering())
             names[index] = with_stages(block.places, number)
             for name, key in zip(names[index], block.keys, strict=True):
@@ -154,7 +177,9 @@ class _Family:
         return math.prod(self.keys[name][0].size for name in names)
 
     def choice(self) -> tuple[list[Names], Way]:
-        """The grouping that each is added up from, or itself: the least mean margin that small steps lead to."""
+        """The grouping that each is added up from, or itself: the least mean margin that small
+        steps lead to.
+        """
         finest, sets = frozenset(self.keys), list(self.sets.values())
         sources = list(dict.fromkeys((finest, *sets)))
         noise = np.array([[self.noise(source, each) for each in sets] for source in sources])
@@ -163,15 +188,21 @@ class _Family:
         parts = len(self.again(1))
 
         def weighed(measured: frozenset[int]) -> tuple[float, list[int]]:
-            """The mean margin, in units of a number's own noise at the whole amount, and where each comes from."""
-            there = np.where(np.isin(np.arange(len(sources)), list(measured))[:, None], noise, np.inf)
+            """The mean margin, in units of a number's own noise at the whole amount, and where each
+            comes from.
+            """
+            there = np.where(
+                np.isin(np.arange(len(sources)), list(measured))[:, None], noise, np.inf
+            )
             found = np.where(np.isfinite(there.min(axis=0)), there.argmin(axis=0), itself)
             shares = self.others + len(set(found.tolist())) * parts
             mean = float(noise[found, np.arange(len(sets))].mean())
             return currency(self.accountant).widening(shares) * mean, found.tolist()
 
         def improved(way: tuple[float, list[int]]) -> tuple[float, list[int]]:
-            """Improve a way by measuring one grouping more or less, the one that helps most, while it helps."""
+            """Improve a way by measuring one grouping more or less, the one that helps most, while
+            it helps.
+            """
             while True:
                 used = frozenset(way[1])
                 better = min(weighed(used ^ {one}) for one in range(len(sources)))
@@ -194,7 +225,9 @@ class _Family:
         return self.norm(source) * currency(self.accountant).sum_width(draws)
 
     def norm(self, source: Names) -> float:
-        """Return how far one person moves what is measured, as a share of how far over many groups."""
+        """Return how far one person moves what is measured, as a share of how far over many
+        groups.
+        """
         paid, shares = currency(self.accountant), []
         for here, most in zip(self.again(self.cells(source)), self.again(2**31), strict=True):
             shares.append(paid.ratio(here.sensitivity, most.sensitivity))
@@ -207,7 +240,9 @@ class _Family:
             next(iter(self.blocks.values())),
             keys=tuple(key for key, _ in keys.values()),
             places=tuple(place for _, place in keys.values()),
-            statistics=tuple(replace(each, estimates=()) for each in self.again(self.cells(source))),
+            statistics=tuple(
+                replace(each, estimates=()) for each in self.again(self.cells(source))
+            ),
             picks=(),
             derived=(),
         )

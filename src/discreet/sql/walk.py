@@ -1,4 +1,6 @@
-"""What the parts of the analysis ask of its walk: what a query that stands inside of theirs means."""
+"""What the parts of the analysis ask of its walk: what a query that stands inside of theirs
+means.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,14 @@ class Walk(Protocol):
         """Return what a SELECT reads, in the order of its FROM clause and joins."""
 
     def joined(self, node: exp.Select, sources: list[Relation | Released]) -> Relation | None:
-        """The private relation that a SELECT reads, or None when all it reads is public or already noisy."""
+        """The private relation that a SELECT reads, or None when all it reads is public or already
+        noisy.
+        """
 
     def of_public(self, released: Released, node: exp.Expression) -> pa.Table:
         """A table computed from public ones."""
 
     def combine(self, output: Output, form: Form) -> Output:
-        """The column with the half-width of a form of several numbers, which is the same in every row."""
+        """The column with the half-width of a form of several numbers, which is the same in every
+        row.
+        """

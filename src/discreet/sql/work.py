@@ -1,12 +1,13 @@
 """What one person's rows can cost the engine, told from the tree that will run (S21).
 
-Each function, operator, join, group and window costs so many nanoseconds for each of the person's rows that it reads,
-and functions of texts for each letter too.
+Each function, operator, join, group and window costs so many nanoseconds for each of the person's
+rows that it reads, and functions of texts for each letter too.
 
 Privacy
-    One person costs at most `SHARE` of the time limits. So a question that took less than half of a limit would have
-    kept it with any one person more or less. The costs are measured ones, of the dearest text there is
-    (`bench/work.py` compares them with the engine), rounded up: this hardens (S13), and is no part of ε.
+    One person costs at most `SHARE` of the time limits. So a question that took less than half of a
+    limit would have kept it with any one person more or less. The costs are measured ones, of the
+    dearest text there is (`bench/work.py` compares them with the engine), rounded up: this hardens
+    (S13), and is no part of ε.
 """
 
 from __future__ import annotations
@@ -48,12 +49,16 @@ from discreet.policy.domain import MOST_LETTERS
 
 SHARE = Fraction(1, 1_000)  # of `limits.seconds` and of `limits.deadline`
 Rows = Callable[[Source], int]  # how many rows of a source one person has, before any condition
-Letters = Callable[[str, str], int]  # how many letters a text column of a table has at most: table, column
+Letters = Callable[
+    [str, str], int
+]  # how many letters a text column of a table has at most: table, column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Nanoseconds for a row; for each letter of it; for each letter of it and of the constant it is compared with."""
+    """Nanoseconds for a row; for each letter of it; for each letter of it and of the constant it is
+    compared with.
+    """
 
     row: float = 20.0
     letter: float = 0.0
@@ -89,8 +94,19 @@ COSTS = {
     "pair": Cost(row=6_500.0, letter=3.0),  # two values that are compared as one
 } | dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Cost(letter=0.1))
 CAST = Cost(letter=1.0)
-SELECT, EXISTS, JOIN, GROUP, DISTINCT, OVER, FRAME = 100.0, 500.0, 100.0, 300.0, 200.0, 700.0, 2_500.0
-HELD, SORTED = 4.0, 14.0  # for each letter of all texts of a row, where rows are held or put in order
+SELECT, EXISTS, JOIN, GROUP, DISTINCT, OVER, FRAME = (
+    100.0,
+    500.0,
+    100.0,
+    300.0,
+    200.0,
+    700.0,
+    2_500.0,
+)
+HELD, SORTED = (
+    4.0,
+    14.0,
+)  # for each letter of all texts of a row, where rows are held or put in order
 WILD = 8.0  # a pair of LIKE with _, which tries the pattern at every letter
 LISTED, SOUGHT = 0.1, 3.0  # for each constant of a list, and of one that is looked through
 
@@ -101,10 +117,14 @@ class Work:
 
     rows: Rows
     letters: Letters
-    known: dict[Column, int] = field(default_factory=dict, compare=False, repr=False)  # stages have names of their own
+    known: dict[Column, int] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # stages have names of their own
 
     def seconds(self, query: Numbers) -> float:
-        """Return how long the engine works on one person's rows at most; `Nearest` reads its rows several times."""
+        """Return how long the engine works on one person's rows at most; `Nearest` reads its rows
+        several times.
+        """
         if isinstance(query, Nearest):
             return len(query.widths) * self.aggregate(query.counted) / 1e9
         return self.aggregate(query) / 1e9
@@ -116,7 +136,9 @@ class Work:
             listed += [] if reading.where is None else [reading.where]
             match reading:
                 case Sum(factors=factors):
-                    listed += [factor.value for factor in factors for _ in range(max(factor.power, 1))]
+                    listed += [
+                        factor.value for factor in factors for _ in range(max(factor.power, 1))
+                    ]
                 case Distinct(values=values):
                     listed += values
                     total += rows * DISTINCT
@@ -136,7 +158,9 @@ class Work:
                 return self.source(left) + self.source(right) + joined
             case PublicJoin(left=left, pins=pins, on=on):
                 listed = [*(ours for ours, _ in pins), *on]
-                joined = self.rows(node) * (JOIN + HELD * self.held(listed, node) + self.all(listed, node))
+                joined = self.rows(node) * (
+                    JOIN + HELD * self.held(listed, node) + self.all(listed, node)
+                )
                 return self.source(left) + joined
             case Stage(query=query):
                 return self.query(query)
@@ -152,9 +176,11 @@ class Work:
                 listed = [*(each for _, each in keys), *(each for _, each in columns), *where]
                 grouped = GROUP
         rows, held = self.rows(source), self.held(listed, source)
-        return self.source(source) + rows * (SELECT + grouped + HELD * held + self.all(listed, source))
+        return self.source(source) + rows * (
+            SELECT + grouped + HELD * held + self.all(listed, source)
+        )
 
-    # --- expressions ------------------------------------------------------------------------------------------------
+    # --- expressions ------------------------------------------------------------------------------
 
     def all(self, nodes: Sequence[Expression], source: Source) -> float:
         return sum(self.expression(each, source) for each in nodes)
@@ -209,7 +235,10 @@ class Work:
             case Column():
                 return self.column(node, source)
             case Call(name="concat" | "||" | "concat_ws" | "replace"):
-                return min(MOST_LETTERS, sum(self.length(each, source) for each in node.arguments) * _growth(node))
+                return min(
+                    MOST_LETTERS,
+                    sum(self.length(each, source) for each in node.arguments) * _growth(node),
+                )
             case Call(name="lpad" | "rpad", arguments=(_, Constant(value=int(letters)), _)):
                 return max(letters, 0)
             case Call(name="left", arguments=(text, Constant(value=int(letters)))) if letters >= 0:
@@ -219,7 +248,9 @@ class Work:
         return max((self.length(part, source) for part in parts_of(node)), default=0)
 
     def column(self, node: Column, source: Source) -> int:
-        """The letters of a column: looked up once, or what doubles in every stage would be looked at without end."""
+        """The letters of a column: looked up once, or what doubles in every stage would be looked
+        at without end.
+        """
         if node not in self.known:
             self.known[node] = self.looked_up(node, source)
         return self.known[node]
@@ -233,14 +264,23 @@ class Work:
             case PublicJoin(left=left, right=right):
                 if right.stage != node.stage:
                     return self.looked_up(node, left)
-                return MOST_LETTERS if not hasattr(right, "table") else self.letters(right.table, node.name)
+                return (
+                    MOST_LETTERS
+                    if not hasattr(right, "table")
+                    else self.letters(right.table, node.name)
+                )
             case Stage(query=query, stage=stage) if stage == node.stage:
-                return max((self.length(each, inner) for each, inner in _named(query, node.name)), default=0)
+                return max(
+                    (self.length(each, inner) for each, inner in _named(query, node.name)),
+                    default=0,
+                )
         return 0
 
 
 def _texts(nodes: Sequence[Expression]) -> list[str]:
-    return [each.value for each in nodes if isinstance(each, Constant) and isinstance(each.value, str)]
+    return [
+        each.value for each in nodes if isinstance(each, Constant) and isinstance(each.value, str)
+    ]
 
 
 def _growth(node: Call) -> int:
@@ -255,6 +295,8 @@ def _named(query: Query, name: str) -> Iterator[tuple[Expression, Source]]:
     """Yield what a column of a query is computed as, and from which rows."""
     parts = query.parts if isinstance(query, UnionAll) else (query,)
     for part in parts:
-        columns = dict(part.columns) if isinstance(part, Select) else dict((*part.keys, *part.columns))
+        columns = (
+            dict(part.columns) if isinstance(part, Select) else dict((*part.keys, *part.columns))
+        )
         if name in columns:
             yield columns[name], part.source

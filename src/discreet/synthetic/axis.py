@@ -1,8 +1,9 @@
-"""A column on a public grid: every value it may have, or intervals of them where there are too many.
+"""A column on a public grid: every value it may have, or intervals of them where there are too
+many.
 
-Equal intervals are `Unsplit` until `split` has found out, at a price, which of them hold much. If somebody asks for
-quantiles the column is `Uncut` until `grids` has found them. Text has no public grid: it is `Unlisted` until the paid
-threshold of `grids` has found the values to list.
+Equal intervals are `Unsplit` until `split` has found out, at a price, which of them hold much. If
+somebody asks for quantiles the column is `Uncut` until `grids` has found them. Text has no public
+grid: it is `Unlisted` until the paid threshold of `grids` has found the values to list.
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """How numbers, dates and times of many values are cut: into `bins` equal intervals, split where many rows are.
+    """How numbers, dates and times of many values are cut: into `bins` equal intervals, split where
+    many rows are.
 
-    The columns named in `quantiles` are cut at their quantiles instead. Both are paid for. Without `split`, intervals
-    stay equal, and values that many share are drawn no more often than their neighbors.
+    The columns named in `quantiles` are cut at their quantiles instead. Both are paid for. Without
+    `split`, intervals stay equal, and values that many share are drawn no more often than their
+    neighbors.
     """
 
     bins: int = BINS
@@ -60,7 +63,11 @@ class Intervals:
     split: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= 1000:
+        if (
+            isinstance(self.bins, bool)
+            or not isinstance(self.bins, int)
+            or not 2 <= self.bins <= 1000
+        ):
             raise UsageError(f"bins must be a whole number from 2 to 1000, not {self.bins!r}.")
         object.__setattr__(self, "quantiles", listed(self.quantiles, what="quantiles"))
 
@@ -86,7 +93,9 @@ class Unlisted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncut:
-    """A column of numbers, dates or times whose intervals are to end at its quantiles, which nobody knows yet."""
+    """A column of numbers, dates or times whose intervals are to end at its quantiles, which nobody
+    knows yet.
+    """
 
     column: Column
 
@@ -108,7 +117,9 @@ class Uncut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsplit:
-    """A column of numbers, dates or times in equal intervals, of which those that hold much are still to be split."""
+    """A column of numbers, dates or times in equal intervals, of which those that hold much are
+    still to be split.
+    """
 
     column: Column
     bins: int
@@ -125,7 +136,8 @@ class Unsplit:
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """A column and its cells: `bins` intervals of its `domain.size` values, and one for NULL where that is meant.
+    """A column and its cells: `bins` intervals of its `domain.size` values, and one for NULL where
+    that is meant.
 
     The intervals are equal, or end at `cuts`: the first value of each, and the end of the last.
     """
@@ -179,7 +191,9 @@ class Axis:
     def code(self, text: str) -> int:
         """The cell of a value as a person writes it; NULL is NULL."""
         if not isinstance(text, str):
-            raise UsageError(f"A value of {self.name} is given as a text, not {type(text).__name__}.")
+            raise UsageError(
+                f"A value of {self.name} is given as a text, not {type(text).__name__}."
+            )
         if text.upper() == "NULL" and self.column.nullable:
             return self.bins
         try:
@@ -199,7 +213,9 @@ class Axis:
         return np.where(missing, self.bins if self.column.nullable else -1, cells)
 
     def places(self, values: pa.ChunkedArray) -> Codes:
-        """The places in the domain of values as a file has them, clamped to the range; without what has none."""
+        """The places in the domain of values as a file has them, clamped to the range; without what
+        has none.
+        """
         places = self._clean(values)
         return np.clip(places[~np.isnan(places)], 0, self.values - 1).astype(np.int64)
 
@@ -208,30 +224,43 @@ class Axis:
         try:
             return np.asarray(self._places(values.combine_chunks()), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            raise UsageError(f"{self.name} is not what the description says: {self.described()}.") from None
+            raise UsageError(
+                f"{self.name} is not what the description says: {self.described()}."
+            ) from None
 
     def _places(self, values: pa.Array) -> NDArray[np.float64]:
         """Places in the domain, NaN for NULL and for what is not listed."""
         domain = self.column.domain
         match domain:
             case Categories(values=listed):
-                found = pc.index_in(values.cast(pa.string()), value_set=pa.array([str(each) for each in listed]))
+                found = pc.index_in(
+                    values.cast(pa.string()), value_set=pa.array([str(each) for each in listed])
+                )
                 if listed[-1] == OTHER:
                     found = pc.if_else(values.is_valid(), found.fill_null(len(listed) - 1), found)
                 return np.asarray(found.cast(pa.float64()).to_numpy(zero_copy_only=False))
             case Booleans():
-                return np.asarray(values.cast(pa.bool_()).cast(pa.float64()).to_numpy(zero_copy_only=False))
+                return np.asarray(
+                    values.cast(pa.bool_()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+                )
             case Integers() | Decimals():
                 numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
                 return np.asarray(np.rint(numbers / float(domain.step)) - domain.first)
             case Dates(lo=lo):
-                days = values.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+                days = (
+                    values.cast(pa.date32())
+                    .cast(pa.int32())
+                    .cast(pa.float64())
+                    .to_numpy(zero_copy_only=False)
+                )
                 return np.asarray(days - (lo - date(1970, 1, 1)).days)
             case Timestamps(lo=start):
-                micros = values.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
-                gap = micros.to_numpy(zero_copy_only=False) - (start - datetime(1970, 1, 1)) // timedelta(
-                    microseconds=1
+                micros = (
+                    values.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
                 )
+                gap = micros.to_numpy(zero_copy_only=False) - (
+                    start - datetime(1970, 1, 1)
+                ) // timedelta(microseconds=1)
                 return np.asarray(gap // domain.step_microseconds)
         raise AssertionError(domain)
 
@@ -258,7 +287,11 @@ class Axis:
         domain = self.column.domain
         match domain:
             case Categories(values=values):
-                text = "one of " + ", ".join(map(str, values[:12])) + (", ..." if len(values) > 12 else "")
+                text = (
+                    "one of "
+                    + ", ".join(map(str, values[:12]))
+                    + (", ..." if len(values) > 12 else "")
+                )
             case Booleans():
                 text = "true or false"
             case Integers() | Decimals() | Dates() | Timestamps():
@@ -276,12 +309,16 @@ class Axis:
         return shown[0] if first == last else f"{shown[0]} to {shown[1]}"
 
     def decoded(self, codes: Codes, uniforms: NDArray[np.float64]) -> pa.Array:
-        """Values of cells: where a cell is an interval, one of its values, each as likely as the others."""
+        """Values of cells: where a cell is an interval, one of its values, each as likely as the
+        others.
+        """
         starts = np.array(self.starts, dtype=np.int64)
         inside = np.minimum(codes, self.bins - 1)
         width = (starts[1:] - starts[:-1])[inside]
         places = starts[inside] + (
-            np.minimum((uniforms * width).astype(np.int64), width - 1) if self.bins < self.values else 0
+            np.minimum((uniforms * width).astype(np.int64), width - 1)
+            if self.bins < self.values
+            else 0
         )
         missing = codes == self.bins if self.column.nullable else None
         return self.values_at(places, missing)
@@ -301,7 +338,9 @@ class Axis:
                 days = (places + (lo - date(1970, 1, 1)).days).astype(np.int32)
                 return pa.array(days, pa.int32(), mask=mask).cast(pa.date32())
             case Timestamps(lo=start):
-                micros = places * domain.step_microseconds + (start - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+                micros = places * domain.step_microseconds + (
+                    start - datetime(1970, 1, 1)
+                ) // timedelta(microseconds=1)
                 return pa.array(micros, pa.int64(), mask=mask).cast(pa.timestamp("us"))
         raise AssertionError(domain)
 
@@ -314,8 +353,8 @@ def place_of(value: Value) -> Expression:
 def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
     """How many of `cuts` are at most a place of a domain of `size` places; NULL outside.
 
-    A place is looked up in a grid of equal cells: how many cuts lie before its cell, and which lie inside. An engine
-    reads that a few times as fast as a search that halves.
+    A place is looked up in a grid of equal cells: how many cuts lie before its cell, and which lie
+    inside. An engine reads that a few times as fast as a search that halves.
     """
     if not cuts:
         return case((place.is_known, 0))
@@ -336,7 +375,9 @@ def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
 def _most_in_a_cell(cuts: tuple[int, ...], size: int, cells: int) -> int:
     """How many of `cuts` lie in one of so many equal cells, other than at its beginning."""
     cells = min(size, cells)
-    inside = Counter(cut * cells // size for cut in cuts if cut != -(-(cut * cells // size) * size // cells))
+    inside = Counter(
+        cut * cells // size for cut in cuts if cut != -(-(cut * cells // size) * size // cells)
+    )
     return max(inside.values(), default=0)
 
 
@@ -347,30 +388,44 @@ def looked_up(numbers: Sequence[int], place: Expression) -> Expression:
     return call("list_extract", Cast(Constant(str(list(numbers))), kind), place + 1)
 
 
-def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_] | None) -> pa.Array:
+def _numbers(
+    places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_] | None
+) -> pa.Array:
     """Whole numbers as int64, decimals exactly, other steps as floats."""
     steps, step = places + domain.first, domain.step
     if step.denominator == 1:
         return pa.array(steps * step.numerator, mask=mask)
     digits = next((d for d in range(1, 19) if (step * 10**d).denominator == 1), None)
-    if digits is None or abs(domain.hi) * 10**digits >= 2**62 or abs(domain.lo) * 10**digits >= 2**62:
+    if (
+        digits is None
+        or abs(domain.hi) * 10**digits >= 2**62
+        or abs(domain.lo) * 10**digits >= 2**62
+    ):
         return pa.array(steps * float(step), mask=mask)
     words = np.empty((len(steps), 2), dtype="<i8")
     words[:, 0] = steps * int(step * 10**digits)
     words[:, 1] = words[:, 0] >> 63
     validity = None if mask is None else pa.array(~mask).buffers()[1]
-    return pa.Array.from_buffers(pa.decimal128(38, digits), len(steps), [validity, pa.py_buffer(words)])
+    return pa.Array.from_buffers(
+        pa.decimal128(38, digits), len(steps), [validity, pa.py_buffer(words)]
+    )
 
 
 Grid = Axis | Unlisted | Uncut | Unsplit
 
 
-def axes_of(table: Table, *, columns: tuple[str, ...] | None, intervals: Intervals = USUAL) -> tuple[Grid, ...]:
+def axes_of(
+    table: Table, *, columns: tuple[str, ...] | None, intervals: Intervals = USUAL
+) -> tuple[Grid, ...]:
     """The columns of a private table that a description covers.
 
     The owner and other identifiers are left out: they point at people.
     """
-    known = [c for c in table.columns.values() if not isinstance(c.domain, Identifier) and c.name != table.owner]
+    known = [
+        c
+        for c in table.columns.values()
+        if not isinstance(c.domain, Identifier) and c.name != table.owner
+    ]
     if columns is not None:
         for name in columns:
             if name not in {column.name for column in known}:
@@ -382,12 +437,20 @@ def axes_of(table: Table, *, columns: tuple[str, ...] | None, intervals: Interva
         raise UsageError(
             f"{table.name} declares no columns to describe. Declare some in the policy, with their domains."
         )
-    able = [column.name for column in known if not isinstance(column.domain, Categories | Booleans | Texts)]
+    able = [
+        column.name
+        for column in known
+        if not isinstance(column.domain, Categories | Booleans | Texts)
+    ]
     for name in intervals.quantiles:
         if name not in able:
-            raise UsageError(f"{table.name}.{name} has no quantiles: numbers, dates and times have, {', '.join(able)}.")
+            raise UsageError(
+                f"{table.name}.{name} has no quantiles: numbers, dates and times have, {', '.join(able)}."
+            )
     return tuple(
-        Uncut(column=column) if column.name in intervals.quantiles else _axis(table.name, column, intervals)
+        Uncut(column=column)
+        if column.name in intervals.quantiles
+        else _axis(table.name, column, intervals)
         for column in known
     )
 
@@ -435,12 +498,16 @@ def domain_from(plain: dict[str, Any]) -> Any:
             return Integers(lo=lo, hi=hi)
         case {"decimal": [str() as lo, str() as hi], "step": str() as step, **rest} if not rest:
             return Decimals(lo=Fraction(lo), hi=Fraction(hi), step=Fraction(step))
-        case {"values": [*values], **rest} if not rest and all(type(v) in (str, int) for v in values):
+        case {"values": [*values], **rest} if not rest and all(
+            type(v) in (str, int) for v in values
+        ):
             return Categories(values=tuple(values))
         case {"boolean": True, **rest} if not rest:
             return Booleans()
         case {"date": [str() as lo, str() as hi], **rest} if not rest:
             return Dates(lo=date.fromisoformat(lo), hi=date.fromisoformat(hi))
         case {"timestamp": [str() as lo, str() as hi], "step": str() as step, **rest} if not rest:
-            return Timestamps(lo=datetime.fromisoformat(lo), hi=datetime.fromisoformat(hi), step=Fraction(step))
+            return Timestamps(
+                lo=datetime.fromisoformat(lo), hi=datetime.fromisoformat(hi), step=Fraction(step)
+            )
     raise ValueError("not a domain")

@@ -1,7 +1,9 @@
-"""A classifier made from a description, to be tried on true rows: logistic regression on the groups of every column.
+"""A classifier made from a description, to be tried on true rows: logistic regression on the groups
+of every column.
 
-It is a function of the description alone, so it is public; its points for a row are a sum of integers that every engine
-can compute, and how well it does on true rows follows from noisy counts of label and points (S16).
+It is a function of the description alone, so it is public; its points for a row are a sum of
+integers that every engine can compute, and how well it does on true rows follows from noisy counts
+of label and points (S16).
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _TIMES = 600  # that noise is drawn again
 
 
 def target_of(description: Description, text: str) -> tuple[int, int]:
-    """The column and the cell that `income=high`, or `smoker` where there are but two values, names."""
+    """The column and the cell that `income=high`, or `smoker` where there are but two values,
+    names.
+    """
     if not isinstance(text, str):
         raise UsageError(f"target is a text such as income=high, not {type(text).__name__}.")
     name, _, value = text.partition("=")
@@ -42,12 +46,16 @@ def target_of(description: Description, text: str) -> tuple[int, int]:
     if value:
         return column, axis.code(value.strip())
     if axis.bins != 2:
-        raise UsageError(f"{name} has more than two values. Name the one to tell from others: {name}=value.")
+        raise UsageError(
+            f"{name} has more than two values. Name the one to tell from others: {name}=value."
+        )
     return column, 1
 
 
 def rows_of(description: Description) -> Integers:
-    """Synthetic cells, always the same of one description: what is compared must not change between two tries."""
+    """Synthetic cells, always the same of one description: what is compared must not change between
+    two tries.
+    """
     stream = Stream(hashlib.sha256(description.to_bytes()).digest())
     return codes(description, rows=min(max(description.rows, 1000), _ROWS), stream=stream)
 
@@ -76,7 +84,9 @@ def learned(cells: Integers, groups: tuple[Integers, ...], *, label: int, positi
         value = float(np.logaddexp(0, odds).sum() - truth @ odds + ridge @ weights / 2)
         return value, gradient + ridge
 
-    found = minimize(loss, np.zeros(starts[-1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
+    found = minimize(
+        loss, np.zeros(starts[-1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 100}
+    ).x
     points = np.rint(found[:-1] * _POINTS).astype(np.int64)
     weights = tuple(
         np.zeros(len(group), dtype=np.int64) if column == label else points[starts[column] :][group]
@@ -108,7 +118,9 @@ def area(counts: NDArray[np.generic]) -> Floats:
 
 
 def area_margin(counts: Integers, noise: Additive) -> float:
-    """The half-width at 95 % of the area from noisy counts; a half, which is everything, where noise hides a label."""
+    """The half-width at 95 % of the area from noisy counts; a half, which is everything, where
+    noise hides a label.
+    """
     enough = 3 * noise.deviation * (len(counts) / 2) ** 0.5
     if min(counts.reshape(2, -1).sum(axis=1)) <= enough:
         return 0.5

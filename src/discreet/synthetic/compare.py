@@ -1,9 +1,10 @@
 """A description against the table it describes, as one paid question (S16).
 
-values         of numbers and dates of many values: means, cumulative shares, the share of values that many have
-distances      of every column, every pair and every question of a workload: one vector of l1 distances
-correlations   of numbers, from noisy sums of products
-a classifier   made from the description, tried on true rows: its AUC, from noisy counts by label and points
+values         of numbers and dates of many values: means, cumulative shares, the share of values
+that many have distances      of every column, every pair and every question of a workload: one
+vector of l1 distances correlations   of numbers, from noisy sums of products
+a classifier   made from the description, tried on true rows: its AUC, from noisy counts by label
+and points
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ _MOST_CELLS = 2_000_000  # of the columns of one question
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distance:
-    """The total variation distance of some columns, 0 to 1, and the half-width of its 95 % interval."""
+    """The total variation distance of some columns, 0 to 1, and the half-width of its 95 %
+    interval.
+    """
 
     columns: tuple[str, ...]
     distance: float
@@ -70,7 +73,9 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifier:
-    """The area under the curve of a classifier made from synthetic rows: on these, and on true ones."""
+    """The area under the curve of a classifier made from synthetic rows: on these, and on true
+    ones.
+    """
 
     target: str
     true: float
@@ -106,19 +111,38 @@ class Comparison:
     @classmethod
     def from_bytes(cls, content: bytes) -> Comparison:
         parts = json.loads(content)
-        for name, kind in (("distances", Distance), ("asked", Distance), ("correlations", Correlation)):
-            parts[name] = tuple(kind(**{**each, "columns": tuple(each["columns"])}) for each in parts[name])
+        for name, kind in (
+            ("distances", Distance),
+            ("asked", Distance),
+            ("correlations", Correlation),
+        ):
+            parts[name] = tuple(
+                kind(**{**each, "columns": tuple(each["columns"])}) for each in parts[name]
+            )
         parts["values"] = tuple(Figure(**each) for each in parts["values"])
-        parts["classifier"] = None if parts["classifier"] is None else Classifier(**parts["classifier"])
+        parts["classifier"] = (
+            None if parts["classifier"] is None else Classifier(**parts["classifier"])
+        )
         return cls(**parts)
 
     def __str__(self) -> str:
         worst = sorted((each for each in self.distances), key=lambda each: -each.distance)[:15]
-        lines = [f"All pairs: {self.mean:.3f} on average (total variation distance). The farthest:", *map(_line, worst)]
+        lines = [
+            f"All pairs: {self.mean:.3f} on average (total variation distance). The farthest:",
+            *map(_line, worst),
+        ]
         if self.values:
-            lines += ["", f"{'values':50} {'true':>22} {'synthetic':>12}", *map(_value_line, self.values)]
+            lines += [
+                "",
+                f"{'values':50} {'true':>22} {'synthetic':>12}",
+                *map(_value_line, self.values),
+            ]
         if self.asked:
-            lines += ["", "What questions ask for:", *map(_line, sorted(self.asked, key=lambda each: -each.distance))]
+            lines += [
+                "",
+                "What questions ask for:",
+                *map(_line, sorted(self.asked, key=lambda each: -each.distance)),
+            ]
         if self.correlations:
             shown = sorted(self.correlations, key=lambda each: -abs(each.true))[:15]
             lines += ["", f"{'correlations':50} {'true':>18} {'synthetic':>10}"]
@@ -154,12 +178,18 @@ def comparison(
     target: str | None,
     joined: tuple[Sequence[Grid], TableSource] | None = None,
 ) -> Commission:
-    """A comparison checked and priced. Reads no data. `joined` says which columns and rows, where not one table's."""
+    """A comparison checked and priced. Reads no data. `joined` says which columns and rows, where
+    not one table's.
+    """
     if not isinstance(description, Description):
-        raise UsageError(f"Compare what describe or Description.load gave, not {type(description).__name__}.")
+        raise UsageError(
+            f"Compare what describe or Description.load gave, not {type(description).__name__}."
+        )
     table = private_table(policy, description.table)
     names = tuple(axis.name for axis in description.axes)
-    grids, source = (axes_of(table, columns=names), source_of(policy, table)) if joined is None else joined
+    grids, source = (
+        (axes_of(table, columns=names), source_of(policy, table)) if joined is None else joined
+    )
     for axis, mine in zip(grids, description.axes, strict=True):
         if not _same(axis, mine):
             raise UsageError(
@@ -169,7 +199,11 @@ def comparison(
             source = source.listing(mine.name, [str(value) for value in mine.column.domain.values])
     if target is not None:
         target_of(description, target)
-    asked = EVERY_PAIR if questions is None else workload(questions, table=description.table, columns=names)
+    asked = (
+        EVERY_PAIR
+        if questions is None
+        else workload(questions, table=description.table, columns=names)
+    )
     for columns, _ in asked.sets:
         _partition(description, columns)
     count = len(names) * (len(names) + 1) // 2 + len(asked.sets)
@@ -188,7 +222,9 @@ def comparison(
 
 
 def _same(axis: Grid, mine: Axis) -> bool:
-    """Whether the policy's column is the described one; a text was described by a list of its own."""
+    """Whether the policy's column is the described one; a text was described by a list of its
+    own.
+    """
     if isinstance(axis, Unlisted):
         return replace(mine.column, domain=axis.column.domain) == axis.column
     return axis.column == mine.column
@@ -199,16 +235,26 @@ def compared(description: Description, *, target: str | None) -> Work:
 
     def work(data: Marginals, _: Commission, certificate: dict[str, Any]) -> bytes:
         numbers = lines(description)
-        wanted = {"distances": True, "correlations": len(numbers) > 1, "classifier": target is not None}
+        wanted = {
+            "distances": True,
+            "correlations": len(numbers) > 1,
+            "classifier": target is not None,
+        }
         wanted["values"] = bool(compared_columns(description))
         parts = [part for part in _SHARES if wanted[part]]
         whole = math.fsum(_SHARES[part] for part in parts) * (1 + 1e-8)
         share = {part: _SHARES[part] / whole for part in parts}
         near, asked = _distances(description, data, share["distances"])
         data.tell("correlations", 0.0)
-        correlations = _correlations(description, data, numbers, share["correlations"]) if len(numbers) > 1 else ()
+        correlations = (
+            _correlations(description, data, numbers, share["correlations"])
+            if len(numbers) > 1
+            else ()
+        )
         data.tell("correlations", 1.0)
-        classifier = None if target is None else _classifier(description, data, target, share["classifier"])
+        classifier = (
+            None if target is None else _classifier(description, data, target, share["classifier"])
+        )
         values = noisy_figures(description, data, share=share["values"]) if wanted["values"] else ()
         return Comparison(
             table=description.table,
@@ -229,7 +275,9 @@ def _distances(
     width = range(len(description.axes))
     plain: list[Columns] = [*((column,) for column in width), *combinations(width, 2)]
     asked = [columns for columns, _ in data.workload.sets]
-    noisy, error = data.distances([_candidate(description, each) for each in (*plain, *asked)], share=share)
+    noisy, error = data.distances(
+        [_candidate(description, each) for each in (*plain, *asked)], share=share
+    )
     total = 2 * max(1.0, description.model.total)
     margin = error.margin / total
     found = [
@@ -258,20 +306,26 @@ def _partition(description: Description, columns: Columns) -> Partition:
     groups = tuple(description.groups[column] for column in columns)
     if math.prod(int(each.max()) + 1 for each in groups) > _MOST_CELLS:
         names = ", ".join(description.axes[column].name for column in columns)
-        raise UsageError(f"A question of the workload needs {names} together, which is too much to compare at once.")
+        raise UsageError(
+            f"A question of the workload needs {names} together, which is too much to compare at once."
+        )
     return groups
 
 
 def lines(description: Description) -> dict[int, Integers]:
-    """Where the cells of columns that have correlations stand between -SCALE and SCALE, which are two of the model's
-    standard deviations from its mean; what is farther off stands at the end, what is missing in the middle.
+    """Where the cells of columns that have correlations stand between -SCALE and SCALE, which are
+    two of the model's standard deviations from its mean; what is farther off stands at the end,
+    what is missing in the middle.
 
     Those are numbers, dates, times, and what has two values.
     """
     found = {}
     for column, axis in enumerate(description.axes):
         if axis.bins > 1 and (axis.ordered or axis.bins == 2):
-            counts, places = description.marginal((column,))[: axis.bins] + 1e-9, np.arange(axis.bins)
+            counts, places = (
+                description.marginal((column,))[: axis.bins] + 1e-9,
+                np.arange(axis.bins),
+            )
             mean = float(counts @ places / counts.sum())
             spread = max(0.5, math.sqrt(float(counts @ (places - mean) ** 2 / counts.sum())))
             line = np.rint(np.clip((places - mean) / (2 * spread), -1, 1) * SCALE).astype(np.int64)
@@ -286,9 +340,16 @@ def _correlations(
     names = [description.axes[column].name for column in numbers]
     margins = correlation_margins(sums, noise, len(names))
     modelled = modelled_moments(description, numbers)
-    true, synthetic = (np.clip(correlations(each, len(names))[0], -1.0, 1.0) for each in (sums, modelled))
+    true, synthetic = (
+        np.clip(correlations(each, len(names))[0], -1.0, 1.0) for each in (sums, modelled)
+    )
     return tuple(
-        Correlation(columns=pair, true=float(true[place]), synthetic=float(synthetic[place]), margin=float(margin))
+        Correlation(
+            columns=pair,
+            true=float(true[place]),
+            synthetic=float(synthetic[place]),
+            margin=float(margin),
+        )
         for place, (pair, margin) in enumerate(zip(combinations(names, 2), margins, strict=True))
         if margin < _LOST
     )
@@ -301,7 +362,9 @@ def modelled_moments(description: Description, numbers: dict[int, Integers]) -> 
     for a, b in products(len(columns)):
         if b == len(columns):
             row = (
-                description.marginal((columns[a],)) @ placed[a] * SCALE if a < b else description.model.total * SCALE**2
+                description.marginal((columns[a],)) @ placed[a] * SCALE
+                if a < b
+                else description.model.total * SCALE**2
             )
         elif a == b:
             row = description.marginal((columns[a],)) @ placed[a] ** 2
@@ -312,7 +375,8 @@ def modelled_moments(description: Description, numbers: dict[int, Integers]) -> 
 
 
 def correlations(sums: Floats, width: int) -> tuple[Floats, Floats]:
-    """Return every pair's correlation from sums of products, and the smaller of its sums of squares.
+    """Return every pair's correlation from sums of products, and the smaller of its sums of
+    squares.
 
     A column that does not vary has no correlation: 0. Noise may take one beyond 1.
     """
@@ -330,7 +394,9 @@ def correlations(sums: Floats, width: int) -> tuple[Floats, Floats]:
 
 
 def correlation_margins(sums: Floats, noise: Additive, width: int) -> Floats:
-    """Half-widths at 95 %, from noisy sums; infinite where noise may hide that a column varies at all."""
+    """Half-widths at 95 %, from noisy sums; infinite where noise may hide that a column varies at
+    all.
+    """
     _, squares = correlations(sums, width)
 
     def moved(some: Floats) -> Floats:
@@ -348,7 +414,10 @@ def _classifier(description: Description, data: Marginals, target: str, share: f
     score = learned(cells, description.groups, label=label, positive=positive)
     counts, noise = data.scored(score, share=share)
     true, synthetic = (
-        float(np.clip(np.nan_to_num(area(each), nan=0.5), 0, 1)) for each in (counts, counted(score, cells))
+        float(np.clip(np.nan_to_num(area(each), nan=0.5), 0, 1))
+        for each in (counts, counted(score, cells))
     )
     margin = area_margin(counts, noise)
-    return Classifier(target=target, true=true if margin < _ANY else _ANY, synthetic=synthetic, margin=margin)
+    return Classifier(
+        target=target, true=true if margin < _ANY else _ANY, synthetic=synthetic, margin=margin
+    )

@@ -1,8 +1,8 @@
 """What `curator.describe` plans before it pays and does afterwards; the curator does the paying.
 
-Which currency an algorithm spends: ρ in a `zcdp` budget. In a `sum` budget with a δ, either ε (Laplace noise,
-permute-and-flip) or one (ε, δ) row within which it spends ρ (S6), whichever has less noise for as many questions as a
-table of that width needs; without a δ only the first is open.
+Which currency an algorithm spends: ρ in a `zcdp` budget. In a `sum` budget with a δ, either ε
+(Laplace noise, permute-and-flip) or one (ε, δ) row within which it spends ρ (S6), whichever has
+less noise for as many questions as a table of that width needs; without a δ only the first is open.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ TOO_MUCH = 0.15  # mean expected error of single columns above which correlation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commission:
-    """What is to be described, how, and for how much: all that the result depends on but the data and the noise."""
+    """What is to be described, how, and for how much: all that the result depends on but the data
+    and the noise.
+    """
 
     table: str
     synthesizer: str
@@ -56,7 +58,8 @@ class Commission:
 
     @property
     def question(self) -> str:
-        """The same for the same commission, however classes and fields are called: a text of its own.
+        """The same for the same commission, however classes and fields are called: a text of its
+        own.
 
         What a column may contain is the policy's, which the ledger writes beside it.
         """
@@ -83,13 +86,20 @@ class Commission:
 
     def carry_out(self, work: Work, progress: Progress | None) -> CarryOut:
         """The work on the table's counts, to be done within what was paid."""
-        return lambda allowance, fetch, told: work(self.marginals(allowance, fetch, progress), self, told)
+        return lambda allowance, fetch, told: work(
+            self.marginals(allowance, fetch, progress), self, told
+        )
 
     def marginals(self, allowance: Allowance, fetch: Fetch, progress: Progress | None) -> Marginals:
         """The table's counts, through what was paid; grids that are not public are found first."""
         before = allowance.left.amount
         axes, source = found_grids(
-            self.axes, self.source, accountant=self.inside.name, paid=self.paid, allowance=allowance, fetch=fetch
+            self.axes,
+            self.source,
+            accountant=self.inside.name,
+            paid=self.paid,
+            allowance=allowance,
+            fetch=fetch,
         )
         return Marginals(
             axes=axes,
@@ -105,7 +115,11 @@ class Commission:
     @property
     def meta(self) -> dict[str, str]:
         """How an auditor gets from the mechanisms to the charge."""
-        return {"currency": repr(self.inside), "amount": str(self.paid.amount), "delta": str(self.paid.delta)}
+        return {
+            "currency": repr(self.inside),
+            "amount": str(self.paid.amount),
+            "delta": str(self.paid.delta),
+        }
 
 
 Work = Callable[[Marginals, Commission, dict[str, Any]], bytes]
@@ -113,7 +127,9 @@ Work = Callable[[Marginals, Commission, dict[str, Any]], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purse:
-    """The amount that may be spent, in an accountant's currency, of a budget that has this limit."""
+    """The amount that may be spent, in an accountant's currency, of a budget that has this
+    limit.
+    """
 
     accountant: Accountant
     amount: Fraction
@@ -133,7 +149,9 @@ def commission(
     """A request checked and priced. Reads no data."""
     chosen = DEFAULT if synthesizer is None else synthesizer
     if not isinstance(chosen, str) or chosen not in SYNTHESIZERS:
-        raise UsageError(f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}.")
+        raise UsageError(
+            f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}."
+        )
     if questions is not None and chosen not in FOR_WORKLOADS:
         raise UsageError(f"{chosen} does not look at a workload; {' and '.join(FOR_WORKLOADS)} do.")
     found = private_table(policy, table)
@@ -162,7 +180,9 @@ def commission(
         inside=inside,
         paid=paid,
         cost=cost,
-        workload=EVERY_PAIR if questions is None else workload(questions, table=table, columns=names),
+        workload=EVERY_PAIR
+        if questions is None
+        else workload(questions, table=table, columns=names),
     )
 
 
@@ -173,20 +193,29 @@ def private_table(policy: Policy, table: str) -> Table:
     found = policy.tables.get(table)
     if found is None or found.public:
         private = ", ".join(name for name, each in policy.tables.items() if not each.public)
-        why = "is public, and needs no synthetic twin" if found is not None else "is not in the policy"
+        why = (
+            "is public, and needs no synthetic twin"
+            if found is not None
+            else "is not in the policy"
+        )
         raise UsageError(f"{table} {why}. Private tables are {private}.")
     return found
 
 
 def currency(purse: Purse, *, questions: int, texts: bool) -> tuple[Accountant, Charge, Charge]:
-    """Whose currency is spent, how much of it, and what the ledger is charged. Texts need a δ of their own."""
+    """Whose currency is spent, how much of it, and what the ledger is charged. Texts need a δ of
+    their own.
+    """
     accountant, amount = purse.accountant, purse.amount
     delta = accounting.delta_for_keys(amount, of=purse.limit)
     plain = Charge(amount=amount, delta=delta if texts else Fraction(0))
     if accountant.name == "sum" and delta > 0:
         convert = delta / 2 if texts else delta
         rho = rho_of(epsilon=amount, delta=convert)
-        laplace, gaussian = math.sqrt(2) * questions / float(amount), math.sqrt(questions / (2 * float(rho)))
+        laplace, gaussian = (
+            math.sqrt(2) * questions / float(amount),
+            math.sqrt(questions / (2 * float(rho))),
+        )
         if gaussian < laplace:
             keys = delta - convert
             loss = accounting.lump(rho, delta=convert, delta_keys=keys)
@@ -215,14 +244,23 @@ def description(data: Marginals, work: Commission, certificate: dict[str, Any]) 
 
 
 def expected_one_way(column: Histogram) -> float:
-    """The error of a histogram's column that its noise is expected to make: total variation, 0 to 1."""
+    """The error of a histogram's column that its noise is expected to make: total variation, 0 to
+    1.
+    """
     left = column.std * column.counts / (column.std + column.counts + 1e-9)
-    return min(1.0, float(left.sum()) * math.sqrt(2 / math.pi) / 2 / max(1.0, float(column.counts.sum())))
+    return min(
+        1.0, float(left.sum()) * math.sqrt(2 / math.pi) / 2 / max(1.0, float(column.counts.sum()))
+    )
 
 
 def _warnings(work: Commission, names: Sequence[str], errors: Sequence[float]) -> tuple[str, ...]:
-    """List what to tell before somebody publishes: noise that drowns columns, and with them every correlation."""
-    mean, worst = math.fsum(errors) / len(errors), max(range(len(errors)), key=lambda place: errors[place])
+    """List what to tell before somebody publishes: noise that drowns columns, and with them every
+    correlation.
+    """
+    mean, worst = (
+        math.fsum(errors) / len(errors),
+        max(range(len(errors)), key=lambda place: errors[place]),
+    )
     if mean <= TOO_MUCH or work.synthesizer == "random":
         return ()
     return (

@@ -1,7 +1,9 @@
-"""The description: one JSON file between describe and generate, which a person can read and a program can trust.
+"""The description: one JSON file between describe and generate, which a person can read and a
+program can trust.
 
-It holds what is public (domains), what was released (noisy counts with their noise), the model fitted to that, the cost
-and the certificate. It has no executable parts; `load` checks every field and says what is wrong.
+It holds what is public (domains), what was released (noisy counts with their noise), the model
+fitted to that, the cost and the certificate. It has no executable parts; `load` checks every field
+and says what is wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ Integers = NDArray[np.int64]
 FORMAT, VERSION = "discreet description", 1
 _MOST_BYTES = 512 * 2**20
 _MOST_CELLS = 50_000_000
-_LEAST_ROWS = 1e-9  # what is less is written and read as none: nothing that it is divided by, or squared, overflows
+# what is less is written and read as none: nothing that it is divided by, or squared, overflows
+_LEAST_ROWS = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,14 +65,18 @@ class Description:
         """Synthetic rows; free, and different every time. `given` fixes values: {"sex": "F"}."""
         return pa.Table.from_batches(list(self.batches(rows=rows, given=given)), schema=self.schema)
 
-    def batches(self, *, rows: int, given: Mapping[str, str] | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, *, rows: int, given: Mapping[str, str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The same in parts, for more rows than fit in memory."""
         from discreet.synthetic.generate import batches
 
         return batches(self, rows=rows, given={} if given is None else given)
 
     def expected_error(self, columns: Sequence[str]) -> float:
-        """How far the model's table of some columns is expected to be from the true one: total variation, 0 to 1."""
+        """How far the model's table of some columns is expected to be from the true one: total
+        variation, 0 to 1.
+        """
         from discreet.synthetic.report.errors import expected_error
 
         return expected_error(self, self.places(columns))
@@ -78,7 +85,9 @@ class Description:
         names = [axis.name for axis in self.axes]
         for name in columns:
             if name not in names:
-                raise UsageError(f"The description has no column {name}; it has {', '.join(names)}.")
+                raise UsageError(
+                    f"The description has no column {name}; it has {', '.join(names)}."
+                )
         return tuple(sorted({names.index(name) for name in columns}))
 
     def marginal(self, columns: tuple[int, ...]) -> Floats:
@@ -88,19 +97,23 @@ class Description:
             groups, counts = self.groups[column], self.counts[column]
             sums = np.bincount(groups, weights=counts)
             size = np.bincount(groups)
-            within = np.where(sums[groups] > 0, counts / np.maximum(sums[groups], 1e-300), 1 / size[groups])
+            within = np.where(
+                sums[groups] > 0, counts / np.maximum(sums[groups], 1e-300), 1 / size[groups]
+            )
             shape = [-1 if axis == place else 1 for axis in range(len(columns))]
             table = np.take(table, groups, axis=place) * within.reshape(shape)
         return table
 
-    # --- the file ---------------------------------------------------------------------------------------------------
+    # --- the file ---------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         Path(path).write_bytes(self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Description:
-        """Read a description; a file that is none, or a broken or hostile one, is a UsageError and runs nothing."""
+        """Read a description; a file that is none, or a broken or hostile one, is a UsageError and
+        runs nothing.
+        """
         try:
             if Path(path).stat().st_size > _MOST_BYTES:
                 raise UsageError(f"{path} is larger than any description.")
@@ -176,7 +189,15 @@ class Description:
             return _described(parts)
         except _Broken as error:
             raise UsageError(f"{name} is broken: {error}.") from None
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, ZeroDivisionError) as error:
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            IndexError,
+            OverflowError,
+            AttributeError,
+            ZeroDivisionError,
+        ) as error:
             raise UsageError(
                 f"{name} is broken: a field is missing or of the wrong kind ({type(error).__name__})."
             ) from None
@@ -198,7 +219,8 @@ def _require(holds: bool, otherwise: str) -> None:
 def _short(values: Floats) -> list[float]:
     """Seven digits, and nothing below a billionth of a row: far finer than any noise.
 
-    Near the smallest number that there is, seven digits would not survive a division by the number of rows.
+    Near the smallest number that there is, seven digits would not survive a division by the number
+    of rows.
     """
     return [float(f"{value:.7g}") if value >= _LEAST_ROWS else 0.0 for value in values.tolist()]
 
@@ -206,7 +228,11 @@ def _short(values: Floats) -> list[float]:
 def _lines(value: Any) -> str:
     """JSON with one line for every entry of a list."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[\n  " + ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n ]"
+        return (
+            "[\n  "
+            + ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value)
+            + "\n ]"
+        )
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -216,8 +242,14 @@ def _described(parts: dict[str, Any]) -> Description:
     _require(0 < len(axes) == len(set(names)), "columns must have different names")
     groups, counts = [], []
     for axis, entry in zip(axes, parts["columns"], strict=True):
-        place, rows = _integers(entry["groups"], axis.size), _numbers(entry["expected_rows"], axis.size)
-        _require(set(place.tolist()) == set(range(int(place.max()) + 1)), f"the groups of {axis.name} have gaps")
+        place, rows = (
+            _integers(entry["groups"], axis.size),
+            _numbers(entry["expected_rows"], axis.size),
+        )
+        _require(
+            set(place.tolist()) == set(range(int(place.max()) + 1)),
+            f"the groups of {axis.name} have gaps",
+        )
         groups.append(place)
         counts.append(rows)
     total = _number(parts["expected_rows"])
@@ -230,7 +262,9 @@ def _described(parts: dict[str, Any]) -> Description:
         groups=tuple(groups),
         counts=tuple(counts),
         model=_model(_list(parts["model"], "model"), names, sizes, total),
-        measured=tuple(_measured(entry, names, axes) for entry in _list(parts["measured"], "measured")),
+        measured=tuple(
+            _measured(entry, names, axes) for entry in _list(parts["measured"], "measured")
+        ),
         warnings=tuple(_text(each) for each in _list(parts["warnings"], "warnings")),
         cost=_mapping(parts["cost"]),
         certificate=_mapping(parts["certificate"]),
@@ -239,11 +273,14 @@ def _described(parts: dict[str, Any]) -> Description:
 
 def _axis(entry: Any) -> Axis:
     _require(isinstance(entry.get("nullable"), bool), "nullable is true or false")
-    column = Column(name=_text(entry["name"]), domain=domain_from(entry["domain"]), nullable=entry["nullable"])
+    column = Column(
+        name=_text(entry["name"]), domain=domain_from(entry["domain"]), nullable=entry["nullable"]
+    )
     bins = entry["cells"]
     size = column.domain.size
     _require(
-        type(bins) is int and size is not None and 0 < bins <= min(size, _MOST_CELLS), "cells do not fit the domain"
+        type(bins) is int and size is not None and 0 < bins <= min(size, _MOST_CELLS),
+        "cells do not fit the domain",
     )
     cuts = entry.get("cuts")
     if cuts is not None:
@@ -266,24 +303,34 @@ def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: 
     for number, entry in enumerate(entries):
         clique = tuple(names.index(_text(each)) for each in _list(entry["columns"], "columns"))
         parent = entry["parent"]
-        _require(list(clique) == sorted(set(clique)) and len(clique) > 0, "a clique's columns are out of order")
         _require(
-            type(parent) is int and (parent == -1 if number == 0 else 0 <= parent < number), "a parent is out of order"
+            list(clique) == sorted(set(clique)) and len(clique) > 0,
+            "a clique's columns are out of order",
+        )
+        _require(
+            type(parent) is int and (parent == -1 if number == 0 else 0 <= parent < number),
+            "a parent is out of order",
         )
         cells = math.prod(sizes[column] for column in clique)
         _require(cells <= _MOST_CELLS, "the model is too large")
         rows = _numbers(entry["expected_rows"], cells)
         _require(float(rows.sum()) > 0, "a table of the model is empty")
         before = {column for other in cliques for column in other}
-        _require(number == 0 or set(clique) & before <= set(cliques[parent]), "the model is not a junction tree")
+        _require(
+            number == 0 or set(clique) & before <= set(cliques[parent]),
+            "the model is not a junction tree",
+        )
         cliques.append(clique)
         parents.append(parent)
         tables.append((rows / total).reshape([sizes[column] for column in clique]))
     _require(
-        {column for clique in cliques for column in clique} == set(range(len(sizes))), "a column is not in the model"
+        {column for clique in cliques for column in clique} == set(range(len(sizes))),
+        "a column is not in the model",
     )
     return Model(
-        tree=Tree(sizes=sizes, cliques=tuple(cliques), parents=tuple(parents)), tables=tuple(tables), total=total
+        tree=Tree(sizes=sizes, cliques=tuple(cliques), parents=tuple(parents)),
+        tables=tuple(tables),
+        total=total,
     )
 
 
@@ -295,14 +342,25 @@ def _measured(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> NoisyMarg
     )
     cells = math.prod(int(groups.max()) + 1 for groups in partition)
     counts = entry["noisy_counts"]
-    _require(isinstance(counts, list) and len(counts) == cells, "noisy counts do not fit their columns")
-    _require(all(type(count) is int and abs(count) < 2**62 for count in counts), "a noisy count is not a whole number")
+    _require(
+        isinstance(counts, list) and len(counts) == cells, "noisy counts do not fit their columns"
+    )
+    _require(
+        all(type(count) is int and abs(count) < 2**62 for count in counts),
+        "a noisy count is not a whole number",
+    )
     noise = _mapping(entry["noise"])
-    _require(all(isinstance(value, str) for value in noise.values()), "noise is a mechanism's fields")
+    _require(
+        all(isinstance(value, str) for value in noise.values()), "noise is a mechanism's fields"
+    )
     std = _number(entry["standard_deviation"])
     _require(std >= _LEAST_ROWS, "a standard deviation must be positive")
     return NoisyMarginal(
-        columns=columns, partition=partition, counts=np.array(counts, dtype=np.int64), std=std, noise=noise
+        columns=columns,
+        partition=partition,
+        counts=np.array(counts, dtype=np.int64),
+        std=std,
+        noise=noise,
     )
 
 
@@ -322,20 +380,32 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float:
-    _require(type(value) in (int, float) and 0 <= value < 1e18, "a number is missing, negative or too large")
+    _require(
+        type(value) in (int, float) and 0 <= value < 1e18,
+        "a number is missing, negative or too large",
+    )
     return float(value)
 
 
 def _numbers(values: Any, size: int) -> Floats:
-    _require(isinstance(values, list) and len(values) == size, "a table does not have the size of its columns")
     _require(
-        all(type(value) in (int, float) and 0 <= value < 1e18 for value in values), "an expected count is no number"
+        isinstance(values, list) and len(values) == size,
+        "a table does not have the size of its columns",
+    )
+    _require(
+        all(type(value) in (int, float) and 0 <= value < 1e18 for value in values),
+        "an expected count is no number",
     )
     found = np.array(values, dtype=np.float64)
     return np.where(found >= _LEAST_ROWS, found, 0.0)
 
 
 def _integers(values: Any, size: int) -> Integers:
-    _require(isinstance(values, list) and len(values) == size, "groups do not have the size of their column")
-    _require(all(type(value) is int and 0 <= value < size for value in values), "a group is out of range")
+    _require(
+        isinstance(values, list) and len(values) == size,
+        "groups do not have the size of their column",
+    )
+    _require(
+        all(type(value) is int and 0 <= value < size for value in values), "a group is out of range"
+    )
     return np.array(values, dtype=np.int64)

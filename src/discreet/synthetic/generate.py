@@ -1,8 +1,8 @@
 """Rows from a description: any number, any number of times, free.
 
-Rows are drawn clique by clique down the junction tree. The rows that agree on what is known already take their values
-from evenly spread places of its distribution: counts stay within a few rows of the model's, instead of a sampling
-error of their square root.
+Rows are drawn clique by clique down the junction tree. The rows that agree on what is known already
+take their values from evenly spread places of its distribution: counts stay within a few rows of
+the model's, instead of a sampling error of their square root.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ _BELOW_ONE = 1 - 2.0**-30
 
 
 class Places:
-    """Cumulative distributions, one unit for each row of a table, to be looked up for very many numbers.
+    """Cumulative distributions, one unit for each row of a table, to be looked up for very many
+    numbers.
 
-    A guide holds the answers for evenly spaced numbers, which are those of most others too; the rest are searched.
+    A guide holds the answers for evenly spaced numbers, which are those of most others too; the
+    rest are searched.
     """
 
     def __init__(self, table: Floats) -> None:
@@ -49,8 +51,12 @@ class Places:
         self.units, self.width = table.shape
         self._ends = ends.ravel()
         self._finer = 1 << self.width.bit_length()  # a power of two: what the guide says is exact
-        guide = np.searchsorted(self._ends, np.arange(self.units * self._finer) / self._finer, side="right")
-        self._guide = np.append(guide, guide[-1])  # among millions of units a number may be rounded up to the last end
+        guide = np.searchsorted(
+            self._ends, np.arange(self.units * self._finer) / self._finer, side="right"
+        )
+        self._guide = np.append(
+            guide, guide[-1]
+        )  # among millions of units a number may be rounded up to the last end
 
     def at_most(self, numbers: Floats) -> NDArray[np.intp]:
         """How many ends are at most each of the numbers, which do not lie beyond the last end."""
@@ -64,8 +70,8 @@ class Places:
 class Step:
     """Draw `new` columns given `known` ones: `places` has one unit per known combination.
 
-    Columns below the number of axes are groups; the cells of axis i are column i plus that number. Without `places` the
-    new column is the known one.
+    Columns below the number of axes are groups; the cells of axis i are column i plus that number.
+    Without `places` the new column is the known one.
     """
 
     known: tuple[int, ...]
@@ -75,17 +81,23 @@ class Step:
     new_sizes: tuple[int, ...] = ()
 
 
-def batches(description: Description, *, rows: int, given: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+def batches(
+    description: Description, *, rows: int, given: Mapping[str, str]
+) -> Iterator[pa.RecordBatch]:
     """Record batches that hold `rows` rows together; every call draws afresh."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
         raise UsageError(f"rows must be a whole number of zero or more, not {rows!r}.")
     if rows > MOST_ROWS:
-        raise UsageError(f"rows must be at most {MOST_ROWS:,}. Generate several files if you need more: each is free.")
+        raise UsageError(
+            f"rows must be at most {MOST_ROWS:,}. Generate several files if you need more: each is free."
+        )
     steps = _steps(description, given)
     schema, stream = description.schema, Stream.fresh()
 
     def batch(done: int) -> pa.RecordBatch:
-        return _batch(description, steps, min(BATCH, rows - done), stream.derive("batch", done), schema)
+        return _batch(
+            description, steps, min(BATCH, rows - done), stream.derive("batch", done), schema
+        )
 
     return _ahead(batch, range(0, rows, BATCH))
 
@@ -122,7 +134,9 @@ def _batch(
     for column, axis in enumerate(axes):
         cells = drawn[column + len(axes)][shuffled].astype(np.int64)
         spread = axis.bins < axis.values
-        uniforms = _uniforms(stream.words(items, len(steps) + 1 + column)) if spread else np.zeros(0)
+        uniforms = (
+            _uniforms(stream.words(items, len(steps) + 1 + column)) if spread else np.zeros(0)
+        )
         arrays.append(axis.decoded(cells, uniforms).cast(schema.field(column).type))
     return pa.record_batch(arrays, schema=schema)
 
@@ -140,12 +154,15 @@ def _drawn(steps: Sequence[Step], size: int, stream: Stream) -> dict[int, Small]
     return drawn
 
 
-def _draw(step: Step, places: Places, drawn: dict[int, Small], order: Small, uniforms: Floats) -> Small:
+def _draw(
+    step: Step, places: Places, drawn: dict[int, Small], order: Small, uniforms: Floats
+) -> Small:
     """Draw a step's columns for all rows, and return the order in which the next step takes them.
 
-    Rows that agree on what is known take their values at multiples of the golden ratio, from a random start: any run
-    of them is spread evenly over the distribution. They come in the order of what was drawn before, so that also
-    combinations with columns that are not in the same clique keep close to what the model expects.
+    Rows that agree on what is known take their values at multiples of the golden ratio, from a
+    random start: any run of them is spread evenly over the distribution. They come in the order of
+    what was drawn before, so that also combinations with columns that are not in the same clique
+    keep close to what the model expects.
     """
     kinds = len(uniforms)
     if kinds > 1:
@@ -180,7 +197,8 @@ def _draw(step: Step, places: Places, drawn: dict[int, Small], order: Small, uni
 def _stable(codes: Small, size: int) -> NDArray[np.intp]:
     """A stable order; in linear time where the codes are small."""
     return np.argsort(
-        codes.astype(np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32), kind="stable"
+        codes.astype(np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32),
+        kind="stable",
     )
 
 
@@ -201,7 +219,9 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
         flat = ordered.reshape(tree.cells_of(separator), -1)
         sizes = {"known_sizes": tree.shape(separator), "new_sizes": tree.shape(new)}
         steps.append(Step(known=separator, new=new, places=Places(flat), **sizes))
-    for column, (groups, counts) in enumerate(zip(description.groups, description.counts, strict=True)):
+    for column, (groups, counts) in enumerate(
+        zip(description.groups, description.counts, strict=True)
+    ):
         cells = counts.copy()
         if (groups == np.arange(len(groups))).all():
             steps.append(Step(known=(column,), new=(column + len(axes),), places=None))
@@ -212,7 +232,9 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
         inside = np.zeros((int(groups.max()) + 1, len(cells)))
         inside[groups, np.arange(len(cells))] = cells
         empty = inside.sum(axis=1) <= 0
-        inside[groups, np.arange(len(cells))] += empty[groups]  # a group of no expected rows: all its cells alike
+        inside[groups, np.arange(len(cells))] += empty[
+            groups
+        ]  # a group of no expected rows: all its cells alike
         steps.append(Step(known=(column,), new=(column + len(axes),), places=Places(inside)))
     return steps
 
@@ -227,7 +249,10 @@ def given_codes(description: Description, given: Mapping[str, str]) -> dict[int,
     for name in given:
         if name not in names:
             raise UsageError(f"The description has no column {name}; it has {', '.join(names)}.")
-    return {names.index(name): description.axes[names.index(name)].code(text) for name, text in given.items()}
+    return {
+        names.index(name): description.axes[names.index(name)].code(text)
+        for name, text in given.items()
+    }
 
 
 def conditioned(description: Description, wanted: Mapping[int, int]) -> Model:
@@ -238,7 +263,10 @@ def conditioned(description: Description, wanted: Mapping[int, int]) -> Model:
     tree, potentials = model.tree, []
     for clique, separator, table in zip(tree.cliques, tree.separators, model.tables, strict=True):
         sums = summed(table, clique, separator) if separator else np.ones(())
-        shape = [size if column in separator else 1 for column, size in zip(clique, table.shape, strict=True)]
+        shape = [
+            size if column in separator else 1
+            for column, size in zip(clique, table.shape, strict=True)
+        ]
         with np.errstate(divide="ignore", invalid="ignore"):
             potential = np.log(table) - np.log(sums.reshape(shape) if separator else 1.0)
         potential = np.where(table > 0, potential, -1e3)
@@ -249,6 +277,9 @@ def conditioned(description: Description, wanted: Mapping[int, int]) -> Model:
         potentials.append(potential)
     tables, log_z = propagate(tree, potentials)
     if log_z < -700:
-        named = ", ".join(f"{description.axes[c].name} = {description.axes[c].label(v)}" for c, v in wanted.items())
+        named = ", ".join(
+            f"{description.axes[c].name} = {description.axes[c].label(v)}"
+            for c, v in wanted.items()
+        )
         raise UsageError(f"The model expects no rows with {named}. Ask for fewer conditions.")
     return Model(tree=tree, tables=tuple(tables), total=model.total * float(np.exp(log_z)))

@@ -1,9 +1,10 @@
-"""Grids that are not public and have to be found, at a price: texts that enough people share, cuts of numbers.
+"""Grids that are not public and have to be found, at a price: texts that enough people share, cuts
+of numbers.
 
 Privacy
-    Texts (S5): a person has at most m rows, hence at most m of a column's values, and adds 1 to the people of each. The
-    price of the threshold, in ε or ρ and in δ, is that of unknown keys in a question.
-    Quantiles (S3): chosen by rank on a fine public grid, as in a question.
+    Texts (S5): a person has at most m rows, hence at most m of a column's values, and adds 1 to the
+    people of each. The price of the threshold, in ε or ρ and in δ, is that of unknown keys in a
+    question. Quantiles (S3): chosen by rank on a fine public grid, as in a question.
     Splits: see `split`.
     What follows uses the released list or cuts only.
 """
@@ -39,7 +40,9 @@ QUANTILES = tuple(Fraction(place, 48) for place in range(1, 48))
 
 def shares_of_grids(axes: Sequence[Grid]) -> list[Fraction]:
     """For every column, the part of what was paid that finds its grid."""
-    dear, cheap = (sum(isinstance(axis, kind) for axis in axes) for kind in (Unlisted | Uncut, Unsplit))
+    dear, cheap = (
+        sum(isinstance(axis, kind) for axis in axes) for kind in (Unlisted | Uncut, Unsplit)
+    )
     prices = {
         Unsplit: min(SPLIT_SHARE, MOST_SPLIT_SHARE / max(1, cheap)),
         Axis: Fraction(0),
@@ -76,7 +79,12 @@ def found_grids(
                 survivors, people = allowance.threshold(mechanism, exact, moved=moved, keys=1)
                 listed = _most(survivors.column(0).to_pylist(), people)
                 source = source.listing(axis.name, listed)
-                found.append(Axis(column=replace(axis.column, domain=Categories(values=listed)), bins=len(listed)))
+                found.append(
+                    Axis(
+                        column=replace(axis.column, domain=Categories(values=listed)),
+                        bins=len(listed),
+                    )
+                )
             case Uncut():
                 fine = axis.fine(FINE)
                 chosen = _quantiles(source, fine.bins, accountant, amount)
@@ -88,27 +96,40 @@ def found_grids(
                 found.append(_cut(fine, cells.tolist()))
             case Unsplit():
                 found.append(
-                    split(axis, source, accountant=accountant, amount=amount, allowance=allowance, fetch=fetch)
+                    split(
+                        axis,
+                        source,
+                        accountant=accountant,
+                        amount=amount,
+                        allowance=allowance,
+                        fetch=fetch,
+                    )
                 )
     return tuple(found), source
 
 
 def _most(values: list[str], people: np.ndarray) -> tuple[str, ...]:
-    """In the order of their values, the ones that most people share; those that engine SQL cannot spell are others."""
+    """In the order of their values, the ones that most people share; those that engine SQL cannot
+    spell are others.
+    """
     able = [place for place, value in enumerate(values) if value != OTHER and "\0" not in value]
     kept = sorted(sorted(able, key=lambda place: -int(people[place]))[: MOST_VALUES - 1])
     return (*(values[place] for place in kept), OTHER)
 
 
 def _cut(fine: Axis, cells: list[int]) -> Axis:
-    """Intervals that end at quantiles; a cell that several quantiles fall on has an interval of its own."""
+    """Intervals that end at quantiles; a cell that several quantiles fall on has an interval of its
+    own.
+    """
     times = Counter(cells)
     cuts = {0, fine.bins, *cells, *(cell + 1 for cell, count in times.items() if count > 1)}
     starts = tuple(fine.starts[cell] for cell in sorted(cuts))
     return replace(fine, bins=len(starts) - 1, cuts=starts)
 
 
-def _quantiles(source: TableSource, cells: int, accountant: AccountantName, amount: Fraction) -> Quantiles:
+def _quantiles(
+    source: TableSource, cells: int, accountant: AccountantName, amount: Fraction
+) -> Quantiles:
     paid = currency(accountant)
     return Quantiles(
         epsilon=paid.choice_epsilon(amount=amount, rounds=len(QUANTILES).bit_length()),

@@ -1,19 +1,24 @@
-"""Several tables of the same people, described together: people, and for each further table their rows.
+"""Several tables of the same people, described together: people, and for each further table their
+rows.
 
-people        the columns of the first table, in which a person has one row, and how many rows each has in the others
-rows          of each further table: its columns beside those of the person, so that rows are drawn given whose they are
+people        the columns of the first table, in which a person has one row, and how many rows each
+has in the others rows          of each further table: its columns beside those of the person, so
+that rows are drawn given whose they are
 
 Privacy
-    All is one charge, for a person with all of her rows in all tables. The first part is a table of one row a person:
-    its last columns count a person's own rows, so one person still moves one row (two under change_one). In the second
-    a row of a person who has n rows weighs floor(u / n), so that all of them weigh at most u together, however many
-    there are. The counts of a marginal then move by at most u in l1; and by at most u in l2, because a vector's l2 is
-    at most its l1 (both are met by a person whose rows lie in one cell; 2u and sqrt(2) u under change_one). Noise is
-    added to whole multiples of 1 / u, and what is divided by u afterwards is released already. The grids of a person's
-    columns are those that the first part has released. Both parts spend from one allowance, one after the other.
+    All is one charge, for a person with all of her rows in all tables. The first part is a table of
+    one row a person: its last columns count a person's own rows, so one person still moves one row
+    (two under change_one). In the second a row of a person who has n rows weighs floor(u / n), so
+    that all of them weigh at most u together, however many there are. The counts of a marginal then
+    move by at most u in l1; and by at most u in l2, because a vector's l2 is at most its l1 (both
+    are met by a person whose rows lie in one cell; 2u and sqrt(2) u under change_one). Noise is
+    added to whole multiples of 1 / u, and what is divided by u afterwards is released already. The
+    grids of a person's columns are those that the first part has released. Both parts spend from
+    one allowance, one after the other.
 
-Why weights. Counted one by one, m rows a person would need m times the noise. Given a person and n, a row drawn by
-weight is any of her rows alike, so the attributes of rows given their person are the same; n is one of the columns.
+Why weights. Counted one by one, m rows a person would need m times the noise. Given a person and n,
+a row drawn by weight is any of her rows alike, so the attributes of rows given their person are the
+same; n is one of the columns.
 """
 
 from __future__ import annotations
@@ -27,7 +32,17 @@ from itertools import combinations
 from typing import Any
 
 from discreet.accounting import Accountant
-from discreet.algebra import Column, Fold, OwnerJoin, PerPerson, Scan, Source, Stage, call, expression
+from discreet.algebra import (
+    Column,
+    Fold,
+    OwnerJoin,
+    PerPerson,
+    Scan,
+    Source,
+    Stage,
+    call,
+    expression,
+)
 from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy import domain as domains
@@ -37,7 +52,15 @@ from discreet.sql.rows.relation import scan
 from discreet.sql.values.value import Number, Value
 from discreet.synthetic.axis import USUAL, Axis, Grid, Intervals, Unlisted, axes_of
 from discreet.synthetic.compare import compared, comparison
-from discreet.synthetic.describe import CarryOut, Commission, Fetch, Purse, currency, description, private_table
+from discreet.synthetic.describe import (
+    CarryOut,
+    Commission,
+    Fetch,
+    Purse,
+    currency,
+    description,
+    private_table,
+)
 from discreet.synthetic.description import Description
 from discreet.synthetic.linked_description import LinkedDescription
 from discreet.synthetic.marginals import Progress
@@ -47,8 +70,13 @@ from discreet.synthetic.workload import EVERY_PAIR, Workload
 from discreet.vault.allowance import Allowance
 
 UNIT = 1 << 12  # that all rows of one person weigh, at most
-PEOPLE_SHARE = Fraction(1, 2)  # of what was paid, for the people; the tables of their rows share the rest alike
-OWN, THEIRS = 2, 1  # how much pairs count that have a column of the row, and pairs of a person's columns alone
+PEOPLE_SHARE = Fraction(
+    1, 2
+)  # of what was paid, for the people; the tables of their rows share the rest alike
+OWN, THEIRS = (
+    2,
+    1,
+)  # how much pairs count that have a column of the row, and pairs of a person's columns alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +120,11 @@ class Lot(Tables):
     @property
     def meta(self) -> dict[str, str]:
         """How an auditor gets from the mechanisms to the charge."""
-        return {"currency": repr(self.inside), "amount": str(self.paid.amount), "delta": str(self.paid.delta)}
+        return {
+            "currency": repr(self.inside),
+            "amount": str(self.paid.amount),
+            "delta": str(self.paid.delta),
+        }
 
     @property
     def max_rows(self) -> int:
@@ -100,7 +132,9 @@ class Lot(Tables):
 
     def carry_out(self, progress: Progress | None) -> CarryOut:
         """The descriptions, to be made within what was paid."""
-        return lambda allowance, fetch, told: described_together(self, allowance, fetch, told, progress)
+        return lambda allowance, fetch, told: described_together(
+            self, allowance, fetch, told, progress
+        )
 
 
 def lot(
@@ -114,7 +148,9 @@ def lot(
     """A request for several tables, checked and priced. Reads no data."""
     chosen = DEFAULT if synthesizer is None else synthesizer
     if chosen not in SYNTHESIZERS:
-        raise UsageError(f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}.")
+        raise UsageError(
+            f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}."
+        )
     found = [private_table(policy, name) for name in tables]
     if len(found) < 2 or len({table.name for table in found}) < len(found):
         raise UsageError("Name at least two tables, each of them once: the people first.")
@@ -126,19 +162,30 @@ def lot(
         )
     for table in found:
         if isinstance(table.owner, EachRow):
-            raise UsageError(f"In {table.name} every row is somebody else's: nothing joins it to other tables.")
+            raise UsageError(
+                f"In {table.name} every row is somebody else's: nothing joins it to other tables."
+            )
         if table.max_rows > UNIT:
-            raise UsageError(f"{table.name} may have {table.max_rows} rows a person; together at most {UNIT} are told.")
+            raise UsageError(
+                f"{table.name} may have {table.max_rows} rows a person; together at most {UNIT} are told."
+            )
     if chosen == "random":
         intervals = replace(intervals, split=False)
-    axes = {table.name: axes_of(table, columns=None, intervals=replace(intervals, quantiles=())) for table in found}
+    axes = {
+        table.name: axes_of(table, columns=None, intervals=replace(intervals, quantiles=()))
+        for table in found
+    }
     if intervals.quantiles:
         raise UsageError("Quantiles are found for one table at a time; describe several without.")
     width = sum(map(len, axes.values())) + len(rows)
-    texts = [axis.name for several in axes.values() for axis in several if isinstance(axis, Unlisted)]
+    texts = [
+        axis.name for several in axes.values() for axis in several if isinstance(axis, Unlisted)
+    ]
     inside, paid, cost = currency(purse, questions=3 * width, texts=bool(texts))
     if texts and not paid.delta:
-        raise UsageError(f"{texts[0]} is text, whose values are found at the price of some δ, and the budget has none.")
+        raise UsageError(
+            f"{texts[0]} is text, whose values are found at the price of some δ, and the budget has none."
+        )
     return Lot(
         people=people,
         rows=rows,
@@ -177,12 +224,17 @@ def people_source(work: Tables) -> TableSource:
 
 def rows_source(work: Tables, table: Table) -> TableSource:
     """The rows of a table beside their person's; all rows of one person weigh at most UNIT."""
-    read, person = scan(table, table.name, "t0", frozenset()), scan(work.people, work.people.name, "t1", frozenset())
+    read, person = (
+        scan(table, table.name, "t0", frozenset()),
+        scan(work.people, work.people.name, "t1", frozenset()),
+    )
     joined = OwnerJoin(OwnerJoin(read.source, person.source), _counted(table, "n0"))
     values = {field.name: field.value for field in read.fields}
     values |= {inherited(work.people, field.name): field.value for field in person.fields}
     rows = Column("n0", "rows")
-    values[inherited(work.people, counter(table))] = Value(expression=rows, domain=_number(table), nullable=False)
+    values[inherited(work.people, counter(table))] = Value(
+        expression=rows, domain=_number(table), nullable=False
+    )
     return TableSource(
         scan=joined,
         max_rows=table.max_rows,
@@ -195,34 +247,52 @@ def rows_source(work: Tables, table: Table) -> TableSource:
 
 def _counted(table: Table, stage: str) -> Stage:
     """How many rows each person has who has any."""
-    return Stage(PerPerson(Scan(table.name, f"{stage}s"), (), (("rows", Fold("count", ())),)), stage)
+    return Stage(
+        PerPerson(Scan(table.name, f"{stage}s"), (), (("rows", Fold("count", ())),)), stage
+    )
 
 
 def _number(table: Table) -> Number:
     return Number(step=Fraction(1), lo=0, hi=table.max_rows)
 
 
-def sources(policy: Policy, linked: LinkedDescription) -> list[tuple[tuple[Grid, ...], TableSource]]:
-    """For each part of a description of several tables, its columns as the policy has them now, and its rows."""
+def sources(
+    policy: Policy, linked: LinkedDescription
+) -> list[tuple[tuple[Grid, ...], TableSource]]:
+    """For each part of a description of several tables, its columns as the policy has them now, and
+    its rows.
+    """
     found = [private_table(policy, name) for name in linked.tables]
     people, rows = found[0], tuple(found[1:])
     axes = {table.name: axes_of(table, columns=None) for table in found}
     counters = [_counter_axis(table, USUAL) for table in rows]
     work = Tables(people=people, rows=rows, policy=policy)
-    parts: list[tuple[tuple[Grid, ...], TableSource]] = [((*axes[people.name], *counters), people_source(work))]
+    parts: list[tuple[tuple[Grid, ...], TableSource]] = [
+        ((*axes[people.name], *counters), people_source(work))
+    ]
     for table, count in zip(rows, counters, strict=True):
-        theirs = (_renamed(axis, inherited(people, axis.name)) for axis in (*axes[people.name], count))
+        theirs = (
+            _renamed(axis, inherited(people, axis.name)) for axis in (*axes[people.name], count)
+        )
         parts.append(((*axes[table.name], *theirs), rows_source(work, table)))
     for (grids, _), part in zip(parts, linked.parts, strict=True):
         if [axis.name for axis in grids] != [axis.name for axis in part.axes]:
-            raise UsageError("The description is of other columns than the tables have now; describe them again.")
+            raise UsageError(
+                "The description is of other columns than the tables have now; describe them again."
+            )
     return parts
 
 
-def comparisons(policy: Policy, linked: LinkedDescription, purse: Purse) -> list[tuple[Commission, CarryOut]]:
-    """A comparison of each part with the truth, each for the same part of what may be spent. Reads no data."""
+def comparisons(
+    policy: Policy, linked: LinkedDescription, purse: Purse
+) -> list[tuple[Commission, CarryOut]]:
+    """A comparison of each part with the truth, each for the same part of what may be spent. Reads
+    no data.
+    """
     if not isinstance(linked, LinkedDescription):
-        raise UsageError(f"Compare what describe_together or load gave, not {type(linked).__name__}.")
+        raise UsageError(
+            f"Compare what describe_together or load gave, not {type(linked).__name__}."
+        )
     part = replace(purse, amount=purse.amount / len(linked.parts))
     found = []
     for each, joined in zip(linked.parts, sources(policy, linked), strict=True):
@@ -245,7 +315,13 @@ def described_together(
     """People first, then the rows of each table given whose they are; within what was paid."""
     rest = (1 - PEOPLE_SHARE) / len(work.rows)
     counters = tuple(_counter_axis(table, work.intervals) for table in work.rows)
-    part = _part(work, work.people, (*work.axes[work.people.name], *counters), people_source(work), PEOPLE_SHARE)
+    part = _part(
+        work,
+        work.people,
+        (*work.axes[work.people.name], *counters),
+        people_source(work),
+        PEOPLE_SHARE,
+    )
     data = part.marginals(allowance, fetch, progress)
     people = Description.from_bytes(description(data, part, certificate))
     found = []
@@ -256,14 +332,26 @@ def described_together(
                 continue
             name = inherited(work.people, axis.name)
             known.append(replace(axis, column=replace(axis.column, name=name)))
-            if any(isinstance(each, Unlisted) and each.name == axis.name for each in work.axes[work.people.name]):
+            if any(
+                isinstance(each, Unlisted) and each.name == axis.name
+                for each in work.axes[work.people.name]
+            ):
                 listed = axis.column.domain
                 assert isinstance(listed, domains.Categories)
                 source = source.listing(name, [str(value) for value in listed.values])
         own = work.axes[table.name]
-        part = _part(work, table, (*own, *known), source, rest, workload=_workload(work, len(own), len(known)))
+        part = _part(
+            work,
+            table,
+            (*own, *known),
+            source,
+            rest,
+            workload=_workload(work, len(own), len(known)),
+        )
         data = part.marginals(allowance, fetch, progress)
-        found.append((table.name, len(own), Description.from_bytes(description(data, part, certificate))))
+        found.append(
+            (table.name, len(own), Description.from_bytes(description(data, part, certificate)))
+        )
     told = {**certificate, "mechanisms": data.mechanisms}
     return LinkedDescription(
         people=people,
@@ -281,7 +369,9 @@ def _counter_axis(table: Table, intervals: Intervals) -> Grid:
 
 
 def _workload(work: Lot, own: int, known: int) -> Workload:
-    """Pairs with a column of the row first; a person's own pairs are needed too, so as not to count them twice."""
+    """Pairs with a column of the row first; a person's own pairs are needed too, so as not to count
+    them twice.
+    """
     if work.synthesizer not in FOR_WORKLOADS:
         return EVERY_PAIR
     pairs = combinations(range(own + known), 2)

@@ -1,14 +1,17 @@
-"""What a synthesizer may ask: noisy counts of some columns, noisy distances to a model, a choice among candidates.
+"""What a synthesizer may ask: noisy counts of some columns, noisy distances to a model, a choice
+among candidates.
 
-Everything here is charged already: the allowance prices each mechanism before it runs, and exact counts pass through
-unseen. A synthesizer works in shares of what was paid, which add up in either currency.
+Everything here is charged already: the allowance prices each mechanism before it runs, and exact
+counts pass through unseen. A synthesizer works in shares of what was paid, which add up in either
+currency.
 
 Privacy
     Where rows have weights that add up to at most u for one person, read u for m.
-    One person has at most m rows, each in one cell of a marginal: under add_remove the counts move by m in l1, and in
-    l2 too (all rows in one cell); under change_one by 2m and sqrt(2) m. Merging cells by a public map changes none of
-    that. The distance of the counts to a fixed table moves by the counts' l1 (S16): m, or 2m. So does a sum of numbers
-    of at most 1 in size; t distances or sums are a vector that moves by t m in l1 and sqrt(t) m in l2, or twice that.
+    One person has at most m rows, each in one cell of a marginal: under add_remove the counts move
+    by m in l1, and in l2 too (all rows in one cell); under change_one by 2m and sqrt(2) m. Merging
+    cells by a public map changes none of that. The distance of the counts to a fixed table moves by
+    the counts' l1 (S16): m, or 2m. So does a sum of numbers of at most 1 in size; t distances or
+    sums are a vector that moves by t m in l1 and sqrt(t) m in l2, or twice that.
 """
 
 from __future__ import annotations
@@ -55,7 +58,9 @@ Partition = tuple[Integers, ...]  # for each column, which group every cell of i
 Progress = Callable[[str, float], None]
 
 SCALE = 100  # half the length of the line that numbers are put on for their correlations
-MOST_ROWS = 2**36  # that a model may expect in a cell: with up to 2^26 cells a distance fits into 64 bits
+MOST_ROWS = (
+    2**36
+)  # that a model may expect in a cell: with up to 2^26 cells a distance fits into 64 bits
 _PARTS = 10**9
 
 
@@ -76,7 +81,9 @@ class NoisyMarginal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Error:
-    """How far noise moves a number: its standard deviation, and the half-width that holds it with 95 %."""
+    """How far noise moves a number: its standard deviation, and the half-width that holds it with
+    95 %.
+    """
 
     deviation: float
     margin: float
@@ -93,7 +100,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Score:
-    """A public rule that gives every row points, the sum of its cells' weights, and the bin of points it is in.
+    """A public rule that gives every row points, the sum of its cells' weights, and the bin of
+    points it is in.
 
     It is to tell rows whose `label` column is in cell `positive` from others.
     """
@@ -147,20 +155,26 @@ class Marginals:
             self._progress(what, share)
 
     def std(self, share: float) -> float:
-        """The standard deviation of each count of a marginal that is given a share of what was paid."""
+        """The standard deviation of each count of a marginal that is given a share of what was
+        paid.
+        """
         return self._noise(share, self._source.moved).deviation / self._source.unit
 
     def distance_std(self, share: float, count: int) -> float:
         """The standard deviation of each of `count` distances that are given a share together."""
         return self._noise(share, self._moved_numbers(count)).deviation / self._source.unit
 
-    def measure(self, columns: Columns, *, share: float, partition: Partition | None = None) -> NoisyMarginal:
+    def measure(
+        self, columns: Columns, *, share: float, partition: Partition | None = None
+    ) -> NoisyMarginal:
         """Noisy counts of all cells of some columns, or of groups of them."""
         moved = self._source.moved
         noise = self._noise(share, moved)
         groups = self.whole(columns) if partition is None else partition
         size = math.prod(int(each.max()) + 1 for each in groups)
-        counts = self._allowance.marginal(noise, self._exact(columns), moved=moved, cells=flat(groups), size=size)
+        counts = self._allowance.marginal(
+            noise, self._exact(columns), moved=moved, cells=flat(groups), size=size
+        )
         found = NoisyMarginal(
             columns=columns,
             partition=groups,
@@ -172,19 +186,24 @@ class Marginals:
         return found
 
     def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, Error]:
-        """The noisy l1 distance of every candidate's counts to its model's, and how far noise moves each."""
+        """The noisy l1 distance of every candidate's counts to its model's, and how far noise moves
+        each.
+        """
         moved, unit = self._moved_numbers(len(candidates)), self._source.unit
         noise = self._noise(share, moved)
         models = _models(candidates, unit)
-        noisy = self._allowance.distances(noise, self._every_exact(candidates), moved=moved, **models)
+        noisy = self._allowance.distances(
+            noise, self._every_exact(candidates), moved=moved, **models
+        )
         error = Error(deviation=noise.deviation / unit, margin=noise.margin(CONFIDENCE) / unit)
         return np.asarray(noisy, dtype=np.float64) / unit, error
 
     def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, Additive]:
-        """Noisy sums of all products of two columns, of the columns themselves and of the rows, and the noise.
+        """Noisy sums of all products of two columns, of the columns themselves and of the rows, and
+        the noise.
 
-        `lines` says for every cell of a column where it stands between -SCALE and SCALE. Every sum is in units of
-        SCALE^2 a row, and they get noise as one vector: see `products`.
+        `lines` says for every cell of a column where it stands between -SCALE and SCALE. Every sum
+        is in units of SCALE^2 a row, and they get noise as one vector: see `products`.
         """
         pairs = products(len(lines))
         moved = self._moved_numbers(len(pairs), largest=SCALE**2)
@@ -199,23 +218,34 @@ class Marginals:
         lined = Stage(Select(rows, (*found, *carried)), "lined")  # each computed once
         sums = tuple(_product(factors[a], factors[b], reading.factors) for a, b in pairs)
         exact = self._fetch(Aggregate(lined, (), sums))
-        forms = [tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))]
+        forms = [
+            tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))
+        ]
         noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=forms)
         return np.array([float(each[0]) for each in noisy]), noise
 
     def counted(self, axis: Axis, *, share: float) -> tuple[Integers, Additive]:
-        """Noisy counts of a column's rows in other cells than its own, and the noise. No cell: not counted."""
+        """Noisy counts of a column's rows in other cells than its own, and the noise. No cell: not
+        counted.
+        """
         moved = self._source.moved
         noise = self._noise(share, moved)
         rows, (place,) = self._source.placed([axis.name])
-        exact = self._fetch(Aggregate(rows, (Cast(axis.cell(place), "BIGINT"),), (self._source.reading,), known=(0,)))
+        exact = self._fetch(
+            Aggregate(
+                rows, (Cast(axis.cell(place), "BIGINT"),), (self._source.reading,), known=(0,)
+            )
+        )
         size = axis.size
         return np.asarray(
-            self._allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size), dtype=np.int64
+            self._allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size),
+            dtype=np.int64,
         ), noise
 
     def sum_of(self, axis: Axis, *, center: int, share: float) -> tuple[float, Additive]:
-        """The noisy sum of a column's cells, less `center` each, and the noise; rows without a cell add nothing."""
+        """The noisy sum of a column's cells, less `center` each, and the noise; rows without a cell
+        add nothing.
+        """
         largest = max(center, axis.bins - 1 - center)
         moved = self._moved_numbers(1, largest=largest)
         noise = self._noise(share, moved)
@@ -227,7 +257,9 @@ class Marginals:
         return float(noisy[0][0]), noise
 
     def scored(self, score: Score, *, share: float) -> tuple[Integers, Additive]:
-        """Noisy counts of the rows by label and by bin of a public score, label after label, and the noise."""
+        """Noisy counts of the rows by label and by bin of a public score, label after label, and
+        the noise.
+        """
         moved = self._source.moved
         noise = self._noise(share, moved)
         columns = [column for column, weights in enumerate(score.weights) if weights.any()]
@@ -236,18 +268,29 @@ class Marginals:
         for column in columns:
             points = points + looked_up(score.weights[column].tolist(), cells[column])
         carried, reading = self._source.weighing("scored")
-        scored = Stage(Select(rows, (("points", points), ("label", cells[score.label]), *carried)), "scored")
+        scored = Stage(
+            Select(rows, (("points", points), ("label", cells[score.label]), *carried)), "scored"
+        )
         points, label = Column("scored", "points"), Column("scored", "label")
         steps = [(points < end, place) for place, end in enumerate(score.ends)]
         bin_of = case((points.is_null, None), *steps, otherwise=len(score.ends))
         positive = case((label.equals(score.positive), 1), (label.is_known, 0))
-        exact = self._fetch(Aggregate(scored, (positive * score.bins + bin_of,), (reading,), known=(0,)))
+        exact = self._fetch(
+            Aggregate(scored, (positive * score.bins + bin_of,), (reading,), known=(0,))
+        )
         size = 2 * score.bins
-        counts = self._allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size)
+        counts = self._allowance.marginal(
+            noise, exact, moved=moved, cells=np.arange(size), size=size
+        )
         return np.asarray(counts, dtype=np.int64), noise
 
     def select(
-        self, candidates: Sequence[Candidate], *, share: float, factors: Sequence[int], expected: Sequence[int]
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        share: float,
+        factors: Sequence[int],
+        expected: Sequence[int],
     ) -> int:
         """The candidate whose factor * (distance - expected) is largest, by a private choice."""
         moved, unit = self._source.most * (2 if self._twice else 1), self._source.unit
@@ -286,9 +329,11 @@ class Marginals:
         self.tell("counts", 1.0)
 
     def _exact(self, columns: Columns) -> Exact:
-        """Rows per cell, as the engine counts them; the only key is the place of the cell in the columns' grid.
+        """Rows per cell, as the engine counts them; the only key is the place of the cell in the
+        columns' grid.
 
-        Pairs are remembered; of larger sets, which may have as many cells as there are rows, only the last one.
+        Pairs are remembered; of larger sets, which may have as many cells as there are rows, only
+        the last one.
         """
         if columns not in self._known:
             self._known = {each: exact for each, exact in self._known.items() if len(each) <= 2}
@@ -305,7 +350,10 @@ class Marginals:
         """All rows, and the cells of some columns."""
         every = list(dict.fromkeys(columns))
         rows, places = self._source.placed([self.axes[column].name for column in every])
-        return rows, {column: self.axes[column].cell(place) for column, place in zip(every, places, strict=True)}
+        return rows, {
+            column: self.axes[column].cell(place)
+            for column, place in zip(every, places, strict=True)
+        }
 
 
 def _whole(counts: Integers, unit: int) -> Integers:
@@ -321,13 +369,16 @@ def _product(a: Expression, b: Expression, weight: tuple[Factor, ...]) -> Sum:
 
 
 def products(width: int) -> list[tuple[int, int]]:
-    """Which two of `width` columns, and of the constant behind them, each sum of `Marginals.moments` multiplies."""
+    """Which two of `width` columns, and of the constant behind them, each sum of
+    `Marginals.moments` multiplies.
+    """
     return [(a, b) for a in range(width + 1) for b in range(a, width + 1)]
 
 
 def _models(candidates: Sequence[Candidate], unit: int) -> dict[str, Any]:
-    # Privacy: S7. The model is rounded first, so that distances are integers; and kept so small that none of these
-    # passes 64 bits, where one person could turn the largest number into the smallest.
+    # Privacy: S7. The model is rounded first, so that distances are integers; and kept so small
+    # that none of these passes 64 bits, where one person could turn the largest number into the
+    # smallest.
     return {
         "cells": (flat(candidate.partition) for candidate in candidates),
         "models": [

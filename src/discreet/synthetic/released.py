@@ -1,4 +1,6 @@
-"""Questions to released synthetic tables: the same SQL, answered exactly and for free, because they are public."""
+"""Questions to released synthetic tables: the same SQL, answered exactly and for free, because they
+are public.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,16 @@ from discreet.sql.analyze import plan
 from discreet.sql.plan import Plan
 
 _SECONDS = 60.0
-_PUBLIC = Policy.parse("unit: row\ntables: {nobody: {owner: id}}\nbudget: {epsilon: 1}\n", path="released")
+_PUBLIC = Policy.parse(
+    "unit: row\ntables: {nobody: {owner: id}}\nbudget: {epsilon: 1}\n", path="released"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A question that was read and found answerable, to be asked of tables that have the same columns."""
+    """A question that was read and found answerable, to be asked of tables that have the same
+    columns.
+    """
 
     plan: Plan
     workbench: Workbench
@@ -27,13 +33,18 @@ class Prepared:
     def ask(self, tables: Mapping[str, pa.Table]) -> pa.Table:
         """Return the exact answer."""
         used = {name: tables[name] for name in self.plan.public}
-        return split(self.workbench.run(self.plan.after, used, seconds=_SECONDS), self.plan.columns)[0]
+        return split(
+            self.workbench.run(self.plan.after, used, seconds=_SECONDS), self.plan.columns
+        )[0]
 
 
 def prepare(sql: str, tables: Mapping[str, pa.Table], workbench: Workbench) -> Prepared:
-    """Read a question; what an analyst may write, and how it is refused, is the same as for private tables."""
+    """Read a question; what an analyst may write, and how it is refused, is the same as for private
+    tables.
+    """
     declared = {
-        name: Table(name=name, public=True, owner=None, max_rows=1, max_groups=None, columns={}) for name in tables
+        name: Table(name=name, public=True, owner=None, max_rows=1, max_groups=None, columns={})
+        for name in tables
     }
 
     def run(query: str) -> pa.Table:

@@ -1,4 +1,6 @@
-"""A private table as descriptions read it: an expression for each column, and what is counted of its rows."""
+"""A private table as descriptions read it: an expression for each column, and what is counted of
+its rows.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,11 @@ from discreet.synthetic.axis import place_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """A table as the engine reads it. `lists` are the values that texts are looked up in, by the text's column.
+    """A table as the engine reads it. `lists` are the values that texts are looked up in, by the
+    text's column.
 
-    Where rows have a `weight`, those of one person weigh at most `unit` together, and counts are in such units.
+    Where rows have a `weight`, those of one person weigh at most `unit` together, and counts are in
+    such units.
     """
 
     scan: Source
@@ -81,19 +85,27 @@ class TableSource:
         return source
 
     def placed(self, columns: Sequence[str]) -> tuple[Source, list[Expression]]:
-        """All rows with the places of some columns' values in their domains, each computed once; and these."""
-        places = tuple((f"p{number}", place_of(self.values[name])) for number, name in enumerate(columns))
+        """All rows with the places of some columns' values in their domains, each computed once;
+        and these.
+        """
+        places = tuple(
+            (f"p{number}", place_of(self.values[name])) for number, name in enumerate(columns)
+        )
         weight = () if self.weight is None else (("weight", self.weight),)
         placed = Stage(Select(self.rows(columns), (*places, *weight)), "placed")
         return placed, [Column("placed", name) for name, _ in places]
 
     def people(self, column: str) -> Aggregate:
-        """People per value of a text column, for the threshold; where a person has one row, rows are people."""
+        """People per value of a text column, for the threshold; where a person has one row, rows
+        are people.
+        """
         people: Reading = Sum() if self.max_rows == 1 else Persons()
         return Aggregate(self.rows(()), (self.values[column].expression,), (people,), known=(0,))
 
     def listing(self, column: str, values: Sequence[str]) -> TableSource:
-        """The same table, where a text is its place in a list; what is not in it has the last place."""
+        """The same table, where a text is its place in a list; what is not in it has the last
+        place.
+        """
         text, stage = self.values[column], f"w{len(self.lists)}"
         place, lists = expression(len(values) - 1), dict(self.lists)
         if len(values) > 1:

@@ -1,16 +1,19 @@
-"""Equal intervals, split where many rows are, until values that many share have a cell of their own.
+"""Equal intervals, split where many rows are, until values that many share have a cell of their
+own.
 
-A number that is zero for most people, or heaped on round values, or cut off at the top, has spikes. In equal intervals
-they drown: values within one interval are drawn alike. So the equal intervals are counted first; those that hold much
-are divided and their parts counted, and so on down to single values. What holds much then gets a cell of its own, and
-the rest of an interval is cut where enough rows lie between.
+A number that is zero for most people, or heaped on round values, or cut off at the top, has spikes.
+In equal intervals they drown: values within one interval are drawn alike. So the equal intervals
+are counted first; those that hold much are divided and their parts counted, and so on down to
+single values. What holds much then gets a cell of its own, and the rest of an interval is cut where
+enough rows lie between.
 
 Privacy
-    Every level is one marginal: a row is in one part of one interval, or in none where its interval was not divided.
-    So one person's m rows move its counts by m in l1 and l2 (2m and sqrt(2) m under change_one), as in `marginals`.
-    Which intervals the next level divides is a function of noisy counts that are released, as in PrivTree [Zhang, Xiao,
-    Xie 2016]; how many levels there may be is a function of the domain. Each level is priced by itself, levels add up,
-    and the cuts are computed of their noisy counts alone.
+    Every level is one marginal: a row is in one part of one interval, or in none where its interval
+    was not divided. So one person's m rows move its counts by m in l1 and l2 (2m and sqrt(2) m
+    under change_one), as in `marginals`. Which intervals the next level divides is a function of
+    noisy counts that are released, as in PrivTree [Zhang, Xiao, Xie 2016]; how many levels there
+    may be is a function of the domain. Each level is priced by itself, levels add up, and the cuts
+    are computed of their noisy counts alone.
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ FAIR = 0.02  # of all rows, what is enough for an interval between such values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Neighboring places of a domain, from `start` to before `end`, and how many rows they hold, about."""
+    """Neighboring places of a domain, from `start` to before `end`, and how many rows they hold,
+    about.
+    """
 
     start: int
     end: int
@@ -55,7 +60,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """Some intervals of a domain and the `width` of the parts that each is divided into; the last may be narrower."""
+    """Some intervals of a domain and the `width` of the parts that each is divided into; the last
+    may be narrower.
+    """
 
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -72,8 +79,10 @@ class Level:
         found = []
         for place, (start, end) in enumerate(zip(self.starts, self.ends, strict=True)):
             bounds = pairwise([*range(start, end, self.width), end])
-            held = rows[place * self.parts : (place + 1) * self.parts].tolist()  # the last interval may have fewer
-            found.append([Part(start=low, end=high, rows=each) for (low, high), each in zip(bounds, held)])  # noqa: B905
+            held = rows[place * self.parts : (place + 1) * self.parts].tolist()
+            # The last interval may have fewer.
+            parts = zip(bounds, held, strict=False)
+            found.append([Part(start=low, end=high, rows=each) for (low, high), each in parts])
         return found
 
     def cell(self, place: Expression) -> Expression:
@@ -85,7 +94,9 @@ class Level:
 
 
 def levels(size: int, bins: int) -> int:
-    """How often the rows of a column are counted at most: in equal intervals, then in parts down to single values."""
+    """How often the rows of a column are counted at most: in equal intervals, then in parts down to
+    single values.
+    """
     found, reached = 1, bins
     while reached < size:
         found, reached = found + 1, reached * PARTS
@@ -106,20 +117,29 @@ def split(
     most, moved = levels(equal.values, equal.bins), source.moved
     noise = currency(accountant).noise(amount=amount / most, moved=moved)
     starts, ends = tuple(equal.starts[:-1]), tuple(equal.starts[1:])
-    level = Level(starts=starts, ends=ends, width=max(end - start for start, end in zip(starts, ends, strict=True)))
-    # What lies outside of a declared range is moved to its ends: these are where many values may be, for all to know.
+    level = Level(
+        starts=starts,
+        ends=ends,
+        width=max(end - start for start, end in zip(starts, ends, strict=True)),
+    )
+    # What lies outside of a declared range is moved to its ends: these are where many values may
+    # be, for all to know.
     beyond, total, cuts = noise.margin(SURE), None, {0, 1, equal.values - 1, equal.values}
     for left in reversed(range(most)):  # how many levels may still follow
         size = len(level.starts) * level.parts
         exact = fetch(counted(source, axis, level))
-        rows = np.asarray(allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size))
+        rows = np.asarray(
+            allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size)
+        )
         if total is None:
             total = max(1, int(rows.sum()))
             cuts |= _worth(equal.starts, rows, noise.deviation)
         least, found = max(beyond, LEAST * total), level.divided(rows)
         for parts in found:
             cuts |= _cuts(parts, least=least, fair=FAIR * total, beyond=beyond)
-        heavy = [part for parts in found for part in parts if part.rows >= least and not part.single]
+        heavy = [
+            part for parts in found for part in parts if part.rows >= least and not part.single
+        ]
         if not heavy or not left:
             break
         level = _next(heavy, left)
@@ -142,7 +162,9 @@ def _next(heavy: Sequence[Part], left: int) -> Level:
 
 
 def _worth(starts: Sequence[int], rows: Integers, deviation: float, size: int = BLOCK) -> set[int]:
-    """Where equal intervals begin. Neighbors, up to `size` of them, that together hold less than noise become one."""
+    """Where equal intervals begin. Neighbors, up to `size` of them, that together hold less than
+    noise become one.
+    """
     found = set[int]()
     for first in range(0, len(rows), size):
         held = rows[first : first + size]
@@ -153,7 +175,9 @@ def _worth(starts: Sequence[int], rows: Integers, deviation: float, size: int = 
 
 
 def _cuts(parts: Sequence[Part], *, least: float, fair: float, beyond: float) -> set[int]:
-    """Cut out single values that hold much, and cut between others where enough rows lie, beyond their noise."""
+    """Cut out single values that hold much, and cut between others where enough rows lie, beyond
+    their noise.
+    """
     found, held, number = set[int](), 0, 0
     for part in parts:
         if part.single and part.rows >= least:

@@ -1,13 +1,15 @@
-"""A column's values themselves, beside its cells: mean, quantiles, and the share of values that many may have.
+"""A column's values themselves, beside its cells: mean, quantiles, and the share of values that
+many may have.
 
-A distance over a description's own cells cannot see what happens within them: nine zeros of ten, drawn evenly from 0 to
-999, are a distance of nothing. So a description is asked about values too. Which ones are looked at follows from the
-description and the domain alone: the ends of the range, zero, the description's heaviest values and its quantiles.
+A distance over a description's own cells cannot see what happens within them: nine zeros of ten,
+drawn evenly from 0 to 999, are a distance of nothing. So a description is asked about values too.
+Which ones are looked at follows from the description and the domain alone: the ends of the range,
+zero, the description's heaviest values and its quantiles.
 
 Privacy
-    Compared for a price, a column is one marginal (`Marginals.counted`), whose cells are those values and what lies
-    between them, and one sum of numbers of at most h in size (`Marginals.sum_of`), which one person's m rows move by
-    m h (2 m h under change_one).
+    Compared for a price, a column is one marginal (`Marginals.counted`), whose cells are those
+    values and what lies between them, and one sum of numbers of at most h in size
+    (`Marginals.sum_of`), which one person's m rows move by m h (2 m h under change_one).
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ FINE = 1_000_000  # steps in which a mean is told apart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One figure of a column's values: of the true ones, with the half-width of its 95 % interval, and of synthetic."""
+    """One figure of a column's values: of the true ones, with the half-width of its 95 % interval,
+    and of synthetic.
+    """
 
     column: str
     figure: str
@@ -94,20 +98,35 @@ class Spread:
     @property
     def heavy(self) -> list[int]:
         """The places of single values that many rows have, the heaviest first."""
-        single = [place for place, (start, end) in enumerate(pairwise(self.axis.starts)) if end - start == 1]
-        order = sorted((cell for cell in single if self.rows[cell] >= HEAVY * self.total), key=lambda c: -self.rows[c])
+        single = [
+            place
+            for place, (start, end) in enumerate(pairwise(self.axis.starts))
+            if end - start == 1
+        ]
+        order = sorted(
+            (cell for cell in single if self.rows[cell] >= HEAVY * self.total),
+            key=lambda c: -self.rows[c],
+        )
         return [self.axis.starts[cell] for cell in order[:MOST_HEAVY]]
 
     @property
     def watched(self) -> list[int]:
-        """The places of values that many may have: the ends of the range, zero, and what is heavy here."""
+        """The places of values that many may have: the ends of the range, zero, and what is heavy
+        here.
+        """
         domain = self.axis.column.domain
-        zero = [-domain.first] if isinstance(domain, Integers | Decimals) and domain.first <= 0 <= domain.last else []
+        zero = (
+            [-domain.first]
+            if isinstance(domain, Integers | Decimals) and domain.first <= 0 <= domain.last
+            else []
+        )
         return sorted({0, self.axis.values - 1, *zero, *self.heavy})
 
 
 def able(axis: Axis) -> bool:
-    """Whether a column has values within its cells, or so many cells that a distance tells little of its values."""
+    """Whether a column has values within its cells, or so many cells that a distance tells little
+    of its values.
+    """
     return axis.ordered and axis.values > 2
 
 
@@ -119,7 +138,11 @@ def shown(axis: Axis, place: float) -> str:
 def number(axis: Axis, place: float) -> float | None:
     """A place of a domain of numbers as the number that stands there."""
     domain = axis.column.domain
-    return float((place + domain.first) * float(domain.step)) if isinstance(domain, Integers | Decimals) else None
+    return (
+        float((place + domain.first) * float(domain.step))
+        if isinstance(domain, Integers | Decimals)
+        else None
+    )
 
 
 def told(description: Description, column: int) -> dict[str, Any] | None:
@@ -131,12 +154,16 @@ def told(description: Description, column: int) -> dict[str, Any] | None:
     return {
         "mean": number(axis, spread.mean),
         "quantiles": {str(rank): shown(axis, spread.quantile(rank)) for rank in QUANTILES},
-        "heavy": [{"value": shown(axis, place), "share": spread.share(place)} for place in spread.heavy],
+        "heavy": [
+            {"value": shown(axis, place), "share": spread.share(place)} for place in spread.heavy
+        ],
     }
 
 
 def exact_figures(description: Description, table: pa.Table) -> tuple[Figure, ...]:
-    """The figures of raw rows beside a description's, without noise: NOT FOR RELEASE. Also of what is truly heavy."""
+    """The figures of raw rows beside a description's, without noise: NOT FOR RELEASE. Also of what
+    is truly heavy.
+    """
     found = []
     for column, axis in enumerate(description.axes):
         places = axis.places(table.column(axis.name)) if able(axis) else np.zeros(0, dtype=np.int64)
@@ -159,7 +186,10 @@ def exact_figures(description: Description, table: pa.Table) -> tuple[Figure, ..
         true, made = number(axis, float(places.mean())), number(axis, spread.mean)
         if true is not None and made is not None:
             figures.insert(0, ("mean", true, made))
-        found += [Figure(column=axis.name, figure=what, true=a, synthetic=b, margin=0.0) for what, a, b in figures]
+        found += [
+            Figure(column=axis.name, figure=what, true=a, synthetic=b, margin=0.0)
+            for what, a, b in figures
+        ]
     return tuple(found)
 
 
@@ -169,7 +199,9 @@ def _few(values: Places) -> Places:
 
 
 def noisy_figures(description: Description, data: Marginals, *, share: float) -> tuple[Figure, ...]:
-    """The figures of the true table with noise, beside a description's, for a share of what was paid."""
+    """The figures of the true table with noise, beside a description's, for a share of what was
+    paid.
+    """
     columns = compared_columns(description)
     found = []
     for done, column in enumerate(columns):
@@ -180,25 +212,45 @@ def noisy_figures(description: Description, data: Marginals, *, share: float) ->
 
 
 def compared_columns(description: Description) -> list[int]:
-    """The columns whose values are compared for a price: those that have too many to be cells of their own."""
-    return [column for column, axis in enumerate(description.axes) if able(axis) and axis.values > BINS]
+    """The columns whose values are compared for a price: those that have too many to be cells of
+    their own.
+    """
+    return [
+        column for column, axis in enumerate(description.axes) if able(axis) and axis.values > BINS
+    ]
 
 
 def _noisy(spread: Spread, data: Marginals, *, share: float) -> list[Figure]:
     axis, watched = spread.axis, spread.watched
     ranks = sorted({spread.quantile(rank) for rank in QUANTILES})
-    cuts = sorted({0, axis.values, *(p for place in watched for p in (place, place + 1)), *(p + 1 for p in ranks)})
-    asked = replace(axis, column=replace(axis.column, nullable=False), bins=len(cuts) - 1, cuts=tuple(cuts))
+    cuts = sorted(
+        {
+            0,
+            axis.values,
+            *(p for place in watched for p in (place, place + 1)),
+            *(p + 1 for p in ranks),
+        }
+    )
+    asked = replace(
+        axis, column=replace(axis.column, nullable=False), bins=len(cuts) - 1, cuts=tuple(cuts)
+    )
     counts, noise = data.counted(asked, share=share)
     total, wide = max(1.0, float(counts.sum())), noise.margin(CONFIDENCE)
 
     def figure(what: str, rows: float, cells: int, synthetic: float) -> Figure:
         value = min(max(rows / total, 0.0), 1.0)
         margin = (wide * cells**0.5 + value * wide * len(counts) ** 0.5) / total
-        return Figure(column=axis.name, figure=what, true=value, synthetic=synthetic, margin=min(margin, 1.0))
+        return Figure(
+            column=axis.name, figure=what, true=value, synthetic=synthetic, margin=min(margin, 1.0)
+        )
 
     found = [
-        figure(f"share of {shown(axis, place)}", float(counts[cuts.index(place)]), 1, spread.share(place))
+        figure(
+            f"share of {shown(axis, place)}",
+            float(counts[cuts.index(place)]),
+            1,
+            spread.share(place),
+        )
         for place in watched
     ]
     for place in ranks:
@@ -213,7 +265,11 @@ def _noisy(spread: Spread, data: Marginals, *, share: float) -> list[Figure]:
     if true is not None and made is not None:
         rows_margin = wide * len(counts) ** 0.5
         per_place = abs(float(axis.column.domain.step)) * axis.values / fine.bins  # type: ignore[union-attr]
-        off = (noise.margin(CONFIDENCE) + abs(summed) / total * rows_margin) / max(1.0, total - rows_margin)
+        off = (noise.margin(CONFIDENCE) + abs(summed) / total * rows_margin) / max(
+            1.0, total - rows_margin
+        )
         margin = per_place * (off + (0.5 if fine.bins < axis.values else 0.0))
-        found.insert(0, Figure(column=axis.name, figure="mean", true=true, synthetic=made, margin=margin))
+        found.insert(
+            0, Figure(column=axis.name, figure="mean", true=true, synthetic=made, margin=margin)
+        )
     return found

@@ -22,7 +22,9 @@ _MOST_TRIPLES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Sets of columns (by place) with the number of questions that need them together; none: every pair alike."""
+    """Sets of columns (by place) with the number of questions that need them together; none: every
+    pair alike.
+    """
 
     sets: tuple[tuple[Columns, int], ...] = ()
 
@@ -70,26 +72,42 @@ def statements(text: str, *, name: str) -> tuple[str, ...]:
         trees = sqlglot.parse(text, dialect="duckdb")
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}
-        raise UsageError(f"{name}, line {where.get('line') or 1}: this is not SQL that can be read.") from None
+        raise UsageError(
+            f"{name}, line {where.get('line') or 1}: this is not SQL that can be read."
+        ) from None
     except (RecursionError, ValueError):
         raise UsageError(f"{name} is nested too deeply to be read.") from None
     return tuple(tree.sql(dialect="duckdb") for tree in trees if isinstance(tree, exp.Query))
 
 
 def workload(questions: Sequence[str], *, table: str, columns: Sequence[str]) -> Workload:
-    """Which of a table's columns the questions need. A name counts wherever it stands: in SELECT, WHERE, GROUP BY."""
+    """Which of a table's columns the questions need. A name counts wherever it stands: in SELECT,
+    WHERE, GROUP BY.
+    """
     places = {name.lower(): place for place, name in enumerate(columns)}
     found = Counter[Columns]()
     for number, text in enumerate(listed(questions, what="workload"), start=1):
         try:
-            trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if isinstance(tree, exp.Query)]
+            trees = [
+                tree
+                for tree in sqlglot.parse(text, dialect="duckdb")
+                if isinstance(tree, exp.Query)
+            ]
         except (SqlglotError, RecursionError, ValueError):
-            raise UsageError(f"Question {number} of the workload is not SQL that can be read.") from None
+            raise UsageError(
+                f"Question {number} of the workload is not SQL that can be read."
+            ) from None
         for tree in trees:
             if table.lower() in {each.name.lower() for each in tree.find_all(exp.Table)}:
-                named = {places[each.name.lower()] for each in tree.find_all(exp.Column) if each.name.lower() in places}
+                named = {
+                    places[each.name.lower()]
+                    for each in tree.find_all(exp.Column)
+                    if each.name.lower() in places
+                }
                 found[tuple(sorted(named))] += 1
     del found[()]  # COUNT(*): every description is good at that
     if not found:
-        raise UsageError(f"No question of the workload asks for a column of {table} that is described.")
+        raise UsageError(
+            f"No question of the workload asks for a column of {table} that is described."
+        )
     return Workload(sets=tuple(sorted(found.items())))

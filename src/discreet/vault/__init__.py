@@ -1,10 +1,10 @@
 """Where exact values meet noise: the only place.
 
-    Exact        what an engine read; it does not print, does not pickle, and only an Allowance opens it
-    Allowance    what a reservation paid for; it adds the noise, and releases no more than that
-    Steps        a measurement that was paid for once and is released step by step
+    Exact        what an engine read; it does not print, does not pickle, and only an Allowance
+    opens it Allowance    what a reservation paid for; it adds the noise, and releases no more than
+    that Steps        a measurement that was paid for once and is released step by step
     Answer       what leaves
 
-The order is always: charge, read, add noise, store, release (DESIGN 1). An Allowance exists only after the charge is on
-disk, and every draw it makes is a function of the charge's own key (S8).
+The order is always: charge, read, add noise, store, release (DESIGN 1). An Allowance exists only
+after the charge is on disk, and every draw it makes is a function of the charge's own key (S8).
 """

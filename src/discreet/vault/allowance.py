@@ -39,14 +39,19 @@ MOST_CELLS = 1 << 23  # counts that are held at once where there may be very man
 
 
 class Allowance:
-    """What was paid for. Each release is priced and kept within it; fixed plans and adaptive algorithms alike.
+    """What was paid for. Each release is priced and kept within it; fixed plans and adaptive
+    algorithms alike.
 
-    Every release says how far one person moves its statistic (`moved`), in the whole units that noise is added in. A
-    mechanism that claims less is refused before anything is opened.
+    Every release says how far one person moves its statistic (`moved`), in the whole units that
+    noise is added in. A mechanism that claims less is refused before anything is opened.
     """
 
-    def __init__(self, *, key: bytes, accountant: Accountant, paid: Charge, memory: int | None = None) -> None:
-        """`memory` is how many bytes of exact values may be held at once, where the plan could not tell how many."""
+    def __init__(
+        self, *, key: bytes, accountant: Accountant, paid: Charge, memory: int | None = None
+    ) -> None:
+        """`memory` is how many bytes of exact values may be held at once, where the plan could not
+        tell how many.
+        """
         self._stream = Stream(key)
         self._memory = memory
         self._accountant = accountant
@@ -71,9 +76,10 @@ class Allowance:
     ) -> tuple[IntegerArray, ...]:
         """Return noisy numbers for every cell of a grid of public keys, one array per form.
 
-        `exact` has positions of keys and sums, one row per group that exists; groups that do not exist are zeros, and
-        get noise like all others. Where the columns numbered `keys` are not public, the grid is that of the
-        `survivors`, which have been released, times the public keys.
+        `exact` has positions of keys and sums, one row per group that exists; groups that do not
+        exist are zeros, and get noise like all others. Where the columns numbered `keys` are not
+        public, the grid is that of the `survivors`, which have been released, times the public
+        keys.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -84,7 +90,8 @@ class Allowance:
         dense = cells_of(table, sizes, forms)
         items = Items.positions(len(dense[0]))
         return tuple(
-            mechanism.add_to(values, stream.derive("part", index), items) for index, values in enumerate(dense)
+            mechanism.add_to(values, stream.derive("part", index), items)
+            for index, values in enumerate(dense)
         )
 
     def steps(
@@ -96,15 +103,21 @@ class Allowance:
         sizes: Sequence[int],
         forms: Sequence[Sequence[int]],
     ) -> Steps:
-        """Return a measurement of a stream: the mechanism pays for all of its steps together (S15)."""
+        """Return a measurement of a stream: the mechanism pays for all of its steps together
+        (S15).
+        """
         _require(mechanism, mechanism.hides(moved))
         return Steps(mechanism, self._spend(mechanism), encoder, sizes=sizes, forms=forms)
 
-    def threshold(self, mechanism: Threshold, exact: Exact, *, moved: Keys, keys: int) -> tuple[pa.Table, IntegerArray]:
-        """Return the keys whose noisy number passes, in the order of their values, and those numbers (S5).
+    def threshold(
+        self, mechanism: Threshold, exact: Exact, *, moved: Keys, keys: int
+    ) -> tuple[pa.Table, IntegerArray]:
+        """Return the keys whose noisy number passes, in the order of their values, and those
+        numbers (S5).
 
         `exact` has the keys themselves and the number that is tested; only existing keys.
-        How many there are is not public. They are taken part by part, and only those are held that leave.
+        How many there are is not public. They are taken part by part, and only those are held that
+        leave.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -114,11 +127,15 @@ class Allowance:
             numbers.append(integers(table.column(number_column(0))))
             self._hold(left)
         survivors = pa.concat_tables(left)
-        order = pc.sort_indices(survivors, sort_keys=[(name, "ascending") for name in survivors.column_names])
+        order = pc.sort_indices(
+            survivors, sort_keys=[(name, "ascending") for name in survivors.column_names]
+        )
         return survivors.take(order), np.concatenate(numbers)[arrow.numbers(order).astype(np.int64)]
 
     def keep(self, exact: Exact, survivors: pa.Table, *, keys: Sequence[int]) -> Exact:
-        """Return the rows of keys that have left, part by part; the columns numbered `keys` are the keys'."""
+        """Return the rows of keys that have left, part by part; the columns numbered `keys` are the
+        keys'.
+        """
         kept = list[pa.Table]()
         for table in exact.unwrap_each(Surviving(survivors=survivors, keys=tuple(keys))):
             kept.append(wide_offsets(table))
@@ -126,7 +143,9 @@ class Allowance:
         return Exact(pa.concat_tables(kept))
 
     def _hold(self, tables: Sequence[pa.Table]) -> None:
-        """Raise MemoryError where more is held than may be: as every failure, it is charged and counted (S22)."""
+        """Raise MemoryError where more is held than may be: as every failure, it is charged and
+        counted (S22).
+        """
         if self._memory is not None and sum(table.nbytes for table in tables) > self._memory:
             raise MemoryError
 
@@ -141,26 +160,37 @@ class Allowance:
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
     ) -> npt.NDArray[np.int64]:
-        """Return the cell that a selection chooses in every group (for several quantiles: cells, one column each).
+        """Return the cell that a selection chooses in every group (for several quantiles: cells,
+        one column each).
 
         `exact` has positions of keys, then the cell, and the rows in it. Where the columns
-        numbered `keys` are not public, groups are those of the `survivors`, times the public keys, as in `measure`.
+        numbered `keys` are not public, groups are those of the `survivors`, times the public keys,
+        as in `measure`.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         table, first = exact.unwrap(), 1
         if survivors is not None:
-            table, first = rows_among(table, survivors, keys, public=len(sizes) + 1), survivors.num_rows
+            table, first = (
+                rows_among(table, survivors, keys, public=len(sizes) + 1),
+                survivors.num_rows,
+            )
             sizes = [first, *sizes]
         items, found = Items.positions(math.prod(sizes)), []
-        at_once = first if survivors is None else max(1, MOST_CELLS // (math.prod(sizes[1:]) * cells))
-        for begin in range(0, first, at_once):  # all at once, unless there is no telling how many there are
+        at_once = (
+            first if survivors is None else max(1, MOST_CELLS // (math.prod(sizes[1:]) * cells))
+        )
+        for begin in range(
+            0, first, at_once
+        ):  # all at once, unless there is no telling how many there are
             part, shape = table, list(sizes)
             if survivors is not None:
                 shape[0] = min(at_once, first - begin)
                 places = arrow.numbers(table.column(key_column(0))) - begin
                 inside = (places >= 0) & (places < shape[0])
-                part = table.set_column(0, key_column(0), arrow.array(places)).filter(arrow.array(inside))
+                part = table.set_column(0, key_column(0), arrow.array(places)).filter(
+                    arrow.array(inside)
+                )
             counts = cells_of(part, [*shape, cells], [(1,)])[0].reshape(-1, cells)
             here = slice(begin * math.prod(sizes[1:]), begin * math.prod(sizes[1:]) + len(counts))
             chosen = mechanism.choose_each(counts, stream, items.at(here))
@@ -177,10 +207,11 @@ class Allowance:
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
     ) -> IntegerArray:
-        """Return the cell of a fine grid that a quantile chooses in every group; groups as in `choose`.
+        """Return the cell of a fine grid that a quantile chooses in every group; groups as in
+        `choose`.
 
-        `exact` has positions of keys, the cell, and what `algebra.Nearest` gives beside them, for the cells near the
-        wanted rank at least.
+        `exact` has positions of keys, the cell, and what `algebra.Nearest` gives beside them, for
+        the cells near the wanted rank at least.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -194,17 +225,33 @@ class Allowance:
         names = (key_column(len(sizes)), ROWS, BEFORE, TOTAL)
         cell, rows, before, total = (integers(table.column(name)) for name in names)
         order = np.lexsort((cell, group))
-        near = Near(group=group[order], cell=cell[order], rows=rows[order], before=before[order], total=total[order])
+        near = Near(
+            group=group[order],
+            cell=cell[order],
+            rows=rows[order],
+            before=before[order],
+            total=total[order],
+        )
         chosen = mechanism.choose_near(near, stream, Items.positions(math.prod(sizes)))
         return np.asarray(chosen).reshape(-1, 1)
 
     def marginal(
-        self, mechanism: Additive, exact: Exact, *, moved: Sensitivity, cells: IntegerArray, size: int
+        self,
+        mechanism: Additive,
+        exact: Exact,
+        *,
+        moved: Sensitivity,
+        cells: IntegerArray,
+        size: int,
     ) -> IntegerArray:
-        """Return noisy counts of `size` groups of cells: a row at a place of a public grid counts for cells[place]."""
+        """Return noisy counts of `size` groups of cells: a row at a place of a public grid counts
+        for cells[place].
+        """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        return np.asarray(mechanism.add_to(_group(exact.unwrap(), cells, size), stream, Items.positions(size)))
+        return np.asarray(
+            mechanism.add_to(_group(exact.unwrap(), cells, size), stream, Items.positions(size))
+        )
 
     def roll_up(
         self,
@@ -215,10 +262,12 @@ class Allowance:
         maps: Sequence[IntegerArray],
         sizes: Sequence[int],
     ) -> IntegerArray:
-        """Return noisy counts of a public grid: each of `maps` puts the places of one key into its cells.
+        """Return noisy counts of a public grid: each of `maps` puts the places of one key into its
+        cells.
 
-        A place -1 is none: such rows are in no cell. The counts are as long as the product of `sizes`, in as few bits
-        as hold them. They are made part by part: there may be many more cells than rows.
+        A place -1 is none: such rows are in no cell. The counts are as long as the product of
+        `sizes`, in as few bits as hold them. They are made part by part: there may be many more
+        cells than rows.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -227,7 +276,11 @@ class Allowance:
         for first in range(0, cells, MOST_CELLS):
             size = min(MOST_CELLS, cells - first)
             counts = _counted(place, number, first, size)
-            noisy.append(compact(np.asarray(mechanism.add_to(counts, stream, Items.positions(size, first=first)))))
+            noisy.append(
+                compact(
+                    np.asarray(mechanism.add_to(counts, stream, Items.positions(size, first=first)))
+                )
+            )
         return np.concatenate(noisy)
 
     def distances(
@@ -239,10 +292,14 @@ class Allowance:
         cells: Iterable[IntegerArray],
         models: Sequence[IntegerArray],
     ) -> IntegerArray:
-        """Return noisy l1 distances of exact counts to released integer tables; together one vector (S16)."""
+        """Return noisy l1 distances of exact counts to released integer tables; together one vector
+        (S16).
+        """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        return np.asarray(mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(models))))
+        return np.asarray(
+            mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(models)))
+        )
 
     def farthest(
         self,
@@ -255,7 +312,8 @@ class Allowance:
         factors: Sequence[int],
         expected: Sequence[int],
     ) -> int:
-        """Return which exact counts are farthest from their released table, by factor * (distance - expected) (S16).
+        """Return which exact counts are farthest from their released table, by factor * (distance -
+        expected) (S16).
 
         `moved` is how far one person moves each distance.
         """
@@ -270,7 +328,9 @@ class Allowance:
         """Count the mechanism before it runs, and give it randomness of its own."""
         losses = (*self._losses, mechanism.loss())
         if not self._accountant.price(losses).fits(self._paid):
-            raise BudgetExceeded("An algorithm tried to release more than it had paid for; nothing was released.")
+            raise BudgetExceeded(
+                "An algorithm tried to release more than it had paid for; nothing was released."
+            )
         stream = self._stream.derive("measurement", len(self.used))
         self._losses, self.used = losses, (*self.used, mechanism)
         return stream
@@ -279,20 +339,28 @@ class Allowance:
 def _require(mechanism: Mechanism, hidden: bool) -> None:
     """Refuse noise made for another statistic than this one: the second defence."""
     if not hidden:
-        raise Unproved(f"{type(mechanism).__name__} claims less than one person moves this statistic: not released.")
+        raise Unproved(
+            f"{type(mechanism).__name__} claims less than one person moves this statistic: not released."
+        )
 
 
 def _group(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
     """Return exact counts of groups of cells."""
     counts = np.zeros(size, dtype=np.int64)
-    np.add.at(counts, cells[integers(table.column(key_column(0)))], integers(table.column(number_column(0))))
+    np.add.at(
+        counts,
+        cells[integers(table.column(key_column(0)))],
+        integers(table.column(number_column(0))),
+    )
     return counts
 
 
 def _places_of(
     table: pa.Table, maps: Sequence[IntegerArray], sizes: Sequence[int]
 ) -> tuple[IntegerArray, IntegerArray]:
-    """Return the cells that public maps put rows into, in rising order, and how many rows are in each; exact."""
+    """Return the cells that public maps put rows into, in rising order, and how many rows are in
+    each; exact.
+    """
     place, inside = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
     for index, (mapped, size) in enumerate(zip(maps, sizes, strict=True)):
         here = mapped[integers(table.column(key_column(index)))]
@@ -311,15 +379,21 @@ def _counted(place: IntegerArray, number: IntegerArray, first: int, size: int) -
     return counts
 
 
-def _apart(exact: Iterable[Exact], cells: Iterable[IntegerArray], models: Sequence[IntegerArray]) -> IntegerArray:
-    """Return the l1 distance of each table of counts to its model; reads counts in turn, as they may be large."""
+def _apart(
+    exact: Iterable[Exact], cells: Iterable[IntegerArray], models: Sequence[IntegerArray]
+) -> IntegerArray:
+    """Return the l1 distance of each table of counts to its model; reads counts in turn, as they
+    may be large.
+    """
     pairs = zip(exact, cells, models, strict=True)
-    return narrow(np.array([_distance(_group(e.unwrap(), c, len(m)), m) for e, c, m in pairs], dtype=object))
+    return narrow(
+        np.array([_distance(_group(e.unwrap(), c, len(m)), m) for e, c, m in pairs], dtype=object)
+    )
 
 
 def _distance(counts: IntegerArray, model: IntegerArray) -> int:
-    # Privacy: a model may come from a file that somebody wrote by hand. Were its sum to pass 64 bits and start again at
-    # the other end, one person would move it by 2^64 and not by 1.
+    # Privacy: a model may come from a file that somebody wrote by hand. Were its sum to pass 64
+    # bits and start again at the other end, one person would move it by 2^64 and not by 1.
     if 2 * max(largest(counts), largest(model)) * len(model) >= 2**62:
         counts, model = counts.astype(object), model.astype(object)
     return int(np.abs(counts - model).sum())

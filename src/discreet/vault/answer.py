@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Answer:
     """A noisy table, how wrong each number may be, and what it cost.
 
-    `margins` has the table's shape: the half-width of a 95 % interval, NULL for keys. `selected` marks rows that
-    survived a threshold, HAVING or LIMIT: coverage holds before selection.
+    `margins` has the table's shape: the half-width of a 95 % interval, NULL for keys. `selected`
+    marks rows that survived a threshold, HAVING or LIMIT: coverage holds before selection.
     """
 
     table: pa.Table
@@ -39,8 +39,14 @@ class Answer:
     id: str
 
     def as_json(self) -> dict[str, Any]:
-        rows = [list(row) for row in zip(*(column.to_pylist() for column in self.table.columns), strict=True)]
-        margins = [list(row) for row in zip(*(column.to_pylist() for column in self.margins.columns), strict=True)]
+        rows = [
+            list(row)
+            for row in zip(*(column.to_pylist() for column in self.table.columns), strict=True)
+        ]
+        margins = [
+            list(row)
+            for row in zip(*(column.to_pylist() for column in self.margins.columns), strict=True)
+        ]
         return {
             "columns": self.table.column_names,
             "rows": [[plain(value) for value in row] for row in rows],
@@ -68,13 +74,17 @@ class Answer:
         return answer_html(self, chart_of(self))
 
     def plot(self, measure: str | None = None) -> Piece:
-        """Draw a measure, by default the first: bars with error bars, or lines with bands over time."""
+        """Draw a measure, by default the first: bars with error bars, or lines with bands over
+        time.
+        """
         from discreet.chart import plot_of
 
         return plot_of(self, measure)
 
     def to_pandas(self, *, margins: bool = False) -> pd.DataFrame:
-        """Return the table as a data frame; `margins` puts `n_margin` behind each number n that has one."""
+        """Return the table as a data frame; `margins` puts `n_margin` behind each number n that has
+        one.
+        """
         _require("pandas")
         return self._flat(margins=margins).to_pandas()
 
@@ -91,7 +101,9 @@ class Answer:
         if not margins:
             return self.table
         names, columns = [], []
-        for name, values, halves in zip(self.table.column_names, self.table.columns, self.margins.columns, strict=True):
+        for name, values, halves in zip(
+            self.table.column_names, self.table.columns, self.margins.columns, strict=True
+        ):
             names.append(name)
             columns.append(values)
             if halves.null_count < len(halves):
@@ -107,7 +119,8 @@ def _require(package: str) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON holds it: large integers and decimals as strings, dates by ISO, bytes in hex.
+    """Return a value as JSON holds it: large integers and decimals as strings, dates by ISO, bytes
+    in hex.
 
     Lists and structs are those of plain values; an interval is its text.
     """
@@ -129,7 +142,9 @@ def plain(value: Any) -> Any:
 
 
 def _interval(value: pa.MonthDayNano) -> str:
-    """Write an interval as DuckDB does: 1 year 3 months -2 days 00:00:01.5; each part has its own sign."""
+    """Write an interval as DuckDB does: 1 year 3 months -2 days 00:00:01.5; each part has its own
+    sign.
+    """
     years, months = divmod(abs(value.months), 12)
     sign = -1 if value.months < 0 else 1
     parts = ((sign * years, "year"), (sign * months, "month"), (value.days, "day"))

@@ -13,7 +13,9 @@ IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 
 
 
 class Part(Protocol):
-    """What the vault makes of a part of the rows, whichever rows are in it, and in which columns; it pickles."""
+    """What the vault makes of a part of the rows, whichever rows are in it, and in which columns;
+    it pickles.
+    """
 
     @property
     def columns(self) -> tuple[str, ...]: ...
@@ -21,13 +23,16 @@ class Part(Protocol):
     def __call__(self, table: pa.Table) -> pa.Table: ...
 
 
-Read = Callable[[Part | None], Iterable[pa.Table]]  # the values; or what is made of each part of them
+Read = Callable[
+    [Part | None], Iterable[pa.Table]
+]  # the values; or what is made of each part of them
 
 
 class Exact:
     """Exact values. They can be held and handed on, and be seen only by what adds noise to them.
 
-    Given as a table; or as several of the same columns, one after another, which are then read once.
+    Given as a table; or as several of the same columns, one after another, which are then read
+    once.
     """
 
     __slots__ = ("_read",)

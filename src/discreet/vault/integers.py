@@ -1,4 +1,6 @@
-"""Integers that do not wrap: in 64 bits where nothing can overflow, and as Python's own integers elsewhere."""
+"""Integers that do not wrap: in 64 bits where nothing can overflow, and as Python's own integers
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -48,21 +50,30 @@ def integers(column: pa.ChunkedArray) -> IntegerArray:
     try:
         return arrow.numbers(column.cast(pa.int64()))
     except pa.ArrowInvalid:
-        return np.array([0 if value is None else int(value) for value in column.to_pylist()], dtype=object)
+        return np.array(
+            [0 if value is None else int(value) for value in column.to_pylist()], dtype=object
+        )
 
 
 def combination(form: Sequence[int], sums: Mapping[int, IntegerArray]) -> IntegerArray:
     """Return an integer combination of sums; in 64 bits only where that cannot overflow."""
     used = [(factor, sums[index]) for index, factor in enumerate(form) if factor]
-    # Privacy: a factor that does not fit counts even where all sums are zero, or only the data of nobody would fail.
+    # Privacy: a factor that does not fit counts even where all sums are zero, or only the data of
+    # nobody would fail.
     bound = sum(abs(factor) * max(1, largest(values)) for factor, values in used)
     total: Any = 0
     for factor, values in used:
-        total = total + (values if bound < 2**62 and values.dtype != object else values.astype(object)) * factor
+        total = (
+            total
+            + (values if bound < 2**62 and values.dtype != object else values.astype(object))
+            * factor
+        )
     return np.asarray(total)
 
 
-def cells_of(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]) -> list[IntegerArray]:
+def cells_of(
+    table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]
+) -> list[IntegerArray]:
     """Return the forms' values on the whole grid of keys, exact."""
     cells = int(np.prod(sizes, dtype=np.int64)) if sizes else 1
     position = np.zeros(table.num_rows, dtype=np.int64)
@@ -76,6 +87,8 @@ def cells_of(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int
         total = combination(form, sums)
         if total.dtype == object:
             values = values.astype(object)
-        np.add.at(values, position, total)  # a second wall: a key that stood twice would leave one of its rows out
+        np.add.at(
+            values, position, total
+        )  # a second wall: a key that stood twice would leave one of its rows out
         result.append(values)
     return result

@@ -15,15 +15,20 @@ from discreet.noise import Texts
 from discreet.vault.exact import IntegerArray
 
 
-def rows_among(table: pa.Table, survivors: pa.Table, keys: Sequence[int], *, public: int) -> pa.Table:
-    """Return the rows of surviving keys: one first column, the survivor's place, replaces the unknown keys.
+def rows_among(
+    table: pa.Table, survivors: pa.Table, keys: Sequence[int], *, public: int
+) -> pa.Table:
+    """Return the rows of surviving keys: one first column, the survivor's place, replaces the
+    unknown keys.
 
     The table has `keys` and so many public keys, in any order, and its numbers behind them.
     """
     nearest, kept = places_among(table, survivors, keys)
     among = range(len(keys) + public)
     others = [table.column(key_column(index)) for index in among if index not in keys]
-    columns = {key_column(index): column for index, column in enumerate((arrow.array(nearest), *others))}
+    columns = {
+        key_column(index): column for index, column in enumerate((arrow.array(nearest), *others))
+    }
     columns |= {name: table.column(name) for name in table.column_names[len(among) :]}
     return pa.table(columns).filter(arrow.array(kept))
 
@@ -31,7 +36,9 @@ def rows_among(table: pa.Table, survivors: pa.Table, keys: Sequence[int], *, pub
 def places_among(
     table: pa.Table, survivors: pa.Table, keys: Sequence[int]
 ) -> tuple[IntegerArray, npt.NDArray[np.bool_]]:
-    """Return the place of each row's key among the survivors, and whether it is among them at all."""
+    """Return the place of each row's key among the survivors, and whether it is among them at
+    all.
+    """
     place = np.zeros(table.num_rows, dtype=np.int64)
     wanted, kept = np.zeros(survivors.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
     own = wide_offsets(table.select([key_column(key) for key in keys]))
@@ -40,7 +47,9 @@ def places_among(
         found = pc.index_in(column, value_set=values, skip_nulls=False)
         kept &= arrow.numbers(found.is_valid())
         place = place * len(values) + arrow.numbers(found).astype(np.int64)
-        wanted = wanted * len(values) + arrow.numbers(pc.index_in(left, value_set=values, skip_nulls=False))
+        wanted = wanted * len(values) + arrow.numbers(
+            pc.index_in(left, value_set=values, skip_nulls=False)
+        )
     order = np.argsort(wanted)
     nearest = np.searchsorted(wanted, place, sorter=order)
     nearest = order[np.minimum(nearest, len(order) - 1)] if len(order) else nearest
@@ -49,8 +58,13 @@ def places_among(
 
 
 def wide_offsets(table: pa.Table) -> pa.Table:
-    """Return the same with 64-bit offsets into texts. Privacy: 32 bits end at 2 GiB of keys (S21)."""
-    fields = [each.with_type(pa.large_string()) if pa.types.is_string(each.type) else each for each in table.schema]
+    """Return the same with 64-bit offsets into texts. Privacy: 32 bits end at 2 GiB of keys
+    (S21).
+    """
+    fields = [
+        each.with_type(pa.large_string()) if pa.types.is_string(each.type) else each
+        for each in table.schema
+    ]
     return table.cast(pa.schema(fields))
 
 
@@ -60,6 +74,8 @@ def key_texts(column: pa.ChunkedArray) -> Texts:
     _, places, content = texts.buffers()
     return Texts(
         content=np.frombuffer(content or b"", dtype=np.uint8),
-        places=np.frombuffer(places or bytes(8), dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1],
+        places=np.frombuffer(places or bytes(8), dtype=np.int64)[
+            texts.offset : texts.offset + len(texts) + 1
+        ],
         missing=arrow.numbers(texts.is_null()),
     )

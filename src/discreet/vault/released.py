@@ -1,4 +1,6 @@
-"""What a charge released, as the ledger keeps it: noisy numbers, from which answers are computed at each asking."""
+"""What a charge released, as the ledger keeps it: noisy numbers, from which answers are computed at
+each asking.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +21,27 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Released:
-    """What left a part: for each of its places noisy numbers, or one array of cells for each choice of a pick."""
+    """What left a part: for each of its places noisy numbers, or one array of cells for each choice
+    of a pick.
+    """
 
     numbers: tuple[Numbers, ...]
     survivors: pa.Table | None = None  # unknown keys that passed the threshold
 
 
 def to_bytes(released: Mapping[str, Released]) -> bytes:
-    """Return what a charge stores: each part's numbers in as few bytes as an array needs, and its survivors.
+    """Return what a charge stores: each part's numbers in as few bytes as an array needs, and its
+    survivors.
 
-    First a list of what comes: of each part its id, the kinds of its arrays by place, and whether it has survivors.
+    First a list of what comes: of each part its id, the kinds of its arrays by place, and whether
+    it has survivors.
     """
     told, contents = [], list[bytes]()
     for name, each in released.items():
         arrays = [[_pack(array) for array in place] for place in each.numbers]
-        told.append([name, [[kind for kind, _ in place] for place in arrays], each.survivors is not None])
+        told.append(
+            [name, [[kind for kind, _ in place] for place in arrays], each.survivors is not None]
+        )
         contents += [content for place in arrays for _, content in place]
         contents += [] if each.survivors is None else [_ipc(each.survivors)]
     first = json.dumps({"format": _FORMAT, "parts": told}).encode()
@@ -44,7 +52,9 @@ def from_bytes(content: bytes) -> dict[str, Released]:
     contents = _contents(io.BytesIO(content))
     return {
         name: Released(
-            numbers=tuple(tuple(_unpack(kind, next(contents)) for kind in place) for place in kinds),
+            numbers=tuple(
+                tuple(_unpack(kind, next(contents)) for kind in place) for place in kinds
+            ),
             survivors=pa.ipc.open_stream(next(contents)).read_all() if unknown else None,
         )
         for name, kinds, unknown in json.loads(next(contents))["parts"]
@@ -60,7 +70,9 @@ def _pack(numbers: npt.NDArray[Any]) -> tuple[str, bytes]:
     if numbers.dtype == object:
         return "text", ",".join(map(str, numbers)).encode()
     ends = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
-    kind = next(kind for kind in _KINDS if np.iinfo(kind).min <= ends[0] and ends[1] <= np.iinfo(kind).max)
+    kind = next(
+        kind for kind in _KINDS if np.iinfo(kind).min <= ends[0] and ends[1] <= np.iinfo(kind).max
+    )
     return kind, numbers.astype(kind).tobytes()
 
 

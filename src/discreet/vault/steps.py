@@ -19,7 +19,9 @@ from discreet.vault.integers import cells_of, exact_product, largest
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measured:
-    """Exact numbers of one step, a row each, and the draws that go on them: row i gets the sum of signs[i] * draws."""
+    """Exact numbers of one step, a row each, and the draws that go on them: row i gets the sum of
+    signs[i] * draws.
+    """
 
     values: IntegerArray
     draws: tuple[int, ...]
@@ -27,13 +29,17 @@ class Measured:
 
 
 class Encoder(Protocol):
-    """The exact side of a stream: a period's numbers in, integer combinations of all numbers so far out."""
+    """The exact side of a stream: a period's numbers in, integer combinations of all numbers so far
+    out.
+    """
 
     def add(self, values: IntegerArray) -> Measured: ...
 
 
 class Steps:
-    """Released step by step. Every step is fed once and in order; steps that left before are fed without a release."""
+    """Released step by step. Every step is fed once and in order; steps that left before are fed
+    without a release.
+    """
 
     def __init__(
         self,
@@ -52,12 +58,16 @@ class Steps:
         self._encoder.add(self._numbers(exact))
 
     def release(self, *exact: Exact) -> list[IntegerArray]:
-        """Return the noisy rows of the next steps, one column per cell. Same number of a draw, same noise."""
+        """Return the noisy rows of the next steps, one column per cell. Same number of a draw, same
+        noise.
+        """
         steps = [self._encoder.add(self._numbers(each)) for each in exact]
         cells = steps[0].values.shape[1]
         numbers = np.unique(np.concatenate([step.draws for step in steps]))
         places = np.add.outer(numbers * cells, np.arange(cells)).ravel()
-        drawn = self._mechanism.add_to(np.zeros(len(places), dtype=np.int64), self._stream, Items.codes(places))
+        drawn = self._mechanism.add_to(
+            np.zeros(len(places), dtype=np.int64), self._stream, Items.codes(places)
+        )
         noise = drawn.reshape(-1, cells)
         return [_add(step, noise[np.searchsorted(numbers, step.draws)]) for step in steps]
 
@@ -66,8 +76,12 @@ class Steps:
 
 
 def _add(step: Measured, drawn: IntegerArray) -> IntegerArray:
-    """Add combinations of draws to a step's exact rows; in 64 bits only where that cannot overflow."""
+    """Add combinations of draws to a step's exact rows; in 64 bits only where that cannot
+    overflow.
+    """
     noise = exact_product(step.signs, drawn)
-    wide = object in (noise.dtype, step.values.dtype) or largest(noise) + largest(step.values) >= 2**63
+    wide = (
+        object in (noise.dtype, step.values.dtype) or largest(noise) + largest(step.values) >= 2**63
+    )
     kind = object if wide else np.int64
     return np.asarray(step.values.astype(kind) + noise.astype(kind))

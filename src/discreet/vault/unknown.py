@@ -1,10 +1,12 @@
 """Unknown keys, a part of them at a time: which pass their threshold, and which rows are theirs.
 
-Both are functions of a table that may run where its rows are, on a cluster's workers, with the same exact sampler.
+Both are functions of a table that may run where its rows are, on a cluster's workers, with the same
+exact sampler.
 
-Privacy: S8. The noise of a key is a function of the measurement's own stream and of the key itself: not of its place,
-of the part it came in, of the worker or of the time. A task that is tried again, or twice at once, redraws the same.
-The stream that travels is that one measurement's: it tells nothing of the charge's key or of its other noise.
+Privacy: S8. The noise of a key is a function of the measurement's own stream and of the key itself:
+not of its place, of the part it came in, of the worker or of the time. A task that is tried again,
+or twice at once, redraws the same. The stream that travels is that one measurement's: it tells
+nothing of the charge's key or of its other noise.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from discreet.vault.keys import key_texts, places_among, wide_offsets
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Passing:
-    """The keys whose noisy number passes, and those numbers: all that leaves of a table of keys and exact numbers."""
+    """The keys whose noisy number passes, and those numbers: all that leaves of a table of keys and
+    exact numbers.
+    """
 
     mechanism: Threshold
     stream: Stream
@@ -40,14 +44,18 @@ class Passing:
     def __call__(self, table: pa.Table) -> pa.Table:
         named = wide_offsets(table.select([key_column(index) for index in range(self.keys)]))
         items = text_items([key_texts(column) for column in named.columns], self.stream)
-        places, noisy = self.mechanism.release(integers(table.column(number_column(0))), self.stream, items)
+        places, noisy = self.mechanism.release(
+            integers(table.column(number_column(0))), self.stream, items
+        )
         left = named.take(arrow.array(np.asarray(places), pa.int64()))
         return left.append_column(number_column(0), _column(np.asarray(noisy)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Surviving:
-    """The rows of keys that have left; the columns numbered `keys` are those of the keys. Still exact."""
+    """The rows of keys that have left; the columns numbered `keys` are those of the keys. Still
+    exact.
+    """
 
     survivors: pa.Table
     keys: Sequence[int]

@@ -2,10 +2,25 @@ import adbc_driver_manager
 from adbc_driver_postgresql import dbapi
 from told import BOUND, GROUPS, ROWS, SLOW, URL, VALUE, cancelling, say
 
-with dbapi.connect(f"postgresql://{URL}?options=-c%20discreet.epsilon%3D0.25", autocommit=True) as connection:
-    found = connection.adbc_get_objects(depth="tables", db_schema_filter="public").read_all().to_pylist()
-    [schema] = [each for catalog in found for each in catalog["catalog_db_schemas"] or () if each["db_schema_tables"]]
-    tables = sorted(table["table_name"] for table in schema["db_schema_tables"] if table["table_type"] == "table")
+with dbapi.connect(
+    f"postgresql://{URL}?options=-c%20discreet.epsilon%3D0.25", autocommit=True
+) as connection:
+    found = (
+        connection.adbc_get_objects(depth="tables", db_schema_filter="public")
+        .read_all()
+        .to_pylist()
+    )
+    [schema] = [
+        each
+        for catalog in found
+        for each in catalog["catalog_db_schemas"] or ()
+        if each["db_schema_tables"]
+    ]
+    tables = sorted(
+        table["table_name"]
+        for table in schema["db_schema_tables"]
+        if table["table_type"] == "table"
+    )
 
     def ask(sql, values=None):
         with connection.cursor() as cursor:
@@ -29,4 +44,12 @@ with dbapi.connect(f"postgresql://{URL}?options=-c%20discreet.epsilon%3D0.25", a
     thread.join()
     cursor.close()
     after = ask(SLOW)
-say(tables=tables, first=first, again=again, bound=bound, refused=refused, cancelled=cancelled, after=after)
+say(
+    tables=tables,
+    first=first,
+    again=again,
+    bound=bound,
+    refused=refused,
+    cancelled=cancelled,
+    after=after,
+)

@@ -9,8 +9,13 @@ async def session() -> None:
         host=HOST, port=PORT, user=USER, password=PASSWORD, database=DATABASE,
         server_settings={"discreet.epsilon": "0.25"},
     )  # fmt: skip
-    tables = await connection.fetch("SELECT relname FROM pg_class WHERE relkind = $1 AND oid > 16383", b"r")
-    first, again = [tuple(row) for row in await connection.fetch(GROUPS)], await connection.fetch(GROUPS)
+    tables = await connection.fetch(
+        "SELECT relname FROM pg_class WHERE relkind = $1 AND oid > 16383", b"r"
+    )
+    first, again = (
+        [tuple(row) for row in await connection.fetch(GROUPS)],
+        await connection.fetch(GROUPS),
+    )
     prepared = await connection.prepare(BOUND)
     bound = await prepared.fetch(VALUE)
     async with connection.transaction():

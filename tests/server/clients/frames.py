@@ -13,7 +13,9 @@ def ask(sql):
     return [list(row) for row in polars.read_database_uri(sql, address, engine=engine).rows()]
 
 
-tables = ask("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1")
+tables = ask(
+    "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1"
+)
 first, again = ask(GROUPS), ask(GROUPS)
 bound = ask(BOUND.replace("$1", str(VALUE)))
 refused = None

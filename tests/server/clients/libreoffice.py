@@ -1,4 +1,6 @@
-"""LibreOffice Base by its own interface (UNO): its driver for Postgres, and what a data source window reads with it."""
+"""LibreOffice Base by its own interface (UNO): its driver for Postgres, and what a data source
+window reads with it.
+"""
 
 import subprocess
 import sys
@@ -23,7 +25,9 @@ office = subprocess.Popen(
     stdout=subprocess.DEVNULL,
 )
 local = uno.getComponentContext()
-resolver = local.ServiceManager.createInstanceWithContext("com.sun.star.bridge.UnoUrlResolver", local)
+resolver = local.ServiceManager.createInstanceWithContext(
+    "com.sun.star.bridge.UnoUrlResolver", local
+)
 end = time.monotonic() + 90
 while True:
     try:
@@ -44,8 +48,12 @@ def rows(found, width=None):
 
 
 try:
-    drivers = context.ServiceManager.createInstanceWithContext("com.sun.star.sdbc.DriverManager", context)
-    given = tuple(PropertyValue(name, 0, value, 0) for name, value in (("user", USER), ("password", PASSWORD)))
+    drivers = context.ServiceManager.createInstanceWithContext(
+        "com.sun.star.sdbc.DriverManager", context
+    )
+    given = tuple(
+        PropertyValue(name, 0, value, 0) for name, value in (("user", USER), ("password", PASSWORD))
+    )
     options = "options='-c discreet.epsilon=0.25'"
     address = f"sdbc:postgresql:host={HOST} port={PORT} dbname={DATABASE} {options}"
     connection = drivers.getConnectionWithInfo(address, given)
@@ -53,7 +61,9 @@ try:
     listed = rows(about.getTables(None, "public", "%", ("TABLE",)), 3)
     tables = sorted(row[2] for row in listed)
     assert "age" in [row[3] for row in rows(about.getColumns(None, "public", "people", "%"), 4)]
-    assert [row[3] for row in rows(about.getPrimaryKeys(None, "public", "people"), 4)] == ["person_id"]
+    assert [row[3] for row in rows(about.getPrimaryKeys(None, "public", "people"), 4)] == [
+        "person_id"
+    ]
     rows(about.getIndexInfo(None, "public", "people", False, False), 4)
     rows(about.getImportedKeys(None, "public", "people"), 4)
     rows(about.getTypeInfo(), 1)
@@ -73,4 +83,12 @@ try:
 finally:
     office.terminate()
     office.wait(30)
-say(tables=tables, first=first, again=again, bound=bound, refused=refused, cancelled="57014", after=after)
+say(
+    tables=tables,
+    first=first,
+    again=again,
+    bound=bound,
+    refused=refused,
+    cancelled="57014",
+    after=after,
+)

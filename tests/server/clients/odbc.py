@@ -1,7 +1,20 @@
 import sys
 
 import pyodbc
-from told import BOUND, DATABASE, GROUPS, HOST, PASSWORD, PORT, ROWS, SLOW, USER, VALUE, cancelling, say
+from told import (
+    BOUND,
+    DATABASE,
+    GROUPS,
+    HOST,
+    PASSWORD,
+    PORT,
+    ROWS,
+    SLOW,
+    USER,
+    VALUE,
+    cancelling,
+    say,
+)
 
 extra = sys.argv[1] if len(sys.argv) > 1 else ""
 connection = pyodbc.connect(
@@ -35,4 +48,12 @@ try:
 except pyodbc.Error as error:
     cancelled = error.args[0]
 thread.join()
-say(tables=tables, first=first, again=again, bound=bound, refused=refused, cancelled=cancelled, after=ask(SLOW))
+say(
+    tables=tables,
+    first=first,
+    again=again,
+    bound=bound,
+    refused=refused,
+    cancelled=cancelled,
+    after=ask(SLOW),
+)

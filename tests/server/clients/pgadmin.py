@@ -1,4 +1,6 @@
-"""pgAdmin by what its pages call: it connects, opens the tree down to a table, and runs its query tool."""
+"""pgAdmin by what its pages call: it connects, opens the tree down to a table, and runs its query
+tool.
+"""
 
 import builtins
 import importlib.util
@@ -8,7 +10,20 @@ import sys
 import time
 from pathlib import Path
 
-from told import BOUND, DATABASE, GROUPS, HOST, PASSWORD, PORT, ROWS, SLOW, USER, VALUE, cancelling, say
+from told import (
+    BOUND,
+    DATABASE,
+    GROUPS,
+    HOST,
+    PASSWORD,
+    PORT,
+    ROWS,
+    SLOW,
+    USER,
+    VALUE,
+    cancelling,
+    say,
+)
 
 HOME = Path(os.environ["PGADMIN_HOME"])
 builtins.SERVER_MODE = False
@@ -45,14 +60,24 @@ def call(method, path, body=None):
 
 
 call("GET", "/browser/")
-settings = [{"name": "options", "value": "-c discreet.epsilon=0.25"}, {"name": "sslmode", "value": "prefer"}]
+settings = [
+    {"name": "options", "value": "-c discreet.epsilon=0.25"},
+    {"name": "sslmode", "value": "prefer"},
+]
 server = {"name": "town", "host": HOST, "port": PORT, "db": DATABASE, "username": USER, "gid": 1}
-server |= {"save_password": 0, "connect_now": False, "sslmode": "prefer", "connection_params": settings}
+server |= {
+    "save_password": 0,
+    "connect_now": False,
+    "sslmode": "prefer",
+    "connection_params": settings,
+}
 number = call("POST", "/browser/server/obj/1/", server)["node"]["_id"]
 assert call("POST", f"/browser/server/connect/1/{number}", {"password": PASSWORD})["success"]
 [database] = [each["_id"] for each in call("GET", f"/browser/database/nodes/1/{number}/")["data"]]
 call("POST", f"/browser/database/connect/1/{number}/{database}", {})
-[schema] = [each["_id"] for each in call("GET", f"/browser/schema/nodes/1/{number}/{database}/")["data"]]
+[schema] = [
+    each["_id"] for each in call("GET", f"/browser/schema/nodes/1/{number}/{database}/")["data"]
+]
 inside = f"1/{number}/{database}/{schema}"
 listed = call("GET", f"/browser/table/nodes/{inside}/")["data"]
 [people] = [each["_id"] for each in listed if each["label"] == "people"]
@@ -61,7 +86,16 @@ columns = call("GET", f"/browser/column/obj/{inside}/{people}/")
 assert "age" in [column["name"] for column in columns]
 for kind in ("index", "primary_key", "foreign_key", "trigger", "rule"):
     call("GET", f"/browser/{kind}/nodes/{inside}/{people}/")
-for kind in ("view", "function", "sequence", "type", "domain", "foreign_table", "mview", "collation"):
+for kind in (
+    "view",
+    "function",
+    "sequence",
+    "type",
+    "domain",
+    "foreign_table",
+    "mview",
+    "collation",
+):
     call("GET", f"/browser/{kind}/nodes/{inside}/")
 assert "CREATE TABLE" in call("GET", f"/browser/table/sql/{inside}/{people}")
 call("GET", f"/browser/table/stats/{inside}/{people}")

@@ -1,7 +1,23 @@
 import psycopg2
-from told import BOUND, DATABASE, GROUPS, HOST, OPTIONS, PASSWORD, PORT, ROWS, SLOW, USER, VALUE, cancelling, say
+from told import (
+    BOUND,
+    DATABASE,
+    GROUPS,
+    HOST,
+    OPTIONS,
+    PASSWORD,
+    PORT,
+    ROWS,
+    SLOW,
+    USER,
+    VALUE,
+    cancelling,
+    say,
+)
 
-connection = psycopg2.connect(host=HOST, port=PORT, user=USER, password=PASSWORD, dbname=DATABASE, options=OPTIONS)
+connection = psycopg2.connect(
+    host=HOST, port=PORT, user=USER, password=PASSWORD, dbname=DATABASE, options=OPTIONS
+)
 connection.autocommit = True
 
 
@@ -11,7 +27,9 @@ def ask(sql, *values):
         return cursor.fetchall()
 
 
-tables = ask("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1")
+tables = ask(
+    "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1"
+)
 first, again = ask(GROUPS), ask(GROUPS)
 bound = ask(BOUND.replace("$1", "%s"), VALUE)
 refused = cancelled = None

@@ -1,17 +1,42 @@
 import psycopg
-from told import BOUND, DATABASE, GROUPS, HOST, OPTIONS, PASSWORD, PORT, ROWS, SLOW, USER, VALUE, cancelling, say
+from told import (
+    BOUND,
+    DATABASE,
+    GROUPS,
+    HOST,
+    OPTIONS,
+    PASSWORD,
+    PORT,
+    ROWS,
+    SLOW,
+    USER,
+    VALUE,
+    cancelling,
+    say,
+)
 
 with psycopg.connect(
-    host=HOST, port=PORT, user=USER, password=PASSWORD, dbname=DATABASE, options=OPTIONS, autocommit=True
+    host=HOST,
+    port=PORT,
+    user=USER,
+    password=PASSWORD,
+    dbname=DATABASE,
+    options=OPTIONS,
+    autocommit=True,
 ) as connection:
-    tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
+    tables = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+    ).fetchall()
     first = connection.execute(GROUPS).fetchall()
     again = connection.cursor(binary=True).execute(GROUPS).fetchall()
     bound = connection.execute(BOUND.replace("$1", "%s"), (VALUE,)).fetchall()
     with connection.transaction(), connection.cursor("named") as cursor:
         paged = cursor.execute(GROUPS).fetchmany(1) + cursor.fetchmany(1)
     with connection.pipeline():
-        piped = [connection.execute(GROUPS), connection.execute(BOUND.replace("$1", "%s"), (VALUE,))]
+        piped = [
+            connection.execute(GROUPS),
+            connection.execute(BOUND.replace("$1", "%s"), (VALUE,)),
+        ]
         rows = [each.fetchall() for each in piped]
     refused = cancelled = None
     try:

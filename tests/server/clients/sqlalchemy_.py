@@ -12,7 +12,9 @@ first = pandas.read_sql(GROUPS, engine).values.tolist()
 with engine.connect() as connection:
     again = pandas.read_sql(sqlalchemy.text(GROUPS), connection).values.tolist()
     people = sqlalchemy.Table("people", sqlalchemy.MetaData(), autoload_with=engine)
-    counted = sqlalchemy.select(sqlalchemy.func.count()).select_from(people).where(people.c.age > VALUE)
+    counted = (
+        sqlalchemy.select(sqlalchemy.func.count()).select_from(people).where(people.c.age > VALUE)
+    )
     bound = connection.execute(counted).fetchall()
     refused = cancelled = None
     try:

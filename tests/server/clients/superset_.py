@@ -39,7 +39,11 @@ client = app.test_client()
 
 def call(method, path, body=None, expected=(200, 201)):
     reply = client.open(f"/api/v1{path}", method=method, json=body, headers=HEADERS)
-    assert reply.status_code in expected, (path, reply.status_code, reply.get_data(as_text=True)[:2000])
+    assert reply.status_code in expected, (
+        path,
+        reply.status_code,
+        reply.get_data(as_text=True)[:2000],
+    )
     return reply.get_json()
 
 
@@ -48,18 +52,27 @@ login = {"username": "admin", "password": "admin", "provider": "db", "refresh": 
 HEADERS["Authorization"] = f"Bearer {call('POST', '/security/login', login)['access_token']}"
 address = f"postgresql+psycopg2://{USER}:{PASSWORD.replace(' ', '%20')}@{HOST}:{PORT}/{DATABASE}"
 extra = {
-    "engine_params": {"connect_args": {"options": "-c discreet.epsilon=0.25 -c discreet.rows=none"}},
+    "engine_params": {
+        "connect_args": {"options": "-c discreet.epsilon=0.25 -c discreet.rows=none"}
+    },
     "cost_estimate_enabled": True,
 }
 database = call(
     "POST",
     "/database/",
-    {"database_name": "town", "sqlalchemy_uri": address, "extra": json.dumps(extra), "expose_in_sqllab": True},
+    {
+        "database_name": "town",
+        "sqlalchemy_uri": address,
+        "extra": json.dumps(extra),
+        "expose_in_sqllab": True,
+    },
 )["id"]
 call("POST", "/database/test_connection/", {"sqlalchemy_uri": address, "extra": json.dumps(extra)})
 tables = call("GET", f"/database/{database}/tables/?q=(schema_name:public,force:!t)")["result"]
 datasets = {
-    name: call("POST", "/dataset/", {"database": database, "schema": "public", "table_name": name})["id"]
+    name: call("POST", "/dataset/", {"database": database, "schema": "public", "table_name": name})[
+        "id"
+    ]
     for name in ("people", "visits")
 }
 columns = call("GET", f"/dataset/{datasets['people']}")["result"]["columns"]
@@ -88,8 +101,22 @@ CHARTS = [
     ("people", {"columns": [], "metrics": [count("n")], "filters": [younger]}),
     ("people", {"columns": [], "metrics": [mean("income")], "filters": [younger]}),
     ("people", {"columns": ["sex"], "metrics": [mean("age")], "filters": [younger]}),
-    ("people", {"columns": [], "metrics": [count("smokers")], "filters": [{"col": "smoker", "op": "IS TRUE"}]}),
-    ("people", {"columns": [], "metrics": [count("n")], "filters": [{"col": "sex", "op": "IN", "val": ["F"]}]}),
+    (
+        "people",
+        {
+            "columns": [],
+            "metrics": [count("smokers")],
+            "filters": [{"col": "smoker", "op": "IS TRUE"}],
+        },
+    ),
+    (
+        "people",
+        {
+            "columns": [],
+            "metrics": [count("n")],
+            "filters": [{"col": "sex", "op": "IN", "val": ["F"]}],
+        },
+    ),
     ("visits", {"columns": [], "metrics": [count("visits")], "filters": []}),
     ("visits", {"columns": [], "metrics": [mean("cost")], "filters": []}),
 ]
@@ -136,7 +163,12 @@ refreshed = [refresh() for _ in range(3)]
 estimate = call(
     "POST",
     "/sqllab/estimate/",
-    {"database_id": database, "sql": "SELECT COUNT(*) FROM people", "schema": "public", "template_params": {}},
+    {
+        "database_id": database,
+        "sql": "SELECT COUNT(*) FROM people",
+        "schema": "public",
+        "template_params": {},
+    },
 )
 print()  # the migrations leave a line open
 say(

@@ -11,7 +11,9 @@ HOST, PORT, USER, PASSWORD = TOLD["host"], TOLD["port"], TOLD["user"], TOLD["pas
 DATABASE = "town"
 OPTIONS = "-c discreet.epsilon=0.25"
 URL = f"{USER}:{PASSWORD.replace(' ', '%20')}@{HOST}:{PORT}/{DATABASE}"
-GROUPS, BOUND, VALUE, SLOW, ROWS = (TOLD[key] for key in ("groups", "bound", "value", "slow", "rows"))
+GROUPS, BOUND, VALUE, SLOW, ROWS = (
+    TOLD[key] for key in ("groups", "bound", "value", "slow", "rows")
+)
 _BEGUN = TOLD["begun"]
 
 

@@ -38,15 +38,23 @@ class Demand:
         object.__setattr__(self, "quasi", tuple(self.quasi))
         _whole(self.k, "k")
         if not self.quasi:
-            raise UsageError("Name at least one quasi-identifier: a column that others may know about people.")
+            raise UsageError(
+                "Name at least one quasi-identifier: a column that others may know about people."
+            )
         if self.sensitive in self.quasi:
-            raise UsageError(f"{self.sensitive} is a quasi-identifier already: it cannot be sensitive too.")
+            raise UsageError(
+                f"{self.sensitive} is a quasi-identifier already: it cannot be sensitive too."
+            )
         for value, name in ((self.l, "l"), (self.t, "t")):
             if value is not None and self.sensitive is None:
                 raise UsageError(f"{name} is about a sensitive column. Name it with sensitive.")
         if self.l is not None and not (np.isfinite(self.l) and self.l >= 1):
             raise UsageError(f"l must be 1 or more, not {self.l:g}.")
-        if self.l is not None and self.diversity == "recursive" and not (self.c and self.c > 0 and self.l >= 2):
+        if (
+            self.l is not None
+            and self.diversity == "recursive"
+            and not (self.c and self.c > 0 and self.l >= 2)
+        ):
             raise UsageError("Recursive diversity needs c above 0 and l of 2 or more.")
         if self.t is not None and not 0 <= self.t <= 1:
             raise UsageError(f"t must lie between 0 and 1, not {self.t:g}.")
@@ -61,9 +69,15 @@ class Demand:
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """The columns whose combinations decide: quasi-identifiers, and the sensitive one if promised about."""
+        """The columns whose combinations decide: quasi-identifiers, and the sensitive one if
+        promised about.
+        """
         promised = self.l is not None or self.t is not None
-        return (*self.quasi, self.sensitive) if promised and self.sensitive is not None else tuple(self.quasi)
+        return (
+            (*self.quasi, self.sensitive)
+            if promised and self.sensitive is not None
+            else tuple(self.quasi)
+        )
 
 
 def _whole(value: object, name: str) -> None:
@@ -90,21 +104,29 @@ def check_columns(
         raise UsageError(f"k = {demand.k} is larger than the table. Ask for a smaller k.")
 
 
-def guarantee_of(demand: Demand, groups: Groups, hierarchies: Mapping[str, Spec] | None) -> Guarantee:
-    """Return the promise as a value that judges classes; raise if the whole table, as one class, breaks it."""
+def guarantee_of(
+    demand: Demand, groups: Groups, hierarchies: Mapping[str, Spec] | None
+) -> Guarantee:
+    """Return the promise as a value that judges classes; raise if the whole table, as one class,
+    breaks it.
+    """
     if demand.watched == demand.quasi:
         return Guarantee(k=demand.k)
     name = demand.watched[-1]
     index = groups.position(name)
     values, codes = groups.values[index], groups.codes[index]
     whole = np.bincount(codes, groups.counts, len(values)).astype(np.float64)
-    diversity = None if demand.l is None else Diversity(kind=demand.diversity, l=demand.l, c=demand.c)
+    diversity = (
+        None if demand.l is None else Diversity(kind=demand.diversity, l=demand.l, c=demand.c)
+    )
     closeness = None
     if demand.t is not None:
         ground = demand.closeness or ground_of(values)
         spec = (hierarchies or {}).get(name)
         if ground == "hierarchical" and spec is None:
-            raise UsageError(f"Hierarchical closeness needs a hierarchy of {name} in the hierarchies.")
+            raise UsageError(
+                f"Hierarchical closeness needs a hierarchy of {name} in the hierarchies."
+            )
         tree = build(spec, name, values) if spec is not None and ground == "hierarchical" else None
         closeness = Closeness(t=demand.t, ground=ground, whole=whole, tree=tree)
     if diversity is not None and not diversity.holds(whole[None, :])[0]:

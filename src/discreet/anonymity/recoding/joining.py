@@ -1,4 +1,6 @@
-"""The last step of local recoding: rows for which no class could be opened join one that is there."""
+"""The last step of local recoding: rows for which no class could be opened join one that is
+there.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Opened:
 
 
 def join_leftovers(opened: Opened, guarantee: Guarantee, most_suppressed: int) -> None:
-    """Join rows without a class to the class where they cost least; suppress where cheaper and allowed."""
+    """Join rows without a class to the class where they cost least; suppress where cheaper and
+    allowed.
+    """
     table = opened.table
     left = opened.left()
     if not len(left):
@@ -63,7 +67,9 @@ def join_leftovers(opened: Opened, guarantee: Guarantee, most_suppressed: int) -
 
 @dataclass(slots=True, kw_only=True)
 class _Classes:
-    """The opened classes as arrays: the values of one member, the levels, size, cost and sensitive counts of each."""
+    """The opened classes as arrays: the values of one member, the levels, size, cost and sensitive
+    counts of each.
+    """
 
     opened: Opened
     guarantee: Guarantee
@@ -85,7 +91,11 @@ class _Classes:
         if not guarantee.grows and table.sensitive is not None:
             width = int(table.sensitive.max()) + 1
             cells = opened.classes[has] * width + table.sensitive[has]
-            counts = np.bincount(cells, table.counts[has], number * width).reshape(number, width).astype(np.float64)
+            counts = (
+                np.bincount(cells, table.counts[has], number * width)
+                .reshape(number, width)
+                .astype(np.float64)
+            )
         made = _Classes(
             opened=opened,
             guarantee=guarantee,
@@ -97,12 +107,15 @@ class _Classes:
             counts=counts,
         )
         made.costs = sum(
-            (costs[made.vectors[:, i], made.members[i]] for i, costs in enumerate(made.stacked)), np.zeros(number)
+            (costs[made.vectors[:, i], made.members[i]] for i, costs in enumerate(made.stacked)),
+            np.zeros(number),
         )
         return made
 
     def best(self, row: int) -> tuple[int | None, float]:
-        """Return the class that a row joins at the least cost to all, and that cost; None if none near can take it."""
+        """Return the class that a row joins at the least cost to all, and that cost; None if none
+        near can take it.
+        """
         total = np.zeros(len(self.sizes))
         for column, costs in enumerate(self.stacked):
             raised = np.maximum(self.vectors[:, column], self._apart(column, row))
@@ -123,7 +136,8 @@ class _Classes:
         if (column, own) not in self.apart:
             levels = self.opened.table.nodes[column][:-1]
             far = sum(
-                (level[self.members[column]] != level[own] for level in levels), np.zeros(len(self.sizes), np.int64)
+                (level[self.members[column]] != level[own] for level in levels),
+                np.zeros(len(self.sizes), np.int64),
             )
             self.apart[column, own] = far
         return self.apart[column, own]
@@ -143,7 +157,8 @@ class _Classes:
 
 
 def _swallow(opened: Opened, guarantee: Guarantee, stuck: Integers, allowed: int) -> None:
-    """Make a class of the rows that no class can take; add whole classes until it has the guarantee.
+    """Make a class of the rows that no class can take; add whole classes until it has the
+    guarantee.
 
     It ends at the latest with the whole table, which has it.
     """
@@ -164,7 +179,9 @@ def _swallow(opened: Opened, guarantee: Guarantee, stuck: Integers, allowed: int
 
 
 def _most_helpful(opened: Opened, number: int, has: Integers) -> int:
-    """Return the class whose rows bring the new one closest to the whole table, per row that they cost."""
+    """Return the class whose rows bring the new one closest to the whole table, per row that they
+    cost.
+    """
     table = opened.table
     sizes = np.bincount(opened.classes[has], table.counts[has], number)
     candidates = np.flatnonzero(sizes)

@@ -1,7 +1,7 @@
 """The lattice of level vectors: one level per column says how coarse a table is.
 
-What recoding works on are row groups (distinct combinations of values, with counts), so its time depends on how many
-different people there are, not on how many.
+What recoding works on are row groups (distinct combinations of values, with counts), so its time
+depends on how many different people there are, not on how many.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _WIDE = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroups:
-    """Row groups: codes[column][group], counts[group], sensitive[group]; nodes and costs by [column][level][value]."""
+    """Row groups: codes[column][group], counts[group], sensitive[group]; nodes and costs by
+    [column][level][value].
+    """
 
     codes: tuple[Integers, ...]
     counts: Integers
@@ -55,18 +57,25 @@ class RowGroups:
         )
 
     def classes(self, vector: Vector) -> tuple[Integers, int]:
-        """Group rows that look alike at these levels: a class number for each, and the number of classes."""
+        """Group rows that look alike at these levels: a class number for each, and the number of
+        classes.
+        """
         return relabel(*self._keys(vector))
 
     def _keys(self, vector: Vector) -> tuple[Integers, int]:
         keys, space = np.zeros(len(self), dtype=np.int64), 1
-        for codes, nodes, sizes, level in zip(self.codes, self.nodes, self.sizes, vector, strict=True):
+        for codes, nodes, sizes, level in zip(
+            self.codes, self.nodes, self.sizes, vector, strict=True
+        ):
             if sizes[level] == 1:
                 continue
             if space * sizes[level] > _WIDE:
                 keys, space = relabel(keys, space)
             column = nodes[level][codes]
-            keys, space = (column if space == 1 else keys * sizes[level] + column), space * sizes[level]
+            keys, space = (
+                (column if space == 1 else keys * sizes[level] + column),
+                space * sizes[level],
+            )
         return keys, space
 
     def cost(self, vector: Vector, which: Integers | None = None) -> Floats:
@@ -90,7 +99,9 @@ class RowGroups:
 
 
 def relabel(keys: Integers, space: int) -> tuple[Integers, int]:
-    """Renumber keys below `space` without gaps, in the same order; also return how many there are."""
+    """Renumber keys below `space` without gaps, in the same order; also return how many there
+    are.
+    """
     if space > 8 * len(keys) + 1024:
         found, numbers = np.unique(keys, return_inverse=True)
         return numbers, len(found)
@@ -100,7 +111,9 @@ def relabel(keys: Integers, space: int) -> tuple[Integers, int]:
     return numbers[keys], int(numbers[-1]) + 1
 
 
-def encode(groups: Groups, hierarchies: Sequence[Hierarchy], costs: Costs, sensitive: str | None) -> RowGroups:
+def encode(
+    groups: Groups, hierarchies: Sequence[Hierarchy], costs: Costs, sensitive: str | None
+) -> RowGroups:
     """Encode groups, whose first columns are those to recode, in the order of their hierarchies."""
     return RowGroups(
         codes=groups.codes[: len(hierarchies)],
@@ -121,7 +134,8 @@ def every_vector(heights: Sequence[int]) -> Integers:
 class Recoding:
     """levels[column][group], and classes[group]: who looks alike, -1 for the suppressed.
 
-    `optimal`: nothing in the searched space loses less. `searched`: how many level vectors were looked at.
+    `optimal`: nothing in the searched space loses less. `searched`: how many level vectors were
+    looked at.
     """
 
     levels: tuple[Integers, ...]

@@ -1,9 +1,11 @@
-"""Global recoding: one level per column for the whole table, and the rows that then still stand out are suppressed.
+"""Global recoding: one level per column for the whole table, and the rows that then still stand out
+are suppressed.
 
-The optimum over all level vectors. Two facts cut the lattice down: a vector whose loss without suppression already
-reaches the best found cannot win, nor can any coarser one; and where the guarantee can only improve as the table is
-coarsened, a vector that would suppress too much rules out every finer one. Looks are taken at vectors that may go
-either way, so that however one ends much is ruled out, and they roll up group-bys that earlier looks left behind.
+The optimum over all level vectors. Two facts cut the lattice down: a vector whose loss without
+suppression already reaches the best found cannot win, nor can any coarser one; and where the
+guarantee can only improve as the table is coarsened, a vector that would suppress too much rules
+out every finer one. Looks are taken at vectors that may go either way, so that however one ends
+much is ruled out, and they roll up group-bys that earlier looks left behind.
 """
 
 from __future__ import annotations
@@ -23,16 +25,21 @@ _KEPT = 2**21  # row groups of tables that were rolled up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What a level vector gives: rows suppressed, the loss with them (infinite if they are too many), and a bound on
-    the loss of it and all coarser ones."""
+    """What a level vector gives: rows suppressed, the loss with them (infinite if they are too
+    many), and a bound on the loss of it and all coarser ones.
+    """
 
     suppressed: int
     loss: float
     bound: float
 
 
-def recode(table: RowGroups, guarantee: Guarantee, *, most_suppressed: int, measure: Measure) -> Recoding:
-    """Find the level vector of least loss that has the guarantee and suppresses at most so many rows."""
+def recode(
+    table: RowGroups, guarantee: Guarantee, *, most_suppressed: int, measure: Measure
+) -> Recoding:
+    """Find the level vector of least loss that has the guarantee and suppresses at most so many
+    rows.
+    """
     view = _View.of(table, guarantee, measure, most_suppressed)
     optimal = table.lattice_size <= FULL_LATTICE
     best = _search(view) if optimal else _descend(view)
@@ -81,7 +88,9 @@ class _View:
             bound = float((sizes**2).sum()) / rows**2
             loss = (float((sizes[good] ** 2).sum()) + suppressed * rows) / rows**2
         else:
-            bound = float(sum(levels[level] for levels, level in zip(self.averages, vector, strict=True)))
+            bound = float(
+                sum(levels[level] for levels, level in zip(self.averages, vector, strict=True))
+            )
             loss = bound
             if 0 < suppressed <= self.most_suppressed:
                 bad = np.flatnonzero(~good[classes])
@@ -91,19 +100,25 @@ class _View:
         return Looked(suppressed=suppressed, loss=loss if enough else np.inf, bound=bound)
 
     def good(self, table: RowGroups, classes: Integers, number: int) -> Flags:
-        """Flag classes that have the guarantee; closeness is to what is published: the rows that are kept."""
+        """Flag classes that have the guarantee; closeness is to what is published: the rows that
+        are kept.
+        """
         good = table.good(self.guarantee, classes, number)
         closeness = self.guarantee.closeness
         if closeness is None or good.all() or table.sensitive is None or not good.any():
             return good
         kept = good[classes]
-        whole = np.bincount(table.sensitive[kept], table.counts[kept], len(closeness.whole)).astype(np.float64)
+        whole = np.bincount(table.sensitive[kept], table.counts[kept], len(closeness.whole)).astype(
+            np.float64
+        )
         again = replace(self.guarantee, closeness=replace(closeness, whole=whole))
         still = table.good(again, classes, number)
         return good if still[good].all() else np.zeros(number, dtype=np.bool_)
 
     def _roll_up(self, vector: Integers) -> RowGroups:
-        """Group the table anew, with its two widest columns as coarse as this; keep it for other vectors."""
+        """Group the table anew, with its two widest columns as coarse as this; keep it for other
+        vectors.
+        """
         values = [len(nodes[0]) for nodes in self.table.nodes]
         base = np.zeros_like(vector)
         for column in np.argsort(values)[-2:]:
@@ -126,13 +141,16 @@ def _merge(finer: RowGroups, vector: Integers) -> RowGroups:
     # Any member stands for its class: what is coarser than the class does not tell them apart.
     member = np.empty(number, dtype=np.int64)
     member[classes] = np.arange(len(finer))
-    return replace(finer.select(member), counts=np.bincount(classes, finer.counts, number).astype(np.int64))
+    return replace(
+        finer.select(member), counts=np.bincount(classes, finer.counts, number).astype(np.int64)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bounds:
-    """What can be said about level vectors without a group-by: of each its loss if nothing is suppressed, and what the
-    loss grows by at least for each row that is."""
+    """What can be said about level vectors without a group-by: of each its loss if nothing is
+    suppressed, and what the loss grows by at least for each row that is.
+    """
 
     unsuppressed: Floats
     for_a_row: Floats
@@ -143,7 +161,9 @@ class _Bounds:
         dropped = 0.0
         if view.measure != "discernibility":
             rows = float(view.table.counts.sum())
-            for column, (averages, costs) in enumerate(zip(view.averages, view.table.costs, strict=True)):
+            for column, (averages, costs) in enumerate(
+                zip(view.averages, view.table.costs, strict=True)
+            ):
                 least += averages[vectors[:, column]]
                 dearest += np.array([level.max() for level in costs])[vectors[:, column]] / rows
                 dropped += float(costs[-1].min()) / rows
@@ -161,11 +181,12 @@ def _search(view: _View) -> Integers:
     bounds = known.unsuppressed.copy()
     best: Integers = np.array(view.table.heights)
     least = np.inf
-    # Suppression makes the guarantee of the whole a matter of the parts: it is monotone where classes may grow.
+    # Suppression makes the guarantee of the whole a matter of the parts: it is monotone where
+    # classes may grow.
     monotone = view.guarantee.grows or view.most_suppressed == 0
-    where = (
-        0.5  # of the vectors by their bound: coarser after one that suppresses too much, finer after one that will do
-    )
+    # of the vectors by their bound: coarser after one that suppresses too much, finer after one
+    # that will do
+    where = 0.5
     while len(vectors):
         index = int(where * (len(vectors) - 1)) if monotone else 0
         vector = vectors[index]
@@ -189,7 +210,9 @@ def _search(view: _View) -> Integers:
 
 
 def _descend(view: _View) -> Integers:
-    """Go from everything `*` down, in the column that lowers the loss most; not always the optimum."""
+    """Go from everything `*` down, in the column that lowers the loss most; not always the
+    optimum.
+    """
     best = np.array(view.table.heights)
     least = view.look(best).loss
     while True:

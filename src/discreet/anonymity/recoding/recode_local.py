@@ -1,10 +1,12 @@
-"""Local recoding: each class of people is coarsened only as far as it must be. The default, since it loses least.
+"""Local recoding: each class of people is coarsened only as far as it must be. The default, since
+it loses least.
 
-Cheapest class first. A *box* is a group of values in every column; the rows inside it that have no class yet may become
-one, at the box's cost for each. Boxes are opened in order of their cost, as soon as the rows left in them have the
-guarantee, so that a row is coarsened only when every cheaper box around it has run out of company. All boxes of one
-level vector are found by one group-by, and level vectors wait in a queue by the cost at which a box of theirs may be
-due: rows only become fewer, so no box becomes due earlier, and most vectors are looked at once or twice.
+Cheapest class first. A *box* is a group of values in every column; the rows inside it that have no
+class yet may become one, at the box's cost for each. Boxes are opened in order of their cost, as
+soon as the rows left in them have the guarantee, so that a row is coarsened only when every cheaper
+box around it has run out of company. All boxes of one level vector are found by one group-by, and
+level vectors wait in a queue by the cost at which a box of theirs may be due: rows only become
+fewer, so no box becomes due earlier, and most vectors are looked at once or twice.
 """
 
 from __future__ import annotations
@@ -25,14 +27,20 @@ Progress = Callable[[str, float], None]
 
 FULL_LATTICE = 20_000  # level vectors; beyond, those around a sample of the rows are tried
 _SLACK = 0.03  # boxes that are this much dearer than the cheapest are opened with it
-_PATIENCE = 0.7  # 0 looks at a level vector as soon as a box of it may be due; 1 loses one percent more, in less time
+# 0 looks at a level vector as soon as a box of it may be due; 1 loses one percent more, in less
+# time
+_PATIENCE = 0.7
 _MOST_VALUES = 1000  # of a column whose distances are worth keeping
 _SAMPLE = 300
 _ROUND_SHARE = 0.5  # of a sampled round's vectors, the cheapest that are used before sampling anew
 
 
 def recode(
-    table: RowGroups, guarantee: Guarantee, *, most_suppressed: int, progress: Progress | None = None
+    table: RowGroups,
+    guarantee: Guarantee,
+    *,
+    most_suppressed: int,
+    progress: Progress | None = None,
 ) -> Recoding:
     """Find classes of little cost that have the guarantee, with at most so many rows suppressed.
 
@@ -45,9 +53,12 @@ def recode(
         searched = _by_samples(opened, guarantee, progress)
     join_leftovers(opened, guarantee, most_suppressed)
     if not guarantee.grows and not _is_kept(opened, guarantee):
-        # The whole table has the guarantee, what is left of it after suppression may not: then nothing is suppressed.
+        # The whole table has the guarantee, what is left of it after suppression may not: then
+        # nothing is suppressed.
         return recode(table, guarantee, most_suppressed=0, progress=progress)
-    return Recoding(levels=_tighten(table, opened), classes=opened.classes, optimal=False, searched=searched)
+    return Recoding(
+        levels=_tighten(table, opened), classes=opened.classes, optimal=False, searched=searched
+    )
 
 
 def _is_kept(opened: Opened, guarantee: Guarantee) -> bool:
@@ -61,10 +72,14 @@ def _is_kept(opened: Opened, guarantee: Guarantee) -> bool:
 def _cheapest_first(
     opened: Opened, guarantee: Guarantee, vectors: Integers, limit: float, progress: Progress | None
 ) -> int:
-    """Open boxes of these level vectors, by cost up to a limit; return the number of vectors looked at."""
+    """Open boxes of these level vectors, by cost up to a limit; return the number of vectors looked
+    at.
+    """
     rest = Remaining.of(opened.table, opened.left(), vectors)
     start = max(1, rest.left)
-    queue = [(float(first), index) for index, first in enumerate(_first_looks(opened.table, vectors))]
+    queue = [
+        (float(first), index) for index, first in enumerate(_first_looks(opened.table, vectors))
+    ]
     heapify(queue)
     searched = 0
     while queue and rest.left:
@@ -94,9 +109,11 @@ def _cheapest_first(
 
 
 def _first_looks(table: RowGroups, vectors: Integers) -> Floats:
-    """Return the cost at which to look first at each level vector: between its cheapest and average box.
+    """Return the cost at which to look first at each level vector: between its cheapest and average
+    box.
 
-    No box is cheaper than the cheapest node of each column, but few are that cheap: looking so early finds nothing.
+    No box is cheaper than the cheapest node of each column, but few are that cheap: looking so
+    early finds nothing.
     """
     total = np.zeros(len(vectors))
     for column, (levels, averages) in enumerate(zip(table.costs, table.averages(), strict=True)):
@@ -108,12 +125,18 @@ def _first_looks(table: RowGroups, vectors: Integers) -> Floats:
 def _good(
     rest: Remaining, index: int, guarantee: Guarantee, live: Integers, boxes: Integers
 ) -> tuple[Integers, Integers, Floats]:
-    """Return the row groups in boxes that have the guarantee, the box of each, and each box's cost per row."""
+    """Return the row groups in boxes that have the guarantee, the box of each, and each box's cost
+    per row.
+    """
     if not guarantee.sizes_only and len(live):
         good = rest.table.select(live).good(guarantee, boxes, int(boxes[-1]) + 1)
         live, boxes = choose_boxes(live, boxes, good)
     weights = rest.counts[live]
-    return live, boxes, np.bincount(boxes, rest.cost(index, live) * weights) / np.bincount(boxes, weights)
+    return (
+        live,
+        boxes,
+        np.bincount(boxes, rest.cost(index, live) * weights) / np.bincount(boxes, weights),
+    )
 
 
 # Lattices too large to walk: the level vectors of boxes around some of the rows that are left.
@@ -131,13 +154,19 @@ def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None)
             break
         step = max(1, len(rows) // _SAMPLE)
         seeds = np.arange(turn % step, len(rows), step)
-        found = np.unique(np.array([_around(rest, distances, int(seed), company) for seed in seeds]), axis=0)
+        found = np.unique(
+            np.array([_around(rest, distances, int(seed), company) for seed in seeds]), axis=0
+        )
         expected = sum(level[found[:, column]] for column, level in enumerate(averages))
         last = len(rows) <= 2 * _SAMPLE
         limit = np.inf if last else float(np.quantile(np.asarray(expected), _ROUND_SHARE))
-        searched += _cheapest_first(opened, guarantee, np.vstack([found, top]) if last else found, limit, progress)
+        searched += _cheapest_first(
+            opened, guarantee, np.vstack([found, top]) if last else found, limit, progress
+        )
         turn += 1
-        if len(opened.left()) == len(rows):  # too little company: look further around each row, at last at everybody
+        if len(opened.left()) == len(
+            rows
+        ):  # too little company: look further around each row, at last at everybody
             if company >= rest.counts.sum():
                 break
             company *= 2
@@ -146,7 +175,9 @@ def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Distances:
-    """How far every value of a column is from one of them: the lowest level on which they look alike, and its cost."""
+    """How far every value of a column is from one of them: the lowest level on which they look
+    alike, and its cost.
+    """
 
     table: RowGroups
     known: dict[tuple[int, int], tuple[Integers, Floats]]
@@ -165,15 +196,21 @@ class _Distances:
 
 
 def _around(rest: RowGroups, distances: _Distances, seed: int, company: int) -> tuple[int, ...]:
-    """Return the levels of a small box around one row group with at least so many rows, found greedily."""
+    """Return the levels of a small box around one row group with at least so many rows, found
+    greedily.
+    """
     far = [distances.of(column, int(codes[seed])) for column, codes in enumerate(rest.codes)]
     total = np.zeros(len(rest))
     for codes, (_, prices) in zip(rest.codes, far, strict=True):
         total += prices[codes]
     size = min(4 * company, len(rest))
     near = np.argpartition(total, size - 1)[:size]
-    levels = np.stack([apart[codes[near]] for (apart, _), codes in zip(far, rest.codes, strict=True)])
-    by_level = np.zeros((len(rest.codes), max(rest.heights) + 1))  # what the seed costs on each level
+    levels = np.stack(
+        [apart[codes[near]] for (apart, _), codes in zip(far, rest.codes, strict=True)]
+    )
+    by_level = np.zeros(
+        (len(rest.codes), max(rest.heights) + 1)
+    )  # what the seed costs on each level
     for column, (codes, costs) in enumerate(zip(rest.codes, rest.costs, strict=True)):
         by_level[column, : len(costs)] = [level[codes[seed]] for level in costs]
     columns = np.arange(len(rest.codes))[:, None]
@@ -194,7 +231,9 @@ def _around(rest: RowGroups, distances: _Distances, seed: int, company: int) -> 
 
 
 def _tighten(table: RowGroups, opened: Opened) -> tuple[Integers, ...]:
-    """Return the levels of each row group: in each column the lowest on which its whole class agrees."""
+    """Return the levels of each row group: in each column the lowest on which its whole class
+    agrees.
+    """
     kept = np.flatnonzero(opened.classes >= 0)
     order = kept[np.argsort(opened.classes[kept], kind="stable")]
     starts = np.flatnonzero(np.diff(opened.classes[order], prepend=-1))
@@ -204,7 +243,11 @@ def _tighten(table: RowGroups, opened: Opened) -> tuple[Integers, ...]:
         lowest = np.zeros(len(opened.vectors), dtype=np.int64)
         for level in nodes[:-1]:
             here = level[codes[order]]
-            same = np.minimum.reduceat(here, starts) == np.maximum.reduceat(here, starts) if len(starts) else []
+            same = (
+                np.minimum.reduceat(here, starts) == np.maximum.reduceat(here, starts)
+                if len(starts)
+                else []
+            )
             lowest[numbers] += ~np.asarray(same, dtype=np.bool_)
         found = np.full(len(table), table.heights[column], dtype=np.int64)
         found[kept] = lowest[opened.classes[kept]]

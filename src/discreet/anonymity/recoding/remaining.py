@@ -1,7 +1,9 @@
-"""The row groups that local recoding has found no class for, laid out so that one look takes few array operations.
+"""The row groups that local recoding has found no class for, laid out so that one look takes few
+array operations.
 
-A box's key is the sum of a hash of each column's node. Sums over neighboring columns are kept, so that most looks add
-two or three arrays. Two boxes share a key once in 2^64 pairs; they would become one class, coarser than it need be.
+A box's key is the sum of a hash of each column's node. Sums over neighboring columns are kept, so
+that most looks add two or three arrays. Two boxes share a key once in 2^64 pairs; they would become
+one class, coarser than it need be.
 """
 
 from __future__ import annotations
@@ -20,12 +22,15 @@ Keys = npt.NDArray[np.uint64]
 
 _COMBINATIONS = 64  # of levels of neighboring columns whose sums are kept
 _KEPT_BYTES = 2**28
-_FULL = 0.85  # below this share of row groups without a class, the others are left out of further looks
+_FULL = (
+    0.85  # below this share of row groups without a class, the others are left out of further looks
+)
 
 
 @dataclass(slots=True, kw_only=True)
 class Remaining:
-    """`rows`: where these row groups stand in the table. Those with a class count 0 until they are tidied away.
+    """`rows`: where these row groups stand in the table. Those with a class count 0 until they are
+    tidied away.
 
     Level vectors are called by their index among `vectors`.
     """
@@ -54,14 +59,19 @@ class Remaining:
             rows=rows,
             counts=part.counts.astype(np.float64),
             vectors=vectors,
-            hashes=[[_hash(column, nodes) for nodes in every] for column, every in enumerate(table.nodes)],
+            hashes=[
+                [_hash(column, nodes) for nodes in every]
+                for column, every in enumerate(table.nodes)
+            ],
             parts=parts,
             names=names.tolist(),
             left=len(rows),
         )
 
     def near(self, index: int, k: int) -> tuple[Integers, Keys]:
-        """Return all row groups in boxes of at least k rows and a few more, and the key of each one's box."""
+        """Return all row groups in boxes of at least k rows and a few more, and the key of each
+        one's box.
+        """
         keys = self._sum(index, 0)[0]
         for part in range(1, len(self.parts)):
             keys = keys + self._sum(index, part)[0]
@@ -81,7 +91,9 @@ class Remaining:
         return total
 
     def crowded(self, near: Integers, keys: Keys, k: int) -> tuple[Integers, Integers]:
-        """Return the near row groups in boxes of at least k rows, box by box, and the number of each one's box."""
+        """Return the near row groups in boxes of at least k rows, box by box, and the number of
+        each one's box.
+        """
         order = keys.argsort()
         near, keys = near[order], keys[order]
         boxes = np.zeros(len(near), dtype=np.int64)
@@ -109,7 +121,11 @@ class Remaining:
         self.left -= len(which)
         if self.left < _FULL * len(self.counts):
             keep = np.flatnonzero(self.counts)
-            self.table, self.rows, self.counts = self.table.select(keep), self.rows[keep], self.counts[keep]
+            self.table, self.rows, self.counts = (
+                self.table.select(keep),
+                self.rows[keep],
+                self.counts[keep],
+            )
             self.sums.clear()
 
 
@@ -122,7 +138,10 @@ def choose_boxes(live: Integers, boxes: Integers, chosen: Flags) -> tuple[Intege
 
 
 def _hash(column: int, nodes: Integers) -> Keys:
-    multiplier = int.from_bytes(blake2b(bytes([column % 256, column // 256]), digest_size=8).digest(), "big") | 1
+    multiplier = (
+        int.from_bytes(blake2b(bytes([column % 256, column // 256]), digest_size=8).digest(), "big")
+        | 1
+    )
     return (nodes + 1).astype(np.uint64) * np.uint64(multiplier)
 
 

@@ -1,4 +1,6 @@
-"""What must not stand beside coarsened columns: names, numbers of people, and columns that say the same again."""
+"""What must not stand beside coarsened columns: names, numbers of people, and columns that say the
+same again.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ def telling_columns(
     source: SourceTable, *, quasi: Sequence[str], sensitive: str | None, drop: Sequence[str]
 ) -> tuple[str, ...]:
     """Warn about published columns that undo the work, each with the column and what to write."""
-    others = [name for name in source.types if name not in (*quasi, *drop) and _comparable(source.types[name])]
+    others = [
+        name
+        for name in source.types
+        if name not in (*quasi, *drop) and _comparable(source.types[name])
+    ]
     if not others or source.rows < 2:
         return ()
     named = _identifiers(source, [name for name in others if name != sensitive])
@@ -39,16 +45,26 @@ def _comparable(kind: str) -> bool:
 
 
 def _identifiers(source: SourceTable, columns: Sequence[str]) -> list[str]:
-    """Return columns with almost as many values as rows; in a handful of rows, only text columns."""
+    """Return columns with almost as many values as rows; in a handful of rows, only text
+    columns.
+    """
     if not columns:
         return []
     listed = ", ".join(f"approx_count_distinct({quoted(name)})" for name in columns)
     (counts,) = source.connection.execute(f"SELECT {listed} FROM data").fetchall()
-    return [name for name, count in zip(columns, counts, strict=True) if count >= _ALMOST_ALL * source.rows]
+    return [
+        name
+        for name, count in zip(columns, counts, strict=True)
+        if count >= _ALMOST_ALL * source.rows
+    ]
 
 
-def _repetitions(source: SourceTable, columns: Sequence[str], quasi: Sequence[str]) -> list[tuple[str, str]]:
-    """Return pairs (column, quasi-identifier) where the column's value decides the quasi-identifier's."""
+def _repetitions(
+    source: SourceTable, columns: Sequence[str], quasi: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return pairs (column, quasi-identifier) where the column's value decides the
+    quasi-identifier's.
+    """
     if not columns:
         return []
     chosen = ", ".join(quoted(name) for name in (*columns, *quasi))
@@ -60,9 +76,13 @@ def _repetitions(source: SourceTable, columns: Sequence[str], quasi: Sequence[st
             own, other = codes[i], codes[len(columns) + j]
             if other.max() == 0 or own.max() < other.max():
                 continue
-            beside = np.empty(int(own.max()) + 1, dtype=np.int64)  # a value seen beside each; if others are, it differs
+            beside = np.empty(
+                int(own.max()) + 1, dtype=np.int64
+            )  # a value seen beside each; if others are, it differs
             beside[own] = other
-            if (beside[own] == other).all() and (source.rows <= _LOOKED_AT or _decides(source, name, hidden)):
+            if (beside[own] == other).all() and (
+                source.rows <= _LOOKED_AT or _decides(source, name, hidden)
+            ):
                 found.append((name, hidden))
     return found
 

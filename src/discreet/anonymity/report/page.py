@@ -32,8 +32,15 @@ def _summary(made: Anonymized) -> list[str]:
     facts = [(f"{made.k:,}", "k"), (f"{made.rows:,}", "rows"), (f"{made.classes:,}", "classes")]
     facts += [(f"{made.l:,}", "l (distinct)")] if made.l is not None else []
     facts += [(f"{made.t:.3f}", "t")] if made.t is not None else []
-    facts += [(f"{made.suppressed:,}", "suppressed"), (f"{100 * made.loss.ncp:.1f} %", "information lost")]
-    kind = "each class as far as it must be" if made.recoding == "local" else "the whole table to one level per column"
+    facts += [
+        (f"{made.suppressed:,}", "suppressed"),
+        (f"{100 * made.loss.ncp:.1f} %", "information lost"),
+    ]
+    kind = (
+        "each class as far as it must be"
+        if made.recoding == "local"
+        else "the whole table to one level per column"
+    )
     asked = f"Asked for: {made.guarantee}, coarsening {kind}; measured again on the finished table."
     return [
         blocks.paragraph(f"{words.promise(made)} {asked}"),
@@ -47,10 +54,14 @@ def _cost(made: Anonymized) -> list[str]:
     rows: list[list[str | Cell]] = []
     for column, levels in made.transformation.items():
         shares = {levels: 1.0} if isinstance(levels, str) else levels
-        text = ", ".join(f"{name} {100 * part:.0f} %" for name, part in shares.items() if part >= 0.005)
+        text = ", ".join(
+            f"{name} {100 * part:.0f} %" for name, part in shares.items() if part >= 0.005
+        )
         wrong = f"{100 * moved[column]:.1f} %" if column in moved else "–"
         lost = f"{100 * made.loss.columns[column]:.1f} %"
-        rows.append([column, lost, wrong, Cell(text, kind="soft small", above=_levels(column, shares))])
+        rows.append(
+            [column, lost, wrong, Cell(text, kind="soft small", above=_levels(column, shares))]
+        )
     return [
         blocks.heading("What it costs"),
         blocks.paragraph(
@@ -72,7 +83,9 @@ def _levels(column: str, shares: Mapping[str, float]) -> str:
     """Draw the levels of a column: the more exact, the stronger the blue; `*` in orange."""
     parts = []
     for index, (name, share) in enumerate(shares.items(), start=0 if "exact" in shares else 1):
-        color, strength = (1, 1.0) if name == "*" else (0, _STRENGTHS[min(index, len(_STRENGTHS) - 1)])
+        color, strength = (
+            (1, 1.0) if name == "*" else (0, _STRENGTHS[min(index, len(_STRENGTHS) - 1)])
+        )
         parts.append((name, share, color, strength))
     return stack(parts, label=f"rows of {column} by level")
 
@@ -82,14 +95,21 @@ def _classes(made: Anonymized) -> list[str]:
         return []
     before, after = made.report.before, made.report.after
     series = [
-        Series(values=[*rows.values()], texts=[f"{each:,}" for each in rows.values()], name=name, color=color)
+        Series(
+            values=[*rows.values()],
+            texts=[f"{each:,}" for each in rows.values()],
+            name=name,
+            color=color,
+        )
         for rows, name, color in ((before, "before", 1), (after, "published", 0))
     ]
     scale = axis.numbers(0.0, max(*before.values(), *after.values(), 1), title="people")
     chart = bars([*before], series, axis=scale, label="people by class size")
     return [
         blocks.heading("Classes"),
-        blocks.paragraph(f"Before, {made.report.unique_before:,} people were alone in their class."),
+        blocks.paragraph(
+            f"Before, {made.report.unique_before:,} people were alone in their class."
+        ),
         blocks.figure("People by the size of their class", chart),
     ]
 
@@ -108,7 +128,8 @@ def _failures(made: Anonymized) -> list[str]:
                     [*map(blocks.paragraph, first), _people(failed.agreeing)],
                 ),
                 blocks.card(
-                    "2. The attacker knows somebody", [*map(blocks.paragraph, second), _people(failed.thinned)]
+                    "2. The attacker knows somebody",
+                    [*map(blocks.paragraph, second), _people(failed.thinned)],
                 ),
             ],
             least=20,
@@ -120,12 +141,21 @@ def _people(example: Example | None) -> str:
     """Draw a dot for each member of the class, colored by the secret."""
     if example is None:
         return ""
-    colors = [1 if index == 0 else (0, 2, 3, 4)[(index - 1) % 4] for index in range(len(example.values))]
+    colors = [
+        1 if index == 0 else (0, 2, 3, 4)[(index - 1) % 4] for index in range(len(example.values))
+    ]
     dots: list[str] = []
     for color, (_, count) in zip(colors, example.values, strict=True):
         dots += [f'<span class="ink c{color}">●</span>'] * count
-    more = f' <span class="soft small">and {len(dots) - _MOST_DOTS:,} more</span>' if len(dots) > _MOST_DOTS else ""
-    key = [(f"{value}: {count:,}", color, "fill") for color, (value, count) in zip(colors, example.values, strict=True)]
+    more = (
+        f' <span class="soft small">and {len(dots) - _MOST_DOTS:,} more</span>'
+        if len(dots) > _MOST_DOTS
+        else ""
+    )
+    key = [
+        (f"{value}: {count:,}", color, "fill")
+        for color, (value, count) in zip(colors, example.values, strict=True)
+    ]
     return f"<p>{' '.join(dots[-_MOST_DOTS:])}{more}</p>{blocks.legend(key[:5])}"
 
 

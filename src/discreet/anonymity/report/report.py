@@ -1,4 +1,6 @@
-"""What anonymizing a table cost, and what it did not give: the numbers behind the page and the terminal's text."""
+"""What anonymizing a table cost, and what it did not give: the numbers behind the page and the
+terminal's text.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from discreet.anonymity.utility import Utility
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """`before` and `after`: how many rows are in classes of each size, and how many rows were unique."""
+    """`before` and `after`: how many rows are in classes of each size, and how many rows were
+    unique.
+    """
 
     before: Mapping[str, int]
     after: Mapping[str, int]

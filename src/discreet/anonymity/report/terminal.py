@@ -17,10 +17,14 @@ _BAR = 24
 
 
 def print_risk(found: Risk, *, reveal: bool = False, console: Console | None = None) -> None:
-    """Print a table's exposure: the numbers, the columns that make people unique, and who is exposed."""
+    """Print a table's exposure: the numbers, the columns that make people unique, and who is
+    exposed.
+    """
     console = console or Console()
     unique = f"{found.unique:,} of {found.rows:,} rows ({words.share(found.unique, found.rows)}) are unique"
-    console.print(Text(f"k = {found.k}", style="bold"), Text(f"  {found.classes:,} classes; {unique}"), sep="")
+    console.print(
+        Text(f"k = {found.k}", style="bold"), Text(f"  {found.classes:,} classes; {unique}"), sep=""
+    )
     _print_sensitive(found, console)
     table = Table(show_edge=False, header_style="bold", pad_edge=False, title_justify="left")
     for name, side in (("class size", "left"), ("rows", "right"), ("", "left")):
@@ -61,7 +65,11 @@ def _print_sensitive(found: Risk, console: Console) -> None:
     kinds = ", ".join(f"{ground} {distance:.3f}" for ground, distance in told.t_by.items())
     console.print(Text(f"t = {told.t:.3f}", style="bold"), Text(f"  {kinds}"), sep="")
     agree = words.share(told.homogeneous_rows, found.rows)
-    console.print(_escape(f"{told.homogeneous_rows:,} rows ({agree}) are in classes that agree on {told.column}.\n"))
+    console.print(
+        _escape(
+            f"{told.homogeneous_rows:,} rows ({agree}) are in classes that agree on {told.column}.\n"
+        )
+    )
 
 
 def _print_subsets(found: Risk, console: Console) -> None:
@@ -72,13 +80,26 @@ def _print_subsets(found: Risk, console: Console) -> None:
     for size in sorted({len(each.columns) for each in found.unique_by_columns}):
         same = [each for each in found.unique_by_columns if len(each.columns) == size]
         for each in same[:2]:
-            table.add_row(_escape(", ".join(each.columns)), f"{each.unique:,}", _bar(each.unique / max(1, found.rows)))
+            table.add_row(
+                _escape(", ".join(each.columns)),
+                f"{each.unique:,}",
+                _bar(each.unique / max(1, found.rows)),
+            )
     console.print(table)
     if any(found.exposed_by.values()):
         told = ", ".join(f"{rows:,} by {size}" for size, rows in found.exposed_by.items() if rows)
-        console.print(Text(f"Of the unique rows, the fewest columns that single each out: {told}.", style="dim"))
+        console.print(
+            Text(
+                f"Of the unique rows, the fewest columns that single each out: {told}.", style="dim"
+            )
+        )
     if not found.every_subset:
-        console.print(Text("There are too many columns to try every subset: small ones, and all but one.", style="dim"))
+        console.print(
+            Text(
+                "There are too many columns to try every subset: small ones, and all but one.",
+                style="dim",
+            )
+        )
 
 
 def _print_scenarios(found: Risk, console: Console) -> None:
@@ -92,7 +113,9 @@ def _print_scenarios(found: Risk, console: Console) -> None:
         console.print(
             f"Journalist (knows the target is in the population): highest {who.highest:.3g}, average {who.average:.3g}."
         )
-    console.print(f"Marketer (wants as many as possible): {found.marketer:.1%} of guesses are right.")
+    console.print(
+        f"Marketer (wants as many as possible): {found.marketer:.1%} of guesses are right."
+    )
     if found.population is not None:
         console.print(
             f"In a population of {found.population.population:,} about {found.population.chosen:,.0f} people are "
@@ -112,9 +135,18 @@ def print_anonymized(made: Anonymized, *, where: str, console: Console | None = 
     table.add_column("rows by level")
     for column, levels in made.transformation.items():
         lost = made.loss.columns[column]
-        told = levels if isinstance(levels, str) else ", ".join(f"{name} {part:.0%}" for name, part in levels.items())
+        told = (
+            levels
+            if isinstance(levels, str)
+            else ", ".join(f"{name} {part:.0%}" for name, part in levels.items())
+        )
         table.add_row(_escape(column), f"{lost:.1%}", _bar(lost), _escape(told, style="dim"))
-    table.add_row(Text("all", style="bold"), Text(f"{made.loss.ncp:.1%}", style="bold"), "", Text("ncp", style="dim"))
+    table.add_row(
+        Text("all", style="bold"),
+        Text(f"{made.loss.ncp:.1%}", style="bold"),
+        "",
+        Text("ncp", style="dim"),
+    )
     console.print(table)
     for warning in made.warnings:
         console.print(_escape(f"\nWarning: {warning}", style="red"))
@@ -131,6 +163,11 @@ def _print_limits(made: Anonymized, console: Console) -> None:
         ):
             told += [Text(""), Text.assemble((name, "bold"), printable(" ".join(sentences)))]
     for index, sentence in enumerate(words.instead(made)):
-        told += [Text(""), Text.assemble(("Noise instead. " if not index else "", "bold"), printable(sentence))]
+        told += [
+            Text(""),
+            Text.assemble(("Noise instead. " if not index else "", "bold"), printable(sentence)),
+        ]
     console.print("")
-    console.print(Panel(Group(*told), title="What it does not give", title_align="left", border_style="red"))
+    console.print(
+        Panel(Group(*told), title="What it does not give", title_align="left", border_style="red")
+    )

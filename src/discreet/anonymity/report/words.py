@@ -23,7 +23,11 @@ def promise(made: Anonymized) -> str:
     """Say in a sentence what holds of the published table."""
     alike = f"Each of the {made.rows:,} published rows shares its {len(made.transformation)} quasi-identifiers with at "
     rest = f"least {made.k - 1:,} others; there are {made.classes:,} classes."
-    lost = "Nothing was suppressed." if not made.suppressed else f"{made.suppressed:,} rows were suppressed."
+    lost = (
+        "Nothing was suppressed."
+        if not made.suppressed
+        else f"{made.suppressed:,} rows were suppressed."
+    )
     return f"{alike}{rest} {lost}"
 
 
@@ -69,7 +73,9 @@ def instead(made: Anonymized) -> list[str]:
         return []
     sentences = []
     for each in made.report.utility.kinds:
-        margins = ", ".join(f"± {margin:,} at ε = {epsilon}" for epsilon, margin in each.margins.items())
+        margins = ", ".join(
+            f"± {margin:,} at ε = {epsilon}" for epsilon, margin in each.margins.items()
+        )
         sentences.append(
             f"Counts {each.name} ({each.tables} tables, {each.counts:,} counts): from this table 19 of 20 are off by "
             f"up to {each.usual:,.0f} and one by {each.worst:,.0f}; with noise, against any attacker, {margins}."

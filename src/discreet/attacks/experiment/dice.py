@@ -1,6 +1,7 @@
 """Randomness for experiments: who is attacked, which subsets are asked, whose rating is wrong.
 
-None of it protects anybody, so floats are fine; noise that must protect comes from `discreet.mechanisms`.
+None of it protects anybody, so floats are fine; noise that must protect comes from
+`discreet.mechanisms`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What an attack found: its success beside a chance baseline, with an interval. Never one without the other."""
+"""What an attack found: its success beside a chance baseline, with an interval. Never one without
+the other.
+"""
 
 from __future__ import annotations
 
@@ -55,14 +57,18 @@ class Rate:
         return wilson(self.hits, self.n)
 
     def finding(self, attack: str, *, chance: float) -> Finding:
-        return Finding(attack=attack, success=self.value, chance=chance, interval=self.interval, n=self.n)
+        return Finding(
+            attack=attack, success=self.value, chance=chance, interval=self.interval, n=self.n
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """How much better an attack does on the people in the data than on people who are not: (a - c) / (1 - c).
+    """How much better an attack does on the people in the data than on people who are not: (a - c)
+    / (1 - c).
 
-    Both rates are Wilson's centers, and the interval is their half-widths propagated; cut to [0, 1].
+    Both rates are Wilson's centers, and the interval is their half-widths propagated; cut to [0,
+    1].
     """
 
     value: float
@@ -79,7 +85,9 @@ class Risk:
 
 
 def wilson(hits: int, n: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the interval of all rates whose distance to hits / n is within z of their own standard errors."""
+    """Return the interval of all rates whose distance to hits / n is within z of their own standard
+    errors.
+    """
     if n == 0:
         return 0.0, 1.0
     center, half = _center(Rate(hits=hits, n=n), confidence=confidence)
@@ -92,7 +100,9 @@ def _center(rate: Rate, *, confidence: float = CONFIDENCE) -> tuple[float, float
         raise UsageError("An attack that was tried on nobody has no rate.")
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     spread = rate.hits * (rate.n - rate.hits) / rate.n
-    return (rate.hits + z * z / 2) / (rate.n + z * z), z / (rate.n + z * z) * sqrt(spread + z * z / 4)
+    return (rate.hits + z * z / 2) / (rate.n + z * z), z / (rate.n + z * z) * sqrt(
+        spread + z * z / 4
+    )
 
 
 def trials(width: float, *, rate: float = 0.5, confidence: float = CONFIDENCE) -> int:
@@ -104,7 +114,9 @@ def trials(width: float, *, rate: float = 0.5, confidence: float = CONFIDENCE) -
 
 
 def ceiling(epsilon: float, delta: float = 0.0) -> float:
-    """Return the best success of any attack on one person's bit from a balanced prior, against (ε, δ)-DP: S20."""
+    """Return the best success of any attack on one person's bit from a balanced prior, against (ε,
+    δ)-DP: S20.
+    """
     if epsilon > 700:
         return 1.0
     return min(1.0, (exp(epsilon) + delta) / (1 + exp(epsilon)))

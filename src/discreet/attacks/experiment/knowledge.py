@@ -1,6 +1,8 @@
-"""How much must an attacker know? The experiment behind the scoreboard's curves, on any release of ratings.
+"""How much must an attacker know? The experiment behind the scoreboard's curves, on any release of
+ratings.
 
-Targets are drawn from the release itself; the attacker is told a few of their entries, blurred and partly wrong.
+Targets are drawn from the release itself; the attacker is told a few of their entries, blurred and
+partly wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from discreet.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """`entries` are known, `wrong` of them about somebody else; days to within `days` (None: not at all)."""
+    """`entries` are known, `wrong` of them about somebody else; days to within `days` (None: not at
+    all).
+    """
 
     entries: int
     wrong: int = 0
@@ -35,7 +39,9 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How often the right person was named, and a wrong one: with the target in the release, and without."""
+    """How often the right person was named, and a wrong one: with the target in the release, and
+    without.
+    """
 
     knowledge: Knowledge
     right: Rate
@@ -56,7 +62,9 @@ def experiment(
     released: float = 1.0,
     eccentricity: float = ECCENTRICITY,
 ) -> Outcome:
-    """Attack some users of an index, of which only a share `released` of the entries was published."""
+    """Attack some users of an index, of which only a share `released` of the entries was
+    published.
+    """
     dice = Dice()
     whole = where
     if released < 1:
@@ -82,7 +90,9 @@ def experiment(
 def curves(
     where: Index, *, most: int = 8, days: Iterable[int | None] = (3, 14, None), targets: int = 100
 ) -> list[Outcome]:
-    """Measure success against the number of known entries, one curve for each precision of the dates."""
+    """Measure success against the number of known entries, one curve for each precision of the
+    dates.
+    """
     return [
         experiment(where, Knowledge(entries=entries, days=precision), targets=targets)
         for precision in days
@@ -90,7 +100,9 @@ def curves(
     ]
 
 
-def _targets(where: Index, knowledge: Knowledge, targets: int, dice: Dice) -> Iterator[tuple[int, Known]]:
+def _targets(
+    where: Index, knowledge: Knowledge, targets: int, dice: Dice
+) -> Iterator[tuple[int, Known]]:
     true = knowledge.entries - knowledge.wrong
     have = where.activity()
     able = np.flatnonzero(have >= knowledge.entries)
@@ -106,11 +118,18 @@ def _targets(where: Index, knowledge: Knowledge, targets: int, dice: Dice) -> It
             continue
         told = told[dice.some(len(told), true)]
         known = _blur(where, entries[told], items[told], knowledge, dice)
-        yield int(user), _with_mistakes(where, known, set(items[mine].tolist()), knowledge.wrong, dice)
+        yield (
+            int(user),
+            _with_mistakes(where, known, set(items[mine].tolist()), knowledge.wrong, dice),
+        )
 
 
 def _blur(
-    where: Index, entries: NDArray[np.int64], items: NDArray[np.int64], knowledge: Knowledge, dice: Dice
+    where: Index,
+    entries: NDArray[np.int64],
+    items: NDArray[np.int64],
+    knowledge: Knowledge,
+    dice: Dice,
 ) -> Known:
     n = len(entries)
     value = np.full(n, np.nan) if where.value is None else where.value[entries].astype(float)
@@ -118,11 +137,15 @@ def _blur(
     if where.day is not None and knowledge.days is not None:
         day = where.first_day + where.day[entries].astype(float)
         day += dice.below(2 * knowledge.days + 1, n) - knowledge.days
-    return Known(item=items, value=value + (2 * dice.uniform(n) - 1) * knowledge.value_error, day=day)
+    return Known(
+        item=items, value=value + (2 * dice.uniform(n) - 1) * knowledge.value_error, day=day
+    )
 
 
 def _with_mistakes(where: Index, known: Known, mine: set[int], wrong: int, dice: Dice) -> Known:
-    """Add items that the target has nothing to do with, each with somebody's value and day of another item."""
+    """Add items that the target has nothing to do with, each with somebody's value and day of
+    another item.
+    """
     strange = [item for item in dice.order(len(where.items)).tolist() if item not in mine][:wrong]
     entries = dice.below(len(where.user), len(strange))
     value, day = np.full(len(strange), np.nan), np.full(len(strange), np.nan)

@@ -1,4 +1,6 @@
-"""The nearest records of a release, in mixed columns: numbers by their share of the range, all else equal or not."""
+"""The nearest records of a release, in mixed columns: numbers by their share of the range, all else
+equal or not.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ BLOCK = 1 << 24  # distances held at once
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Encoded:
-    """Several tables in one code: numbers scaled so that the whole range is 1, everything else as whole numbers."""
+    """Several tables in one code: numbers scaled so that the whole range is 1, everything else as
+    whole numbers.
+    """
 
     names: tuple[str, ...]
     numeric: NDArray[np.bool_]
@@ -27,9 +31,15 @@ class Encoded:
     def select(self, names: Sequence[str]) -> Encoded:
         missing = [name for name in names if name not in self.names]
         if missing or not names:
-            raise UsageError(f"Choose among the columns {', '.join(self.names)}; {', '.join(missing) or 'none'} given.")
+            raise UsageError(
+                f"Choose among the columns {', '.join(self.names)}; {', '.join(missing) or 'none'} given."
+            )
         at = [self.names.index(name) for name in names]
-        return Encoded(names=tuple(names), numeric=self.numeric[at], rows=tuple(rows[:, at] for rows in self.rows))
+        return Encoded(
+            names=tuple(names),
+            numeric=self.numeric[at],
+            rows=tuple(rows[:, at] for rows in self.rows),
+        )
 
 
 def encode(*tables: pa.Table) -> Encoded:
@@ -37,8 +47,13 @@ def encode(*tables: pa.Table) -> Encoded:
     names = tuple(tables[0].column_names)
     columns = [[column(table, name, "Each table") for table in tables] for name in names]
     kinds = np.array([all(_numeric(c.type) for c in same) for same in columns])
-    coded = [_scale(same) if kind else _encode_categories(same) for same, kind in zip(columns, kinds, strict=True)]
-    rows = tuple(np.column_stack([c[i] for c in coded]).astype(np.float32) for i in range(len(tables)))
+    coded = [
+        _scale(same) if kind else _encode_categories(same)
+        for same, kind in zip(columns, kinds, strict=True)
+    ]
+    rows = tuple(
+        np.column_stack([c[i] for c in coded]).astype(np.float32) for i in range(len(tables))
+    )
     return Encoded(names=names, numeric=kinds, rows=rows)
 
 
@@ -48,7 +63,9 @@ def _numeric(kind: pa.DataType) -> bool:
 
 
 def _scale(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
-    """Scale numbers to a range of 1; NULL lies one whole range below, as far away as another category."""
+    """Scale numbers to a range of 1; NULL lies one whole range below, as far away as another
+    category.
+    """
     arrays = []
     for each in columns:
         plain = each.cast(pa.int32()) if pa.types.is_date32(each.type) else each
@@ -62,16 +79,28 @@ def _scale(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
 
 def _encode_categories(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
     texts = [each.cast(pa.string()) for each in columns]
-    both = pa.chunked_array([chunk for each in texts for chunk in each.chunks], type=pa.string()).combine_chunks()
+    both = pa.chunked_array(
+        [chunk for each in texts for chunk in each.chunks], type=pa.string()
+    ).combine_chunks()
     codes = both.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
     return list(np.split(codes.astype(np.float64), np.cumsum([len(each) for each in texts])[:-1]))
 
 
 def nearest(
-    targets: NDArray[np.float32], candidates: NDArray[np.float32], numeric: NDArray[np.bool_], *, k: int = 1
+    targets: NDArray[np.float32],
+    candidates: NDArray[np.float32],
+    numeric: NDArray[np.bool_],
+    *,
+    k: int = 1,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the k candidates nearest to each target, and their distances; the earlier candidate wins ties."""
-    first = np.arange(len(candidates)) if k > 1 else np.sort(np.unique(_alike(candidates), return_index=True)[1])
+    """Return the k candidates nearest to each target, and their distances; the earlier candidate
+    wins ties.
+    """
+    first = (
+        np.arange(len(candidates))
+        if k > 1
+        else np.sort(np.unique(_alike(candidates), return_index=True)[1])
+    )
     candidates = candidates[first]  # of equal ones, only the first can be the nearest
     found = np.empty((len(targets), min(k, len(candidates))), dtype=np.int64)
     distances = np.empty(found.shape, dtype=np.float32)
@@ -90,7 +119,8 @@ def nearest(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Board:
-    """Candidates by their categories: those with the same ones lie together, `order[start[g] : start[g + 1]]`.
+    """Candidates by their categories: those with the same ones lie together, `order[start[g] :
+    start[g + 1]]`.
 
     Categories are one-hot, so that a product of matrices counts those that agree.
     """
@@ -104,7 +134,12 @@ class _Board:
     start: NDArray[np.int64]
 
     @classmethod
-    def of(cls, targets: NDArray[np.float32], candidates: NDArray[np.float32], numeric: NDArray[np.bool_]) -> _Board:
+    def of(
+        cls,
+        targets: NDArray[np.float32],
+        candidates: NDArray[np.float32],
+        numeric: NDArray[np.bool_],
+    ) -> _Board:
         group = _alike(candidates[:, ~numeric])
         order = np.argsort(group, kind="stable")
         start = np.searchsorted(group[order], np.arange(group.max(initial=-1) + 2))
@@ -127,7 +162,9 @@ class _Board:
 
     def differing(self, block: slice) -> NDArray[np.float32]:
         """Return the number of categories in which each target differs from each group."""
-        return np.asarray(self.categories - self.hot_targets[block] @ self.hot_groups.T, dtype=np.float32)
+        return np.asarray(
+            self.categories - self.hot_targets[block] @ self.hot_groups.T, dtype=np.float32
+        )
 
     def distances(self, block: slice) -> NDArray[np.float32]:
         """Return the distance of each target to each candidate."""
@@ -140,7 +177,9 @@ class _Board:
         return away
 
     def nearest(self, block: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Find the nearest; skip groups that differ in more categories than a good candidate's whole distance."""
+        """Find the nearest; skip groups that differ in more categories than a good candidate's
+        whole distance.
+        """
         mine, apart = self.targets[block], self.differing(block)
         good = apart.argmin(axis=1)
         bound = apart[np.arange(len(mine)), good]
@@ -148,11 +187,18 @@ class _Board:
         target, group = np.divmod(np.flatnonzero(apart <= bound[:, None]), apart.shape[1])
         sizes = (self.start[1:] - self.start[:-1])[group]
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        row, candidate = np.repeat(target, sizes), self.order[np.repeat(self.start[group], sizes) + within]
-        away = np.repeat(apart[target, group], sizes) + np.abs(mine[row] - self.candidates[candidate]).sum(axis=1)
+        row, candidate = (
+            np.repeat(target, sizes),
+            self.order[np.repeat(self.start[group], sizes) + within],
+        )
+        away = np.repeat(apart[target, group], sizes) + np.abs(
+            mine[row] - self.candidates[candidate]
+        ).sum(axis=1)
         least = np.minimum.reduceat(away, np.searchsorted(row, np.arange(len(mine))))
         ties = away == least[row]
-        return np.minimum.reduceat(candidate[ties], np.searchsorted(row[ties], np.arange(len(mine)))), least
+        return np.minimum.reduceat(
+            candidate[ties], np.searchsorted(row[ties], np.arange(len(mine)))
+        ), least
 
 
 def _alike(rows: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -1,6 +1,8 @@
-"""An attack with a control: tried on people in the data and on people who are not, until the interval is narrow.
+"""An attack with a control: tried on people in the data and on people who are not, until the
+interval is narrow.
 
-The control tells what the release gives away about everybody, in it or not; only what goes beyond is risk.
+The control tells what the release gives away about everybody, in it or not; only what goes beyond
+is risk.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from discreet.attacks.experiment.finding import Finding, Rate, Risk
 from discreet.errors import UsageError
 
 Attempt = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Tries the attack on some rows (by position); says on which it succeeded. It may give up on some."""
+"""Tries the attack on some rows (by position); says on which it succeeded. It may give up on some.
+"""
 
 FIRST = 500
 WIDTH = 0.05
@@ -31,8 +34,14 @@ class Risked:
     risk: Risk | None
 
     def as_json(self) -> dict[str, object]:
-        control = None if self.control is None else {"success": self.control.value, "n": self.control.n}
-        risk = None if self.risk is None else {"value": self.risk.value, "interval": list(self.risk.interval)}
+        control = (
+            None if self.control is None else {"success": self.control.value, "n": self.control.n}
+        )
+        risk = (
+            None
+            if self.risk is None
+            else {"value": self.risk.value, "interval": list(self.risk.interval)}
+        )
         return {**self.finding.as_json(), "control": control, "risk": risk}
 
 
@@ -54,7 +63,9 @@ def until_narrow(
     width: float = WIDTH,
     trials: int | None = None,
 ) -> Risked:
-    """Try random people, doubling their number, until the risk's interval is at most `width` wide or all were tried."""
+    """Try random people, doubling their number, until the risk's interval is at most `width` wide
+    or all were tried.
+    """
     if people == 0:
         raise UsageError("There is nobody to attack: the original table is empty.")
     dice = Dice()

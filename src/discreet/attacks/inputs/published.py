@@ -1,11 +1,13 @@
-"""Published statistics about a small group of people, read from a file: the input of the census attack.
+"""Published statistics about a small group of people, read from a file: the input of the census
+attack.
 
     {"domain": {"age": [1, 125], "sex": ["F", "M"]},
      "rules": [{"if": {"marital": "M"}, "then": {"age": [15, 125]}}],
      "statistics": [{"group": {"sex": "F"}, "count": 4, "mean": 33.5, "median": 30},
                     {"group": {"age": {"<": 18}}, "suppressed": true}]}
 
-Each number becomes the range of exact values that would have been printed so; docs/attacks.md is the reference.
+Each number becomes the range of exact values that would have been printed so; docs/attacks.md is
+the reference.
 """
 
 from __future__ import annotations
@@ -29,11 +31,27 @@ Rule = Literal["linear", "lower", "higher", "midpoint"]
 
 THRESHOLD = 3
 DIGITS = 1
-_KEYS = {"group", "of", "count", "sum", "mean", "median", "min", "max", "quantiles", "suppressed", "threshold"}
+_KEYS = {
+    "group",
+    "of",
+    "count",
+    "sum",
+    "mean",
+    "median",
+    "min",
+    "max",
+    "quantiles",
+    "suppressed",
+    "threshold",
+}
 _SETTINGS = {"digits", "rounding", "threshold", "interpolation"}
 _REMARKS = {"id", "name", "label", "title", "note"}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "!=": ne}
-_SAME = {"<": ("lt", "below", "under"), "<=": ("le", "lte", "max", "at_most", "to"), ">": ("gt", "above", "over")}
+_SAME = {
+    "<": ("lt", "below", "under"),
+    "<=": ("le", "lte", "max", "at_most", "to"),
+    ">": ("gt", "above", "over"),
+}
 _SAME |= {">=": ("ge", "gte", "min", "at_least", "from"), "!=": ("ne",)}
 _WORDS = {word: sign for sign, words in _SAME.items() for word in words}
 
@@ -80,7 +98,9 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantile:
-    """low <= q-quantile over the group <= high; q = 0 is the minimum, 1/2 the median, 1 the maximum."""
+    """low <= q-quantile over the group <= high; q = 0 is the minimum, 1/2 the median, 1 the
+    maximum.
+    """
 
     group: Group
     column: str
@@ -90,7 +110,9 @@ class Quantile:
     rule: Rule
 
     def position(self, count: int) -> tuple[int, Fraction]:
-        """Return (j, f): of `count` sorted values the quantile is (1 - f) x_j + f x_(j+1), counted from 1."""
+        """Return (j, f): of `count` sorted values the quantile is (1 - f) x_j + f x_(j+1), counted
+        from 1.
+        """
         at = (count - 1) * self.q
         j = floor(at)
         between = at - j
@@ -106,7 +128,9 @@ Statistic = Count | Sum | Mean | Quantile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """All that was published about one set of people; of a `part`, only the records that its statistics are about."""
+    """All that was published about one set of people; of a `part`, only the records that its
+    statistics are about.
+    """
 
     columns: tuple[Column, ...]
     rules: tuple[tuple[Group, Group], ...]
@@ -118,19 +142,27 @@ class Tables:
 
 
 def read(source: str | bytes | Mapping[str, Any]) -> Tables:
-    """Read tables from JSON text or from the same shape in Python; numbers keep the digits that were written."""
+    """Read tables from JSON text or from the same shape in Python; numbers keep the digits that
+    were written.
+    """
     try:
         raw = source if isinstance(source, Mapping) else json.loads(source, parse_float=Decimal)
     except ValueError as problem:
         raise UsageError(f"The file of statistics is not JSON: {problem}.") from None
     if not isinstance(raw, Mapping) or not isinstance(raw.get("statistics"), Sequence):
-        raise UsageError('A file of statistics is {"domain": {...}, "rules": [...], "statistics": [...]}.')
+        raise UsageError(
+            'A file of statistics is {"domain": {...}, "rules": [...], "statistics": [...]}.'
+        )
     _refuse_unknown(raw, {"domain", "rules", "statistics"} | _SETTINGS | _REMARKS, "the file")
-    columns = tuple(_column(name, values) for name, values in _mapping(raw.get("domain"), "domain").items())
+    columns = tuple(
+        _column(name, values) for name, values in _mapping(raw.get("domain"), "domain").items()
+    )
     rules = tuple(_rule(columns, rule) for rule in raw.get("rules", ()))
     settings = {key: raw[key] for key in _SETTINGS if key in raw}
     digits = _digits_shown(raw["statistics"], columns)
-    published = [s for entry in raw["statistics"] for s in _statistics(columns, entry, settings, digits)]
+    published = [
+        s for entry in raw["statistics"] for s in _statistics(columns, entry, settings, digits)
+    ]
     return Tables(columns=columns, rules=rules, statistics=tuple(published))
 
 
@@ -145,9 +177,17 @@ def _column(name: str, values: object) -> Column:
     if numeric and len(values) == 2:
         low, high = values
         values = range(low, high + 1)
-    if not values or len(set(values)) < len(values) or any(not isinstance(value, (int, str)) for value in values):
-        raise UsageError(f"The domain of {name} must hold distinct whole numbers or texts, and at least one.")
-    return Column(name=name, values=tuple(sorted(values)) if numeric else tuple(values), numeric=numeric)
+    if (
+        not values
+        or len(set(values)) < len(values)
+        or any(not isinstance(value, (int, str)) for value in values)
+    ):
+        raise UsageError(
+            f"The domain of {name} must hold distinct whole numbers or texts, and at least one."
+        )
+    return Column(
+        name=name, values=tuple(sorted(values)) if numeric else tuple(values), numeric=numeric
+    )
 
 
 def _rule(columns: Sequence[Column], rule: object) -> tuple[Group, Group]:
@@ -160,7 +200,9 @@ def _group(columns: Sequence[Column], raw: object) -> Group:
     group = {}
     for name, condition in _mapping(raw, "a group").items():
         column = _find_column(columns, name, "a group or a rule")
-        group[name] = frozenset(i for i, value in enumerate(column.values) if _holds(column, condition, value))
+        group[name] = frozenset(
+            i for i, value in enumerate(column.values) if _holds(column, condition, value)
+        )
     return group
 
 
@@ -191,11 +233,15 @@ def _compares(column: Column, word: str, bound: Any, value: Value) -> bool:
         return (value in listed) == (word == "in")
     if word not in _COMPARE or not (column.numeric or word == "!="):
         allowed = ", ".join((*_COMPARE, "in", "not"))
-        raise UsageError(f'"{word}" does not compare values of {column.name}; write one of {allowed}.')
+        raise UsageError(
+            f'"{word}" does not compare values of {column.name}; write one of {allowed}.'
+        )
     return _COMPARE[word](value, bound)
 
 
-def _statistics(columns: Sequence[Column], raw: object, settings: Mapping[str, Any], digits: int) -> list[Statistic]:
+def _statistics(
+    columns: Sequence[Column], raw: object, settings: Mapping[str, Any], digits: int
+) -> list[Statistic]:
     entry = {**settings, **_mapping(raw, "a statistic")}
     names = {column.name for column in columns if column.numeric}
     _refuse_unknown(entry, _KEYS | _SETTINGS | _REMARKS | names, "a statistic")
@@ -218,11 +264,15 @@ def _counts(group: Group, entry: Mapping[str, Any]) -> list[Statistic]:
         return [Count(group=group, low=0, high=int(_number(threshold, "threshold")) - 1)]
     if entry.get("count") is None:
         return []
-    low, high = _range(entry["count"], Fraction(entry["rounding"]) if "rounding" in entry else Fraction(0), "count")
+    low, high = _range(
+        entry["count"], Fraction(entry["rounding"]) if "rounding" in entry else Fraction(0), "count"
+    )
     return [Count(group=group, low=ceil(low), high=floor(high))]
 
 
-def _moments(group: Group, column: str, numbers: Mapping[str, Any], step: Fraction) -> list[Statistic]:
+def _moments(
+    group: Group, column: str, numbers: Mapping[str, Any], step: Fraction
+) -> list[Statistic]:
     found: list[Statistic] = []
     if numbers.get("sum") is not None:
         low, high = _range(numbers["sum"], Fraction(0), "sum")
@@ -233,10 +283,15 @@ def _moments(group: Group, column: str, numbers: Mapping[str, Any], step: Fracti
     return found
 
 
-def _quantiles(group: Group, column: str, numbers: Mapping[str, Any], step: Fraction, rule: Rule) -> list[Statistic]:
+def _quantiles(
+    group: Group, column: str, numbers: Mapping[str, Any], step: Fraction, rule: Rule
+) -> list[Statistic]:
     at = {Fraction(0): "min", Fraction(1, 2): "median", Fraction(1): "max"}
     asked = [(q, numbers[name]) for q, name in at.items() if numbers.get(name) is not None]
-    asked += [(_number(q, "quantiles"), v) for q, v in _mapping(numbers.get("quantiles", {}), "quantiles").items()]
+    asked += [
+        (_number(q, "quantiles"), v)
+        for q, v in _mapping(numbers.get("quantiles", {}), "quantiles").items()
+    ]
     found: list[Statistic] = []
     for q, value in asked:
         if not 0 <= q <= 1:
@@ -247,7 +302,9 @@ def _quantiles(group: Group, column: str, numbers: Mapping[str, Any], step: Frac
 
 
 def _range(value: Any, step: Fraction, name: str) -> tuple[Fraction, Fraction]:
-    """Return the exact values that a published number may stand for: within half a step, or a stated margin."""
+    """Return the exact values that a published number may stand for: within half a step, or a
+    stated margin.
+    """
     if isinstance(value, Mapping):
         middle, margin = _number(value.get("value"), name), _number(value.get("margin", 0), name)
         return middle - margin, middle + margin
@@ -258,10 +315,16 @@ def _range(value: Any, step: Fraction, name: str) -> tuple[Fraction, Fraction]:
 
 
 def _digits_shown(statistics: Sequence[Any], columns: Sequence[Column]) -> int:
-    """Return the most digits of any number: JSON drops trailing zeros, so that 33.5, 44.0 arrives as 33.5, 44."""
+    """Return the most digits of any number: JSON drops trailing zeros, so that 33.5, 44.0 arrives
+    as 33.5, 44.
+    """
     shown = [DIGITS]
     for entry in statistics:
-        nested = [entry[column.name] for column in columns if isinstance(entry, Mapping) and column.name in entry]
+        nested = [
+            entry[column.name]
+            for column in columns
+            if isinstance(entry, Mapping) and column.name in entry
+        ]
         for numbers in (entry, *nested):
             if isinstance(numbers, Mapping):
                 shown += [_digits(numbers.get(name)) for name in ("mean", "median")]
@@ -307,7 +370,9 @@ def _find_column(columns: Sequence[Column], name: str, where: str) -> Column:
     for column in columns:
         if column.name == name:
             return column
-    raise UsageError(f"{where} names the column {name!r}; the domain has {', '.join(c.name for c in columns)}.")
+    raise UsageError(
+        f"{where} names the column {name!r}; the domain has {', '.join(c.name for c in columns)}."
+    )
 
 
 def _mapping(raw: object, name: str) -> Mapping[str, Any]:

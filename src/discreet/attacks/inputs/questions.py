@@ -1,8 +1,9 @@
 """A log of SQL questions about one table, as linear equations over its rows.
 
-COUNT, SUM and AVG under a WHERE (with FILTER and GROUP BY) each add up one value per row over a set of rows. With one
-column taken as the secret and the others as known, the set is what the known conditions select, and the value summed
-is what the secret ones make of each row. Everything else is listed as not analyzed.
+COUNT, SUM and AVG under a WHERE (with FILTER and GROUP BY) each add up one value per row over a set
+of rows. With one column taken as the secret and the others as known, the set is what the known
+conditions select, and the value summed is what the secret ones make of each row. Everything else is
+listed as not analyzed.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ def _statements(text: str) -> list[str]:
 
     try:
         parsed = sqlglot.parse(text, dialect="duckdb")
-        return [s.sql("duckdb") for s in parsed if s is not None and not isinstance(s, exp.Semicolon)]
+        return [
+            s.sql("duckdb") for s in parsed if s is not None and not isinstance(s, exp.Semicolon)
+        ]
     except SqlglotError:  # one bad statement should not hide the others
         return [s for s in re.split(r";\s*(?:\n|$)", text) if s.strip()]
 
@@ -94,7 +97,11 @@ def _question(number: int, sql: str, table: str) -> LinearQuestion | str:
         tree = sqlglot.parse_one(sql, dialect="duckdb")
     except SqlglotError:
         return "cannot be parsed"
-    if not isinstance(tree, exp.Select) or len(list(tree.find_all(exp.Select))) > 1 or tree.args.get("joins"):
+    if (
+        not isinstance(tree, exp.Select)
+        or len(list(tree.find_all(exp.Select))) > 1
+        or tree.args.get("joins")
+    ):
         return "is not one SELECT from one table"
     tables = [node.name for node in tree.find_all(exp.Table)]
     if tables != [table]:
@@ -117,7 +124,9 @@ def _question(number: int, sql: str, table: str) -> LinearQuestion | str:
 
 
 def _keys(tree: Any) -> tuple[tuple[int, Part], ...] | None:
-    """Return each group key with the column of the answer that shows it; None if no column shows one."""
+    """Return each group key with the column of the answer that shows it; None if no column shows
+    one.
+    """
     group = tree.args.get("group")
     shown = {e.unalias().sql("duckdb"): i for i, e in enumerate(tree.expressions)}
     names = {e.alias_or_name: i for i, e in enumerate(tree.expressions)}
@@ -139,18 +148,29 @@ def _aggregate(column: int, node: Any, conditions: tuple[Part, ...]) -> RowSum |
         return _aggregate(column, node.this, (*conditions, *extra))
     if isinstance(node, exp.CountIf):
         return _aggregate(column, exp.Count(this=exp.Star()), (*conditions, *_conjuncts(node.this)))
-    if isinstance(node, exp.Count) and not isinstance(node.this, exp.Distinct) and not node.expressions:
+    if (
+        isinstance(node, exp.Count)
+        and not isinstance(node.this, exp.Distinct)
+        and not node.expressions
+    ):
         if isinstance(node.this, exp.Star | exp.Literal):
             return _one(column, conditions)
         present = Part(sql=f"{node.this.sql('duckdb')} IS NOT NULL", columns=_columns(node.this))
         return _one(column, (*conditions, present))
     if isinstance(node, exp.Sum | exp.Avg) and not isinstance(node.this, exp.Distinct):
-        return RowSum(column=column, value=_part(node.this), mean=isinstance(node, exp.Avg), conditions=conditions)
+        return RowSum(
+            column=column,
+            value=_part(node.this),
+            mean=isinstance(node, exp.Avg),
+            conditions=conditions,
+        )
     return None
 
 
 def _one(column: int, conditions: tuple[Part, ...]) -> RowSum:
-    return RowSum(column=column, value=Part(sql="1", columns=frozenset()), mean=False, conditions=conditions)
+    return RowSum(
+        column=column, value=Part(sql="1", columns=frozenset()), mean=False, conditions=conditions
+    )
 
 
 def _conjuncts(node: Any) -> tuple[Part, ...]:
@@ -188,13 +208,17 @@ class Row:
     members: Bits
     cell: tuple[tuple[int, Any], ...]  # which row of the answer: (column, key) pairs
     hidden: NDArray[np.float64]  # what the secret makes of each row: 0 or 1, or its value
-    factor: NDArray[np.float64] | None  # by how much the answer counts it, which is known; None: hidden is all of it
+    factor: (
+        NDArray[np.float64] | None
+    )  # by how much the answer counts it, which is known; None: hidden is all of it
     inverted: bool = False  # the answer counts those without the secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evaluated:
-    """The table's rows under every condition of a log, each evaluated once, by a DuckDB that can reach nothing else."""
+    """The table's rows under every condition of a log, each evaluated once, by a DuckDB that can
+    reach nothing else.
+    """
 
     rows: int
     conditions: dict[str, Bits]
@@ -205,12 +229,16 @@ class Evaluated:
     def of(cls, log: Log, table: pa.Table) -> Evaluated:
         connection = connect()
         connection.register("data", table)
-        conditions = {part.sql for q in log.questions for a in q.aggregates for part in a.conditions}
+        conditions = {
+            part.sql for q in log.questions for a in q.aggregates for part in a.conditions
+        }
         numbers = {a.value.sql for q in log.questions for a in q.aggregates}
         keys = {part.sql for q in log.questions for _, part in q.keys}
         found = cls(
             rows=table.num_rows,
-            conditions=_columns_of(connection, conditions, "coalesce(CAST(({}) AS BOOLEAN), false)"),
+            conditions=_columns_of(
+                connection, conditions, "coalesce(CAST(({}) AS BOOLEAN), false)"
+            ),
             numbers=_columns_of(connection, numbers, "coalesce(CAST(({}) AS DOUBLE), 0)"),
             keys=_columns_of(connection, keys, "({})", plain=True),
         )
@@ -218,7 +246,9 @@ class Evaluated:
         return found
 
 
-def _columns_of(connection: Any, expressions: set[str], shape: str, *, plain: bool = False) -> dict[str, NDArray[Any]]:
+def _columns_of(
+    connection: Any, expressions: set[str], shape: str, *, plain: bool = False
+) -> dict[str, NDArray[Any]]:
     import duckdb
 
     columns: dict[str, NDArray[Any]] = {}
@@ -233,12 +263,18 @@ def _columns_of(connection: Any, expressions: set[str], shape: str, *, plain: bo
             raise UsageError(f"A condition of the log does not fit the table: {first}") from None
         for i, expression in enumerate(some):
             values = found.column(i)
-            columns[expression] = np.array(values.to_pylist(), dtype=object) if plain else values.to_numpy()
+            columns[expression] = (
+                np.array(values.to_pylist(), dtype=object) if plain else values.to_numpy()
+            )
     return columns
 
 
-def equations(log: Log, data: Evaluated, secret: str) -> dict[bytes, tuple[str, NDArray[np.float64], list[Row]]]:
-    """Return, for one secret column, the equations of each quantity summed: its name, true values and rows."""
+def equations(
+    log: Log, data: Evaluated, secret: str
+) -> dict[bytes, tuple[str, NDArray[np.float64], list[Row]]]:
+    """Return, for one secret column, the equations of each quantity summed: its name, true values
+    and rows.
+    """
     found: dict[bytes, tuple[str, NDArray[np.float64], list[Row]]] = {}
     for question in log.questions:
         for aggregate in question.aggregates:
@@ -251,7 +287,9 @@ def equations(log: Log, data: Evaluated, secret: str) -> dict[bytes, tuple[str, 
 
 
 def means_over_secrets(log: Log, secret: str) -> list[int]:
-    """Return numbers of questions with a mean over people whom the secret chooses: no sum over a known set."""
+    """Return numbers of questions with a mean over people whom the secret chooses: no sum over a
+    known set.
+    """
     return [
         question.number
         for question in log.questions
@@ -272,7 +310,8 @@ def _rows(
     is_secret = secret in aggregate.value.columns
     choosing = bool(hidden or hidden_keys)
     if not (choosing or is_secret) or (aggregate.mean and choosing):
-        return  # it tells nothing; or it is a mean over an unknown number of people, which is not a sum
+        # it tells nothing; or it is a mean over an unknown number of people, which is not a sum
+        return
     members = _meeting([part for part in aggregate.conditions if secret not in part.columns], data)
     numbers = data.numbers[aggregate.value.sql]
     chosen = _meeting(hidden, data).astype(float)

@@ -1,7 +1,9 @@
-"""Sparse records by item: who rated (bought, visited) it, how, and when. The index that the scoreboard attack reads.
+"""Sparse records by item: who rated (bought, visited) it, how, and when. The index that the
+scoreboard attack reads.
 
-Entries of one item lie together, so an attack with eight items touches eight slices of the arrays and nothing else.
-100 million ratings take about a gigabyte; `save` writes the arrays, `open` maps them without reading them.
+Entries of one item lie together, so an attack with eight items touches eight slices of the arrays
+and nothing else. 100 million ratings take about a gigabyte; `save` writes the arrays, `open` maps
+them without reading them.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Index:
-    """`start[i] : start[i + 1]` are the entries of item i. `value` and `day` are None where the release has none."""
+    """`start[i] : start[i + 1]` are the entries of item i. `value` and `day` are None where the
+    release has none.
+    """
 
     users: pa.Array
     items: pa.Array
@@ -51,7 +55,10 @@ class Index:
         wanted = np.zeros(len(self.users), dtype=bool)
         wanted[users] = True
         entries = np.concatenate(
-            [low + np.flatnonzero(wanted[self.user[low : low + CHUNK]]) for low in range(0, len(self.user), CHUNK)]
+            [
+                low + np.flatnonzero(wanted[self.user[low : low + CHUNK]])
+                for low in range(0, len(self.user), CHUNK)
+            ]
         )
         return entries, np.searchsorted(self.start, entries, side="right") - 1
 
@@ -75,7 +82,11 @@ class Index:
             array = getattr(self, name)
             if array is not None:
                 np.save(folder / f"{name}.npy", array)
-        labels = {"first_day": self.first_day, "value": self.value is not None, "day": self.day is not None}
+        labels = {
+            "first_day": self.first_day,
+            "value": self.value is not None,
+            "day": self.day is not None,
+        }
         (folder / "index.json").write_text(json.dumps(labels), encoding="utf-8")
         for name in ("users", "items"):
             with pa.OSFile(str(folder / f"{name}.arrow"), "wb") as sink:
@@ -87,13 +98,18 @@ class Index:
     def open(cls, folder: str | Path) -> Index:
         folder = Path(folder)
         if not (folder / "index.json").is_file():
-            raise UsageError(f"{folder} holds no index; write one with --index {folder} and a release.")
+            raise UsageError(
+                f"{folder} holds no index; write one with --index {folder} and a release."
+            )
         labels = json.loads((folder / "index.json").read_text(encoding="utf-8"))
         arrays: dict[str, Any] = {
             name: np.load(folder / f"{name}.npy", mmap_mode="r") if labels.get(name, True) else None
             for name in ("start", "user", "value", "day")
         }
-        names = {name: pa.ipc.open_file(str(folder / f"{name}.arrow")).read_all() for name in ("users", "items")}
+        names = {
+            name: pa.ipc.open_file(str(folder / f"{name}.arrow")).read_all()
+            for name in ("users", "items")
+        }
         columns = {name: table.column(0).combine_chunks() for name, table in names.items()}
         return cls(**columns, **arrays, first_day=labels["first_day"])
 
@@ -102,12 +118,16 @@ CHUNK = 1 << 23
 
 
 def index(release: str | Path | pa.Table) -> Index:
-    """Read a release of (user, item[, value][, day]) twice: once to count, once to put each entry in its place."""
+    """Read a release of (user, item[, value][, day]) twice: once to count, once to put each entry
+    in its place.
+    """
     have = source.names(release)
     for needed in ("user", "item"):
         if needed not in have:
             listed = ", ".join(have)
-            raise UsageError(f"The release needs columns user and item, and may have value and day; it has {listed}.")
+            raise UsageError(
+                f"The release needs columns user and item, and may have value and day; it has {listed}."
+            )
     columns: list[str] = [name for name in ("user", "item", "value", "day") if name in have]
     read = source.batches(release, columns)
     users, items, ranges, rows = _survey(read, columns)
@@ -141,8 +161,12 @@ def index(release: str | Path | pa.Table) -> Index:
     )
 
 
-def _survey(read: Batches, columns: list[str]) -> tuple[pa.Array, pa.Array, dict[str, tuple[Any, float]], int]:
-    """Return the users, the items, the smallest types that hold values and days exactly, and the rows."""
+def _survey(
+    read: Batches, columns: list[str]
+) -> tuple[pa.Array, pa.Array, dict[str, tuple[Any, float]], int]:
+    """Return the users, the items, the smallest types that hold values and days exactly, and the
+    rows.
+    """
     seen: dict[str, pa.Array] = {}
     spans: dict[str, tuple[float, float, bool]] = {}
     rows = 0
@@ -150,18 +174,28 @@ def _survey(read: Batches, columns: list[str]) -> tuple[pa.Array, pa.Array, dict
         rows += batch.num_rows
         for name in ("user", "item"):
             fresh = pc.unique(batch.column(name))
-            seen[name] = fresh if name not in seen else pc.unique(pa.concat_arrays([seen[name], fresh]))
+            seen[name] = (
+                fresh if name not in seen else pc.unique(pa.concat_arrays([seen[name], fresh]))
+            )
         for name in columns[2:]:
             array = numbers(batch.column(name), name)
             low, high, whole = spans.get(name, (np.inf, -np.inf, True))
             whole = whole and bool((array == np.floor(array)).all())
-            low, high = min(low, float(array.min(initial=np.inf))), max(high, float(array.max(initial=-np.inf)))
+            low, high = (
+                min(low, float(array.min(initial=np.inf))),
+                max(high, float(array.max(initial=-np.inf))),
+            )
             spans[name] = low, high, whole
     if rows == 0:
         raise UsageError("The release is empty: there is nobody to find.")
     if any(seen[name].null_count for name in seen):
         raise UsageError("The release has rows without user or item; leave them out.")
-    return seen["user"], seen["item"], {name: _smallest(name, *span) for name, span in spans.items()}, rows
+    return (
+        seen["user"],
+        seen["item"],
+        {name: _smallest(name, *span) for name, span in spans.items()},
+        rows,
+    )
 
 
 def _smallest(name: str, low: float, high: float, whole: bool) -> tuple[Any, float]:
@@ -173,15 +207,24 @@ def _smallest(name: str, low: float, high: float, whole: bool) -> tuple[Any, flo
 
 
 def numbers(array: pa.Array, name: str) -> NDArray[np.float64]:
-    """Return numbers as they are, dates and times as days since 1970, and text read as ISO dates."""
+    """Return numbers as they are, dates and times as days since 1970, and text read as ISO
+    dates.
+    """
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         array = _parse(array, name)
         kind = array.type
     if pa.types.is_date(kind):
-        return np.asarray(array.cast(pa.date32()).cast(pa.int32()).to_numpy(zero_copy_only=False), dtype=np.float64)
+        return np.asarray(
+            array.cast(pa.date32()).cast(pa.int32()).to_numpy(zero_copy_only=False),
+            dtype=np.float64,
+        )
     if pa.types.is_timestamp(kind):
-        seconds = array.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        seconds = (
+            array.cast(pa.timestamp("s"), safe=False)
+            .cast(pa.int64())
+            .to_numpy(zero_copy_only=False)
+        )
         return np.floor(np.asarray(seconds, dtype=np.float64) / 86400)
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
@@ -200,4 +243,6 @@ def _codes(read: Batches, name: str, labels: pa.Array) -> Iterator[NDArray[np.in
 
 
 def _encode(array: pa.Array, labels: pa.Array) -> NDArray[np.int64]:
-    return np.asarray(pc.index_in(array, value_set=labels).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(
+        pc.index_in(array, value_set=labels).to_numpy(zero_copy_only=False), dtype=np.int64
+    )

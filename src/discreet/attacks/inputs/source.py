@@ -10,7 +10,9 @@ import pyarrow as pa
 from discreet.errors import UsageError
 
 Batches = Callable[[], Iterator[pa.RecordBatch]]
-"""Gives a table's batches from the start, each time it is called: large files are read twice, never held."""
+"""Gives a table's batches from the start, each time it is called: large files are read twice, never
+held.
+"""
 
 
 def table(path: str | Path) -> pa.Table:
@@ -36,7 +38,9 @@ def batches(source: str | Path | pa.Table, columns: Sequence[str]) -> Batches:
     if path.suffix == ".parquet":
         from pyarrow import parquet
 
-        return lambda: parquet.ParquetFile(path).iter_batches(batch_size=1 << 22, columns=list(columns))
+        return lambda: parquet.ParquetFile(path).iter_batches(
+            batch_size=1 << 22, columns=list(columns)
+        )
     from pyarrow import csv
 
     convert = csv.ConvertOptions(include_columns=list(columns))
@@ -73,4 +77,6 @@ def _readable(path: Path, read: Callable[[], pa.Table]) -> pa.Table:
     try:
         return read()
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise UsageError(f"{path} cannot be read as {path.suffix.lstrip('.').upper() or 'CSV'}.") from None
+        raise UsageError(
+            f"{path} cannot be read as {path.suffix.lstrip('.').upper() or 'CSV'}."
+        ) from None

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discreet.attacks.lessons import census, difference, link, membership, reconstruct, records, scoreboard
+from discreet.attacks.lessons import (
+    census,
+    difference,
+    link,
+    membership,
+    reconstruct,
+    records,
+    scoreboard,
+)
 from discreet.attacks.lessons.lesson import Lesson
 
 LESSONS: dict[str, Callable[..., Lesson]] = {

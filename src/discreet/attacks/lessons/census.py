@@ -16,7 +16,12 @@ from discreet.attacks.solve.cells import Frame
 from discreet.attacks.solve.worlds import likeliest
 from discreet.mechanisms import DiscreteLaplace
 
-DOMAIN: dict[str, Any] = {"age": [1, 125], "sex": ["F", "M"], "race": ["B", "W"], "marital": ["S", "M"]}
+DOMAIN: dict[str, Any] = {
+    "age": [1, 125],
+    "sex": ["F", "M"],
+    "race": ["B", "W"],
+    "marital": ["S", "M"],
+}
 RULES = [{"if": {"marital": "M"}, "then": {"age": [15, 125]}}]
 PEOPLE: list[dict[str, Any]] = [
     dict(zip(DOMAIN, person, strict=True))
@@ -68,7 +73,9 @@ def lesson(*, repeats: int = 10) -> Lesson:
     margins = attack(published(Fraction(1), margins=True), cap=50, seconds=5).sentence
     people = sorted(found.common, key=lambda record: record["age"])
     records = sum(person["marital"] == "S" or person["age"] >= 15 for person in _everybody())
-    rates = [(epsilon, _attack(epsilon, repeats)) for epsilon in (*EPSILONS, Fraction(64), Fraction(512))]
+    rates = [
+        (epsilon, _attack(epsilon, repeats)) for epsilon in (*EPSILONS, Fraction(64), Fraction(512))
+    ]
     return Lesson(
         attack="census",
         title="Seven people",
@@ -78,12 +85,16 @@ def lesson(*, repeats: int = 10) -> Lesson:
             Step(
                 heading="The result",
                 text=f"{found.sentence} It took {found.seconds:.2f} seconds:",
-                table=Exhibit(columns=tuple(DOMAIN), rows=tuple(tuple(map(str, r.values())) for r in people)),
+                table=Exhibit(
+                    columns=tuple(DOMAIN), rows=tuple(tuple(map(str, r.values())) for r in people)
+                ),
             ),
             Step(heading="The same with noise", text=NOISE.format(word=word, margins=margins)),
         ),
         measure="people reconstructed",
-        exact=Rate(hits=len(found.common), n=len(PEOPLE)).finding("census", chance=found.finding.chance),
+        exact=Rate(hits=len(found.common), n=len(PEOPLE)).finding(
+            "census", chance=found.finding.chance
+        ),
         points=points("census", rates, chance=found.finding.chance),
         bounded=False,
         moral="Leaving out small cells is not enough: the other cells say what was in them.",
@@ -91,31 +102,45 @@ def lesson(*, repeats: int = 10) -> Lesson:
 
 
 def published(epsilon: Fraction | None = None, *, margins: bool = False) -> dict[str, Any]:
-    """Return the page as the census attack reads it: exact without small cells, or all of it with noise."""
+    """Return the page as the census attack reads it: exact without small cells, or all of it with
+    noise.
+    """
     ages = [[p["age"] for p in PEOPLE if _inside(p, group)] for group in GROUPS.values()]
     rows = [_exact_row(a) for a in ages] if epsilon is None else _noisy_rows(ages, epsilon, margins)
     return {
         "domain": DOMAIN,
         "rules": RULES,
-        "statistics": [{"group": group, **row} for group, row in zip(GROUPS.values(), rows, strict=True)],
+        "statistics": [
+            {"group": group, **row} for group, row in zip(GROUPS.values(), rows, strict=True)
+        ],
     }
 
 
 def _exact_row(ages: list[int]) -> dict[str, Any]:
     if len(ages) < THRESHOLD:
         return {"suppressed": True}
-    return {"count": len(ages), "mean": round(sum(ages) / len(ages), 1), "median": float(np.median(ages))}
+    return {
+        "count": len(ages),
+        "mean": round(sum(ages) / len(ages), 1),
+        "median": float(np.median(ages)),
+    }
 
 
 def _noisy_rows(ages: list[list[int]], epsilon: Fraction, margins: bool) -> list[dict[str, Any]]:
-    """Spend half of epsilon on the counts and half on the sums of years; a person is in at most seven groups."""
-    touched = max(sum(_inside(person, group) for group in GROUPS.values()) for person in _everybody())
+    """Spend half of epsilon on the counts and half on the sums of years; a person is in at most
+    seven groups.
+    """
+    touched = max(
+        sum(_inside(person, group) for group in GROUPS.values()) for person in _everybody()
+    )
     oldest = DOMAIN["age"][1]
     counts = noisy([len(a) for a in ages], epsilon=epsilon / 2, l1=touched)
     sums = noisy([sum(a) for a in ages], epsilon=epsilon / 2, l1=touched * oldest)
     if not margins:
         return [{"count": c, "sum": s} for c, s in zip(counts.tolist(), sums.tolist(), strict=True)]
-    half = DiscreteLaplace(scale=2 * touched / epsilon, l1=Fraction(touched)).margin(Fraction(99, 100))
+    half = DiscreteLaplace(scale=2 * touched / epsilon, l1=Fraction(touched)).margin(
+        Fraction(99, 100)
+    )
     return [{"count": [max(c - half, 0), min(max(c + half, 0), MOST)]} for c in counts.tolist()]
 
 
@@ -136,10 +161,19 @@ def _attack(epsilon: Fraction, repeats: int) -> Rate:
     hits = 0
     for _ in range(repeats):
         page = published(epsilon)
-        bounds = [{"group": row["group"], "count": [0, MOST], "sum": [0, 125 * MOST]} for row in page["statistics"]]
+        bounds = [
+            {"group": row["group"], "count": [0, MOST], "sum": [0, 125 * MOST]}
+            for row in page["statistics"]
+        ]
         tables = read({**page, "statistics": bounds})
-        told = [(s, row["count"], 125) for s, row in zip(tables.statistics[::2], page["statistics"], strict=True)]
-        told += [(s, row["sum"], 1) for s, row in zip(tables.statistics[1::2], page["statistics"], strict=True)]
+        told = [
+            (s, row["count"], 125)
+            for s, row in zip(tables.statistics[::2], page["statistics"], strict=True)
+        ]
+        told += [
+            (s, row["sum"], 1)
+            for s, row in zip(tables.statistics[1::2], page["statistics"], strict=True)
+        ]
         world = likeliest(tables, told, seconds=1)  # type: ignore[arg-type]
         guess = world.people(Frame.of(tables)) if world else []
         hits += sum((Counter(tuple(person.values()) for person in guess) & truth).values())

@@ -7,7 +7,15 @@ from discreet.attacks.difference import Differences
 from discreet.attacks.difference import difference as attack
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Rate
-from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, bits_guessed, noisy, points
+from discreet.attacks.lessons.lesson import (
+    EPSILONS,
+    Exhibit,
+    Lesson,
+    Step,
+    bits_guessed,
+    noisy,
+    points,
+)
 
 GOVERNOR = "zip = '{zip}' AND sex = '{sex}' AND born = DATE '{born}'".format(**town.GOVERNOR)
 BORN = f"DATE '{town.GOVERNOR['born']}'"
@@ -36,14 +44,20 @@ NOISE = """
 
 
 def lesson(*, people: int = 10_000, trials: int = 20_000) -> Lesson:
-    found = attack(LOG, town.tables(people)["people"], name="people", secrets=["diagnosis", "income"])
+    found = attack(
+        LOG, town.tables(people)["people"], name="people", secrets=["diagnosis", "income"]
+    )
     truth = Dice().order(trials) % 2
     rates = []
     for epsilon in EPSILONS:
-        everybody = noisy(truth, epsilon=epsilon / 2, l1=1)  # the crowd around the target is known and cancels
+        everybody = noisy(
+            truth, epsilon=epsilon / 2, l1=1
+        )  # the crowd around the target is known and cancels
         all_but_one = noisy(0 * truth, epsilon=epsilon / 2, l1=1)
         rates.append((epsilon, bits_guessed(everybody - all_but_one >= 1, truth == 1)))
-    questions = Exhibit(columns=("", "question"), rows=tuple((str(i), sql) for i, sql in enumerate(LOG, start=1)))
+    questions = Exhibit(
+        columns=("", "question"), rows=tuple((str(i), sql) for i, sql in enumerate(LOG, start=1))
+    )
     result = RESULT.format(secrets=len(found.exposed), row=found.exposed[0].row)
     return Lesson(
         attack="difference",
@@ -65,6 +79,8 @@ def lesson(*, people: int = 10_000, trials: int = 20_000) -> Lesson:
 def _chains(found: Differences) -> Exhibit:
     rows = []
     for exposed in found.exposed:
-        signs = [f"{'+' if weight > 0 else '−'} answer {number}" for number, weight in exposed.chain]
+        signs = [
+            f"{'+' if weight > 0 else '−'} answer {number}" for number, weight in exposed.chain
+        ]
         rows.append((exposed.quantity, " ".join(signs)))
     return Exhibit(columns=("secret", "follows as"), rows=tuple(rows))

@@ -1,4 +1,6 @@
-"""A lesson: what was released, how it was attacked, what came of it, and the same attack against noise."""
+"""A lesson: what was released, how it was attacked, what came of it, and the same attack against
+noise.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The attack's success when one person may change the release by a factor of at most exp(epsilon)."""
+    """The attack's success when one person may change the release by a factor of at most
+    exp(epsilon).
+    """
 
     epsilon: Fraction
     finding: Finding
@@ -42,7 +46,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """`exact` is the attack without noise; `measure` what success counts; `bounded` if the ceiling of S20 applies."""
+    """`exact` is the attack without noise; `measure` what success counts; `bounded` if the ceiling
+    of S20 applies.
+    """
 
     attack: str
     title: str
@@ -59,14 +65,25 @@ class Lesson:
         rows = []
         for point in self.points:
             low, high = point.finding.interval
-            row = (f"{float(point.epsilon):g}", percent(point.finding.success), f"{percent(low)} to {percent(high)}")
+            row = (
+                f"{float(point.epsilon):g}",
+                percent(point.finding.success),
+                f"{percent(low)} to {percent(high)}",
+            )
             most = (percent(ceiling(float(point.epsilon))),) if self.bounded else ()
             rows.append((*row, f"{point.finding.n:,}", *most))
         return Exhibit(columns=columns, rows=tuple(rows))
 
     def as_json(self) -> dict[str, object]:
-        points = [{"epsilon": float(point.epsilon), **point.finding.as_json()} for point in self.points]
-        return {**self.exact.as_json(), "title": self.title, "measure": self.measure, "with_noise": points}
+        points = [
+            {"epsilon": float(point.epsilon), **point.finding.as_json()} for point in self.points
+        ]
+        return {
+            **self.exact.as_json(),
+            "title": self.title,
+            "measure": self.measure,
+            "with_noise": points,
+        }
 
 
 def noisy(values: Any, *, epsilon: Fraction, l1: int) -> NDArray[Any]:
@@ -76,8 +93,13 @@ def noisy(values: Any, *, epsilon: Fraction, l1: int) -> NDArray[Any]:
     return np.asarray(mechanism.add_to(given, Stream.fresh(), Items.positions(len(given))))
 
 
-def points(attack: str, rates: Sequence[tuple[Fraction, Rate]], *, chance: float) -> tuple[Point, ...]:
-    return tuple(Point(epsilon=epsilon, finding=rate.finding(attack, chance=chance)) for epsilon, rate in rates)
+def points(
+    attack: str, rates: Sequence[tuple[Fraction, Rate]], *, chance: float
+) -> tuple[Point, ...]:
+    return tuple(
+        Point(epsilon=epsilon, finding=rate.finding(attack, chance=chance))
+        for epsilon, rate in rates
+    )
 
 
 def bits_guessed(guess: NDArray[Any], truth: NDArray[Any]) -> Rate:

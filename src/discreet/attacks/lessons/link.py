@@ -1,4 +1,6 @@
-"""The governor: a release without names, a voter list, and one man who is alone in his ZIP code on his birthday."""
+"""The governor: a release without names, a voter list, and one man who is alone in his ZIP code on
+his birthday.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from numpy.typing import NDArray
 from discreet import town
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import percent
-from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, bits_guessed, noisy, points
+from discreet.attacks.lessons.lesson import (
+    EPSILONS,
+    Exhibit,
+    Lesson,
+    Step,
+    bits_guessed,
+    noisy,
+    points,
+)
 from discreet.attacks.link import Linkage
 from discreet.attacks.link import link as attack
 
@@ -39,7 +49,10 @@ def lesson(*, people: int = 100_000, trials: int = 20_000) -> Lesson:
     found = attack(release, voters, on=["zip", "born", "sex"], truth="person_id")
     ill = ~np.asarray(release.column("diagnosis").is_null().to_numpy())
     secret = ill[_balance(np.array([link.release_row for link in found.links]), ill, trials)]
-    rates = [(epsilon, bits_guessed(noisy(secret, epsilon=epsilon, l1=1) >= 1, secret)) for epsilon in EPSILONS]
+    rates = [
+        (epsilon, bits_guessed(noisy(secret, epsilon=epsilon, l1=1) >= 1, secret))
+        for epsilon in EPSILONS
+    ]
     return Lesson(
         attack="link",
         title="The governor's record",
@@ -65,7 +78,9 @@ def _balance(rows: NDArray[Any], ill: NDArray[Any], trials: int) -> NDArray[Any]
 
 
 def _funnel(residents: pa.Table) -> dict[str, int]:
-    born, sex, zip_code = (np.array(residents.column(name).to_pylist()) for name in ("born", "sex", "zip"))
+    born, sex, zip_code = (
+        np.array(residents.column(name).to_pylist()) for name in ("born", "sex", "zip")
+    )
     day = born == town.GOVERNOR["born"]
     men = day & (sex == town.GOVERNOR["sex"])
     alone = men & (zip_code == town.GOVERNOR["zip"])
@@ -75,7 +90,9 @@ def _funnel(residents: pa.Table) -> dict[str, int]:
 def _result(found: Linkage) -> str:
     named = len(found.links) / found.finding.n
     right = found.finding.success / named
-    return RESULT.format(named=percent(named), right=percent(right), chance=percent(found.finding.chance))
+    return RESULT.format(
+        named=percent(named), right=percent(right), chance=percent(found.finding.chance)
+    )
 
 
 def _unique(found: Linkage) -> Exhibit:

@@ -28,7 +28,10 @@ def lesson(*, people: int = 100, attributes: int = 1000, repeats: int = 10) -> L
         steps=(
             Step(heading="The release", text=RELEASE.format(people=people, attributes=attributes)),
             Step(heading="The attack", text=ATTACK),
-            Step(heading="The result", text=f"Half of the targets were in the study. In or out: {exact}."),
+            Step(
+                heading="The result",
+                text=f"Half of the targets were in the study. In or out: {exact}.",
+            ),
             Step(
                 heading="The same with noise",
                 text=f"All {attributes:,} totals together cost ε; one patient may change every one of them.",

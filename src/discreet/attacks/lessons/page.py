@@ -12,20 +12,36 @@ _STEPS = 80
 
 
 def html(lesson: Lesson) -> str:
-    """Write the story step by step, then success against ε as a chart and as numbers, then the moral."""
+    """Write the story step by step, then success against ε as a chart and as numbers, then the
+    moral.
+    """
     steps: list[str] = []
     for number, step in enumerate(lesson.steps, start=1):
-        steps += [blocks.heading(f"{number}. {step.heading}"), blocks.paragraph(" ".join(step.text.split()))]
+        steps += [
+            blocks.heading(f"{number}. {step.heading}"),
+            blocks.paragraph(" ".join(step.text.split())),
+        ]
         steps += [_table(step.table)] if step.table else []
     measure = f"{lesson.measure[0].upper()}{lesson.measure[1:]}"
     parts = [
         *steps,
-        blocks.figure("Success of the attack against ε", _chart(lesson), note=f"{measure}, with 95 % intervals"),
+        blocks.figure(
+            "Success of the attack against ε",
+            _chart(lesson),
+            note=f"{measure}, with 95 % intervals",
+        ),
         _table(lesson.numbers()),
         blocks.paragraph(lesson.moral, kind="moral"),
     ]
-    command = f"discreet attack {lesson.attack} --demo. All its numbers were measured as it was made."
-    return blocks.page(lesson.title, parts, subtitle=f"An attack, and what stops it: {lesson.attack}", footer=command)
+    command = (
+        f"discreet attack {lesson.attack} --demo. All its numbers were measured as it was made."
+    )
+    return blocks.page(
+        lesson.title,
+        parts,
+        subtitle=f"An attack, and what stops it: {lesson.attack}",
+        footer=command,
+    )
 
 
 def _chart(lesson: Lesson) -> str:
@@ -36,10 +52,14 @@ def _chart(lesson: Lesson) -> str:
     exact, chance = lesson.exact.success, lesson.exact.chance
     curves = [
         Curve(across=ends, up=[exact] * 2, name=f"without noise: {percent(exact)}", color=1),
-        Curve(across=ends, up=[chance] * 2, name=f"by chance: {percent(chance)}", color=9, kind="dash"),
+        Curve(
+            across=ends, up=[chance] * 2, name=f"by chance: {percent(chance)}", color=9, kind="dash"
+        ),
     ]
     if lesson.bounded:
-        places = [scale.low * (scale.high / scale.low) ** (step / _STEPS) for step in range(_STEPS + 1)]
+        places = [
+            scale.low * (scale.high / scale.low) ** (step / _STEPS) for step in range(_STEPS + 1)
+        ]
         best = [ceiling(epsilon) for epsilon in places]
         curves.append(Curve(across=places, up=best, name=CEILING, color=4, kind="dash"))
     curves.append(
@@ -49,14 +69,17 @@ def _chart(lesson: Lesson) -> str:
             lows=[point.finding.interval[0] for point in lesson.points],
             highs=[point.finding.interval[1] for point in lesson.points],
             titles=[
-                f"ε = {epsilon:g}: {point.finding}" for epsilon, point in zip(epsilons, lesson.points, strict=True)
+                f"ε = {epsilon:g}: {point.finding}"
+                for epsilon, point in zip(epsilons, lesson.points, strict=True)
             ],
             name="with noise",
             kind="spot",
         )
     )
     across = axis.logarithmic(epsilons, title="ε: the smaller, the more noise")
-    return plot(curves, across=across, up=up, label=f"Success of the attack against ε: {lesson.measure}")
+    return plot(
+        curves, across=across, up=up, label=f"Success of the attack against ε: {lesson.measure}"
+    )
 
 
 def _table(table: Exhibit) -> str:

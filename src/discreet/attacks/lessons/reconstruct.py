@@ -1,4 +1,6 @@
-"""Too many answers: four questions a person, each about half of them, give nearly everybody away."""
+"""Too many answers: four questions a person, each about half of them, give nearly everybody
+away.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,13 @@ def lesson(*, people: int = 100, repeats: int = 20) -> Lesson:
 
     root = float(np.sqrt(people))
     sizes = [(share, attacked(spread(share * root))) for share in (0.1, 0.25, 0.5, 1, 2)]
-    rows = tuple((f"± {share * root:g} (that is {share:g} √n)", percent(rate.value)) for share, rate in sizes)
-    rates = [(e, attacked(lambda exact, e=e: noisy(exact, epsilon=e / questions, l1=1))) for e in EPSILONS]  # type: ignore[misc]
+    rows = tuple(
+        (f"± {share * root:g} (that is {share:g} √n)", percent(rate.value)) for share, rate in sizes
+    )
+    rates = [
+        (e, attacked(lambda exact, e=e: noisy(exact, epsilon=e / questions, l1=1)))
+        for e in EPSILONS
+    ]  # type: ignore[misc]
     return Lesson(
         attack="reconstruct",
         title="Too many answers",
@@ -60,7 +67,11 @@ def lesson(*, people: int = 100, repeats: int = 20) -> Lesson:
 
 
 def _attack(
-    people: int, questions: int, repeats: int, dice: Dice, answer: Callable[[NDArray[Any]], NDArray[Any]]
+    people: int,
+    questions: int,
+    repeats: int,
+    dice: Dice,
+    answer: Callable[[NDArray[Any]], NDArray[Any]],
 ) -> Rate:
     hits = 0
     for _ in range(repeats):

@@ -1,4 +1,6 @@
-"""Rows that look safe: a copy without names, and synthetic rows from noisy totals. For three attacks on records."""
+"""Rows that look safe: a copy without names, and synthetic rows from noisy totals. For three
+attacks on records.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ Attack = Callable[[pa.Table, pa.Table, pa.Table], Risked]
 
 COLUMNS = ("age", "sex", "zip", "income", "diagnosis", "smoker", "state")
 HALVES = (("age", "zip", "sex", "state"), ("income", "diagnosis", "smoker"))
-DOMAINS = {"age": range(121), "income": range(201)}  # income in thousands; the other columns' values are public
+DOMAINS = {
+    "age": range(121),
+    "income": range(201),
+}  # income in thousands; the other columns' values are public
 RESULT = """
     On the copy without names: {finding}. On as many people who are not in it: {control}. The risk of being in it:
     {risk}."""
@@ -70,24 +75,35 @@ INFERENCE = Story(
 
 
 def single_out_lesson(*, people: int = 4000, trials: int = 400) -> Lesson:
-    return _lesson(SINGLE_OUT, lambda r, o, c: single_out(r, o, c, columns=4, trials=trials), people)
+    return _lesson(
+        SINGLE_OUT, lambda r, o, c: single_out(r, o, c, columns=4, trials=trials), people
+    )
 
 
 def linkability_lesson(*, people: int = 4000, trials: int = 500) -> Lesson:
-    return _lesson(LINKABILITY, lambda r, o, c: linkability(r, o, c, halves=HALVES, trials=trials), people)
+    return _lesson(
+        LINKABILITY, lambda r, o, c: linkability(r, o, c, halves=HALVES, trials=trials), people
+    )
 
 
 def inference_lesson(*, people: int = 4000, trials: int = 1000) -> Lesson:
-    return _lesson(INFERENCE, lambda r, o, c: inference(r, o, c, secret="diagnosis", trials=trials), people)
+    return _lesson(
+        INFERENCE, lambda r, o, c: inference(r, o, c, secret="diagnosis", trials=trials), people
+    )
 
 
 def _lesson(story: Story, attack: Attack, people: int) -> Lesson:
     original, control = _residents(people)
     exact = attack(original, original, control)
-    private = [(epsilon, attack(synthetic(original, epsilon=epsilon), original, control)) for epsilon in EPSILONS]
+    private = [
+        (epsilon, attack(synthetic(original, epsilon=epsilon), original, control))
+        for epsilon in EPSILONS
+    ]
     release = f"{people:,} people of the (generated) town: {', '.join(COLUMNS)}. The names were taken out."
     result = RESULT.format(finding=exact.finding, control=_control(exact), risk=_risk(exact))
-    rows = tuple((f"{float(e):g}", percent(r.finding.success), _control(r), _risk(r)) for e, r in private)
+    rows = tuple(
+        (f"{float(e):g}", percent(r.finding.success), _control(r), _risk(r)) for e, r in private
+    )
     return Lesson(
         attack=story.attack,
         title=story.title,
@@ -134,10 +150,18 @@ def synthetic(table: pa.Table, *, epsilon: Fraction) -> pa.Table:
     dice = Dice()
     columns = {}
     for name in table.column_names:
-        values = list(DOMAINS[name]) if name in DOMAINS else sorted(set(table.column(name).to_pylist()), key=str)
+        values = (
+            list(DOMAINS[name])
+            if name in DOMAINS
+            else sorted(set(table.column(name).to_pylist()), key=str)
+        )
         position = {value: i for i, value in enumerate(values)}
-        counts = np.bincount([position[v] for v in table.column(name).to_pylist()], minlength=len(values))
-        told = np.maximum(noisy(counts, epsilon=epsilon / table.num_columns, l1=1), 0).astype(np.float64)
+        counts = np.bincount(
+            [position[v] for v in table.column(name).to_pylist()], minlength=len(values)
+        )
+        told = np.maximum(noisy(counts, epsilon=epsilon / table.num_columns, l1=1), 0).astype(
+            np.float64
+        )
         ends = np.cumsum(told if told.sum() else np.ones(len(values)))
         drawn = np.searchsorted(ends / ends[-1], dice.uniform(table.num_rows), side="right")
         columns[name] = pa.array([values[i] for i in drawn], type=table.schema.field(name).type)

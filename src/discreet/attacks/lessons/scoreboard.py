@@ -11,7 +11,15 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Rate, percent
 from discreet.attacks.experiment.knowledge import Knowledge, Outcome, experiment
 from discreet.attacks.inputs.ratings import index
-from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, bits_guessed, noisy, points
+from discreet.attacks.lessons.lesson import (
+    EPSILONS,
+    Exhibit,
+    Lesson,
+    Step,
+    bits_guessed,
+    noisy,
+    points,
+)
 
 MOST_FILMS = 25  # of one person in the counts; the rest is dropped
 KNOWN = (
@@ -38,7 +46,9 @@ NOISE = """
 
 
 def film_club(users: int, films: int, dice: Dice) -> pa.Table:
-    """Invent ratings as people leave them: few films that all have seen, many that few have, over some months."""
+    """Invent ratings as people leave them: few films that all have seen, many that few have, over
+    some months.
+    """
     number = np.clip(np.exp(3.4 + 0.8 * dice.normal(users)), 10, films / 4).astype(np.int64)
     user = np.repeat(np.arange(users), number)
     film = np.minimum((films * dice.uniform(len(user)) ** 2.2).astype(np.int64), films - 1)
@@ -47,10 +57,19 @@ def film_club(users: int, films: int, dice: Dice) -> pa.Table:
     taste = 3.2 + 0.7 * np.sin(film * 1.7) + 0.9 * dice.normal(len(user))
     joined = dice.below(600, users)[user]
     day = joined + np.floor(-300 * np.log1p(-dice.uniform(len(user)))).astype(np.int64)
-    return pa.table({"user": user, "item": film, "value": np.clip(np.round(taste), 1, 5).astype(np.int64), "day": day})
+    return pa.table(
+        {
+            "user": user,
+            "item": film,
+            "value": np.clip(np.round(taste), 1, 5).astype(np.int64),
+            "day": day,
+        }
+    )
 
 
-def lesson(*, users: int = 5000, films: int = 1000, targets: int = 200, trials: int = 20_000) -> Lesson:
+def lesson(
+    *, users: int = 5000, films: int = 1000, targets: int = 200, trials: int = 20_000
+) -> Lesson:
     where = index(film_club(users, films, Dice()))
     outcomes = [experiment(where, knowledge, targets=targets) for knowledge in KNOWN]
     named = outcomes[2].right
@@ -73,7 +92,9 @@ def lesson(*, users: int = 5000, films: int = 1000, targets: int = 200, trials: 
 
 
 def _ask(trials: int) -> list[tuple[Fraction, Rate]]:
-    """Ask about one film of each colleague: without all others, the noisy count is that person's bit plus noise."""
+    """Ask about one film of each colleague: without all others, the noisy count is that person's
+    bit plus noise.
+    """
     truth = Dice().order(trials) % 2
     rates = []
     for epsilon in EPSILONS:
@@ -84,5 +105,8 @@ def _ask(trials: int) -> list[tuple[Fraction, Rate]]:
 
 def _table(outcomes: list[Outcome]) -> Exhibit:
     columns = ("the attacker knows", "named rightly", "named wrongly", "named though absent")
-    rows = [(str(o.knowledge), *(percent(r.value) for r in (o.right, o.wrong, o.wrong_if_absent))) for o in outcomes]
+    rows = [
+        (str(o.knowledge), *(percent(r.value) for r in (o.right, o.wrong, o.wrong_if_absent)))
+        for o in outcomes
+    ]
     return Exhibit(columns=columns, rows=tuple(rows))

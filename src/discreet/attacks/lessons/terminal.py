@@ -53,7 +53,10 @@ def _plot(lesson: Lesson, console: Console, width: int) -> None:
         for i, character in enumerate(f"{float(point.epsilon):g}"):
             ticks[round(scale.across(float(point.epsilon)) * (len(rows[0]) - 1)) + i] = character
     console.print(Text("         " + "".join(ticks).rstrip() + "  ε", style="dim"))
-    legend = [("●", "point", "with noise"), ("╌", "exact", f"without noise {percent(lesson.exact.success)}")]
+    legend = [
+        ("●", "point", "with noise"),
+        ("╌", "exact", f"without noise {percent(lesson.exact.success)}"),
+    ]
     legend.append(("─", "chance", f"chance {percent(lesson.exact.chance)}"))
     if lesson.bounded:
         legend.append(("·", "ceiling", "ceiling e^ε/(1+e^ε)"))

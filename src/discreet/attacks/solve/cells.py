@@ -1,8 +1,9 @@
 """The kinds of people that published statistics tell apart: the variables of the census attack.
 
-Two records that lie in the same groups and differ in nothing that was averaged are *twins*: no statistic can tell
-them apart, so they share one cell and are counted, not searched. One numeric column, the *long* one (age), is kept
-as an interval of positions within a cell: a block of thirty people needs some seventy cells, not a thousand records.
+Two records that lie in the same groups and differ in nothing that was averaged are *twins*: no
+statistic can tell them apart, so they share one cell and are counted, not searched. One numeric
+column, the *long* one (age), is kept as an interval of positions within a cell: a block of thirty
+people needs some seventy cells, not a thousand records.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ Kind = tuple[frozenset[int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Records with the long column in [low, high] that lie in the same groups, `twins` of them at each position."""
+    """Records with the long column in [low, high] that lie in the same groups, `twins` of them at
+    each position.
+    """
 
     low: int
     high: int
@@ -41,7 +44,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """A domain seen through the statistics about it: which column is long, which are measured, which groups exist."""
+    """A domain seen through the statistics about it: which column is long, which are measured,
+    which groups exist.
+    """
 
     tables: Tables
     long: Column | None
@@ -53,7 +58,9 @@ class Frame:
     def of(cls, tables: Tables) -> Frame:
         measured = {s.column for s in tables.statistics if not isinstance(s, Count)}
         even = [tables.column(name) for name in sorted(measured)]
-        even = [column for column in even if len(set(np.diff(column.numbers).tolist())) <= 1]  # positions add up
+        even = [
+            column for column in even if len(set(np.diff(column.numbers).tolist())) <= 1
+        ]  # positions add up
         long = max(even, key=lambda column: len(column.values), default=None)
         return cls(
             tables=tables,
@@ -75,7 +82,9 @@ class Frame:
         if column.name in self.measured:
             return [frozenset({i}) for i in range(len(column.values))]
         alike: dict[tuple[bool, ...], set[int]] = {}
-        named = [condition[column.name] for condition in self.conditions if column.name in condition]
+        named = [
+            condition[column.name] for condition in self.conditions if column.name in condition
+        ]
         for i in range(len(column.values)):
             alike.setdefault(tuple(i in allowed for allowed in named), set()).add(i)
         return [frozenset(part) for part in alike.values()]
@@ -84,28 +93,46 @@ class Frame:
         """Return intervals of the long column within which no condition changes."""
         if self.long is None:
             return [(0, 0)]
-        named = [condition[self.long.name] for condition in self.conditions if self.long.name in condition]
+        named = [
+            condition[self.long.name]
+            for condition in self.conditions
+            if self.long.name in condition
+        ]
         size = len(self.long.values)
-        starts = [i for i in range(size) if i == 0 or any((i in allowed) != (i - 1 in allowed) for allowed in named)]
+        starts = [
+            i
+            for i in range(size)
+            if i == 0 or any((i in allowed) != (i - 1 in allowed) for allowed in named)
+        ]
         return list(zip(starts, [start - 1 for start in starts[1:]] + [size - 1], strict=True))
 
     def inside(self, group: Group, kind: Kind, at: int) -> bool:
         if self.long is not None and self.long.name in group and at not in group[self.long.name]:
             return False
-        return all(part <= group[c.name] for c, part in zip(self.others, kind, strict=True) if c.name in group)
+        return all(
+            part <= group[c.name]
+            for c, part in zip(self.others, kind, strict=True)
+            if c.name in group
+        )
 
     def allowed(self, kind: Kind, at: int) -> bool:
         if self.tables.part and not self.groups_of(kind, at):
             return False
-        return all(not self.inside(a, kind, at) or self.inside(b, kind, at) for a, b in self.tables.rules)
+        return all(
+            not self.inside(a, kind, at) or self.inside(b, kind, at) for a, b in self.tables.rules
+        )
 
     def groups_of(self, kind: Kind, at: int) -> frozenset[int]:
         return frozenset(g for g, group in enumerate(self.groups) if self.inside(group, kind, at))
 
     def values(self, kind: Kind) -> tuple[tuple[str, int], ...]:
-        """Return the numbers of the measured columns that are not long; each such part holds one value."""
+        """Return the numbers of the measured columns that are not long; each such part holds one
+        value.
+        """
         pairs = zip(self.others, kind, strict=True)
-        return tuple((c.name, c.numbers[next(iter(part))]) for c, part in pairs if c.name in self.measured)
+        return tuple(
+            (c.name, c.numbers[next(iter(part))]) for c, part in pairs if c.name in self.measured
+        )
 
     def positions(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
         """Return a range of the long column's values as a range of positions, exactly."""
@@ -114,7 +141,9 @@ class Frame:
         return (low - first) / step, (high - first) / step
 
     def bounds(self, quantile: Quantile) -> set[int]:
-        """Return the cuts of the long column that a published quantile needs: around each position it may have."""
+        """Return the cuts of the long column that a published quantile needs: around each position
+        it may have.
+        """
         assert self.long is not None
         low, high = self.positions(quantile.low, quantile.high)
         return set(range(max(ceil(low), 0), min(floor(high), len(self.long.values) - 1) + 2))
@@ -123,7 +152,10 @@ class Frame:
         """Yield the records of a cell at one position, each as a row of the published domain."""
         for kind in cell.kinds:
             for choice in product(*map(sorted, kind)):
-                row = {column.name: column.values[i] for column, i in zip(self.others, choice, strict=True)}
+                row = {
+                    column.name: column.values[i]
+                    for column, i in zip(self.others, choice, strict=True)
+                }
                 if self.long is not None:
                     row[self.long.name] = self.long.values[position]
                 yield {column.name: row[column.name] for column in self.tables.columns}
@@ -136,7 +168,9 @@ def spacing(column: Column) -> tuple[int, int]:
 
 
 def cells(frame: Frame, cuts: frozenset[int] = frozenset()) -> tuple[Cell, ...]:
-    """Cut the domain where a group, a rule, a published quantile or one of `cuts` (positions) needs it."""
+    """Cut the domain where a group, a rule, a published quantile or one of `cuts` (positions) needs
+    it.
+    """
     parts = [frame.parts(column) for column in frame.others]
     if prod(map(len, parts)) > MOST_KINDS:
         raise UsageError(
@@ -152,16 +186,24 @@ def cells(frame: Frame, cuts: frozenset[int] = frozenset()) -> tuple[Cell, ...]:
     return tuple(cell for kinds in alike.values() for cell in _cut(frame, runs, kinds, cuts))
 
 
-def _cut(frame: Frame, runs: Sequence[tuple[int, int]], kinds: list[Kind], cuts: frozenset[int]) -> Iterator[Cell]:
+def _cut(
+    frame: Frame, runs: Sequence[tuple[int, int]], kinds: list[Kind], cuts: frozenset[int]
+) -> Iterator[Cell]:
     kind = kinds[0]
     touched = frozenset().union(*(frame.groups_of(kind, at) for at, _ in runs))
-    quantiles = [s for s in frame.tables.statistics if isinstance(s, Quantile) and frame.group(s) in touched]
-    at_quantiles = [frame.bounds(s) for s in quantiles if frame.long and s.column == frame.long.name]
+    quantiles = [
+        s for s in frame.tables.statistics if isinstance(s, Quantile) and frame.group(s) in touched
+    ]
+    at_quantiles = [
+        frame.bounds(s) for s in quantiles if frame.long and s.column == frame.long.name
+    ]
     bounds = set(cuts).union(*at_quantiles)
     for start, end in runs:
         if not frame.allowed(kind, start):
             continue
-        for low, after in pairwise([start, *sorted(b for b in bounds if start < b <= end), end + 1]):
+        for low, after in pairwise(
+            [start, *sorted(b for b in bounds if start < b <= end), end + 1]
+        ):
             yield Cell(
                 low=low,
                 high=after - 1,
@@ -173,7 +215,9 @@ def _cut(frame: Frame, runs: Sequence[tuple[int, int]], kinds: list[Kind], cuts:
 
 
 def arrangements(width: int, twins: int, n: int, total: int) -> int:
-    """Count multisets of n records with this sum, at positions 0 .. width - 1 with `twins` records at each."""
+    """Count multisets of n records with this sum, at positions 0 .. width - 1 with `twins` records
+    at each.
+    """
     if n == 0:
         return int(total == 0)
     if width <= 0 or not 0 <= total <= n * (width - 1):
@@ -185,12 +229,16 @@ def arrangements(width: int, twins: int, n: int, total: int) -> int:
 
 @lru_cache(maxsize=256)
 def _table(width: int, twins: int, n: int) -> NDArray[np.object_]:
-    """Return coefficients of the product over positions v of (1 - x q^v)^-twins, up to x^n, in Python's integers."""
+    """Return coefficients of the product over positions v of (1 - x q^v)^-twins, up to x^n, in
+    Python's integers.
+    """
     table = np.zeros((n + 1, n * (width - 1) + 1), dtype=object)
     table[0, 0] = 1
     for v in range(width):
         if twins <= n:
-            for size in list(range(1, n + 1)) * twins:  # one record after the other, each any number of times
+            for size in (
+                list(range(1, n + 1)) * twins
+            ):  # one record after the other, each any number of times
                 table[size, v:] += table[size - 1, : table.shape[1] - v]
         else:
             before = table.copy()

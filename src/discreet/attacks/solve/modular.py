@@ -1,4 +1,6 @@
-"""Exact linear algebra modulo a prime of 23 bits, at the speed of floats: products of 128 terms stay below 2^53."""
+"""Exact linear algebra modulo a prime of 23 bits, at the speed of floats: products of 128 terms
+stay below 2^53.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ PANEL = 64
 
 
 def prime(dice: Dice) -> int:
-    """Draw a random prime between 2^22 and 2^23, so that no log of questions is bad for all of them."""
+    """Draw a random prime between 2^22 and 2^23, so that no log of questions is bad for all of
+    them.
+    """
     while True:
         p = (1 << 22) + 2 * int(dice.below(1 << 21, 1)[0]) + 1
         if all(p % d for d in range(3, isqrt(p) + 1, 2)):
@@ -26,7 +30,9 @@ def prime(dice: Dice) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Factored:
-    """matrix[rows][:, columns] = lower @ upper modulo p, both triangular; all other rows depend on these."""
+    """matrix[rows][:, columns] = lower @ upper modulo p, both triangular; all other rows depend on
+    these.
+    """
 
     p: int
     rows: NDArray[np.int64]
@@ -46,7 +52,9 @@ class Factored:
 
 
 def mod(values: Matrix, p: int) -> Matrix:
-    """Return values modulo p for whole numbers up to 2^53, several times faster than the remainder of floats."""
+    """Return values modulo p for whole numbers up to 2^53, several times faster than the remainder
+    of floats.
+    """
     rest: Matrix = values - np.floor(values * (1.0 / p)) * p
     rest[rest < 0] += p  # the quotient is off by one at most
     rest[rest >= p] -= p
@@ -69,12 +77,18 @@ def factor(matrix: Matrix, p: int) -> Factored:
             factors = work[:, columns[new]]
             within = np.tril(factors[new], -1) + np.eye(new.stop - new.start)
             work[new, right:] = _forward(within, work[new, right:], p)
-            work[new.stop :, right:] = mod(work[new.stop :, right:] - factors[new.stop :] @ work[new, right:], p)
+            work[new.stop :, right:] = mod(
+                work[new.stop :, right:] - factors[new.stop :] @ work[new, right:], p
+            )
     return _split(work, order, columns, p)
 
 
-def _panel(work: Matrix, order: NDArray[np.int64], done: int, left: int, right: int, p: int) -> list[int]:
-    """Eliminate a few columns, each by all pivots of the panel at once; multipliers take the place of the zeros."""
+def _panel(
+    work: Matrix, order: NDArray[np.int64], done: int, left: int, right: int, p: int
+) -> list[int]:
+    """Eliminate a few columns, each by all pivots of the panel at once; multipliers take the place
+    of the zeros.
+    """
     columns: list[int] = []
     for column in range(left, right):
         k = done + len(columns)
@@ -82,7 +96,9 @@ def _panel(work: Matrix, order: NDArray[np.int64], done: int, left: int, right: 
             break
         if columns:
             for i in range(done, k):  # the rows of earlier pivots, then all others in one product
-                work[i, column] = (work[i, column] - work[i, columns[: i - done]] @ work[done:i, column]) % p
+                work[i, column] = (
+                    work[i, column] - work[i, columns[: i - done]] @ work[done:i, column]
+                ) % p
             work[k:, column] = mod(work[k:, column] - work[k:, columns] @ work[done:k, column], p)
         pivots = np.flatnonzero(work[k:, column])
         if not len(pivots):
@@ -99,7 +115,9 @@ def _split(work: Matrix, order: NDArray[np.int64], columns: list[int], p: int) -
     rank = len(columns)
     lower = np.tril(work[:rank][:, columns], -1) + np.eye(rank)
     upper = np.triu(work[:rank][:, columns])
-    return Factored(p=p, rows=order[:rank], columns=np.array(columns, dtype=np.int64), lower=lower, upper=upper)
+    return Factored(
+        p=p, rows=order[:rank], columns=np.array(columns, dtype=np.int64), lower=lower, upper=upper
+    )
 
 
 def _forward(lower: Matrix, right: Matrix, p: int) -> Matrix:
@@ -123,7 +141,9 @@ def _backward(upper: Matrix, right: Matrix, p: int) -> Matrix:
 
 
 def rational(residue: int, p: int) -> Fraction | None:
-    """Return the one fraction with this residue and with both terms below the root of p / 2, if any."""
+    """Return the one fraction with this residue and with both terms below the root of p / 2, if
+    any.
+    """
     bound = isqrt(p // 2)
     a, b, s, t = p, residue % p, 0, 1
     while b > bound:

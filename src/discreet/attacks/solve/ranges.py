@@ -1,7 +1,9 @@
-"""Whose value follows from exact sums together with what a value may be: 0 or 1, or a number in a public range.
+"""Whose value follows from exact sums together with what a value may be: 0 or 1, or a number in a
+public range.
 
-A count of 0, or of everybody in the group, tells everybody in it; so do sums whose differences leave no other choice.
-A person is exposed if and only if every assignment of allowed values that fits all sums gives them the same value.
+A count of 0, or of everybody in the group, tells everybody in it; so do sums whose differences
+leave no other choice. A person is exposed if and only if every assignment of allowed values that
+fits all sums gives them the same value.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sums:
-    """Sums (each a row of factors, one for each person) of one value of each person, and the value's range."""
+    """Sums (each a row of factors, one for each person) of one value of each person, and the
+    value's range.
+    """
 
     factors: Flags | Floats
     values: Floats
@@ -46,14 +50,18 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pinned:
-    """For each of several sums, the people with one possible value; `proved` if all others have more than one."""
+    """For each of several sums, the people with one possible value; `proved` if all others have
+    more than one.
+    """
 
     people: tuple[Flags, ...]
     proved: bool
 
 
 def pin(sums: Sequence[Sums], *, seconds: float) -> Pinned:
-    """Find people whose value follows; solve yes-or-no sums about one secret together, each other sum alone."""
+    """Find people whose value follows; solve yes-or-no sums about one secret together, each other
+    sum alone.
+    """
     until = monotonic() + seconds
     found: dict[int, Flags] = {}
     proved = len(sums) == 1 or all(each.whole for each in sums)  # together they might tell more
@@ -85,9 +93,11 @@ def _at_an_end(sums: Sums) -> Flags:
 
 
 def _among_counts(counts: Sequence[Sums], until: float) -> tuple[list[Flags], bool]:
-    """Give everybody one kind, a vector of yes and no for each count, and ask how many of a class are of each kind.
+    """Give everybody one kind, a vector of yes and no for each count, and ask how many of a class
+    are of each kind.
 
-    Kinds that occur in the data are possible, and where all say the same to a count, also one that says the opposite.
+    Kinds that occur in the data are possible, and where all say the same to a count, also one that
+    says the opposite.
     """
     vectors = np.array([each.values for each in counts]).T
     kinds = np.unique(vectors, axis=0)
@@ -101,7 +111,9 @@ def _among_counts(counts: Sequence[Sums], until: float) -> tuple[list[Flags], bo
         return [flags[0] for flags, _ in alone], False
     classes, first, sizes = _classes(np.vstack([each.factors for each in counts]))
     equations = np.vstack([each.factors[:, first] for each in counts])
-    says = np.vstack([np.tile(kinds[:, at], (len(each.factors), 1)) for at, each in enumerate(counts)])
+    says = np.vstack(
+        [np.tile(kinds[:, at], (len(each.factors), 1)) for at, each in enumerate(counts)]
+    )
     matrix = _spread(equations, says)
     truth = np.zeros((len(sizes), len(kinds)))
     kind_of = (vectors[:, None, :] == kinds[None]).all(axis=2).argmax(axis=1)
@@ -117,7 +129,9 @@ def _among_counts(counts: Sequence[Sums], until: float) -> tuple[list[Flags], bo
 
 
 def _spread(equations: NDArray[Any], says: Floats) -> Any:
-    """Return equations over (class, kind), and below them that the kinds of a class add up to its people."""
+    """Return equations over (class, kind), and below them that the kinds of a class add up to its
+    people.
+    """
     from scipy.sparse import csr_array, identity, kron, vstack
 
     classes, kinds = equations.shape[1], says.shape[1]
@@ -131,7 +145,9 @@ def _spread(equations: NDArray[Any], says: Floats) -> Any:
 
 
 def _in_range(sums: Sums, until: float) -> tuple[Flags, bool]:
-    """Solve for totals of classes within their ranges; pin people who are at an end in all solutions."""
+    """Solve for totals of classes within their ranges; pin people who are at an end in all
+    solutions.
+    """
     from scipy.sparse import csr_array
 
     spread = sums.high - sums.low
@@ -143,25 +159,32 @@ def _in_range(sums: Sums, until: float) -> tuple[Flags, bool]:
     truth: Floats = np.zeros(len(sizes))
     np.add.at(truth, classes, (sums.values - sums.low) / unit)
     most = sizes * spread / unit
-    fixed, proved = _fix(csr_array(sums.factors[:, first].astype(np.float64)), truth, most, whole, until)
+    fixed, proved = _fix(
+        csr_array(sums.factors[:, first].astype(np.float64)), truth, most, whole, until
+    )
     # Between the ends, whole numbers may be pinned where real ones would not be.
     inside = (sizes == 1) & (truth > 0) & (truth < most) & sums.asked[first]
     return fixed[classes] & sums.asked, proved and not (whole and inside.any())
 
 
 def _classes(factors: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Return the class of each person (no sum tells its people apart), one person of each, and its size."""
+    """Return the class of each person (no sum tells its people apart), one person of each, and its
+    size.
+    """
     rows = np.ascontiguousarray(factors.T)
     plain = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-    _, first, classes, sizes = np.unique(plain, return_index=True, return_inverse=True, return_counts=True)
+    _, first, classes, sizes = np.unique(
+        plain, return_index=True, return_inverse=True, return_counts=True
+    )
     return classes.reshape(-1), first, sizes.astype(np.float64)
 
 
 def _fix(matrix: Any, truth: Floats, most: Floats, whole: bool, until: float) -> tuple[Flags, bool]:
-    """Flag unknowns at the same end of [0, most] in all solutions; also return True if no others are, with proof.
+    """Flag unknowns at the same end of [0, most] in all solutions; also return True if no others
+    are, with proof.
 
-    Each round looks for a solution in which as many as possible have left their end. The round that finds none proves
-    that the rest cannot.
+    Each round looks for a solution in which as many as possible have left their end. The round that
+    finds none proves that the rest cannot.
     """
     ends = (truth <= 0) | (truth >= most)
     fixed = ends & ~_wide(matrix, truth, most)
@@ -180,7 +203,8 @@ def _fix(matrix: Any, truth: Floats, most: Floats, whole: bool, until: float) ->
 
 
 def _wide(matrix: Any, truth: Floats, most: Floats) -> Flags:
-    """Flag unknowns that keep a choice after bounds pass from sum to sum: a sum of 0 or a full one leaves none.
+    """Flag unknowns that keep a choice after bounds pass from sum to sum: a sum of 0 or a full one
+    leaves none.
 
     This is quick and right, but not all: differences of sums fix more.
     """
@@ -204,7 +228,9 @@ def _wide(matrix: Any, truth: Floats, most: Floats) -> Flags:
 def _farthest(
     matrix: Any, truth: Floats, most: Floats, wanted: NDArray[np.int64], whole: bool, until: float
 ) -> Floats | None:
-    """Return a solution with as many of the wanted as possible off their end; None if none was found in time."""
+    """Return a solution with as many of the wanted as possible off their end; None if none was
+    found in time.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, eye, hstack
 
@@ -228,5 +254,7 @@ def _farthest(
     if whole:
         solution = np.round(solution)
         near = np.abs(matrix @ solution - total) <= NEAR * (1 + np.abs(total)) / 1000
-        return solution if near.all() else None  # the solver's roundings must not pass for another choice
+        return (
+            solution if near.all() else None
+        )  # the solver's roundings must not pass for another choice
     return solution

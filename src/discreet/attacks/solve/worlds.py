@@ -1,8 +1,10 @@
-"""Which sets of people fit the published statistics: a constraint program, its solutions, and how many worlds each is.
+"""Which sets of people fit the published statistics: a constraint program, its solutions, and how
+many worlds each is.
 
-The program decides, for each cell, how many people are in it and what their positions sum to; where a published
-median lies between two people, also the highest and lowest position. Every such solution stands for a known number
-of worlds (`Solution.worlds`), so counting never lists people who can be exchanged. Solver: CP-SAT of ortools.
+The program decides, for each cell, how many people are in it and what their positions sum to; where
+a published median lies between two people, also the highest and lowest position. Every such
+solution stands for a known number of worlds (`Solution.worlds`), so counting never lists people who
+can be exchanged. Solver: CP-SAT of ortools.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ Record = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """A cell with n people whose positions sum to `total`; `top` and `bottom` where the program fixes them."""
+    """A cell with n people whose positions sum to `total`; `top` and `bottom` where the program
+    fixes them.
+    """
 
     cell: Cell
     n: int
@@ -37,15 +41,21 @@ class Filled:
     bottom: int | None
 
     def ways(self, position: int = 0, copies: int = 0) -> int:
-        """Count the sets of people that this describes; or those that hold `copies` of one record at `position`."""
+        """Count the sets of people that this describes; or those that hold `copies` of one record
+        at `position`.
+        """
         lows = [self.cell.low] if self.bottom is None else [self.bottom, self.bottom + 1]
         highs = [self.cell.high] if self.top is None else [self.top, self.top - 1]
         found = 0
-        for i, low in enumerate(lows):  # inclusion and exclusion: somebody is at the bottom, somebody at the top
+        for i, low in enumerate(
+            lows
+        ):  # inclusion and exclusion: somebody is at the bottom, somebody at the top
             for j, high in enumerate(highs):
                 if low <= high and (not copies or low <= position <= high):
                     rest = self.total - copies * position - (self.n - copies) * low
-                    found += (-1) ** (i + j) * arrangements(high - low + 1, self.cell.twins, self.n - copies, rest)
+                    found += (-1) ** (i + j) * arrangements(
+                        high - low + 1, self.cell.twins, self.n - copies, rest
+                    )
         return found
 
     def positions(self) -> range:
@@ -76,7 +86,9 @@ class Solution:
         return records
 
     def people(self, frame: Frame) -> list[dict[str, Any]]:
-        """Return one of the worlds of this solution: the positions of a cell as even as they can be."""
+        """Return one of the worlds of this solution: the positions of a cell as even as they can
+        be.
+        """
         rows = []
         for filled in self.filled:
             each, more = divmod(filled.total, filled.n)
@@ -130,7 +142,9 @@ def search(tables: Tables, *, cap: int, seconds: float) -> Search:
 
 
 def sample(tables: Tables, *, times: int, seconds: float) -> tuple[Solution, ...]:
-    """Find solutions far apart, each the first of a new search; not drawn evenly, but not neighbors either."""
+    """Find solutions far apart, each the first of a new search; not drawn evenly, but not neighbors
+    either.
+    """
     program = _program(tables)
     end = monotonic() + seconds
     found: list[Solution] = []
@@ -141,10 +155,15 @@ def sample(tables: Tables, *, times: int, seconds: float) -> tuple[Solution, ...
 
 
 def lacking(tables: Tables, records: Counter[Record], *, seconds: float) -> Search:
-    """Look for a solution with fewer copies of at least one of these records; if there is none, all are proved."""
+    """Look for a solution with fewer copies of at least one of these records; if there is none, all
+    are proved.
+    """
     frame = Frame.of(tables)
     rows = [(dict(record), copies) for record, copies in records.items()]
-    at = [0 if frame.long is None else frame.long.values.index(row[frame.long.name]) for row, _ in rows]
+    at = [
+        0 if frame.long is None else frame.long.values.index(row[frame.long.name])
+        for row, _ in rows
+    ]
     program = _program(tables, cuts=frozenset(cut for place in at for cut in (place, place + 1)))
     fewer = []
     for (row, copies), place in zip(rows, at, strict=True):
@@ -156,16 +175,24 @@ def lacking(tables: Tables, records: Counter[Record], *, seconds: float) -> Sear
     return _solutions(program, cap=1, seconds=seconds, seed=int(Dice().below(1 << 31, 1)[0]))
 
 
-def likeliest(tables: Tables, noisy: Sequence[tuple[Count | Sum, int, int]], *, seconds: float) -> Solution | None:
-    """Return the solution nearest to noisy statistics (statistic, published, weight); weight counts per unit.
+def likeliest(
+    tables: Tables, noisy: Sequence[tuple[Count | Sum, int, int]], *, seconds: float
+) -> Solution | None:
+    """Return the solution nearest to noisy statistics (statistic, published, weight); weight counts
+    per unit.
 
-    Under Laplace noise, weights of 1 / scale make it the likeliest. The statistics of `tables` only bound the search.
+    Under Laplace noise, weights of 1 / scale make it the likeliest. The statistics of `tables` only
+    bound the search.
     """
     program = _program(tables)
     cost = 0
     for statistic, value, weight in noisy:
         among = program.within(program.frame.group(statistic))
-        exact = program.count(among) if isinstance(statistic, Count) else _total(program, statistic.column, among)
+        exact = (
+            program.count(among)
+            if isinstance(statistic, Count)
+            else _total(program, statistic.column, among)
+        )
         apart = program.model.new_int_var(0, 10**9, "")
         program.model.add(apart >= exact - value)
         program.model.add(apart >= value - exact)
@@ -219,7 +246,9 @@ def _people(program: Program, cell: Cell) -> None:
 def _most(frame: Frame, among: Sequence[Cell]) -> int:
     """Return the most people that any count allows there."""
     shared = frozenset.intersection(*(cell.groups for cell in among)) if among else frozenset()
-    counts = [s.high for s in frame.tables.statistics if isinstance(s, Count) and frame.group(s) in shared]
+    counts = [
+        s.high for s in frame.tables.statistics if isinstance(s, Count) and frame.group(s) in shared
+    ]
     if counts:
         return min(counts)
     if len(among) <= 1:
@@ -251,7 +280,9 @@ def _total(program: Program, column: str, among: Sequence[int]) -> Any:
 
 
 def _quantile(program: Program, statistic: Quantile) -> None:
-    """Say, for each number of people that the group may have, on which of them the quantile falls."""
+    """Say, for each number of people that the group may have, on which of them the quantile
+    falls.
+    """
     frame = program.frame
     group = frame.group(statistic)
     among = program.within(group)
@@ -270,7 +301,9 @@ def _quantile(program: Program, statistic: Quantile) -> None:
         _place(program, statistic, among, size, only)
 
 
-def _place(program: Program, statistic: Quantile, among: Sequence[int], size: int, only: list[Any]) -> None:
+def _place(
+    program: Program, statistic: Quantile, among: Sequence[int], size: int, only: list[Any]
+) -> None:
     """Require (1 - f) x_j + f x_(j+1) in [low, high], given the number of people in the group."""
     j, between = statistic.position(size)
     axis = _Axis.of(program, statistic, among)
@@ -281,8 +314,12 @@ def _place(program: Program, statistic: Quantile, among: Sequence[int], size: in
         return
     lower, upper = axis.rank(program, j), axis.rank(program, j + 1)
     if axis.long:  # the two may also lie on either side
-        lower = _either(program, program.least(below, j), axis.highest_below(program), lower, axis.size)
-        upper = _either(program, program.least(above, size - j), axis.lowest_above(program), upper, axis.size)
+        lower = _either(
+            program, program.least(below, j), axis.highest_below(program), lower, axis.size
+        )
+        upper = _either(
+            program, program.least(above, size - j), axis.lowest_above(program), upper, axis.size
+        )
     scale = lcm(between.denominator, axis.low.denominator, axis.high.denominator)
     value = int((1 - between) * scale) * lower + int(between * scale) * upper
     program.model.add(value >= int(axis.low * scale)).only_enforce_if(only)
@@ -298,9 +335,11 @@ def _either(program: Program, condition: Any, if_true: Any, if_false: Any, size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """One column as positions below `size`, and the cells that lie below and above a published quantile.
+    """One column as positions below `size`, and the cells that lie below and above a published
+    quantile.
 
-    Of the long column, cells within the quantile's range hold one position each; of any other, all cells do.
+    Of the long column, cells within the quantile's range hold one position each; of any other, all
+    cells do.
     """
 
     long: bool
@@ -327,7 +366,12 @@ class _Axis:
         else:
             size, first = numbers[-1] + 1, numbers[0]
             steps = [(a, b - a) for a, b in pairwise(numbers)]
-            at = {i: (v, v) for i in among for name, v in program.cells[i].values if name == statistic.column}
+            at = {
+                i: (v, v)
+                for i in among
+                for name, v in program.cells[i].values
+                if name == statistic.column
+            }
         return cls(
             long=long,
             low=low,
@@ -341,13 +385,19 @@ class _Axis:
         )
 
     def rank(self, program: Program, j: int) -> Any:
-        """Return the j-th person's position within the range: a step further for each place that fewer than j reach."""
+        """Return the j-th person's position within the range: a step further for each place that
+        fewer than j reach.
+        """
         reached = [([i for i in self.at if self.at[i][1] <= v], step) for v, step in self.steps]
-        return self.first + sum(step * ~program.least(program.count(among), j) for among, step in reached)
+        return self.first + sum(
+            step * ~program.least(program.count(among), j) for among, step in reached
+        )
 
     def highest_below(self, program: Program) -> Any:
         highest = program.model.new_int_var(-1, self.size, "")
-        program.model.add_max_equality(highest, [-1, *(_end(program, i, program.tops, -1) for i in self.below)])
+        program.model.add_max_equality(
+            highest, [-1, *(_end(program, i, program.tops, -1) for i in self.below)]
+        )
         return highest
 
     def lowest_above(self, program: Program) -> Any:
@@ -399,7 +449,9 @@ def _times(program: Program, count: Any, position: Any) -> Any:
     return product
 
 
-def _solutions(program: Program, *, cap: int, seconds: float, best: bool = False, seed: int = 0) -> Search:
+def _solutions(
+    program: Program, *, cap: int, seconds: float, best: bool = False, seed: int = 0
+) -> Search:
     cp = solver()
     found: dict[tuple[tuple[int, ...], ...], None] = {}
     ends = [(program.tops.get(i), program.bottoms.get(i)) for i in range(len(program.cells))]
@@ -410,7 +462,10 @@ def _solutions(program: Program, *, cap: int, seconds: float, best: bool = False
             row = []
             for i, n in enumerate(people):
                 top, bottom = ends[i]
-                tracked = (-1 if top is None else self.value(top), -1 if bottom is None else self.value(bottom))
+                tracked = (
+                    -1 if top is None else self.value(top),
+                    -1 if bottom is None else self.value(bottom),
+                )
                 row.append((i, n, self.value(program.sums[i]), *tracked) if n else ())
             found[tuple(entry for entry in row if entry)] = None
             if len(found) >= cap and not best:
@@ -419,7 +474,9 @@ def _solutions(program: Program, *, cap: int, seconds: float, best: bool = False
     run = cp.CpSolver()
     run.parameters.num_workers = 1
     run.parameters.random_seed = seed
-    run.parameters.linearization_level = 0 if cap > 1 else 1  # relaxations find one soon, and all of them late
+    run.parameters.linearization_level = (
+        0 if cap > 1 else 1
+    )  # relaxations find one soon, and all of them late
     run.parameters.enumerate_all_solutions = cap > 1
     run.parameters.max_time_in_seconds = max(seconds, 0.01)
     status = run.solve(program.model, Collect())

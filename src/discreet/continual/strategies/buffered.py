@@ -1,4 +1,5 @@
-"""The square root in small memory: a few leaky buffers instead of all periods so far [Dvijotham et al. 2024].
+"""The square root in small memory: a few leaky buffers instead of all periods so far [Dvijotham et
+al. 2024].
 
 For streams of any length up to the horizon: memory and work per period do not grow with it.
 """
@@ -28,17 +29,20 @@ _SAFE = Fraction(1, 10**9)  # far above what floats lose in sums of up to 10^6 p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffered:
-    """Release y_t = 2^24 x_t + sum of H_i + z_t: buffer i holds S_i, loses S_i >> f_i each period and gains v_i x_t.
+    """Release y_t = 2^24 x_t + sum of H_i + z_t: buffer i holds S_i, loses S_i >> f_i each period
+    and gains v_i x_t.
 
     Privacy
         H_i = S_i >> f_i. Up to rounding down, y is Toeplitz with c_0 = 2^24 and
-        c_j = sum of v_i 2^-f_i (1 - 2^-f_i)^(j - 1), which is positive and decreasing, so |C u|² is largest for periods
-        0, apart, 2 apart, ... (see `strategy.participation`). Rounding: S_i is off its exact value by e with
-        0 <= e < 2^f_i, because e' = (1 - 2^-f_i) e + r, 0 <= r < 1; so H_i is off by between -1 and 1, y by less than
-        the number n of buffers, and y on neighbors by less than 2 n more than C u says, in each of the m cells that a
-        person ever touches. Over T periods: |difference|_2 <= |C u| + 2 n √(m T) (docs/proofs/continual.md).
+        c_j = sum of v_i 2^-f_i (1 - 2^-f_i)^(j - 1), which is positive and decreasing, so |C u|² is
+        largest for periods 0, apart, 2 apart, ... (see `strategy.participation`). Rounding: S_i is
+        off its exact value by e with 0 <= e < 2^f_i, because e' = (1 - 2^-f_i) e + r, 0 <= r < 1;
+        so H_i is off by between -1 and 1, y by less than the number n of buffers, and y on
+        neighbors by less than 2 n more than C u says, in each of the m cells that a person ever
+        touches. Over T periods: |difference|_2 <= |C u| + 2 n √(m T) (docs/proofs/continual.md).
     Error
-        That of the square root, of which c is a fit by positive weights: within 0.2 % up to 10^6 periods.
+        That of the square root, of which c is a fit by positive weights: within 0.2 % up to 10^6
+        periods.
     """
 
     periods: int
@@ -55,9 +59,16 @@ class Buffered:
         rates = 0.5 ** np.array(shifts)
         parts = np.exp(np.outer(lags - 1, np.log1p(-rates))) * rates
         found, _ = nnls(parts / wanted[:, None], np.ones(len(lags)))
-        used = [(shift, round(weight * 2**BITS)) for shift, weight in zip(shifts, found.tolist(), strict=True)]
+        used = [
+            (shift, round(weight * 2**BITS))
+            for shift, weight in zip(shifts, found.tolist(), strict=True)
+        ]
         kept = [(shift, weight) for shift, weight in used if weight > 0]
-        return cls(periods=periods, shifts=tuple(each[0] for each in kept), weights=tuple(each[1] for each in kept))
+        return cls(
+            periods=periods,
+            shifts=tuple(each[0] for each in kept),
+            weights=tuple(each[1] for each in kept),
+        )
 
     def encoder(self) -> Encoder:
         return _Encoder(np.array(self.shifts), np.array(self.weights))
@@ -90,7 +101,9 @@ class Buffered:
         return length**2
 
     def deviations(self, publish: Publish) -> Floats:
-        """Return deviations from the response of the decoder to one unit: everything is Toeplitz."""
+        """Return deviations from the response of the decoder to one unit: everything is
+        Toeplitz.
+        """
         response = self._inverse()
         if publish != "daily":
             response = np.cumsum(response)
@@ -101,8 +114,9 @@ class Buffered:
     def _inverse(self) -> Floats:
         """Return the series of C^-1.
 
-        With s = 1 / x, c is 2^24 + sum of gain / (s - 1 + rate). It falls from one of its poles to the next, so between
-        two neighbors, and below the last, it has one zero each; 1 / c has its poles there and is a sum of powers again.
+        With s = 1 / x, c is 2^24 + sum of gain / (s - 1 + rate). It falls from one of its poles to
+        the next, so between two neighbors, and below the last, it has one zero each; 1 / c has its
+        poles there and is a sum of powers again.
         """
         rates, gains = self._rates, self._gains
         ends = np.append(rates, rates[0] + gains.sum() / 2.0**BITS + 1.0)
@@ -111,7 +125,9 @@ class Buffered:
         def height(u: float) -> float:
             return float(2.0**BITS + (gains / (rates - u)).sum())
 
-        places = np.array([brentq(height, *_inside(*pair), xtol=1e-300, rtol=1e-14) for pair in pairwise(ends)])
+        places = np.array(
+            [brentq(height, *_inside(*pair), xtol=1e-300, rtol=1e-14) for pair in pairwise(ends)]
+        )
         slopes = np.array([(gains / np.square(rates - place)).sum() for place in places])
         lags, total = np.arange(self.periods - 1), np.zeros(self.periods)
         total[0] = 2.0**-BITS
@@ -121,7 +137,8 @@ class Buffered:
 
 
 def _repeat(series: Floats, *, times: int, apart: int) -> Floats:
-    """Return C u of a person in periods 0, apart, 2 apart, ...: the series added to itself, by doubling.
+    """Return C u of a person in periods 0, apart, 2 apart, ...: the series added to itself, by
+    doubling.
 
     Only positive numbers are added, each in at most 2 log2(times) roundings.
     """
@@ -165,14 +182,22 @@ class _Encoder:
         if not self._period:
             self._high = np.zeros((len(self._shifts), len(values)), dtype=np.int64)
             self._low = np.zeros_like(self._high)
-        if values.dtype == object or _far(values, 2**25) or _far(self._high, 2**61 // len(self._shifts)):
-            self._high, self._low, values = (each.astype(object) for each in (self._high, self._low, values))
+        if (
+            values.dtype == object
+            or _far(values, 2**25)
+            or _far(self._high, 2**61 // len(self._shifts))
+        ):
+            self._high, self._low, values = (
+                each.astype(object) for each in (self._high, self._low, values)
+            )
         row = (values << BITS) + self._high.sum(axis=0)
         moved = self._low - self._high + self._weights * values
         self._high = self._high + (moved >> self._shifts)
         self._low = moved & self._mask
         self._period += 1
-        return Measured(values=row[None, :], draws=(self._period - 1,), signs=np.ones((1, 1), dtype=np.int64))
+        return Measured(
+            values=row[None, :], draws=(self._period - 1,), signs=np.ones((1, 1), dtype=np.int64)
+        )
 
 
 def _far(values: IntegerArray, limit: int) -> bool:

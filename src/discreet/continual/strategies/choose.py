@@ -1,4 +1,5 @@
-"""Which strategy: the one with the least mean of squared errors, each error relative to the best there is for it alone.
+"""Which strategy: the one with the least mean of squared errors, each error relative to the best
+there is for it alone.
 
 Nothing here reads data: errors follow from the schedule.
 """
@@ -21,9 +22,13 @@ from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.mechanisms.shapes import Norm
 from discreet.policy.schedule import PerPerson, Publish
 
-MOST_DENSE = 2048  # periods: beyond it a factor's matrix no longer fits the time one is willing to wait
+MOST_DENSE = (
+    2048  # periods: beyond it a factor's matrix no longer fits the time one is willing to wait
+)
 MOST_OPTIMISED = 732  # two years of days
-TYPICAL = 480  # periods, of a horizon that is not known: strategies for it are compared over so many
+TYPICAL = (
+    480  # periods, of a horizon that is not known: strategies for it are compared over so many
+)
 _OPTIMISED_FOR = 3  # periods a person: it is optimised for one, and no longer competes beyond a few
 _HIGHEST, _WIDEST = 8, 128  # of trees that are looked at
 
@@ -47,31 +52,44 @@ def choose(
 
 @lru_cache(maxsize=16)
 def pure(periods: int, publish: tuple[Publish, ...]) -> Strategy:
-    """Choose among independent noise and trees with subtraction; a person's periods multiply all alike."""
+    """Choose among independent noise and trees with subtraction; a person's periods multiply all
+    alike.
+    """
     trees = [
         SubtractionTree(periods=periods, arity=arity, height=height)
         for height in range(2, _HIGHEST + 1)
         for arity in range(2, _WIDEST + 1)
         if arity ** (height - 1) < periods and periods < _WIDEST * arity ** (height - 1)
     ]
-    return _best([Independent(periods=periods), *trees], publish, lambda each: 2.0 * each.l1(times=1) ** 2)
+    return _best(
+        [Independent(periods=periods), *trees], publish, lambda each: 2.0 * each.l1(times=1) ** 2
+    )
 
 
 @lru_cache(maxsize=16)
 def unending(publish: tuple[Publish, ...], times: int) -> Strategy:
     """Choose among strategies with Gaussian noise that cost the same however long they go on."""
     candidates = [Independent(periods=TYPICAL), Doubling.covering(TYPICAL)]
-    return _best(candidates, publish, lambda each: float(each.l2_squared(times=times, apart=1, cells=1, signed=True)))
+    return _best(
+        candidates,
+        publish,
+        lambda each: float(each.l2_squared(times=times, apart=1, cells=1, signed=True)),
+    )
 
 
 @lru_cache(maxsize=16)
-def gaussian(periods: int, publish: tuple[Publish, ...], times: int, apart: int, *, signed: bool) -> Strategy:
+def gaussian(
+    periods: int, publish: tuple[Publish, ...], times: int, apart: int, *, signed: bool
+) -> Strategy:
     """Choose among all strategies with Gaussian noise."""
     candidates: list[Any] = [Independent(periods=periods), BinaryTree(periods=periods)]
     if periods > MOST_DENSE:
         candidates = [Independent(periods=periods), Buffered.fitted(periods)]
     else:
-        candidates += [column_normalised(periods), *(power(periods, tenths) for tenths in (1, 2, 3, 4))]
+        candidates += [
+            column_normalised(periods),
+            *(power(periods, tenths) for tenths in (1, 2, 3, 4)),
+        ]
         candidates += [window_root(periods, each) for each in publish if isinstance(each, int)]
     if periods <= MOST_OPTIMISED and times <= _OPTIMISED_FOR:
         alone = [min(_errors(each, [one], 1.0)[0] for each in candidates) for one in publish]
@@ -95,6 +113,8 @@ def _errors(strategy: Strategy, publish: Sequence[Publish], noise: float) -> lis
 
 
 def rms(strategy: Any, publish: Publish, *, times: int = 1, apart: int = 1) -> float:
-    """Return the root mean squared error of counts, for l2 sensitivity 1 a period and one unit of noise."""
+    """Return the root mean squared error of counts, for l2 sensitivity 1 a period and one unit of
+    noise.
+    """
     noise = float(strategy.l2_squared(times=times, apart=apart, cells=1, signed=False))
     return sqrt(_errors(strategy, [publish], noise)[0])

@@ -1,11 +1,15 @@
-"""Factorizations of up to a few thousand periods: y = C x + z with C an integer lower-triangular matrix (S15).
+"""Factorizations of up to a few thousand periods: y = C x + z with C an integer lower-triangular
+matrix (S15).
 
-square_root          of the running sum: Toeplitz, 1, 1/2, 3/8, ... [Fichtenberger, Henzinger, Upadhyay 2023]
-column_normalised    the same with its columns stretched to one length: later periods are measured better
-power                between the identity (exponent 0) and the square root (1/2), columns normalised: the better
-                     the more periods a person counts in, because a root is dear then: near k for k periods, not √k
+square_root          of the running sum: Toeplitz, 1, 1/2, 3/8, ... [Fichtenberger, Henzinger,
+Upadhyay 2023] column_normalised    the same with its columns stretched to one length: later periods
+are measured better power                between the identity (exponent 0) and the square root
+(1/2), columns normalised: the better
+                     the more periods a person counts in, because a root is dear then: near k for k
+                     periods, not √k
 window_root          of the sum over a window: the best where that window alone is published
-optimised            the best there is for a given mix, by a fixed point of its dual [Denisov et al. 2022]
+optimised            the best there is for a given mix, by a fixed point of its dual [Denisov et al.
+2022]
 """
 
 from __future__ import annotations
@@ -25,7 +29,9 @@ from discreet.vault.exact import IntegerArray
 from discreet.vault.integers import exact_product
 from discreet.vault.steps import Encoder, Measured
 
-UNIT = 1 << 12  # the length of the longest column: rounding to integers then costs 0.02 % at 365 periods
+UNIT = (
+    1 << 12
+)  # the length of the longest column: rounding to integers then costs 0.02 % at 365 periods
 _ROUNDS, _CLOSE = 100, 1e-4
 
 
@@ -34,11 +40,13 @@ class Dense:
     """Release C x + z, one row when each period is over.
 
     Privacy
-        C is made of integers, so y is an integer vector with the noise of the discrete Gaussian on it, and
-        rho = max |C u|² / 2 sigma² over what one person can contribute (docs/proofs/continual.md). The largest |C u|²
-        is bounded from the integer Gram matrix by `participation`.
+        C is made of integers, so y is an integer vector with the noise of the discrete Gaussian on
+        it, and rho = max |C u|² / 2 sigma² over what one person can contribute
+        (docs/proofs/continual.md). The largest |C u|² is bounded from the integer Gram matrix by
+        `participation`.
     Error
-        Estimates are A C^-1 y for whatever sums A are published; the rows of A C^-1 have their deviations.
+        Estimates are A C^-1 y for whatever sums A are published; the rows of A C^-1 have their
+        deviations.
     """
 
     name: str
@@ -56,7 +64,9 @@ class Dense:
 
     @one_thread()
     def gram(self) -> npt.NDArray[np.int64]:
-        """Return C' C exactly: products of floats that hold integers are exact while sums stay below 2^53."""
+        """Return C' C exactly: products of floats that hold integers are exact while sums stay
+        below 2^53.
+        """
         columns = self.factor.astype(np.float64)
         assert np.square(columns).sum(axis=0).max() < 2.0**52
         gram: npt.NDArray[np.int64] = (columns.T @ columns).astype(np.int64)
@@ -118,7 +128,9 @@ def round_factor(name: str, factor: Floats) -> Dense:
 
 
 def root_series(periods: int) -> Floats:
-    """Return 1, 1/2, 3/8, 5/16, ...: the series of (1 - x)^(-1/2), the square root of 1 + x + x² + ..."""
+    """Return 1, 1/2, 3/8, 5/16, ...: the series of (1 - x)^(-1/2), the square root of 1 + x + x² +
+    ...
+    """
     steps = np.arange(1, periods)
     return np.concatenate([[1.0], np.cumprod((2 * steps - 1) / (2 * steps))])
 
@@ -158,11 +170,13 @@ def window_root(periods: int, window: int) -> Dense:
 
 @one_thread()
 def optimise(periods: int, publish: Sequence[Publish], weights: Sequence[float]) -> Dense:
-    """Return the factor with the least weighted mean of variances among all whose columns have length 1.
+    """Return the factor with the least weighted mean of variances among all whose columns have
+    length 1.
 
-    X = C' C minimises tr(Q X^-1) under X_tt <= 1, with Q the weighted sum of the workloads' A' A. At the optimum
-    X = V^-1/2 (V^1/2 Q V^1/2)^1/2 V^-1/2 for the diagonal V of multipliers, and V is a fixed point of the diagonal of
-    that root. Whatever the floats do here, the price is computed from the integers that come out.
+    X = C' C minimises tr(Q X^-1) under X_tt <= 1, with Q the weighted sum of the workloads' A' A.
+    At the optimum X = V^-1/2 (V^1/2 Q V^1/2)^1/2 V^-1/2 for the diagonal V of multipliers, and V is
+    a fixed point of the diagonal of that root. Whatever the floats do here, the price is computed
+    from the integers that come out.
     """
     identity = np.eye(periods)
     mixed = np.zeros((periods, periods))

@@ -1,7 +1,8 @@
-"""For a horizon that is not known: one factorization after the other, each twice as long as the one before.
+"""For a horizon that is not known: one factorization after the other, each twice as long as the one
+before.
 
-A column-normalised factor needs to know when it ends; so the stream is cut into epochs of 32, 64, ..., 2048 periods,
-and goes on with 2048. Totals add up over epochs, and so does their noise.
+A column-normalised factor needs to know when it ends; so the stream is cut into epochs of 32, 64,
+..., 2048 periods, and goes on with 2048. Totals add up over epochs, and so does their noise.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ class Doubling:
     """The first `periods` periods, which are whole epochs; longer ones begin with the same rows.
 
     Privacy
-        A person counts in `times` periods of the whole stream, however they fall among epochs. Columns are no longer
-        than UNIT, so j periods in one epoch move it by j UNIT at most, and j² + k² <= (j + k)²: all epochs together
-        move by times * UNIT at most, whatever their number. Epochs do not compose.
+        A person counts in `times` periods of the whole stream, however they fall among epochs.
+        Columns are no longer than UNIT, so j periods in one epoch move it by j UNIT at most, and j²
+        + k² <= (j + k)²: all epochs together move by times * UNIT at most, whatever their number.
+          Epochs do not compose.
     Error
         That of the epochs that are over is added to that of the current one.
     """
@@ -85,5 +87,7 @@ def _epoch(length: int) -> npt.NDArray[np.int64]:
     for period in range(length):
         column = series[: length - period] / lengths[length - period - 1]
         factor[period:, period] = np.floor(column * UNIT).astype(np.int64)
-    assert int(np.square(factor).sum(axis=0).max()) <= UNIT**2  # Privacy: in integers, whatever the floats did
+    assert (
+        int(np.square(factor).sum(axis=0).max()) <= UNIT**2
+    )  # Privacy: in integers, whatever the floats did
     return factor

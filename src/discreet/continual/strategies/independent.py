@@ -1,4 +1,6 @@
-"""Fresh noise for every period: the best there is where only single periods are published; sums add up its noise."""
+"""Fresh noise for every period: the best there is where only single periods are published; sums add
+up its noise.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ class Independent:
     """Release x_t + z_t.
 
     Privacy
-        C is the identity: a person who counts in `times` periods moves y by at most √times in l2 and times in l1.
+        C is the identity: a person who counts in `times` periods moves y by at most √times in l2
+        and times in l1.
     Error
         A sum of w periods has the variance of w draws.
     """
@@ -46,7 +49,9 @@ class Independent:
         """Count the draws in each period's estimate: once, and twice."""
         length = {"daily": 1, "cumulative": self.periods}.get(str(publish), publish)
         assert isinstance(length, int)
-        return np.minimum(np.arange(1, self.periods + 1), length), np.zeros(self.periods, dtype=np.int64)
+        return np.minimum(np.arange(1, self.periods + 1), length), np.zeros(
+            self.periods, dtype=np.int64
+        )
 
 
 class _Encoder:
@@ -55,4 +60,6 @@ class _Encoder:
 
     def add(self, values: IntegerArray) -> Measured:
         self._period += 1
-        return Measured(values=values[None, :], draws=(self._period - 1,), signs=np.ones((1, 1), dtype=np.int64))
+        return Measured(
+            values=values[None, :], draws=(self._period - 1,), signs=np.ones((1, 1), dtype=np.int64)
+        )

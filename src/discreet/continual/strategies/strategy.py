@@ -1,8 +1,10 @@
-"""What a strategy is: which integer combinations of a stream get noise, and how sums are estimated from them.
+"""What a strategy is: which integer combinations of a stream get noise, and how sums are estimated
+from them.
 
-A strategy measures y = C x + z: x are the exact numbers of each period, C an integer matrix, z integer noise. A row of
-C reaches back in time only, so a row can be released as soon as its period is over; whatever is published is a function
-of y alone. How much privacy that costs is decided by the largest |C u| over what one person can contribute, u.
+A strategy measures y = C x + z: x are the exact numbers of each period, C an integer matrix, z
+integer noise. A row of C reaches back in time only, so a row can be released as soon as its period
+is over; whatever is published is a function of y alone. How much privacy that costs is decided by
+the largest |C u| over what one person can contribute, u.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ class Decoder(Protocol):
     """The released side: noisy rows of one period in, estimates out."""
 
     def add(self, noisy: IntegerArray) -> tuple[Floats, Floats]:
-        """Estimate that period, and all periods so far, from a period's noisy rows, for every cell."""
+        """Estimate that period, and all periods so far, from a period's noisy rows, for every
+        cell.
+        """
 
 
 class Strategy(Protocol):
@@ -60,22 +64,30 @@ class Pure(Strategy, Protocol):
     """With Laplace noise: for budgets in ε."""
 
     def l1(self, *, times: int) -> int:
-        """Return the largest |C u|_1 of a person who counts in `times` periods, by l1 norm at most 1 in each."""
+        """Return the largest |C u|_1 of a person who counts in `times` periods, by l1 norm at most
+        1 in each.
+        """
 
 
 def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed: bool) -> int:
-    """Return an upper bound on u' G u over |u_t| <= 1, with at most `times` non-zero u_t, `apart` or more apart.
+    """Return an upper bound on u' G u over |u_t| <= 1, with at most `times` non-zero u_t, `apart`
+    or more apart.
 
-    The i-th period of a person, from 0, is i * apart or later, and the j-th is (j - i) * apart or more behind it. So
-    their entry of G is at most the largest G_st over s >= i * apart and t >= s + (j - i) * apart, and the bound is the
-    sum of these over i, j < times. Contributions that are never negative (`signed` false) cannot use a negative entry,
-    so it counts as 0; those of either sign use its absolute value. Vectors u_t of norm at most 1 do no more than
-    numbers, as |<u_s, u_t>| <= 1, and <u_s, u_t> >= 0 where they have no negative entries. Where G falls with s and
-    with t - s, as for a Toeplitz factor that is not negative and does not increase, the periods 0, apart, 2 apart, ...
-    reach every term at once: there the bound is exact (docs/proofs/continual.md).
+    The i-th period of a person, from 0, is i * apart or later, and the j-th is (j - i) * apart or
+    more behind it. So their entry of G is at most the largest G_st over s >= i * apart and t >= s +
+    (j - i) * apart, and the bound is the sum of these over i, j < times. Contributions that are
+    never negative (`signed` false) cannot use a negative entry, so it counts as 0; those of either
+    sign use its absolute value. Vectors u_t of norm at most 1 do no more than numbers, as |<u_s,
+    u_t>| <= 1, and <u_s, u_t> >= 0 where they have no negative entries. Where G falls with s and
+    with t - s, as for a Toeplitz factor that is not negative and does not increase, the periods 0,
+    apart, 2 apart, ... reach every term at once: there the bound is exact
+    (docs/proofs/continual.md).
     """
     usable = np.abs(gram) if signed else np.maximum(gram, 0)
-    total, largest = 0, np.zeros(len(gram), dtype=np.int64)  # largest[d]: over starts from here on, d or more apart
+    total, largest = (
+        0,
+        np.zeros(len(gram), dtype=np.int64),
+    )  # largest[d]: over starts from here on, d or more apart
     for start in reversed(range(len(gram))):
         entries = np.maximum.accumulate(usable[start, start:][::-1])[::-1]
         largest[: len(entries)] = np.maximum(largest[: len(entries)], entries)
@@ -87,7 +99,9 @@ def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed
 
 
 def impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Iterator[Floats]:
-    """Yield for each period what every draw so far counts in its estimate; `draws[t]` draws are of period t."""
+    """Yield for each period what every draw so far counts in its estimate; `draws[t]` draws are of
+    period t.
+    """
     decoder, sums, first, total = strategy.decoder(), Windows(publish), 0, sum(draws)
     for count in draws:
         rows = np.zeros((count, total))
@@ -97,12 +111,17 @@ def impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Iter
 
 
 def by_impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Floats:
-    """Return deviations of a strategy with `draws[t]` rows of a draw each in period t, by decoding units."""
-    return np.array([np.sqrt(np.square(weights).sum()) for weights in impulses(strategy, draws, publish)])
+    """Return deviations of a strategy with `draws[t]` rows of a draw each in period t, by decoding
+    units.
+    """
+    return np.array(
+        [np.sqrt(np.square(weights).sum()) for weights in impulses(strategy, draws, publish)]
+    )
 
 
 class Windows:
-    """A published series out of the two that a decoder gives: single periods, running totals, or sums of a window.
+    """A published series out of the two that a decoder gives: single periods, running totals, or
+    sums of a window.
 
     Before a window is full it holds what there is.
     """
@@ -124,7 +143,9 @@ class Windows:
 
 
 class Inverse:
-    """Estimates from y = C x + z with a square C: x is solved for, one period after the other, and summed."""
+    """Estimates from y = C x + z with a square C: x is solved for, one period after the other, and
+    summed.
+    """
 
     def __init__(self, solve: Any) -> None:
         self._solve = solve  # noisy row -> estimate of this period

@@ -1,4 +1,6 @@
-"""Trees of sums: the classical way. Binary with its best estimate, and k-ary with subtraction for pure budgets."""
+"""Trees of sums: the classical way. Binary with its best estimate, and k-ary with subtraction for
+pure budgets.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,19 @@ from discreet.vault.steps import Encoder, Measured
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryTree:
-    """Release the noisy sum of every run of 2^l periods that begins at a multiple of 2^l, when it is over.
+    """Release the noisy sum of every run of 2^l periods that begins at a multiple of 2^l, when it
+    is over.
 
     Privacy
-        A period is in one run of each level [Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011]. A run of 2^l
-        holds at most 2^l / apart (rounded up) of a person's periods, and the sum of squares of the numbers that fall
-        into each run is at most that of runs filled one after the other; runs that the horizon cuts are never
-        released. With apart = 1 that is exact; else neighboring runs cannot all be filled, and it is up to 1.3 times
-        too large.
+        A period is in one run of each level [Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song
+        2011]. A run of 2^l holds at most 2^l / apart (rounded up) of a person's periods, and the
+        sum of squares of the numbers that fall into each run is at most that of runs filled one
+        after the other; runs that the horizon cuts are never released. With apart = 1 that is
+        exact; else neighboring runs cannot all be filled, and it is up to 1.3 times too large.
     Error
-        A node's best estimate mixes its own noisy sum with those of its halves, by their variances [Honaker 2015]:
-        v_0 = 1, v_l = 2 v / (1 + 2 v) with v that of the level below. A running total adds the nodes of its binary
-        digits.
+        A node's best estimate mixes its own noisy sum with those of its halves, by their variances
+        [Honaker 2015]: v_0 = 1, v_l = 2 v / (1 + 2 v) with v that of the level below. A running
+        total adds the nodes of its binary digits.
     """
 
     periods: int
@@ -66,7 +69,9 @@ class BinaryTree:
         if publish == "cumulative":
             digits = np.arange(1, self.periods + 1)[:, None] >> np.arange(self.levels) & 1
             return np.asarray(np.sqrt(digits @ np.array(self.variances())))
-        return by_impulses(self, [_rows(period, self.levels) for period in range(self.periods)], publish)
+        return by_impulses(
+            self, [_rows(period, self.levels) for period in range(self.periods)], publish
+        )
 
 
 def _rows(period: int, levels: int) -> int:
@@ -94,7 +99,9 @@ class _BinaryEncoder:
 class _BinaryDecoder:
     def __init__(self, levels: int) -> None:
         self._variances = BinaryTree(periods=(1 << levels) - 1).variances()
-        self._left: list[Any] = [None] * levels  # the best estimate of a left half that waits for its right one
+        self._left: list[Any] = [
+            None
+        ] * levels  # the best estimate of a left half that waits for its right one
         self._period = 0
 
     def add(self, noisy: IntegerArray) -> tuple[Floats, Floats]:
@@ -111,17 +118,19 @@ class _BinaryDecoder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtractionTree:
-    """Release every period, and the running total, with the noise of the nodes of a tree added to or taken from it.
+    """Release every period, and the running total, with the noise of the nodes of a tree added to
+    or taken from it.
 
-    A node at level l stands for a run of arity^l periods, and has one draw. The draws on the total of n periods are
-    those of n's digits: for a digit d up to half the arity its first d runs, beyond that the whole run above less the
-    last runs of it [Andersson, Pagh, Torkamani 2024].
+    A node at level l stands for a run of arity^l periods, and has one draw. The draws on the total
+    of n periods are those of n's digits: for a digit d up to half the arity its first d runs,
+    beyond that the whole run above less the last runs of it [Andersson, Pagh, Torkamani 2024].
 
     Privacy
-        What leaves is L (R x + z): R has the nodes' runs as rows, L is made of -1, 0 and 1, and L R x are the exact
-        periods and totals. For what leaves on x the noise z + R u makes the same leave on x - u, and its mass is
-        smaller by exp(|R u|_1 / scale) at most. So epsilon = l1 / scale, with l1 = height * times, also where later
-        periods react to what has left (docs/proofs/continual.md).
+        What leaves is L (R x + z): R has the nodes' runs as rows, L is made of -1, 0 and 1, and L R
+        x are the exact periods and totals. For what leaves on x the noise z + R u makes the same
+        leave on x - u, and its mass is smaller by exp(|R u|_1 / scale) at most. So epsilon = l1 /
+        scale, with l1 = height * times, also where later periods react to what has left
+        (docs/proofs/continual.md).
     Error
         The variance of a draw times the number of nodes in it.
     """
@@ -144,7 +153,9 @@ class SubtractionTree:
         return self.height * times
 
     def runs(self, totals: Any) -> list[tuple[Any, Any, Any]]:
-        """Return at each level, for totals of so many periods: first node, node after the last, and sign."""
+        """Return at each level, for totals of so many periods: first node, node after the last, and
+        sign.
+        """
         found, rest = [], totals
         for _ in range(self.height - 1):
             above, digit = rest // self.arity, rest % self.arity

@@ -1,12 +1,15 @@
-"""The rows of one table as they arrive: each row counts once, in the period in which it was first seen (S15).
+"""The rows of one table as they arrive: each row counts once, in the period in which it was first
+seen (S15).
 
-A live source is prepared like a snapshot, into a scratch file that nobody asks and that is gone afterwards. What was
-seen and who was counted before is handed in, and what is new of it handed out, to be sealed with the step.
+A live source is prepared like a snapshot, into a scratch file that nobody asks and that is gone
+afterwards. What was seen and who was counted before is handed in, and what is new of it handed out,
+to be sealed with the step.
 
-Privacy: which rows of a person count in which period is a function of that person's own rows, then and now. A late row
-counts when it arrives, a corrected one once more, a removed one stays counted; each uses up one of the person's
-periods. Among a person's new rows those kept are the first in the order of order.py (S4). A release that began when
-the order was another goes on with this one: what was frozen stays, and everybody stays within the same limits.
+Privacy: which rows of a person count in which period is a function of that person's own rows, then
+and now. A late row counts when it arrives, a corrected one once more, a removed one stays counted;
+each uses up one of the person's periods. Among a person's new rows those kept are the first in the
+order of order.py (S4). A release that began when the order was another goes on with this one: what
+was frozen stays, and everybody stays within the same limits.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ _CONTENT, _COPY = name("#content"), name("#copy")
 class Arrivals:
     """A live source, opened for one release; a context that clears away after itself."""
 
-    def __init__(self, policy: Policy, source: object, schedule: Schedule, table: Table, *, key: bytes) -> None:
+    def __init__(
+        self, policy: Policy, source: object, schedule: Schedule, table: Table, *, key: bytes
+    ) -> None:
         self._schedule, self._table = schedule, table
         self._columns = [name(column) for column in table.columns]
         domains = {column.name: column.domain for column in table.columns.values()}
@@ -61,7 +66,12 @@ class Arrivals:
     def __enter__(self) -> Arrivals:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self._close()
 
     def _close(self) -> None:
@@ -73,7 +83,9 @@ class Arrivals:
         seen, counted = [], []
         for period, (*_, rows, owners) in enumerate(steps):
             seen.append(rows)
-            counted.append(owners.append_column("period", pa.array([period] * owners.num_rows, pa.int64())))
+            counted.append(
+                owners.append_column("period", pa.array([period] * owners.num_rows, pa.int64()))
+            )
         columns, table = ", ".join(self._columns), name(self._table.name)
         owner, when = name(OWNER), name(self._schedule.time)
         begins = self._schedule.begins(0)
@@ -95,12 +107,16 @@ class Arrivals:
             )
 
     def step(self, period: int, queries: Sequence[Aggregate]) -> bytes:
-        """The exact answers to `queries` on the rows that count in a period, and what to remember of them."""
+        """The exact answers to `queries` on the rows that count in a period, and what to remember
+        of them.
+        """
         owner, table, person = name(OWNER), name(self._table.name), self._schedule.per_person
         ended = f"{name(self._schedule.time)} < {_moment(self._schedule.begins(period + 1))}"
         fewer = "TRUE" if person.periods is None else f"coalesce(c.times, 0) < {person.periods}"
         with engine_errors("Reading what has arrived"):
-            self._run(f"CREATE OR REPLACE TEMP TABLE {_FRESH} AS SELECT * FROM {_LIVE} WHERE {ended}")
+            self._run(
+                f"CREATE OR REPLACE TEMP TABLE {_FRESH} AS SELECT * FROM {_LIVE} WHERE {ended}"
+            )
             self._run(f"DELETE FROM {_LIVE} WHERE {ended}")
             self._run(
                 f"CREATE OR REPLACE TABLE {table} AS SELECT f.{owner}, {', '.join(f'f.{c}' for c in self._columns)} "
@@ -141,7 +157,9 @@ def _clear(store: Path) -> None:
 
 
 def _whole(policy: Policy, table: Table) -> Policy:
-    """The policy of the release's table, those its owners are found through, and public ones; with all of its rows."""
+    """The policy of the release's table, those its owners are found through, and public ones; with
+    all of its rows.
+    """
     needed, each = {table.name}, table
     while isinstance(each.owner, Through):
         each = policy.tables[each.owner.table]

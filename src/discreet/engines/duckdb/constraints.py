@@ -1,4 +1,6 @@
-"""What a DuckDB file declares about a table: its keys and CHECK constraints, from the catalog and never from rows."""
+"""What a DuckDB file declares about a table: its keys and CHECK constraints, from the catalog and
+never from rows.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def declared(connection: Any, database: str, table: str, types: Mapping[str, str
     primary: tuple[str, ...] = ()
     foreign: dict[str, tuple[str, str]] = {}
     checks: list[str] = []
-    for kind, ours, condition, other, theirs in connection.execute(_CONSTRAINTS, [database, table]).fetchall():
+    for kind, ours, condition, other, theirs in connection.execute(
+        _CONSTRAINTS, [database, table]
+    ).fetchall():
         if kind == "PRIMARY KEY":
             primary = tuple(ours)
         elif kind == "FOREIGN KEY" and len(ours) == 1:

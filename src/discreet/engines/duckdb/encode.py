@@ -1,16 +1,18 @@
 """The SQL that moves a value into its public domain, row by row and never failing.
 
-    integer, decimal   whole steps of the grid in the smallest integer type; value = steps * step. To the nearest step,
-                       halves away from zero. Numbers outside the range clamp, infinities too; NaN becomes NULL
+    integer, decimal   whole steps of the grid in the smallest integer type; value = steps * step.
+    To the nearest step,
+                       halves away from zero. Numbers outside the range clamp, infinities too; NaN
+                       becomes NULL
     values             the place in the declared list, 0, 1, 2, ...; anything else becomes NULL
     boolean            BOOLEAN; 0 and 1 are understood, anything else becomes NULL
     date               DATE, clamped
-    timestamp          TIMESTAMP in UTC, clamped, then back to the last step counted from the first moment
-    text               at most the declared number of letters, longer ones become NULL; numbers in one spelling
-    identifier         whole numbers and UUIDs as they are, the rest as text
+    timestamp          TIMESTAMP in UTC, clamped, then back to the last step counted from the first
+    moment text               at most the declared number of letters, longer ones become NULL;
+    numbers in one spelling identifier         whole numbers and UUIDs as they are, the rest as text
 
-Text that does not parse becomes NULL. Every expression is total: a source may hold anything, and no value can stop a
-snapshot or a question, because that would tell something about one person (S4).
+Text that does not parse becomes NULL. Every expression is total: a source may hold anything, and no
+value can stop a snapshot or a question, because that would tell something about one person (S4).
 """
 
 from __future__ import annotations
@@ -47,7 +49,14 @@ _FAMILIES = {
     **dict.fromkeys((*_INTEGERS, *_UNSIGNED, "UBIGINT", "HUGEINT"), WHOLE),
     **dict.fromkeys(("FLOAT", "DOUBLE"), FLOAT),
     **dict.fromkeys(
-        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"),
+        (
+            "TIMESTAMP",
+            "TIMESTAMP_S",
+            "TIMESTAMP_MS",
+            "TIMESTAMP_NS",
+            "TIMESTAMP WITH TIME ZONE",
+            "TIMESTAMPTZ_NS",
+        ),
         TIMESTAMP,
     ),
     "VARCHAR": TEXT,
@@ -56,7 +65,8 @@ _FAMILIES = {
     "UUID": UUID,
 }
 NOTHING = '"NULL"'  # the type of a column that holds nothing but NULL
-NUMBERS = "TEXT"  # of keys that are numbers in one table and written otherwise in another: text, in one spelling
+# of keys that are numbers in one table and written otherwise in another: text, in one spelling
+NUMBERS = "TEXT"
 BLANKS = " \t\r\n\f\v\u00a0\u2007\u202f\ufeff"  # what `trim: true` takes away
 _DOUBLE_IS_EXACT = 2**53  # beyond it doubles skip whole numbers
 _ROOM = 2**61  # arithmetic on whole numbers stays in BIGINT below it
@@ -65,7 +75,9 @@ _DECIMAL_ROOM = 10**37  # a decimal times its own power of ten stays in DECIMAL(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """How a column is kept: its SQL over the source's column, its type, and the SQL of when a value was clamped."""
+    """How a column is kept: its SQL over the source's column, its type, and the SQL of when a value
+    was clamped.
+    """
 
     value: str
     type: str
@@ -101,23 +113,30 @@ def stored(
 ) -> Stored:
     """The stored form of a source column (SQL text) of a type that the domain accepts.
 
-    `lookup` is the SQL name of a table ("#value" VARCHAR, "#code") that holds a long list of values, see `is_long`.
-    `read` and `format` are how the policy says that the source is written; blanks are gone already.
+    `lookup` is the SQL name of a table ("#value" VARCHAR, "#code") that holds a long list of
+    values, see `is_long`. `read` and `format` are how the policy says that the source is written;
+    blanks are gone already.
     """
     if isinstance(domain, Categories):
         return _category(domain, column, type_name, lookup, fold=read.fold is not None)
     if isinstance(domain, Dates | Timestamps):
         column, type_name = _moment(column, type_name, read.timezone, format), "TIMESTAMP"
-    elif isinstance(domain, Integers | Decimals) and family(type_name) == TEXT and read.decimal is not None:
+    elif (
+        isinstance(domain, Integers | Decimals)
+        and family(type_name) == TEXT
+        and read.decimal is not None
+    ):
         column = _with_point(column, read.decimal)
     return _ENCODERS[type(domain)][1](domain, column, type_name)
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def _number(domain: Integers | Decimals, column: str, type_name: str) -> Stored:
-    kept = next(name for name, most in _INTEGERS.items() if -most <= domain.first and domain.last < most)
+    kept = next(
+        name for name, most in _INTEGERS.items() if -most <= domain.first and domain.last < most
+    )
     digits = _digits_after_point(type_name)
     x = f"CAST({column} AS TINYINT)" if type_name == "BOOLEAN" else column
     largest = max(abs(domain.first), abs(domain.last)) * domain.step
@@ -134,27 +153,45 @@ def _digits_after_point(type_name: str) -> int | None:
 
 
 def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> Stored:
-    """Whole numbers and decimals without rounding on the way: clamp, then the nearest n / d in whole numbers."""
+    """Whole numbers and decimals without rounding on the way: clamp, then the nearest n / d in
+    whole numbers.
+    """
     ratio = 1 / (domain.step * 10**digits)  # steps = x * 10**digits * ratio
-    lo, hi = math.ceil(Fraction(domain.lo) * 10**digits), math.floor(Fraction(domain.hi) * 10**digits)
-    wide = "BIGINT" if 2 * max(abs(lo), abs(hi)) * ratio.numerator + ratio.denominator < _ROOM else "HUGEINT"
+    lo, hi = (
+        math.ceil(Fraction(domain.lo) * 10**digits),
+        math.floor(Fraction(domain.hi) * 10**digits),
+    )
+    wide = (
+        "BIGINT"
+        if 2 * max(abs(lo), abs(hi)) * ratio.numerator + ratio.denominator < _ROOM
+        else "HUGEINT"
+    )
     low, high = str(lo), str(hi)
     if digits:
         x = f"CAST({x} AS DECIMAL(38,{digits}))"
-        low, high = (f"CAST('{write_number(Fraction(end, 10**digits))}' AS DECIMAL(38,{digits}))" for end in (lo, hi))
-    inside = f"CAST(least(greatest({x}, {low}), {high}){f' * {10**digits}' if digits else ''} AS {wide})"
+        low, high = (
+            f"CAST('{write_number(Fraction(end, 10**digits))}' AS DECIMAL(38,{digits}))"
+            for end in (lo, hi)
+        )
+    inside = (
+        f"CAST(least(greatest({x}, {low}), {high}){f' * {10**digits}' if digits else ''} AS {wide})"
+    )
     steps = inside if ratio.numerator == 1 else f"{inside} * {ratio.numerator}"
     if ratio.denominator != 1:
         sign = f"CASE WHEN {inside} < 0 THEN -1 ELSE 1 END"
         steps = f"({sign} * ((2 * abs({steps}) + {ratio.denominator}) // {2 * ratio.denominator}))"
     ends = f"WHEN {x} < {low} THEN {domain.first} WHEN {x} > {high} THEN {domain.last}"
     value = f"CASE {ends} WHEN {x} IS NOT NULL THEN {steps} END"
-    return Stored(value=f"CAST({value} AS {kept})", type=kept, clamped=f"({x} < {low} OR {x} > {high})")
+    return Stored(
+        value=f"CAST({value} AS {kept})", type=kept, clamped=f"({x} < {low} OR {x} > {high})"
+    )
 
 
 def _from_double(domain: Integers | Decimals, x: str, kept: str) -> Stored:
     p, q = domain.step.numerator, domain.step.denominator
-    lo, hi, first, last = (_double(each) for each in (domain.lo, domain.hi, domain.first, domain.last))
+    lo, hi, first, last = (
+        _double(each) for each in (domain.lo, domain.hi, domain.first, domain.last)
+    )
     scaled = x if q == 1 else f"{x} * {_double(q)}"
     scaled = scaled if p == 1 else f"{scaled} / {_double(p)}"
     steps = f"TRY_CAST(least(greatest(round({scaled}), {first}), {last}) AS BIGINT)"
@@ -172,31 +209,40 @@ def _double(value: Fraction | int) -> str:
     return f"{literal(repr(float(value)))}::DOUBLE"
 
 
-# --- lists, truth, time, text -----------------------------------------------------------------------------------------
+# --- lists, truth, time, text ---------------------------------------------------------------------
 
 
 def is_long(domain: Domain) -> bool:
-    """Whether a list of values is looked up in a table: DuckDB reads CASE, and casts to ENUM, value by value."""
+    """Whether a list of values is looked up in a table: DuckDB reads CASE, and casts to ENUM, value
+    by value.
+    """
     return isinstance(domain, Categories) and domain.size > 16
 
 
-def _category(domain: Categories, column: str, type_name: str, lookup: str, *, fold: bool) -> Stored:
+def _category(
+    domain: Categories, column: str, type_name: str, lookup: str, *, fold: bool
+) -> Stored:
     kept = next(name for name, most in _UNSIGNED.items() if domain.size <= most)
     text = f"CAST({column} AS VARCHAR)"
     if isinstance(domain.values[0], int):
         text = f"CAST({whole_number(column, type_name)} AS VARCHAR)"
     text = f"lower({text})" if fold else text
     if is_long(domain):
-        # Hidden names, so that a source's column called "value" or "code" is not taken for the list's.
+        # Hidden names, so that a source's column called "value" or "code" is not taken for the
+        # list's.
         found = f'SELECT "#list"."#code" FROM {lookup} AS "#list" WHERE "#list"."#value" = {text}'
         return Stored(value=f"CAST(({found}) AS {kept})", type=kept)
-    listed = [f"lower({literal(str(value))})" if fold else literal(str(value)) for value in domain.values]
+    listed = [
+        f"lower({literal(str(value))})" if fold else literal(str(value)) for value in domain.values
+    ]
     codes = " ".join(f"WHEN {value} THEN {code}" for code, value in enumerate(listed))
     return Stored(value=f"CAST(CASE {text} {codes} END AS {kept})", type=kept)
 
 
 def whole_number(column: str, type_name: str) -> str:
-    """A HUGEINT, or NULL for what is not a whole number: 3.0 and '3' are, 3.5 is not (a cast would make it 4)."""
+    """A HUGEINT, or NULL for what is not a whole number: 3.0 and '3' are, 3.5 is not (a cast would
+    make it 4).
+    """
     kind = family(type_name)
     if kind in (WHOLE, BOOLEAN):
         return f"CAST({column} AS HUGEINT)"
@@ -208,8 +254,13 @@ def whole_number(column: str, type_name: str) -> str:
 
 
 def _boolean(domain: Booleans, column: str, type_name: str) -> Stored:
-    value = {BOOLEAN: column, TEXT: f"TRY_CAST(CAST({column} AS VARCHAR) AS BOOLEAN)"}.get(family(type_name))
-    return Stored(value=value or f"CASE WHEN {column} = 1 THEN true WHEN {column} = 0 THEN false END", type="BOOLEAN")
+    value = {BOOLEAN: column, TEXT: f"TRY_CAST(CAST({column} AS VARCHAR) AS BOOLEAN)"}.get(
+        family(type_name)
+    )
+    return Stored(
+        value=value or f"CASE WHEN {column} = 1 THEN true WHEN {column} = 0 THEN false END",
+        type="BOOLEAN",
+    )
 
 
 def _date(domain: Dates, column: str, type_name: str) -> Stored:
@@ -225,12 +276,15 @@ def _timestamp(domain: Timestamps, column: str, type_name: str) -> Stored:
     first = int((domain.lo - datetime(1970, 1, 1)).total_seconds()) * 10**6 + domain.lo.microsecond
     step = domain.step_microseconds
     floored = f"make_timestamp({first} + ((epoch_us({moment}) - {first}) // {step}) * {step})"
-    value = f"CASE WHEN {moment} <= {lo} THEN {lo} WHEN {moment} >= {hi} THEN {hi} ELSE {floored} END"
+    value = (
+        f"CASE WHEN {moment} <= {lo} THEN {lo} WHEN {moment} >= {hi} THEN {hi} ELSE {floored} END"
+    )
     return Stored(value=value, type="TIMESTAMP", clamped=f"({moment} < {lo} OR {moment} > {hi})")
 
 
 def _moment(column: str, type_name: str, zone: str | None, format: str | None) -> str:
-    """Days and moments by the clock of a zone, UTC if none is declared; those that have no zone are as they are.
+    """Days and moments by the clock of a zone, UTC if none is declared; those that have no zone are
+    as they are.
 
     Text is read as a moment with a zone where it has one, so that '10:00+02' is 08:00.
     """
@@ -247,11 +301,14 @@ def _moment(column: str, type_name: str, zone: str | None, format: str | None) -
 
 
 _ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
-_HAS_ZONE = r"'[0-9]:[0-9]{2}[0-9:.]*\s*([A-Za-z]|[-+][0-9])'"  # behind the time of day: Z, +02, Europe/Berlin
+# behind the time of day: Z, +02, Europe/Berlin
+_HAS_ZONE = r"'[0-9]:[0-9]{2}[0-9:.]*\s*([A-Za-z]|[-+][0-9])'"
 
 
 def _with_point(column: str, decimal: str) -> str:
-    """A number's text as engines read it, from 1.234,5 or 1,234.5; NULL where marks of thousands stand elsewhere."""
+    """A number's text as engines read it, from 1.234,5 or 1,234.5; NULL where marks of thousands
+    stand elsewhere.
+    """
     mark, groups = (",", ".") if decimal == "comma" else (".", ",")
     groups += " '’\u00a0\u202f"
     text = f"trim(CAST({column} AS VARCHAR), {literal(BLANKS)})"
@@ -284,13 +341,17 @@ def _short(text: str, letters: int) -> str:
 
 
 def spelled(column: str, type_name: str) -> str:
-    """A value as text. A number has one spelling, whatever its column's type: 2138, 2138.0 and 2138.00 are '2138'."""
+    """A value as text. A number has one spelling, whatever its column's type: 2138, 2138.0 and
+    2138.00 are '2138'.
+    """
     text = f"CAST({column} AS VARCHAR)"
     if family(type_name) == DECIMAL:
         return f"rtrim(rtrim({text}, '0'), '.')"
     if family(type_name) == FLOAT:
         whole = f"abs({column}) <= {_DOUBLE_IS_EXACT} AND {column} = trunc({column})"
-        return f"CASE WHEN {whole} THEN CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR) ELSE {text} END"
+        return (
+            f"CASE WHEN {whole} THEN CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR) ELSE {text} END"
+        )
     return text
 
 
@@ -309,19 +370,27 @@ _ENCODERS: dict[type[Domain], tuple[tuple[str, ...], Callable[..., Stored]]] = {
 }
 
 
-# --- owners and the keys that lead to them ----------------------------------------------------------------------------
+# --- owners and the keys that lead to them --------------------------------------------------------
 
 
 def key_kind(type_name: str) -> str:
-    """What decides how keys are compared. Files of one table that differ in it would decide it for each other."""
+    """What decides how keys are compared. Files of one table that differ in it would decide it for
+    each other.
+    """
     kind = family(type_name)
     if kind in (WHOLE, FLOAT):
-        return "whole numbers" if type_name in (*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE") else "huge numbers"
+        return (
+            "whole numbers"
+            if type_name in (*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE")
+            else "huge numbers"
+        )
     return {DECIMAL: "decimals", TEXT: "text"}.get(kind, type_name)
 
 
 def key_type(type_names: Iterable[str]) -> str:
-    """One type in which all these columns can be compared without a cast that could fail or confuse two keys."""
+    """One type in which all these columns can be compared without a cast that could fail or confuse
+    two keys.
+    """
     types = set(type_names)
     kinds = {family(each) for each in types}
     if kinds <= {WHOLE, FLOAT}:
@@ -332,7 +401,9 @@ def key_type(type_names: Iterable[str]) -> str:
 
 
 def key(column: str, type_name: str, common: str) -> str:
-    """A column as a key of the common type; NULL when it names nobody: blank or too long a text, or a fraction."""
+    """A column as a key of the common type; NULL when it names nobody: blank or too long a text, or
+    a fraction.
+    """
     if type_name == common != "VARCHAR":
         return column
     if common in ("BIGINT", "HUGEINT"):
@@ -347,12 +418,15 @@ def key(column: str, type_name: str, common: str) -> str:
 
 
 def together(keys: Sequence[str]) -> str:
-    """One key of several (SQL): a text in which the parts cannot run into each other; NULL where one of them is.
+    """One key of several (SQL): a text in which the parts cannot run into each other; NULL where
+    one of them is.
 
     One key is itself; none at all is NULL.
     """
     if len(keys) < 2:
         return keys[0] if keys else "NULL"
     texts = [f"CAST({key} AS VARCHAR)" for key in keys]
-    joined = " || ',' || ".join(f"CAST(length({text}) AS VARCHAR) || ':' || {text}" for text in texts)
+    joined = " || ',' || ".join(
+        f"CAST(length({text}) AS VARCHAR) || ':' || {text}" for text in texts
+    )
     return f"CASE WHEN length({joined}) <= {LETTERS} THEN {joined} END"

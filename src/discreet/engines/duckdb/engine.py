@@ -1,7 +1,8 @@
 """Questions on a prepared snapshot, in an embedded DuckDB that is locked down: the default engine.
 
-The configuration is a second wall; the first is that only SQL from our own tree gets here. DuckDB is no boundary of
-privilege by its own word: with everything off it still tells exact table sizes and statistics to whoever may write SQL.
+The configuration is a second wall; the first is that only SQL from our own tree gets here. DuckDB
+is no boundary of privilege by its own word: with everything off it still tells exact table sizes
+and statistics to whoever may write SQL.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def _one_sentence(sql: str) -> Iterator[None]:
         raise Overrun from None
     except Exception as error:
         if type(error) is RuntimeError and str(error) == _CTRL_C:
-            raise KeyboardInterrupt from None  # no failure of the engine: the charge can be resumed (S8)
+            # no failure of the engine: the charge can be resumed (S8)
+            raise KeyboardInterrupt from None
         _log.error("%s in: %s", type(error).__name__, sql)
         raise EngineFailure from None
 
@@ -71,17 +73,24 @@ def _statement(cursor: Any, sql: str, begin: str) -> Any:
 
 
 def _one_row(cursor: Any, statement: Any) -> pa.Table:
-    """The whole numbers of a statement that has one row: sooner there than by way of Arrow, which plans it twice."""
+    """The whole numbers of a statement that has one row: sooner there than by way of Arrow, which
+    plans it twice.
+    """
     import pyarrow as pa
 
     [row] = cursor.execute(statement).fetchall()
-    kinds = (pa.int64() if each is None or -(2**63) <= each < 2**63 else pa.decimal128(38, 0) for each in row)
+    kinds = (
+        pa.int64() if each is None or -(2**63) <= each < 2**63 else pa.decimal128(38, 0)
+        for each in row
+    )
     columns = [arrow.array([each], kind) for each, kind in zip(row, kinds, strict=True)]
     return pa.table(columns, names=[column[0] for column in cursor.description])
 
 
 class DuckDB:
-    """One snapshot, opened read-only. Safe to use from several threads; open it again after a fork."""
+    """One snapshot, opened read-only. Safe to use from several threads; open it again after a
+    fork.
+    """
 
     in_passes: ClassVar[bool] = True
 
@@ -95,7 +104,12 @@ class DuckDB:
         self._binding: set[object] = set()  # shapes of statements that bind, to be checked once
         try:
             self._connection = connect(
-                path, read_only=True, memory=memory, threads=threads, keep_order=False, without=(STATISTICS,)
+                path,
+                read_only=True,
+                memory=memory,
+                threads=threads,
+                keep_order=False,
+                without=(STATISTICS,),
             )
             lock(self._connection)
         except duckdb.Error as error:
@@ -104,7 +118,9 @@ class DuckDB:
 
     @classmethod
     def open(cls, policy: Policy, number: int, *, threads: int | None = None) -> DuckDB:
-        """Snapshot `number` of a policy's store; raises UsageError when it was made for other tables."""
+        """Snapshot `number` of a policy's store; raises UsageError when it was made for other
+        tables.
+        """
         store = SnapshotFolder(policy.store)
         if store.snapshot(number).digest != policy.digest:
             raise UsageError(
@@ -114,14 +130,18 @@ class DuckDB:
         return cls(store.file(number), memory=policy.limits.engine_memory, threads=threads)
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
-        """The exact numbers of one aggregation. Sums arrive as decimal128(38, 0), which holds a HUGEINT without loss.
+        """The exact numbers of one aggregation. Sums arrive as decimal128(38, 0), which holds a
+        HUGEINT without loss.
 
-        What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence; the log gets our
-        SQL and the kind of error, never the engine's message, which can print a value.
+        What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence;
+        the log gets our SQL and the kind of error, never the engine's message, which can print a
+        value.
         """
         began, sql = time.monotonic(), PLAIN.numbers(query)
         try:
-            return Exact(self.read(sql, seconds, one_row=isinstance(query, Aggregate) and not query.keys))
+            return Exact(
+                self.read(sql, seconds, one_row=isinstance(query, Aggregate) and not query.keys)
+            )
         except Overrun:
             raise
         except EngineFailure:
@@ -132,7 +152,9 @@ class DuckDB:
             return Exact(self._selected(cursor, total, begin=f"USE {_ATTACHED}"))
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
-        """The same as `fetch`, read when it is opened, so many rows at a time; at least one table, maybe of none."""
+        """The same as `fetch`, read when it is opened, so many rows at a time; at least one table,
+        maybe of none.
+        """
         return Exact(self._fetched(query, seconds, rows))
 
     def _fetched(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
@@ -147,7 +169,9 @@ class DuckDB:
             raise
         except EngineFailure:
             total = CAREFUL.numbers(query)
-            if begun or total == sql:  # what groups rows has looked at all of them before the first part
+            if (
+                begun or total == sql
+            ):  # what groups rows has looked at all of them before the first part
                 raise
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
             yield from self._parts(cursor, total, rows, begin=f"USE {_ATTACHED}")
@@ -157,10 +181,14 @@ class DuckDB:
         with self._cursor(self._connection, seconds) as cursor:
             return self._selected(cursor, sql, one_row=one_row)
 
-    def _selected(self, cursor: Any, sql: str, *, begin: str = "", one_row: bool = False) -> pa.Table:
+    def _selected(
+        self, cursor: Any, sql: str, *, begin: str = "", one_row: bool = False
+    ) -> pa.Table:
         with _one_sentence(sql):
             statement = _statement(cursor, sql, begin)
-            return _one_row(cursor, statement) if one_row else cursor.sql(statement).to_arrow_table()
+            return (
+                _one_row(cursor, statement) if one_row else cursor.sql(statement).to_arrow_table()
+            )
 
     def _parts(self, cursor: Any, sql: str, rows: int, *, begin: str = "") -> Iterator[pa.Table]:
         import pyarrow as pa
@@ -180,7 +208,9 @@ class DuckDB:
         return PLAIN.numbers(query)
 
     def check(self, query: Numbers) -> None:
-        """Raise EngineFailure where a query does not bind: to tables of the same columns that hold no rows."""
+        """Raise EngineFailure where a query does not bind: to tables of the same columns that hold
+        no rows.
+        """
         import duckdb
 
         self._check_process()
@@ -222,7 +252,11 @@ class DuckDB:
                     second.execute(f"ATTACH {literal(str(self._path))} AS {_ATTACHED} (READ_ONLY)")
                     lock(second, files=False)
                 except duckdb.Error as error:
-                    _log.error("The snapshot %s cannot be opened again: %s.", self._path, type(error).__name__)
+                    _log.error(
+                        "The snapshot %s cannot be opened again: %s.",
+                        self._path,
+                        type(error).__name__,
+                    )
                     raise EngineFailure from None
                 self._second = second
             return self._second
@@ -259,6 +293,10 @@ class DuckDB:
             cursor.close()
 
     def _check_process(self) -> None:
-        if self._process != os.getpid():  # the engine's threads did not survive the fork: it would wait for ever
-            _log.error("The snapshot was opened before a fork. Open the policy again in the new process.")
+        if (
+            self._process != os.getpid()
+        ):  # the engine's threads did not survive the fork: it would wait for ever
+            _log.error(
+                "The snapshot was opened before a fork. Open the policy again in the new process."
+            )
             raise EngineFailure

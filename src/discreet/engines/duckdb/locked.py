@@ -1,7 +1,9 @@
-"""The one place that opens a DuckDB, whatever for: what every connection of ours cannot do is said once.
+"""The one place that opens a DuckDB, whatever for: what every connection of ours cannot do is said
+once.
 
-None loads or installs an extension, keeps a secret, or takes a table from Python's variables. None reaches a file but
-its own unless it asks to, and what is to be asked is locked when it is ready: nothing can be set any more.
+None loads or installs an extension, keeps a secret, or takes a table from Python's variables. None
+reaches a file but its own unless it asks to, and what is to be asked is locked when it is ready:
+nothing can be set any more.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# Privacy: a statement must not be rewritten by what the statistics of the data say of it. DuckDB 2.0 fails to bind
-# split_part(x, ...) = 'a' where it knows x to be NULL in every row: the error told whether one person has a value.
+# Privacy: a statement must not be rewritten by what the statistics of the data say of it. DuckDB
+# 2.0 fails to bind split_part(x, ...) = 'a' where it knows x to be NULL in every row: the error
+# told whether one person has a value.
 STATISTICS = "statistics_propagation"
-# Privacy: DuckDB 2.0 takes what stands in two places of a statement out of TRY (...), where it fails.
+# Privacy: DuckDB 2.0 takes what stands in two places of a statement out of TRY (...), where it
+# fails.
 COMMON_PARTS = "common_subexpressions"
 _ALWAYS = {
     "autoload_known_extensions": "false",
@@ -39,7 +43,8 @@ def connect(
     without: Sequence[str] = (),
     spill: str | Path | None = None,
 ) -> DuckDBPyConnection:
-    """A database in memory, or the file at a path; `files` lets it reach others, `without` names optimizers to go.
+    """A database in memory, or the file at a path; `files` lets it reach others, `without` names
+    optimizers to go.
 
     `memory` is in bytes; what does not fit goes to the folder `spill`, or beside the file.
     """
@@ -58,11 +63,15 @@ def connect(
         config["disabled_optimizers"] = ",".join(without)
     if spill is not None:
         config["temp_directory"] = str(spill)
-    return duckdb.connect(":memory:" if path is None else str(path), read_only=read_only, config=config)
+    return duckdb.connect(
+        ":memory:" if path is None else str(path), read_only=read_only, config=config
+    )
 
 
 def lock(connection: DuckDBPyConnection, *, files: bool = True) -> None:
-    """Let nothing be set any more, without `files` reach none either; and wherever the machine stands, it is UTC."""
+    """Let nothing be set any more, without `files` reach none either; and wherever the machine
+    stands, it is UTC.
+    """
     import duckdb
 
     if not files:
@@ -72,6 +81,8 @@ def lock(connection: DuckDBPyConnection, *, files: bool = True) -> None:
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET lock_configuration = true")
-    found = connection.execute("SELECT current_setting('TimeZone'), current_setting('lock_configuration')").fetchall()
+    found = connection.execute(
+        "SELECT current_setting('TimeZone'), current_setting('lock_configuration')"
+    ).fetchall()
     if found != [("UTC", True)]:
         raise duckdb.InvalidInputException("the configuration cannot be locked")

@@ -1,6 +1,8 @@
-"""Which declaration would read values that became NULL: for the report that a curator gets of a snapshot.
+"""Which declaration would read values that became NULL: for the report that a curator gets of a
+snapshot.
 
-What is found here is told to the curator and decides nothing: no value is read in another way than the policy says.
+What is found here is told to the curator and decides nothing: no value is read in another way than
+the policy says.
 """
 
 from __future__ import annotations
@@ -15,14 +17,26 @@ from discreet.policy.reading import Reading
 UNREADABLE = "read: {encoding: latin-1}, or whatever its files are written in"
 _DAYS = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d"),
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%Y", "%d%b%Y"),
+    *(
+        "%d.%m.%y",
+        "%d/%m/%y",
+        "%m/%d/%y",
+        "%d %b %Y",
+        "%b %d, %Y",
+        "%d %B %Y",
+        "%B %d, %Y",
+        "%d-%b-%Y",
+        "%d%b%Y",
+    ),
 )
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 
 def unread(column: Column, source: str, read: Reading, *, lookup: str) -> str:
     """The SQL of a text `source` that is not read as the policy has it."""
-    now = encode.stored(column.domain, source, "VARCHAR", lookup=lookup, read=read, format=column.format)
+    now = encode.stored(
+        column.domain, source, "VARCHAR", lookup=lookup, read=read, format=column.format
+    )
     return f"({now.value}) IS NULL"
 
 
@@ -32,8 +46,11 @@ def mendings(column: Column, source: str, read: Reading, *, lookup: str) -> dict
     found = {UNREADABLE: f"{source} IS NULL"}
     for way, reads in _ways(column, read).items():
         cleaned = encode.trimmed(text) if reads.trim else text
-        # A long list is in a table, folded as the policy says; without it a list is written out, whatever its length.
-        mended = encode.stored(_short(column), cleaned, "VARCHAR", lookup=lookup, read=reads, format=column.format)
+        # A long list is in a table, folded as the policy says; without it a list is written out,
+        # whatever its length.
+        mended = encode.stored(
+            _short(column), cleaned, "VARCHAR", lookup=lookup, read=reads, format=column.format
+        )
         found[way] = f"({mended.value}) IS NOT NULL"
     if isinstance(column.domain, Dates | Timestamps):
         cleaned = encode.trimmed(text)
@@ -67,11 +84,15 @@ def _ways(column: Column, read: Reading) -> dict[str, Reading]:
 
 
 def _written(change: dict[str, object]) -> str:
-    listed = ", ".join(f"{key}: {'true' if value is True else value}" for key, value in change.items())
+    listed = ", ".join(
+        f"{key}: {'true' if value is True else value}" for key, value in change.items()
+    )
     return f"read: {{{listed}}}"
 
 
 def best_of(mended: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The declarations that read the most, at most two: where there are two, days and months may be in either order."""
+    """The declarations that read the most, at most two: where there are two, days and months may be
+    in either order.
+    """
     most = max(mended.values(), default=0)
     return tuple((way, count) for way, count in mended.items() if count == most > 0)[:2]

@@ -1,12 +1,15 @@
-"""In which order a person's rows are kept: at random for each person, and the same on every engine and every time (S4).
+"""In which order a person's rows are kept: at random for each person, and the same on every engine
+and every time (S4).
 
-The order is that of md5(key, owner, content, copy number). With the store's secret key each of a person's rows is as
-likely to come first as any other, also among equal rows; that the owner is in it makes the choice of one person tell
-nothing about that of another, so that means over people are right: were content alone hashed, all would keep the same
+The order is that of md5(key, owner, content, copy number). With the store's secret key each of a
+person's rows is as likely to come first as any other, also among equal rows; that the owner is in
+it makes the choice of one person tell nothing about that of another, so that means over people are
+right: were content alone hashed, all would keep the same
 *values*. Nothing in it depends on other people, on positions or on threads.
 
-The text that is hashed is injective (digits between commas, texts behind their lengths, '-' for NULL) and made of what
-SQL engines write alike: whole numbers, days and microseconds since 1970, texts by their letters.
+The text that is hashed is injective (digits between commas, texts behind their lengths, '-' for
+NULL) and made of what SQL engines write alike: whole numbers, days and microseconds since 1970,
+texts by their letters.
 """
 
 from __future__ import annotations
@@ -22,18 +25,23 @@ _COPY = name("#copy")
 
 
 def first_rows(rows: str, columns: Mapping[str, Domain], key: int, most: int) -> str:
-    """The rows that are kept, by the number `ROW` that a query gives each: the first so many of each owner."""
+    """The rows that are kept, by the number `ROW` that a query gives each: the first so many of
+    each owner.
+    """
     owner, equal = name(OWNER), ", ".join([name(OWNER), *(name(column) for column in columns)])
     copies = f"SELECT *, row_number() OVER (PARTITION BY {equal}) AS {_COPY} FROM ({rows})"
-    # What is sorted is narrow. Different rows of equal hash do not occur (2^-128); copies have different hashes.
+    # What is sorted is narrow. Different rows of equal hash do not occur (2^-128); copies have
+    # different hashes.
     hashed = f"SELECT {ROW}, {owner}, {shuffled(columns, f'{key:016x}', copy=_COPY)} AS place FROM ({copies})"
     return f"SELECT {ROW} FROM ({hashed}) QUALIFY row_number() OVER (PARTITION BY {owner} ORDER BY place) <= {most}"
 
 
 def row_owner(columns: Mapping[str, Domain], key: int, *, copy: str) -> str:
-    """The SQL of an owner for a row that has none: its content and its number among equal rows, hashed.
+    """The SQL of an owner for a row that has none: its content and its number among equal rows,
+    hashed.
 
-    Privacy: S4. Whatever the order of the input, a table with one row more has one owner more, and no other changes.
+    Privacy: S4. Whatever the order of the input, a table with one row more has one owner more, and
+    no other changes.
     """
     values = [_text(name(column), domain) for column, domain in columns.items()]
     return f"CAST(md5(concat_ws(',', {', '.join([literal(f'row {key:016x}'), copy, *values])})) AS UUID)"
@@ -46,7 +54,9 @@ def shuffled(columns: Mapping[str, Domain], key: str, *, copy: str, table: str =
 
 
 def _text(column: str, domain: Domain) -> str:
-    """A stored value as digits, or as text behind its length: commas come between the pieces, and '-' is NULL."""
+    """A stored value as digits, or as text behind its length: commas come between the pieces, and
+    '-' is NULL.
+    """
     match domain:
         case Booleans():
             text = f"CASE WHEN {column} THEN '1' WHEN NOT {column} THEN '0' END"

@@ -1,10 +1,11 @@
 """The parts of a table: rows that share one schema, each read by itself (S23).
 
-A folder of files is as many parts as it has schemas. Nothing is unified across files: were it, one file with a fraction
-would make floats of everybody's whole numbers, and '2138.0' of the key '2138'.
+A folder of files is as many parts as it has schemas. Nothing is unified across files: were it, one
+file with a fraction would make floats of everybody's whole numbers, and '2138.0' of the key '2138'.
 
-Texts whose bytes are no UTF-8 are NULL, one by one. DuckDB does not say which they are in Parquet and CSV, it fails:
-then everything is read once more `carefully`. What a valid text is read as is the same either way.
+Texts whose bytes are no UTF-8 are NULL, one by one. DuckDB does not say which they are in Parquet
+and CSV, it fails: then everything is read once more `carefully`. What a valid text is read as is
+the same either way.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _UNREADABLE = re.compile("\udcff+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Rows of one schema: what to write after FROM, names and DuckDB types, and how to write a text that is UTF-8."""
+    """Rows of one schema: what to write after FROM, names and DuckDB types, and how to write a text
+    that is UTF-8.
+    """
 
     where: str  # for messages: "the source", "the file people/b.parquet"
     relation: str
@@ -44,27 +47,40 @@ class Part:
 
 
 def parts_of(
-    connection: Any, source: Source, table: str, *, used: set[str], scratch: Path | None, encoding: str | None = None
+    connection: Any,
+    source: Source,
+    table: str,
+    *,
+    used: set[str],
+    scratch: Path | None,
+    encoding: str | None = None,
 ) -> tuple[Part, ...]:
-    """The parts of a table of which the columns `used` are read; carefully where `scratch` is a folder for copies.
+    """The parts of a table of which the columns `used` are read; carefully where `scratch` is a
+    folder for copies.
 
-    Without such a folder, CSV files of another encoding than UTF-8 have their columns and cannot be read.
+    Without such a folder, CSV files of another encoding than UTF-8 have their columns and cannot be
+    read.
     """
     if not isinstance(source, Folder):
         if isinstance(source, Given) and hasattr(source.tables[table], "scanner"):
             check_dataset(table, source.tables[table], used)
         relation = scan(source, table, as_text=True)
         columns = _declared(connection, table, relation)
-        # Arrow's texts are not checked by anybody, and a database's may come from Arrow. What is decoded has no
-        # collation either: texts are equal when their bytes are, whatever a database says of 'a' and 'A'.
+        # Arrow's texts are not checked by anybody, and a database's may come from Arrow. What is
+        # decoded has no collation either: texts are equal when their bytes are, whatever a database
+        # says of 'a' and 'A'.
         valid = "TRY(decode(encode(CAST({text} AS VARCHAR))))"
         return (Part(where="the source", relation=relation, columns=columns, text=valid),)
     if is_csv(source, table):
         return tuple(_csv(source, file, scratch, encoding) for file in files_of(source, table))
-    return tuple(_parquet(connection, source, files, scratch) for files in _alike(connection, source, table))
+    return tuple(
+        _parquet(connection, source, files, scratch) for files in _alike(connection, source, table)
+    )
 
 
-def part_of(connection: Any, source: Folder, file: Path, scratch: Path | None, encoding: str | None) -> Part:
+def part_of(
+    connection: Any, source: Folder, file: Path, scratch: Path | None, encoding: str | None
+) -> Part:
     """The part that one file of a folder is; carefully where `scratch` is a folder for copies."""
     if file.name.endswith(PARQUET):
         return _parquet(connection, source, [file], scratch)
@@ -86,7 +102,7 @@ def _label(source: Folder, file: Path) -> str:
     return f"the file {file.relative_to(source.path).as_posix()}"
 
 
-# --- Parquet ----------------------------------------------------------------------------------------------------------
+# --- Parquet --------------------------------------------------------------------------------------
 
 
 def _alike(connection: Any, source: Folder, table: str) -> list[list[Path]]:
@@ -99,7 +115,9 @@ def _alike(connection: Any, source: Folder, table: str) -> list[list[Path]]:
         try:
             schema = connection.execute(sql).fetchall()
         except duckdb.Error:
-            raise UsageError(f"{_label(source, file).capitalize()} cannot be read as Parquet.") from None
+            raise UsageError(
+                f"{_label(source, file).capitalize()} cannot be read as Parquet."
+            ) from None
         groups.setdefault(tuple(schema), []).append(file)
     return list(groups.values())
 
@@ -120,7 +138,8 @@ def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path |
     of_text = [column for column, kind in columns.items() if kind == "VARCHAR"]
     if scratch is None or not of_text:
         return Part(where=where, relation=relation, columns=columns)
-    # What is no UTF-8 is replaced by a question mark in one reading and left out in the other: where both agree, it is.
+    # What is no UTF-8 is replaced by a question mark in one reading and left out in the other:
+    # where both agree, it is.
     replaced, left_out = (
         parquet(
             files,
@@ -133,10 +152,15 @@ def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path |
         f"(SELECT a.*, {others} FROM {replaced} AS a JOIN {left_out} AS b ON "
         f"a.{name(_UNREAD)} = b.{name(_UNREAD)} AND a.file_row_number = b.file_row_number)"
     )
-    return Part(where=where, relation=relation, columns=columns, text="CASE WHEN {text} = {other} THEN {text} END")
+    return Part(
+        where=where,
+        relation=relation,
+        columns=columns,
+        text="CASE WHEN {text} = {other} THEN {text} END",
+    )
 
 
-# --- CSV --------------------------------------------------------------------------------------------------------------
+# --- CSV ------------------------------------------------------------------------------------------
 
 
 def _csv(source: Folder, file: Path, scratch: Path | None, encoding: str | None) -> Part:
@@ -166,7 +190,9 @@ def _is_utf8(file: Path) -> bool:
 
 
 def _marked(file: Path, copy: Path, mark: str, encoding: str) -> None:
-    """Copy a file as UTF-8, with the mark in the place of what cannot be read; the header's names are known already."""
+    """Copy a file as UTF-8, with the mark in the place of what cannot be read; the header's names
+    are known already.
+    """
     codecs.register_error("discreet.unreadable", lambda error: ("\udcff", error.end))  # type: ignore[attr-defined]
     decoder = codecs.getincrementaldecoder(encoding)("discreet.unreadable")
     with opened(file) as content, copy.open("wb") as written:

@@ -1,14 +1,17 @@
-"""A source into a numbered snapshot: owners resolved, values on their public grid, at most max_rows rows a person.
+"""A source into a numbered snapshot: owners resolved, values on their public grid, at most max_rows
+rows a person.
 
-A snapshot (layout.py) is made once and never changed; questions on it need no clamping and no truncation, so their SQL
-does not depend on the data. Beside it lies what was found on the way, for the curator alone.
+A snapshot (layout.py) is made once and never changed; questions on it need no clamping and no
+truncation, so their SQL does not depend on the data. Beside it lies what was found on the way, for
+the curator alone.
 
-Privacy (S4, S23): the prepared rows of a person are a function of that person's rows and the store's key. Values are
-moved row by row (encode.py), by types that no other file or row decides (parts.py); which rows are kept is decided by a
-total order of owner and content (order.py), so neither the order of the input nor the threads nor other people can
-change it. A table is read once, into a temporary one; whatever is decided about its rows is decided there. The finished
-file is checked (verify.py). One assumption: a key that leads to an owner through another table belongs to one owner. A
-row whose key has several would have two owners, and is dropped.
+Privacy (S4, S23): the prepared rows of a person are a function of that person's rows and the
+store's key. Values are moved row by row (encode.py), by types that no other file or row decides
+(parts.py); which rows are kept is decided by a total order of owner and content (order.py), so
+neither the order of the input nor the threads nor other people can change it. A table is read once,
+into a temporary one; whatever is decided about its rows is decided there. The finished file is
+checked (verify.py). One assumption: a key that leads to an owner through another table belongs to
+one owner. A row whose key has several would have two owners, and is dropped.
 """
 
 from __future__ import annotations
@@ -93,15 +96,19 @@ def prepared(
     *,
     threads: int | None = None,
 ) -> Iterator[tuple[Building, Snapshot]]:
-    """A file with snapshot `number`, checked, and its notes; gone afterwards unless it gets its place meanwhile.
+    """A file with snapshot `number`, checked, and its notes; gone afterwards unless it gets its
+    place meanwhile.
 
-    `source` is a folder, a .duckdb file or a mapping of names to tables. Raises PolicyError when the source does not
-    have what the policy declares, UsageError when it is not there or changes meanwhile, or the number is taken.
+    `source` is a folder, a .duckdb file or a mapping of names to tables. Raises PolicyError when
+    the source does not have what the policy declares, UsageError when it is not there or changes
+    meanwhile, or the number is taken.
     """
     found = source_at(source)
     with SnapshotFolder(Path(store)).build(number) as building:
         before = fingerprint(found, policy.tables)
-        fill = partial(_filled, building.path, policy, found, building.key, progress, threads=threads)
+        fill = partial(
+            _filled, building.path, policy, found, building.key, progress, threads=threads
+        )
         try:
             if isinstance(found, Folder) and _copies_first(policy):
                 raise EngineFailure
@@ -112,7 +119,9 @@ def prepared(
             with _told_where(policy, found):
                 reports = fill(scratch=building.renewed())
         if before is not None and changed(before, found, policy.tables):
-            raise UsageError("The source changed while it was read. Take the snapshot again when it is at rest.")
+            raise UsageError(
+                "The source changed while it was read. Take the snapshot again when it is at rest."
+            )
         with engine_errors("Checking a snapshot"):
             verify(building.path, policy, threads=threads)
         yield building, building.notes(digest=policy.digest, source=before, tables=reports)
@@ -159,7 +168,9 @@ def _filled(
 
 
 def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> None:
-    """The tables of a policy as they are now, prepared into an open connection that nobody else uses."""
+    """The tables of a policy as they are now, prepared into an open connection that nobody else
+    uses.
+    """
     found = source_at(source)
     with engine_errors("Reading the source"):
         attach(connection, found, rows=policy.tables)
@@ -174,11 +185,13 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
                 connection.execute("ROLLBACK")
 
 
-# --- the work ---------------------------------------------------------------------------------------------------------
+# --- the work -------------------------------------------------------------------------------------
 
 
 class _Work:
-    """One snapshot in the making: the connection to its file, and what is known about the source."""
+    """One snapshot in the making: the connection to its file, and what is known about the
+    source.
+    """
 
     def __init__(
         self,
@@ -216,30 +229,42 @@ class _Work:
     def _public(self, table: Table) -> TableReport:
         self._run(f"CREATE TABLE {public(table.name)} AS FROM {self._as_it_is(table)}", table, 0, 1)
         rows = self._one(f"SELECT count(*) FROM {public(table.name)}", table, 1, 1)[0]
-        return TableReport(name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=())
+        return TableReport(
+            name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=()
+        )
 
     def _private(self, table: Table) -> TableReport:
         list_values(self.connection, table)
-        # Privacy: S23. The source is scanned here and nowhere else: two scans may differ (random(), a file that is
-        # written meanwhile), and whoever has too many rows in one of them would not in the other.
+        # Privacy: S23. The source is scanned here and nowhere else: two scans may differ (random(),
+        # a file that is written meanwhile), and whoever has too many rows in one of them would not
+        # in the other.
         self._run(f"CREATE TEMP TABLE {_READ} AS {self._read(table)}", table, 0, 4)
         for other in self.reading.going_through(table):
             self._resolve(other)
         rows, owned, columns = self._count(table)
         columns = self._explained(table, columns, owned)
         heavy = f"SELECT {name(OWNER)} FROM {_READ} WHERE {name(OWNER)} IS NOT NULL GROUP BY 1"
-        self._run(f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 4)
+        self._run(
+            f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 4
+        )
         self._run(f"CREATE TABLE {private(table.name)} AS {self._kept(table)}", table, 2, 4)
         kept = self._one(f"SELECT count(*) FROM {private(table.name)}", table, 3, 4)[0]
         self.connection.execute(f"DROP TABLE {_READ}; DROP TABLE {_HEAVY}")
         return TableReport(
-            name=table.name, rows=rows, kept=kept, ownerless=rows - owned, truncated=owned - kept, columns=columns
+            name=table.name,
+            rows=rows,
+            kept=kept,
+            ownerless=rows - owned,
+            truncated=owned - kept,
+            columns=columns,
         )
 
     # whose rows
 
     def _resolve(self, table: Table) -> None:
-        """For a table that goes through the one just read: a temporary table from keys to their one owner."""
+        """For a table that goes through the one just read: a temporary table from keys to their one
+        owner.
+        """
         key, owner = key_of(table), name(OWNER)
         self._run(
             f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS {KEY}, min({owner}) AS {owner} FROM {_READ} "
@@ -250,10 +275,14 @@ class _Work:
         )
 
     def _read(self, table: Table) -> str:
-        """All rows of a table with their owners, NULL where there is none, and what became of each value."""
+        """All rows of a table with their owners, NULL where there is none, and what became of each
+        value.
+        """
         rows, owner = self.reading.rows(table, self.parts[table.name]), name(OWNER)
         if isinstance(table.owner, EachRow):
-            return self._each_owned(table, f"SELECT {KEY} AS {owner}, * EXCLUDE ({KEY}) FROM ({rows})")
+            return self._each_owned(
+                table, f"SELECT {KEY} AS {owner}, * EXCLUDE ({KEY}) FROM ({rows})"
+            )
         if isinstance(table.owner, Through):
             owners = f"LEFT JOIN {_owners(table)} AS o ON e.{KEY} = o.{KEY}"
             return f"SELECT o.{owner}, e.* EXCLUDE ({KEY}) FROM ({rows}) AS e {owners}"
@@ -276,7 +305,9 @@ class _Work:
         if not heavy:
             return f"SELECT {listed} FROM {_READ} WHERE {owner} IS NOT NULL"
         types = {column.name: column.domain for column in table.columns.values()}
-        too_many = f"SELECT rowid AS {ROW}, {listed} FROM {_READ} SEMI JOIN {_HEAVY} USING ({owner})"
+        too_many = (
+            f"SELECT rowid AS {ROW}, {listed} FROM {_READ} SEMI JOIN {_HEAVY} USING ({owner})"
+        )
         chosen = first_rows(too_many, types, self.key, table.max_rows)
         return (
             f"SELECT {listed} FROM {_READ} ANTI JOIN {_HEAVY} USING ({owner}) WHERE {owner} IS NOT NULL UNION ALL "
@@ -288,8 +319,12 @@ class _Work:
         for place in range(len(table.columns)):
             state_of = state(place)
             for each in (MISSING, NULLED, CLAMPED):
-                counts.append(f"count(*) FILTER (WHERE {state_of} = {each} AND {name(OWNER)} IS NOT NULL)")
-        rows, owned_rows, *found = self._one(f"SELECT {', '.join(counts)} FROM {_READ}", table, 1, 4)
+                counts.append(
+                    f"count(*) FILTER (WHERE {state_of} = {each} AND {name(OWNER)} IS NOT NULL)"
+                )
+        rows, owned_rows, *found = self._one(
+            f"SELECT {', '.join(counts)} FROM {_READ}", table, 1, 4
+        )
         reports = tuple(
             ColumnReport(name=column, missing=missing, nulled=nulled, clamped=clamped)
             for column, missing, nulled, clamped in zip(
@@ -298,8 +333,12 @@ class _Work:
         )
         return rows, owned_rows, reports
 
-    def _explained(self, table: Table, reports: tuple[ColumnReport, ...], owned: int) -> tuple[ColumnReport, ...]:
-        """The same reports, with what would mend columns of which much became NULL. A scan more, for those alone."""
+    def _explained(
+        self, table: Table, reports: tuple[ColumnReport, ...], owned: int
+    ) -> tuple[ColumnReport, ...]:
+        """The same reports, with what would mend columns of which much became NULL. A scan more,
+        for those alone.
+        """
         found = []
         for report in reports:
             column = table.columns[report.name]
@@ -312,9 +351,13 @@ class _Work:
                 if kind is None or encode.family(kind) != encode.TEXT:
                     continue
                 rows = source_columns(part, [column.name], trim=table.read.trim)
-                ways = mendings(column, source_column(column.name), table.read, lookup=values_of(table, column))
+                ways = mendings(
+                    column, source_column(column.name), table.read, lookup=values_of(table, column)
+                )
                 counts = ", ".join(f"count(*) FILTER (WHERE {rule})" for rule in ways.values())
-                bad = unread(column, source_column(column.name), table.read, lookup=values_of(table, column))
+                bad = unread(
+                    column, source_column(column.name), table.read, lookup=values_of(table, column)
+                )
                 sql = f"SELECT {counts} FROM (SELECT * FROM ({rows}) WHERE NOT {is_missing(column.name)} AND {bad})"
                 with engine_errors(f"Looking at {table.name}"):
                     (counted,) = self.connection.execute(sql).fetchall()
@@ -326,18 +369,34 @@ class _Work:
     def _as_it_is(self, table: Table) -> str:
         """A public table."""
         (part,) = self.parts[table.name]
-        # Texts are equal when their bytes are, whatever a database says of 'a' and 'A' (COLLATE NOCASE).
+        # Texts are equal when their bytes are, whatever a database says of 'a' and 'A' (COLLATE
+        # NOCASE).
         kinds = part.columns.items()
-        texts = [f'{name(column)} COLLATE "binary" AS {name(column)}' for column, kind in kinds if kind == "VARCHAR"]
-        # Arrow holds no number of more than 128 bits with its sign: beyond, the engine's would be another one.
-        huge = [f"CAST({name(column)} AS VARCHAR) AS {name(column)}" for column, kind in kinds if kind in _HUGE]
+        texts = [
+            f'{name(column)} COLLATE "binary" AS {name(column)}'
+            for column, kind in kinds
+            if kind == "VARCHAR"
+        ]
+        # Arrow holds no number of more than 128 bits with its sign: beyond, the engine's would be
+        # another one.
+        huge = [
+            f"CAST({name(column)} AS VARCHAR) AS {name(column)}"
+            for column, kind in kinds
+            if kind in _HUGE
+        ]
         changed = [*(texts if isinstance(self.source, Database) else ()), *huge]
-        return f"(SELECT * REPLACE ({', '.join(changed)}) FROM {part.relation})" if changed else part.relation
+        return (
+            f"(SELECT * REPLACE ({', '.join(changed)}) FROM {part.relation})"
+            if changed
+            else part.relation
+        )
 
     # running
 
     def _one(self, sql: str, table: Table, part: int, parts: int) -> tuple[int, ...]:
-        return tuple(self._run(sql, table, part, parts).fetchall()[0])  # half-fetched, the connection would block
+        return tuple(
+            self._run(sql, table, part, parts).fetchall()[0]
+        )  # half-fetched, the connection would block
 
     def _run(self, sql: str, table: Table, part: int, parts: int) -> Any:
         """Execute, telling the progress of this part of a table's work while it runs."""
@@ -356,7 +415,9 @@ def _owners(table: Table) -> str:
 
 
 @contextmanager
-def _watched(connection: Any, progress: Progress, table: str, part: int, parts: int) -> Iterator[None]:
+def _watched(
+    connection: Any, progress: Progress, table: str, part: int, parts: int
+) -> Iterator[None]:
     done = Event()
 
     def watch() -> None:

@@ -1,7 +1,9 @@
-"""A table's rows as they will be stored, in SQL: keys that lead to owners, values on their grid, what became of each.
+"""A table's rows as they will be stored, in SQL: keys that lead to owners, values on their grid,
+what became of each.
 
-Each row by itself, and by types that the whole source decides: read at once or file by file, here or on a cluster's
-workers, a row becomes the same (S4, S23). Whose it is may need another table, and is left to whoever prepares.
+Each row by itself, and by types that the whole source decides: read at once or file by file, here
+or on a cluster's workers, a row becomes the same (S4, S23). Whose it is may need another table, and
+is left to whoever prepares.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ from discreet.policy.domain import Categories, Column
 from discreet.policy.owners import Through
 from discreet.policy.policy import Policy, Table
 
-KEY = name("#key")  # of a row: its owner, or what leads to its owner in the table that it goes through
+KEY = name(
+    "#key"
+)  # of a row: its owner, or what leads to its owner in the table that it goes through
 MISSING, NULLED, CLAMPED = 1, 2, 3  # what became of a value
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the tables of a policy are read: `parts` are those of the whole source, by their names and types."""
+    """How the tables of a policy are read: `parts` are those of the whole source, by their names
+    and types.
+    """
 
     policy: Policy
     parts: Parts
@@ -33,11 +39,15 @@ class Reading:
     def owner_types(self) -> tuple[str, ...]:
         """The types in which the keys of people are compared, of whichever table."""
         tables = self.policy.tables.values()
-        direct = [each for each in tables if not each.public and not isinstance(each.owner, Through)]
+        direct = [
+            each for each in tables if not each.public and not isinstance(each.owner, Through)
+        ]
         places = zip(*(each.owner_columns for each in direct), strict=True)
         return tuple(
             encode.key_type(
-                kind for each, column in zip(direct, place, strict=True) for kind in self._kinds(each, column)
+                kind
+                for each, column in zip(direct, place, strict=True)
+                for kind in self._kinds(each, column)
             )
             for place in places
         )
@@ -45,22 +55,38 @@ class Reading:
     def going_through(self, table: Table) -> list[Table]:
         """The tables whose owners are found through this one."""
         throughs = [each for each in self.policy.tables.values() if isinstance(each.owner, Through)]
-        return [each for each in throughs if isinstance(each.owner, Through) and each.owner.table == table.name]
+        return [
+            each
+            for each in throughs
+            if isinstance(each.owner, Through) and each.owner.table == table.name
+        ]
 
     def rows(self, table: Table, parts: Iterable[Part]) -> str:
-        """Rows of these parts of a table: KEY, the keys of tables that go through it, each value and its state."""
-        used = sorted({column.lower(): column for column in (*keys_of(self.policy, table), *table.columns)}.values())
-        alike: dict[tuple[str | None, ...], list[str]] = {}  # parts with equal types are worked on together
+        """Rows of these parts of a table: KEY, the keys of tables that go through it, each value
+        and its state.
+        """
+        used = sorted(
+            {
+                column.lower(): column for column in (*keys_of(self.policy, table), *table.columns)
+            }.values()
+        )
+        alike: dict[
+            tuple[str | None, ...], list[str]
+        ] = {}  # parts with equal types are worked on together
         for part in parts:
             kinds = tuple(kind_of(part, column) for column in used)
             alike.setdefault(kinds, []).append(source_columns(part, used, trim=table.read.trim))
         pieces = []
         for kinds, rows in alike.items():
             types = {
-                column.lower(): "VARCHAR" if kind is not None and encode.family(kind) == encode.TEXT else kind
+                column.lower(): "VARCHAR"
+                if kind is not None and encode.family(kind) == encode.TEXT
+                else kind
                 for column, kind in zip(used, kinds, strict=True)
             }
-            pieces.append(self._stated(table, self._encoded(table, " UNION ALL ".join(rows), types)))
+            pieces.append(
+                self._stated(table, self._encoded(table, " UNION ALL ".join(rows), types))
+            )
         return " UNION ALL ".join(pieces)
 
     def _common(self, table: Table) -> str:
@@ -70,11 +96,15 @@ class Reading:
         return encode.key_type((*self._kinds(table, on), *self._kinds(via, on)))
 
     def _kinds(self, table: Table, column: str) -> list[str]:
-        return [kind for part in self.parts[table.name] if (kind := kind_of(part, column)) is not None]
+        return [
+            kind for part in self.parts[table.name] if (kind := kind_of(part, column)) is not None
+        ]
 
     def _encoded(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
         common = (self._common(table),) if isinstance(table.owner, Through) else self.owner_types
-        keys = [_as_key(key, types, kind) for key, kind in zip(table.owner_columns, common, strict=True)]
+        keys = [
+            _as_key(key, types, kind) for key, kind in zip(table.owner_columns, common, strict=True)
+        ]
         found = [f"{encode.together(keys)} AS {KEY}"]
         for other in self.going_through(table):
             (on,) = other.owner_columns
@@ -85,7 +115,9 @@ class Reading:
                 elsewhere = next(iter(self._kinds(table, column.name)), "VARCHAR")
                 nothing = encode.stored(column.domain, "NULL", elsewhere).type
                 found.append(f"CAST(NULL AS {nothing}) AS {_place('value', place)}")
-                found.append(f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}")
+                found.append(
+                    f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}"
+                )
                 continue
             own = encode.stored(
                 column.domain,
@@ -128,10 +160,15 @@ def list_values(connection: Any, table: Table) -> None:
 
 
 def source_columns(part: Part, used: list[str], *, trim: bool) -> str:
-    """The columns of a part that are used, under names of ours; texts that are no UTF-8 are NULL, and not missing."""
+    """The columns of a part that are used, under names of ours; texts that are no UTF-8 are NULL,
+    and not missing.
+    """
     found = []
     for column in used:
-        own, kind = next((each for each in part.columns if each.lower() == column.lower()), None), kind_of(part, column)
+        own, kind = (
+            next((each for each in part.columns if each.lower() == column.lower()), None),
+            kind_of(part, column),
+        )
         if own is None or kind is None:
             found.append(f"NULL AS {source_column(column)}, true AS {is_missing(column)}")
             continue
@@ -174,4 +211,8 @@ def _place(what: str, place: int) -> str:
 
 def _as_key(column: str, types: Mapping[str, str | None], common: str) -> str:
     kind = types[column.lower()]
-    return f"CAST(NULL AS {common})" if kind is None else encode.key(source_column(column), kind, common)
+    return (
+        f"CAST(NULL AS {common})"
+        if kind is None
+        else encode.key(source_column(column), kind, common)
+    )

@@ -1,4 +1,5 @@
-"""A locked in-memory DuckDB that is filled once with public tables, to look things up in. It never holds private data.
+"""A locked in-memory DuckDB that is filled once with public tables, to look things up in. It never
+holds private data.
 
 The doors' catalogs live in one: what clients ask of pg_catalog is answered from the policy alone.
 """
@@ -43,7 +44,9 @@ class Reference:
             return pa.schema(list(zip(found.columns, kinds, strict=True)))
 
     def run(self, sql: str, beside: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:
-        """A statement's rows. `beside` are tables for this statement alone; an EngineFailure has its cause."""
+        """A statement's rows. `beside` are tables for this statement alone; an EngineFailure has
+        its cause.
+        """
         with (
             self._cursor(beside) as cursor,
             interrupted(seconds, cursor.interrupt),

@@ -1,4 +1,5 @@
-"""Whether a source has what a policy declares: its tables, the columns that lead to owners, columns of fitting types.
+"""Whether a source has what a policy declares: its tables, the columns that lead to owners, columns
+of fitting types.
 
 Only names and types are read, of each file by itself (S23), and never a value.
 """
@@ -31,7 +32,9 @@ def schemas(
     for table in policy.tables.values():
         try:
             if table.name.lower() not in there:
-                raise UsageError(f"The source has no table {table.name}. It has {', '.join(sorted(there)) or 'none'}.")
+                raise UsageError(
+                    f"The source has no table {table.name}. It has {', '.join(sorted(there)) or 'none'}."
+                )
             with engine_errors(f"Reading {table.name}"):
                 found[table.name] = _parts(connection, policy, source, table, scratch)
         except UsageError as error:
@@ -43,10 +46,14 @@ def schemas(
     return found, problems
 
 
-def _parts(connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None) -> tuple[Part, ...]:
+def _parts(
+    connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None
+) -> tuple[Part, ...]:
     if not table.public:
         used = keys_of(policy, table) | set(table.columns)
-        return parts_of(connection, source, table.name, used=used, scratch=scratch, encoding=table.read.encoding)
+        return parts_of(
+            connection, source, table.name, used=used, scratch=scratch, encoding=table.read.encoding
+        )
     relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
     return (Part(where="the source", relation=relation, columns=columns_of(connection, relation)),)
 
@@ -59,16 +66,26 @@ def _unreadable(connection: Any, policy: Policy, table: Table, source: Source) -
         message = f"{table.name}.read.timezone: there is no zone {zone}. Write one such as Europe/Berlin or UTC."
         yield policy.problem("tables", table.name, "read", "timezone", message=message)
     if table.read.encoding is not None and not is_csv(source, table.name):
-        message = f"{table.name}.read.encoding is for CSV files, and {table.name} is none. Remove it."
+        message = (
+            f"{table.name}.read.encoding is for CSV files, and {table.name} is none. Remove it."
+        )
         yield policy.problem("tables", table.name, "read", "encoding", message=message)
 
 
 def _mismatches(policy: Policy, table: Table, parts: tuple[Part, ...]) -> Iterator[Problem]:
     for key in sorted(keys_of(policy, table)):
         what = f"{table.name}.{key}"
-        kinds = {part.where: encode.key_kind(kind) for part in parts if (kind := kind_of(part, key)) is not None}
-        if not kinds or any(encode.family(kind_of(part, key) or "VARCHAR") == encode.OTHER for part in parts):
-            message = f"{what} leads to the owner, and the source has no such column of a simple type."
+        kinds = {
+            part.where: encode.key_kind(kind)
+            for part in parts
+            if (kind := kind_of(part, key)) is not None
+        }
+        if not kinds or any(
+            encode.family(kind_of(part, key) or "VARCHAR") == encode.OTHER for part in parts
+        ):
+            message = (
+                f"{what} leads to the owner, and the source has no such column of a simple type."
+            )
             yield policy.problem("tables", table.name, "owner", message=message)
         elif (different := _different(what, kinds)) is not None:
             yield policy.problem("tables", table.name, "owner", message=different)
@@ -94,7 +111,9 @@ def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
 
 
 def _different(what: str, kinds: Mapping[str, str]) -> str | None:
-    """Privacy: S23. Types that files decide together would let one person's file change how others are read."""
+    """Privacy: S23. Types that files decide together would let one person's file change how others
+    are read.
+    """
     (first, kind), *others = kinds.items() if kinds else [("", "")]
     for where, other in others:
         if other != kind:
@@ -107,14 +126,25 @@ def _has(part: Part, column: str) -> bool:
 
 
 def kind_of(part: Part, column: str) -> str | None:
-    """The type of a part's column; None where it has no such column, or one that is NULL everywhere."""
-    kinds = (kind for each, kind in part.columns.items() if each.lower() == column.lower() and kind != encode.NOTHING)
+    """The type of a part's column; None where it has no such column, or one that is NULL
+    everywhere.
+    """
+    kinds = (
+        kind
+        for each, kind in part.columns.items()
+        if each.lower() == column.lower() and kind != encode.NOTHING
+    )
     return next(kinds, None)
 
 
 def keys_of(policy: Policy, table: Table) -> set[str]:
-    """The source columns of a table that say whose its rows are, or those of a table that goes through it."""
-    return {*table.owner_columns, *(each.on for each in _throughs(policy) if each.table == table.name)}
+    """The source columns of a table that say whose its rows are, or those of a table that goes
+    through it.
+    """
+    return {
+        *table.owner_columns,
+        *(each.on for each in _throughs(policy) if each.table == table.name),
+    }
 
 
 def _throughs(policy: Policy) -> Iterator[Through]:

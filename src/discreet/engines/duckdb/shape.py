@@ -1,8 +1,9 @@
 """The shape of a query. Two queries of one shape bind alike, so that one of them is tried for both.
 
-Whole numbers that are only compared with a column are told by their order among each other. An engine takes a
-comparison's types from the column and from the length of the number, and may see that `x < 3 AND x > 5` holds of no
-row; both are the same for two statements of one shape. Every other constant stands as it is.
+Whole numbers that are only compared with a column are told by their order among each other. An
+engine takes a comparison's types from the column and from the length of the number, and may see
+that `x < 3 AND x > 5` holds of no row; both are the same for two statements of one shape. Every
+other constant stands as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class _Shaped(Spelling):
 
     def call(self, node: Call) -> str:
         match node:
-            case Call(name=sign, arguments=(Column() as column, Constant(value=int(value), kind=kind))):
+            case Call(
+                name=sign, arguments=(Column() as column, Constant(value=int(value), kind=kind))
+            ):
                 if sign in _COMPARISONS and kind is int and 0 <= value < _LENGTHS[-1]:
                     self.compared.append(value)
                     return f"({self.expression(column)} {sign} ?{_length(value)})"

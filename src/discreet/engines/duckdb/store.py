@@ -1,4 +1,5 @@
-"""The folder of prepared snapshots: private data, for the curator's account alone (folder 0700, files 0600).
+"""The folder of prepared snapshots: private data, for the curator's account alone (folder 0700,
+files 0600).
 
 What lies in it is in layout.py.
 """
@@ -14,7 +15,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from discreet.engines.layout import BUILDING, KEY, LOCK, RULES, building_file, notes_file, numbers_in, snapshot_file
+from discreet.engines.layout import (
+    BUILDING,
+    KEY,
+    LOCK,
+    RULES,
+    building_file,
+    notes_file,
+    numbers_in,
+    snapshot_file,
+)
 from discreet.engines.snapshot import Snapshot, TableReport, read_notes, write_notes
 from discreet.engines.source import Fingerprint
 from discreet.errors import UsageError
@@ -37,16 +47,30 @@ class Building:
         scratch.mkdir(mode=0o700)
         return scratch
 
-    def notes(self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]) -> Snapshot:
+    def notes(
+        self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]
+    ) -> Snapshot:
         """Return the notes of the filled file."""
         taken = datetime.now(UTC).isoformat(timespec="seconds")
-        return Snapshot(number=self.number, digest=digest, taken=taken, source=source, tables=tables, rules=RULES)
+        return Snapshot(
+            number=self.number,
+            digest=digest,
+            taken=taken,
+            source=source,
+            tables=tables,
+            rules=RULES,
+        )
 
     def finish(self, snapshot: Snapshot) -> None:
-        """Put the filled file under its number; before this nobody sees it, after this it is durable."""
+        """Put the filled file under its number; before this nobody sees it, after this it is
+        durable.
+        """
         notes = building_file(self.store.path, ".json")
         notes.write_text(write_notes(snapshot), encoding="utf-8")
-        for file, final in ((notes, self.store.notes(self.number)), (self.path, self.store.file(self.number))):
+        for file, final in (
+            (notes, self.store.notes(self.number)),
+            (self.path, self.store.file(self.number)),
+        ):
             file.chmod(0o600)
             _sync(file)
             file.rename(final)
@@ -74,7 +98,9 @@ class SnapshotFolder:
     def snapshot(self, number: int) -> Snapshot:
         """One snapshot's notes; raises UsageError when there is no such snapshot."""
         if not self.file(number).exists():
-            raise UsageError(f"There is no snapshot {number} in {self.path.name}. Take a new one: discreet snapshot.")
+            raise UsageError(
+                f"There is no snapshot {number} in {self.path.name}. Take a new one: discreet snapshot."
+            )
         try:
             return read_notes(self.notes(number).read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError):
@@ -90,15 +116,21 @@ class SnapshotFolder:
 
     @contextmanager
     def build(self, number: int) -> Iterator[Building]:
-        """A place to build snapshot `number`, one builder at a time; cleared away whatever happens."""
+        """A place to build snapshot `number`, one builder at a time; cleared away whatever
+        happens.
+        """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
         with self._locked():
             if number < 1 or self.file(number).exists():
-                raise UsageError(f"The snapshot {number} is there already, or is no number. Take the next one.")
+                raise UsageError(
+                    f"The snapshot {number} is there already, or is no number. Take the next one."
+                )
             self.clear()
             try:
-                yield Building(store=self, number=number, path=building_file(self.path), key=self._key())
+                yield Building(
+                    store=self, number=number, path=building_file(self.path), key=self._key()
+                )
             finally:
                 self.clear()
 
@@ -109,7 +141,9 @@ class SnapshotFolder:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise UsageError("Another snapshot is being taken in this store. Wait until it is done.") from None
+            raise UsageError(
+                "Another snapshot is being taken in this store. Wait until it is done."
+            ) from None
         finally:
             os.close(lock)
 

@@ -1,4 +1,6 @@
-"""The empty twin of a snapshot: the same tables and no rows, so that what fails on it does not depend on data."""
+"""The empty twin of a snapshot: the same tables and no rows, so that what fails on it does not
+depend on data.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""A finished snapshot is checked, not believed (S23): before it gets its number, everything that answers rest on.
+"""A finished snapshot is checked, not believed (S23): before it gets its number, everything that
+answers rest on.
 
-Rows per person, that every row has an owner, and of every column its type, range, grid, codes and letters: what the
-analysis of a question takes for granted. The check reads the file as questions do and shares no SQL with what made it.
-A violation is a mistake of ours, of the engine or of the disk: there is no snapshot then.
+Rows per person, that every row has an owner, and of every column its type, range, grid, codes and
+letters: what the analysis of a question takes for granted. The check reads the file as questions do
+and shares no SQL with what made it. A violation is a mistake of ours, of the engine or of the disk:
+there is no snapshot then.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from discreet.policy.policy import Policy, Table
 
 
 def verify(path: Path, policy: Policy, *, threads: int | None = None) -> None:
-    """Raise UsageError, which names table and rule and no value, unless a snapshot's file is what the policy says."""
+    """Raise UsageError, which names table and rule and no value, unless a snapshot's file is what
+    the policy says.
+    """
     connection = loading(path, memory=policy.limits.memory, threads=threads, read_only=True)
     try:
         for table in policy.tables.values():
@@ -57,10 +61,15 @@ Rule = tuple[str, str]  # what is wrong, and the SQL of a row where it is
 def rules_of(
     table: Table, kinds: Mapping[str, str], *, micros: Callable[[str], str] = "epoch_us({})".format
 ) -> list[Rule]:
-    """Return what no row of a table with columns of these types may have; `micros` spells microseconds since 1970."""
+    """Return what no row of a table with columns of these types may have; `micros` spells
+    microseconds since 1970.
+    """
     if list(kinds) != stored_columns(table):
         raise _wrong(table.name, "its columns are not those of the policy")
-    rules = [("a row has no owner", f"{name(OWNER)} IS NULL"), *_letters("an owner", OWNER, kinds[OWNER], LETTERS)]
+    rules = [
+        ("a row has no owner", f"{name(OWNER)} IS NULL"),
+        *_letters("an owner", OWNER, kinds[OWNER], LETTERS),
+    ]
     for column in table.columns.values():
         if kinds[column.name] not in types_of(column.domain):
             raise _wrong(table.name, f"{column.name} has the type {kinds[column.name]}")
@@ -87,7 +96,9 @@ def require_none(table: Table, rules: Sequence[Rule], counts: Sequence[object]) 
 
 def most_rows(table: Table, place: str) -> str:
     """The SQL that finds somebody with more rows than are allowed."""
-    return f"SELECT 1 FROM {place} GROUP BY {name(OWNER)} HAVING count(*) > {table.max_rows} LIMIT 1"
+    return (
+        f"SELECT 1 FROM {place} GROUP BY {name(OWNER)} HAVING count(*) > {table.max_rows} LIMIT 1"
+    )
 
 
 def too_many(table: Table) -> UsageError:

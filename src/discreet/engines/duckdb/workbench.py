@@ -1,4 +1,6 @@
-"""Where released tables are worked on: one warm, locked, in-memory DuckDB that never holds private data (S19)."""
+"""Where released tables are worked on: one warm, locked, in-memory DuckDB that never holds private
+data (S19).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ class Workbench:
         try:
             for name, table in tables.items():
                 cursor.register(name, table)
-            with interrupted(seconds, cursor.interrupt), cursor.sql(sql).to_arrow_reader(_BATCH) as reader:
+            with (
+                interrupted(seconds, cursor.interrupt),
+                cursor.sql(sql).to_arrow_reader(_BATCH) as reader,
+            ):
                 return read_within(reader, _MOST_BYTES)
         except (duckdb.Error, pa.ArrowException, OSError):
             raise EngineFailure from None
@@ -39,7 +44,9 @@ class Workbench:
 
 
 def read_within(reader: pa.RecordBatchReader, most_bytes: int) -> pa.Table:
-    """Read all of a result, or fail beyond so many bytes: the engine's limit does not count what has left it."""
+    """Read all of a result, or fail beyond so many bytes: the engine's limit does not count what
+    has left it.
+    """
     batches, size = [], 0
     for batch in reader:
         batches.append(batch)

@@ -1,4 +1,6 @@
-"""Questions on a snapshot in Postgres: read-only, with a limit of time, as a role that can do nothing else."""
+"""Questions on a snapshot in Postgres: read-only, with a limit of time, as a role that can do
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ _CHECK = 60  # seconds for a question without rows
 
 
 class PostgresEngine:
-    """One snapshot. Several threads may ask: each question has a connection of its own while it runs."""
+    """One snapshot. Several threads may ask: each question has a connection of its own while it
+    runs.
+    """
 
     in_passes: ClassVar[bool] = True
 
@@ -56,9 +60,11 @@ class PostgresEngine:
             try:
                 require_few_rights(connection)
             except psycopg.Error:
-                raise UsageError("The rights of the reader's role could not be read from Postgres.") from None
+                raise UsageError(
+                    "The rights of the reader's role could not be read from Postgres."
+                ) from None
 
-    # --- asking -----------------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
         import pyarrow as pa
@@ -69,7 +75,9 @@ class PostgresEngine:
         return Exact(self._fetched(query, seconds, rows))
 
     def _fetched(self, query: Numbers, seconds: float, rows: int | None) -> Iterator[pa.Table]:
-        """The result in tables of so many rows; should the engine fail on a value, that of the careful form."""
+        """The result in tables of so many rows; should the engine fail on a value, that of the
+        careful form.
+        """
         began, begun, sql = time.monotonic(), False, self.sql(query)
         try:
             for part in self._read(sql, seconds, rows):
@@ -78,7 +86,9 @@ class PostgresEngine:
             return
         except RowFailure:
             total = PostgresSpelling.of(query, self._tables, careful=True).numbers(query)
-            if begun or total == sql:  # what groups rows has looked at all of them before the first part
+            if (
+                begun or total == sql
+            ):  # what groups rows has looked at all of them before the first part
                 raise EngineFailure from None
         yield from self._read(total, seconds - (time.monotonic() - began), rows)
 
@@ -104,10 +114,16 @@ class PostgresEngine:
         yield schema.empty_table()
 
     def _schema(self, sql: str) -> pa.Schema:
-        """The columns of a result and their types: from the same question to tables without rows."""
+        """The columns of a result and their types: from the same question to tables without
+        rows.
+        """
         found = self._schemas.get(sql)
         if found is None:
-            with self._linked() as connection, one_sentence(sql), _reading(connection, _CHECK, twin_of(self._number)):
+            with (
+                self._linked() as connection,
+                one_sentence(sql),
+                _reading(connection, _CHECK, twin_of(self._number)),
+            ):
                 described = connection.execute(sql.encode()).description or []
                 found = _schema([(column.name, column.type_code) for column in described])
             if len(self._schemas) >= _MOST_SHAPES:
@@ -115,7 +131,7 @@ class PostgresEngine:
             self._schemas[sql] = found
         return found
 
-    # --- before asking ----------------------------------------------------------------------------------------------
+    # --- before asking ----------------------------------------------------------------------------
 
     def sql(self, query: Numbers) -> str:
         return PostgresSpelling.of(query, self._tables).numbers(query)
@@ -125,7 +141,9 @@ class PostgresEngine:
         self._schema(self.sql(query))
 
     def columns(self, table: str) -> dict[str, str]:
-        return {column: kind for column, kind in self._tables.get(table, {}).items() if column != OWNER}
+        return {
+            column: kind for column, kind in self._tables.get(table, {}).items() if column != OWNER
+        }
 
     def public_table(self, name_: str) -> pa.Table:
         import pyarrow as pa
@@ -137,7 +155,7 @@ class PostgresEngine:
             raise EngineFailure
         return pa.ipc.open_stream(rows[0][0]).read_all()
 
-    # --- connections ------------------------------------------------------------------------------------------------
+    # --- connections ------------------------------------------------------------------------------
 
     def close(self) -> None:
         if self._process == os.getpid():
@@ -150,7 +168,9 @@ class PostgresEngine:
     def _linked(self) -> Iterator[Link]:
         """A connection that nobody else uses meanwhile; thrown away where anything went wrong."""
         if self._process != os.getpid():  # the parent speaks on the same socket
-            _log.error("The snapshot was opened before a fork. Open the policy again in the new process.")
+            _log.error(
+                "The snapshot was opened before a fork. Open the policy again in the new process."
+            )
             raise EngineFailure
         with self._lock:
             connection = self._idle.pop() if self._idle else None
@@ -172,7 +192,8 @@ class PostgresEngine:
         connection = connect(self._address, what="the reader (engine.reader)")
         settings = {
             "default_transaction_read_only": "on",
-            "work_mem": f"{max(4_096, self._memory // 8_000)}kB",  # a question sorts or hashes in about eight places
+            # a question sorts or hashes in about eight places
+            "work_mem": f"{max(4_096, self._memory // 8_000)}kB",
             "idle_in_transaction_session_timeout": "10min",
         }
         try:

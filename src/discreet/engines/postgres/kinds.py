@@ -1,7 +1,9 @@
-"""Of which kind a value of a tree is in Postgres: `bigint`, `numeric`, ..., as far as its spelling must know it.
+"""Of which kind a value of a tree is in Postgres: `bigint`, `numeric`, ..., as far as its spelling
+must know it.
 
-Postgres divides whole numbers in one way and numerics in another, and has no minimum of flags. Its own parser knows the
-types when it is too late; here they are found from the tree and from the snapshot's columns. None: not known.
+Postgres divides whole numbers in one way and numerics in another, and has no minimum of flags. Its
+own parser knows the types when it is too late; here they are found from the tree and from the
+snapshot's columns. None: not known.
 """
 
 from __future__ import annotations
@@ -34,10 +36,16 @@ from discreet.algebra import (
     Written,
 )
 
-Kind = Literal["whole", "numeric", "float", "text", "flag", "date", "timestamp", "interval", "other"]
-Tables = Mapping[str, Mapping[str, str]]  # a snapshot's tables: their columns, and the types that DuckDB stored them in
+Kind = Literal[
+    "whole", "numeric", "float", "text", "flag", "date", "timestamp", "interval", "other"
+]
+Tables = Mapping[
+    str, Mapping[str, str]
+]  # a snapshot's tables: their columns, and the types that DuckDB stored them in
 STORED: dict[str, Kind] = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "whole"),
+    **dict.fromkeys(
+        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "whole"
+    ),
     **dict.fromkeys(("HUGEINT", "UBIGINT", "UHUGEINT", "DECIMAL"), "numeric"),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"), "timestamp"),
     "VARCHAR": "text",
@@ -45,18 +53,49 @@ STORED: dict[str, Kind] = {
     "DATE": "date",
     "DOUBLE": "float",
 }
-_WHOLE = frozenset(("length", "strpos", "date_diff", "date_part", "epoch_us", "list_position", "hash"))
+_WHOLE = frozenset(
+    ("length", "strpos", "date_diff", "date_part", "epoch_us", "list_position", "hash")
+)
 _FLOAT = frozenset(("/", "cbrt", "exp", "ln", "round", "sqrt"))
 _TEXT = frozenset(
     (
-        *("||", "concat", "concat_ws", "left", "lower", "lpad", "ltrim", "md5", "replace", "right", "rpad", "rtrim"),
+        *(
+            "||",
+            "concat",
+            "concat_ws",
+            "left",
+            "lower",
+            "lpad",
+            "ltrim",
+            "md5",
+            "replace",
+            "right",
+            "rpad",
+            "rtrim",
+        ),
         *("split_part", "strftime", "substr", "trim", "upper"),
     )
 )
-_SAME = frozenset(("+", "-", "*", "//", "%", "negative", "abs", "greatest", "least", "coalesce", "nullif"))
+_SAME = frozenset(
+    ("+", "-", "*", "//", "%", "negative", "abs", "greatest", "least", "coalesce", "nullif")
+)
 _FLAG = frozenset(
     (
-        *("=", "<>", "<", "<=", ">", ">=", "AND", "OR", "NOT", "is null", "is not null", "is true", "is false"),
+        *(
+            "=",
+            "<>",
+            "<",
+            "<=",
+            ">",
+            ">=",
+            "AND",
+            "OR",
+            "NOT",
+            "is null",
+            "is not null",
+            "is true",
+            "is false",
+        ),
         *("in", "like", "ilike", "contains", "starts_with", "ends_with"),
     )
 )
@@ -139,12 +178,20 @@ class Kinds:
                 found = dict((*keys, *columns)).get(name)
                 return None if found is None else self.kind(found)
             case UnionAll(parts=parts):
-                return self._common(tuple(dict(part.columns)[name] for part in parts if name in dict(part.columns)))
+                return self._common(
+                    tuple(dict(part.columns)[name] for part in parts if name in dict(part.columns))
+                )
         return None
 
     def _common(self, nodes: tuple[Expression, ...]) -> Kind | None:
-        """The kind of several values together: of whole numbers and numerics, numeric; of NULLs alone, not known."""
-        kinds = {self.kind(node) for node in nodes if not (isinstance(node, Constant) and node.value is None)}
+        """The kind of several values together: of whole numbers and numerics, numeric; of NULLs
+        alone, not known.
+        """
+        kinds = {
+            self.kind(node)
+            for node in nodes
+            if not (isinstance(node, Constant) and node.value is None)
+        }
         if len(kinds) == 1:
             return kinds.pop()
         if "float" in kinds and kinds <= {"whole", "numeric", "float"}:

@@ -1,7 +1,8 @@
 """UPPER and LOWER letter by letter as DuckDB has them, as functions of a snapshot's schema.
 
-Postgres's own depend on the collation: "C" knows the letters of ASCII alone, ICU makes SS of ß and ς of a last Σ. So
-other letters are looked up in a table that DuckDB itself wrote when the snapshot was made.
+Postgres's own depend on the collation: "C" knows the letters of ASCII alone, ICU makes SS of ß and
+ς of a last Σ. So other letters are looked up in a table that DuckDB itself wrote when the snapshot
+was made.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def pairs(function: str, end: int = _END) -> tuple[tuple[str, str], ...]:
     """The letters that a function changes, and what it makes of them."""
     with connect() as connection:
         found = connection.execute(_LETTERS.format(function=function, end=end)).fetchall()
-    assert all(len(other) == 1 for _, other in found)  # translate() puts one letter in the place of one
+    assert all(
+        len(other) == 1 for _, other in found
+    )  # translate() puts one letter in the place of one
     return tuple((letter, other) for letter, other in found)
 
 

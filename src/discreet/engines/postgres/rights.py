@@ -1,6 +1,8 @@
-"""What the role that asks may do: read the snapshots, and nothing else. Any other right is refused at open.
+"""What the role that asks may do: read the snapshots, and nothing else. Any other right is refused
+at open.
 
-Least privilege is a second wall behind our own SQL. What is refused comes with the statement that takes it away.
+Least privilege is a second wall behind our own SQL. What is refused comes with the statement that
+takes it away.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
 _OURS = r"^discreet_[0-9]+(_empty)?$"
 _SYSTEM = (
-    "n.nspname IN ('pg_catalog', 'information_schema') OR n.nspname LIKE 'pg\\_toast%' OR n.nspname LIKE 'pg\\_temp%'"
+    "n.nspname IN ('pg_catalog', 'information_schema')"
+    " OR n.nspname LIKE 'pg\\_toast%' OR n.nspname LIKE 'pg\\_temp%'"
 )
 # Each gives the statements that take a right away; %(ours)s are the schemas of snapshots.
 _EXCESS = (
@@ -45,12 +48,18 @@ _MOST = 3  # statements that are shown
 
 
 def require_few_rights(connection: Link) -> None:
-    """Raise UsageError where the role of a connection can do more than read snapshots, with what to revoke."""
+    """Raise UsageError where the role of a connection can do more than read snapshots, with what to
+    revoke.
+    """
     found: list[str] = []
     for sql in _EXCESS:
-        found += [str(row[0]) for row in connection.execute(sql.encode(), {"ours": _OURS}).fetchall()]
+        found += [
+            str(row[0]) for row in connection.execute(sql.encode(), {"ours": _OURS}).fetchall()
+        ]
     if found:
-        shown = "; ".join(found[:_MOST]) + (f"; and {len(found) - _MOST} more" if len(found) > _MOST else "")
+        shown = "; ".join(found[:_MOST]) + (
+            f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        )
         role = connection.info.user
         raise UsageError(
             f"The role {role} may do more than read snapshots. As the owner of the database, run: {shown}."

@@ -1,4 +1,6 @@
-"""Connections to a Postgres server, and what becomes of its errors: its messages can print values, ours do not."""
+"""Connections to a Postgres server, and what becomes of its errors: its messages can print values,
+ours do not.
+"""
 
 from __future__ import annotations
 
@@ -51,18 +53,24 @@ def reader_address(at: str, reader: str | None) -> str:
         return reader
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-    parts = {key: value for key, value in conninfo_to_dict(at).items() if key not in ("user", "password")}
+    parts = {
+        key: value for key, value in conninfo_to_dict(at).items() if key not in ("user", "password")
+    }
     return make_conninfo("", **{**parts, "user": READER})
 
 
 def connect(address: str, *, what: str) -> Link:
-    """Open a connection with our settings; raises UsageError, of one sentence, where it cannot be."""
+    """Open a connection with our settings; raises UsageError, of one sentence, where it cannot
+    be.
+    """
     try:
         import psycopg
     except ImportError:
         raise missing("psycopg", what="The engine postgres") from None
     try:
-        connection = psycopg.connect(address, connect_timeout=10, autocommit=True, prepare_threshold=None)
+        connection = psycopg.connect(
+            address, connect_timeout=10, autocommit=True, prepare_threshold=None
+        )
     except psycopg.Error as error:
         _log.error("Postgres cannot be reached (%s): %s.", what, type(error).__name__)
         raise UsageError(
@@ -75,7 +83,9 @@ def connect(address: str, *, what: str) -> Link:
     except psycopg.Error as error:
         connection.close()
         _log.error("Postgres cannot be set up (%s): %s.", what, type(error).__name__)
-        raise UsageError(f"The Postgres database does not answer as {what}. Look at the server's log.") from None
+        raise UsageError(
+            f"The Postgres database does not answer as {what}. Look at the server's log."
+        ) from None
     except UsageError:
         connection.close()
         raise
@@ -85,14 +95,20 @@ def connect(address: str, *, what: str) -> Link:
 def _require_server(connection: Link) -> None:
     version = connection.info.server_version
     if version < _OLDEST:
-        raise UsageError(f"The engine postgres needs version 14 or later; the server has {version // 10000}.")
+        raise UsageError(
+            f"The engine postgres needs version 14 or later; the server has {version // 10000}."
+        )
     if connection.info.parameter_status("server_encoding") != "UTF8":
-        raise UsageError("The engine postgres needs a database of the encoding UTF8: createdb -E UTF8.")
+        raise UsageError(
+            "The engine postgres needs a database of the encoding UTF8: createdb -E UTF8."
+        )
 
 
 @contextmanager
 def one_sentence(sql: str) -> Iterator[None]:
-    """Make Overrun of what took too long or too much, and EngineFailure of any other error; RowFailure if on a row."""
+    """Make Overrun of what took too long or too much, and EngineFailure of any other error;
+    RowFailure if on a row.
+    """
     import psycopg
 
     try:

@@ -1,13 +1,15 @@
 """Trees of `algebra` as Postgres's SQL, with the same value as DuckDB's in every row.
 
-Where the two differ by themselves (NULLs and signs of divisions, halves, letters, LIKE, time), the form written here
-decides. What has no such form is Unspelled: a question with it is refused by name before it is charged.
+Where the two differ by themselves (NULLs and signs of divisions, halves, letters, LIKE, time), the
+form written here decides. What has no such form is Unspelled: a question with it is refused by name
+before it is charged.
 
-The second wall. Postgres has no TRY. What could fail on a row although the analysis says that it cannot (a whole number
-beyond 64 bits, above all) is computed in numerics when `careful`, which hold any of our numbers, and a cast back to a
-narrower type is NULL beyond its range. Everything else is written in a form that cannot fail in the first place:
-divisors are never 0, roots and logarithms have no argument outside their domain, e^x no underflow, texts are never
-cast to numbers, and places in lists and texts may be any.
+The second wall. Postgres has no TRY. What could fail on a row although the analysis says that it
+cannot (a whole number beyond 64 bits, above all) is computed in numerics when `careful`, which hold
+any of our numbers, and a cast back to a narrower type is NULL beyond its range. Everything else is
+written in a form that cannot fail in the first place: divisors are never 0, roots and logarithms
+have no argument outside their domain, e^x no underflow, texts are never cast to numbers, and places
+in lists and texts may be any.
 """
 
 from __future__ import annotations
@@ -148,7 +150,9 @@ def _exponential(arguments: Sequence[str]) -> str:
 
 
 def _within(function: str, condition: str) -> Word:
-    return lambda arguments: f"{function}(CASE WHEN {arguments[0]} {condition} THEN {arguments[0]} END)"
+    return lambda arguments: (
+        f"{function}(CASE WHEN {arguments[0]} {condition} THEN {arguments[0]} END)"
+    )
 
 
 def _quotient(arguments: Sequence[str]) -> str:
@@ -163,8 +167,9 @@ _WORDS: Mapping[str, Word] = {
     "ends_with": _ends_with,
     "epoch_us": lambda arguments: micros(arguments[0]),
     "exp": _exponential,
-    # Keys are read in parts where an engine would hold all of them in memory. Postgres goes to its disk and sends rows
-    # as it has them: for it all keys are in the first part, and it sees at once that there is nothing in the others.
+    # Keys are read in parts where an engine would hold all of them in memory. Postgres goes to its
+    # disk and sends rows as it has them: for it all keys are in the first part, and it sees at once
+    # that there is nothing in the others.
     "hash": lambda arguments: "0",
     "length": _length,
     "list": _list,
@@ -192,10 +197,12 @@ class PostgresSpelling(Spelling):
     folds: ClassVar[Mapping[str, Word]] = FOLDS
 
     @classmethod
-    def of(cls, query: Numbers | None, tables: Tables, *, careful: bool = False) -> PostgresSpelling:
+    def of(
+        cls, query: Numbers | None, tables: Tables, *, careful: bool = False
+    ) -> PostgresSpelling:
         return cls(careful=careful, tables=tables, kinds=Kinds.of(query, tables, careful=careful))
 
-    # --- types ------------------------------------------------------------------------------------------------------
+    # --- types ------------------------------------------------------------------------------------
 
     def kind(self, kind: str) -> str:
         if kind.startswith("DECIMAL"):
@@ -223,7 +230,7 @@ class PostgresSpelling(Spelling):
                 raise Unspelled("A text with the letter NUL")
         return Spelling.constant(self, value)
 
-    # --- expressions ------------------------------------------------------------------------------------------------
+    # --- expressions ------------------------------------------------------------------------------
 
     def expression(self, node: Expression) -> str:
         match node:
@@ -241,14 +248,20 @@ class PostgresSpelling(Spelling):
             if kind in ("float", "other", None) and not _is_null(node.value):
                 raise Unspelled("A float or another value of no fixed form as text")
             return (
-                f"CAST({value} AS TEXT)" if isinstance(node.value, Constant) else f'(CAST({value} AS TEXT) COLLATE "C")'
+                f"CAST({value} AS TEXT)"
+                if isinstance(node.value, Constant)
+                else f'(CAST({value} AS TEXT) COLLATE "C")'
             )
         if kind == "text" and node.kind != "TIME" and not isinstance(node.value, Constant):
             raise Unspelled("A text as another type")
         if kind == "flag" and node.kind in ("BIGINT", "INTEGER", "HUGEINT"):
             value = f"CAST({value} AS INTEGER)"
         cast = f"CAST({value} AS {self.kind(node.kind)})"
-        if self.careful and node.kind in ("BIGINT", "INTEGER") and kind in ("numeric", "float", None):
+        if (
+            self.careful
+            and node.kind in ("BIGINT", "INTEGER")
+            and kind in ("numeric", "float", None)
+        ):
             return f"(CASE WHEN {value} BETWEEN {-_BIGGEST} AND {_BIGGEST} THEN {cast} END)"
         return cast
 
@@ -267,7 +280,9 @@ class PostgresSpelling(Spelling):
                 return self.division(node.name, dividend, divisor)
             case Call(name="list_extract", arguments=(values, place)):
                 found = self.expression(place)
-                inside = f"CASE WHEN {found} BETWEEN 1 AND 2147483647 THEN CAST({found} AS INTEGER) END"
+                inside = (
+                    f"CASE WHEN {found} BETWEEN 1 AND 2147483647 THEN CAST({found} AS INTEGER) END"
+                )
                 return f"{self.expression(values)}[{inside}]"
             case Call(name="like" | "ilike"):
                 return self.like(node)
@@ -298,8 +313,12 @@ class PostgresSpelling(Spelling):
         return f"(-{spelled[0]})" if node.name == "negative" else word(spelled)
 
     def division(self, sign: str, dividend: Expression, divisor: Expression) -> str:
-        """Without the fraction, or what is left; toward zero, as DuckDB does. NULL where it is by 0."""
-        whole = {self.kinds.kind(dividend), self.kinds.kind(divisor)} == {"whole"} and not self.careful
+        """Without the fraction, or what is left; toward zero, as DuckDB does. NULL where it is by
+        0.
+        """
+        whole = {self.kinds.kind(dividend), self.kinds.kind(divisor)} == {
+            "whole"
+        } and not self.careful
         one, other = self.expression(dividend), self.expression(divisor)
         if not isinstance(divisor, Constant) or not divisor.value:
             other = f"nullif({other}, 0)"
@@ -312,9 +331,15 @@ class PostgresSpelling(Spelling):
     def like(self, node: Call) -> str:
         text, pattern, *more = node.arguments
         escape = more[0].value if more and isinstance(more[0], Constant) else ""
-        if not isinstance(pattern, Constant) or not isinstance(pattern.value, str) or not isinstance(escape, str):
+        if (
+            not isinstance(pattern, Constant)
+            or not isinstance(pattern.value, str)
+            or not isinstance(escape, str)
+        ):
             raise Unspelled("LIKE with a pattern that is computed")
-        if escape and (_ends_open(pattern.value, escape) or (node.name == "ilike" and escape.lower() != escape)):
+        if escape and (
+            _ends_open(pattern.value, escape) or (node.name == "ilike" and escape.lower() != escape)
+        ):
             raise Unspelled("LIKE with this escape")
         one, other = self.expression(text), self.expression(pattern)
         if node.name == "ilike":
@@ -332,7 +357,9 @@ class PostgresSpelling(Spelling):
         key, value = pair.arguments
         return self.first_by(fold, key, value, known)
 
-    def first_by(self, fold: Fold, key: Expression, value: Expression, known: Expression | None) -> str:
+    def first_by(
+        self, fold: Fold, key: Expression, value: Expression, known: Expression | None
+    ) -> str:
         # As pairs are ordered: NULL is larger than any other, as in DuckDB.
         how = "ASC NULLS LAST" if fold.name == "min" else "DESC NULLS FIRST"
         one, other = self.expression(key), self.expression(value)
@@ -349,7 +376,9 @@ class PostgresSpelling(Spelling):
         return f"({_BEHIND[unit](end)} - {_BEHIND[unit](start)})"
 
     def from_micros(self, value: Expression) -> str:
-        """The moment so many microseconds after 1970; in two steps, for Postgres multiplies intervals by floats."""
+        """The moment so many microseconds after 1970; in two steps, for Postgres multiplies
+        intervals by floats.
+        """
         found = f"CAST({self.expression(value)} AS BIGINT)"
         days, rest = f"CAST({found} / {_DAY} AS INTEGER)", f"{found} % {_DAY}"
         moment = f"(DATE '1970-01-01' + {days} + ({rest}) * INTERVAL '1 microsecond')"
@@ -364,7 +393,9 @@ class PostgresSpelling(Spelling):
         pieces, letters = list[str](), ""
         rest = written
         while rest:
-            taken = next((each for each in (rest[:3], rest[:2]) if each in {*_FIELDS, *_PARTS, "%%"}), "")
+            taken = next(
+                (each for each in (rest[:3], rest[:2]) if each in {*_FIELDS, *_PARTS, "%%"}), ""
+            )
             if not taken:
                 letters, rest = letters + rest[0], rest[1:]
                 continue
@@ -387,27 +418,36 @@ class PostgresSpelling(Spelling):
             node = Fold(flags[node.name], node.arguments, node.where)
         if node.name in ("lag", "lead") and len(node.arguments) > 1:
             first, offset, *rest = self.all(node.arguments)
-            return f"{node.name}({', '.join([first, f'CAST({offset} AS INTEGER)', *rest])})" + self.filtered(node.where)
+            return (
+                f"{node.name}({', '.join([first, f'CAST({offset} AS INTEGER)', *rest])})"
+                + self.filtered(node.where)
+            )
         if node.name == "ntile":
             return f"ntile(CAST({self.expression(node.arguments[0])} AS INTEGER))"
         return Spelling.fold(self, node)
 
-    # --- what leaves ------------------------------------------------------------------------------------------------
+    # --- what leaves ------------------------------------------------------------------------------
 
     def aggregate(self, node: Aggregate) -> str:
-        """People are counted by two groupings: to count distinct ones, Postgres sorts each group."""
+        """People are counted by two groupings: to count distinct ones, Postgres sorts each
+        group.
+        """
         if not node.keys or node.readings != (Persons(),):
             return Spelling.aggregate(self, node)
-        keys = [f"{self.expression(key)} AS {key_column(place)}" for place, key in enumerate(node.keys)]
+        keys = [
+            f"{self.expression(key)} AS {key_column(place)}" for place, key in enumerate(node.keys)
+        ]
         owner = f"{self.expression(owner_of(node.source))} AS {name(OWNER)}"
         each = f"SELECT {', '.join([*keys, owner])} FROM {self.source(node.source)}{self.where(node.where)}"
         listed = ", ".join(key_column(place) for place in range(len(keys)))
         known = " AND ".join(f"{key_column(place)} IS NOT NULL" for place in node.known)
         people = f"{each} {by_place(1 + len(keys))}"
-        counted = f"SELECT {listed}, count({name(OWNER)}) AS {number_column(0)} FROM ({people}) AS people"
+        counted = (
+            f"SELECT {listed}, count({name(OWNER)}) AS {number_column(0)} FROM ({people}) AS people"
+        )
         return f"{counted}{f' WHERE {known}' if known else ''} GROUP BY {listed}"
 
-    # --- where dialects differ --------------------------------------------------------------------------------------
+    # --- where dialects differ --------------------------------------------------------------------
 
     def total(self, product: str, bits: int) -> str:
         return f"sum({product})"

@@ -1,7 +1,9 @@
-"""Snapshots as schemas `discreet_<n>` of a Postgres database, each written in one transaction: whole, or not there.
+"""Snapshots as schemas `discreet_<n>` of a Postgres database, each written in one transaction:
+whole, or not there.
 
-Rows are prepared by the very rules of the embedded engine, in a temporary file of the policy's store, and copied from
-there. So both engines hold the same rows; what is in the schema is checked before it is committed (S23).
+Rows are prepared by the very rules of the embedded engine, in a temporary file of the policy's
+store, and copied from there. So both engines hold the same rows; what is in the schema is checked
+before it is committed (S23).
 """
 
 from __future__ import annotations
@@ -15,15 +17,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.engines.duckdb.prepare import prepared
-from discreet.engines.duckdb.verify import count_violations, most_rows, require_none, rules_of, too_many
+from discreet.engines.duckdb.verify import (
+    count_violations,
+    most_rows,
+    require_none,
+    rules_of,
+    too_many,
+)
 from discreet.engines.engine import Progress
 from discreet.engines.layout import OWNER
 from discreet.engines.postgres.engine import PostgresEngine
 from discreet.engines.postgres.kinds import Tables
 from discreet.engines.postgres.letters import FUNCTIONS, define
-from discreet.engines.postgres.server import MANIFEST, SCHEMA, connect, reader_address, schema_of, twin_of
+from discreet.engines.postgres.server import (
+    MANIFEST,
+    SCHEMA,
+    connect,
+    reader_address,
+    schema_of,
+    twin_of,
+)
 from discreet.engines.postgres.spelling import micros
-from discreet.engines.postgres.tables import copy_rows, create_tables, keep_manifest, keep_public, stored_tables
+from discreet.engines.postgres.tables import (
+    copy_rows,
+    create_tables,
+    keep_manifest,
+    keep_public,
+    stored_tables,
+)
 from discreet.engines.quoting import name
 from discreet.engines.snapshot import Snapshot, read_notes, write_notes
 from discreet.engines.source import engine_errors, loading
@@ -74,7 +95,9 @@ class PostgresStore:
 
     def _manifest(self, number: int) -> tuple[Snapshot, Tables]:
         if number not in self.numbers():
-            raise UsageError(f"There is no snapshot {number} in the database. Take a new one: discreet snapshot.")
+            raise UsageError(
+                f"There is no snapshot {number} in the database. Take a new one: discreet snapshot."
+            )
         with self._reading() as connection:
             kept = f"SELECT notes, tables FROM {schema_of(number)}.{name(MANIFEST)}"
             [(notes, tables)] = connection.execute(kept.encode()).fetchall()
@@ -86,11 +109,20 @@ class PostgresStore:
             ) from None
 
     def build(
-        self, number: int, source: object, progress: Progress | None = None, *, threads: int | None = None
+        self,
+        number: int,
+        source: object,
+        progress: Progress | None = None,
+        *,
+        threads: int | None = None,
     ) -> Snapshot:
         if number < 1 or number in self.numbers():
-            raise UsageError(f"The snapshot {number} is there already, or is no number. Take the next one.")
-        with prepared(self.policy, source, self.policy.store, number, progress, threads=threads) as (building, notes):
+            raise UsageError(
+                f"The snapshot {number} is there already, or is no number. Take the next one."
+            )
+        with prepared(
+            self.policy, source, self.policy.store, number, progress, threads=threads
+        ) as (building, notes):
             self.publish(building.path, number, notes)
         return notes
 
@@ -105,7 +137,9 @@ class PostgresStore:
 
         role = conninfo_to_dict(self._reader).get("user")
         if not isinstance(role, str):
-            raise UsageError("engine.reader must name a role: postgresql://discreet_reader@host/database.")
+            raise UsageError(
+                "engine.reader must name a role: postgresql://discreet_reader@host/database."
+            )
         return role
 
     def _write(self, connection: Link, path: Path, number: int, notes: Snapshot, role: str) -> None:
@@ -133,7 +167,9 @@ class PostgresStore:
             connection.execute(f"ANALYZE {schema_of(number)}.{name(table)}".encode())
         for schema in (schema_of(number), twin_of(number)):
             connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {name(role)}".encode())
-            connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {name(role)}".encode())
+            connection.execute(
+                f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {name(role)}".encode()
+            )
 
     def _verify(self, connection: Link, number: int, tables: Tables) -> None:
         """Hold what is in the schema against the policy, as questions will find it (S23)."""
@@ -142,7 +178,9 @@ class PostgresStore:
                 continue
             place = f"{schema_of(number)}.{name(table.name)}"
             rules = rules_of(table, tables[table.name], micros=micros)
-            [counts] = connection.execute(f"SELECT {count_violations(rules)} FROM {place}".encode()).fetchall()
+            [counts] = connection.execute(
+                f"SELECT {count_violations(rules)} FROM {place}".encode()
+            ).fetchall()
             require_none(table, rules, counts)
             if connection.execute(most_rows(table, place).encode()).fetchall():
                 raise too_many(table)
@@ -189,7 +227,11 @@ def _told(connection: Link, how: str) -> Iterator[Link]:
             "Make it: CREATE ROLE discreet_reader LOGIN PASSWORD '...'."
         ) from None
     except psycopg.Error as error:
-        logging.getLogger("discreet.engine").error("Postgres: %s (%s).", type(error).__name__, error.sqlstate)
-        raise UsageError(f"The snapshot could not be {how}: the Postgres server failed or went away.") from None
+        logging.getLogger("discreet.engine").error(
+            "Postgres: %s (%s).", type(error).__name__, error.sqlstate
+        )
+        raise UsageError(
+            f"The snapshot could not be {how}: the Postgres server failed or went away."
+        ) from None
     finally:
         connection.close()

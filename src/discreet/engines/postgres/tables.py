@@ -1,4 +1,6 @@
-"""A prepared snapshot, copied from its DuckDB file into a schema: the same rows, in types that hold them exactly."""
+"""A prepared snapshot, copied from its DuckDB file into a schema: the same rows, in types that hold
+them exactly.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _TYPES = {
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
     "UUID": "uuid",
 }
-_AS_THEY_ARE = frozenset((*_NUMBERS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP"))  # Arrow writes them as Postgres reads
+_AS_THEY_ARE = frozenset(
+    (*_NUMBERS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP")
+)  # Arrow writes them as Postgres reads
 
 
 def type_of(kind: str) -> str:
@@ -61,20 +65,28 @@ def create_tables(connection: Link, number: int, tables: Tables) -> None:
     for schema in (schema_of(number), twin_of(number)):
         connection.execute(f"CREATE SCHEMA {schema}".encode())
         for table, columns in tables.items():
-            listed = ", ".join(f"{name(column)} {type_of(kind)}" for column, kind in columns.items())
+            listed = ", ".join(
+                f"{name(column)} {type_of(kind)}" for column, kind in columns.items()
+            )
             connection.execute(f"CREATE TABLE {schema}.{name(table)} ({listed})".encode())
 
 
-def copy_rows(snapshot: Any, connection: Link, number: int, table: str, columns: dict[str, str]) -> int:
+def copy_rows(
+    snapshot: Any, connection: Link, number: int, table: str, columns: dict[str, str]
+) -> int:
     """Copy a table; returns how many rows there are now."""
     place = private_place(table) if OWNER in columns else public_place(table)
     listed = ", ".join(
-        name(column) if kind in _AS_THEY_ARE else f"CAST({name(column)} AS VARCHAR) AS {name(column)}"
+        name(column)
+        if kind in _AS_THEY_ARE
+        else f"CAST({name(column)} AS VARCHAR) AS {name(column)}"
         for column, kind in columns.items()
     )
     reader = snapshot.sql(f"SELECT {listed} FROM {place}").to_arrow_reader(_ROWS)
     cursor = connection.cursor()
-    with cursor.copy(f"COPY {schema_of(number)}.{name(table)} FROM STDIN (FORMAT csv, FREEZE)".encode()) as copy:
+    with cursor.copy(
+        f"COPY {schema_of(number)}.{name(table)} FROM STDIN (FORMAT csv, FREEZE)".encode()
+    ) as copy:
         for text in _as_csv(reader):
             if b"\x00" in text:
                 raise UsageError(
@@ -88,7 +100,9 @@ def copy_rows(snapshot: Any, connection: Link, number: int, table: str, columns:
 def _as_csv(batches: Any) -> Iterator[bytes]:
     from pyarrow import csv
 
-    options = csv.WriteOptions(include_header=False, quoting_style="all_valid")  # what is not quoted is NULL
+    options = csv.WriteOptions(
+        include_header=False, quoting_style="all_valid"
+    )  # what is not quoted is NULL
     for batch in batches:
         text = io.BytesIO()
         csv.write_csv(batch, text, options)
@@ -96,7 +110,9 @@ def _as_csv(batches: Any) -> Iterator[bytes]:
 
 
 def keep_public(snapshot: Any, connection: Link, number: int, tables: Tables) -> None:
-    """The public tables once more as Arrow, as every engine gives them: types and order are DuckDB's."""
+    """The public tables once more as Arrow, as every engine gives them: types and order are
+    DuckDB's.
+    """
     import pyarrow as pa
 
     kept = f"{schema_of(number)}.{name(PUBLIC_TABLES)}"
@@ -104,13 +120,17 @@ def keep_public(snapshot: Any, connection: Link, number: int, tables: Tables) ->
     for table, columns in tables.items():
         if OWNER in columns:
             continue
-        content = snapshot.sql(f"SELECT * FROM {PUBLIC}.{name(table)} ORDER BY ALL").to_arrow_table()
+        content = snapshot.sql(
+            f"SELECT * FROM {PUBLIC}.{name(table)} ORDER BY ALL"
+        ).to_arrow_table()
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, content.schema) as writer:
             writer.write_table(content)
         data = sink.getvalue().to_pybytes()
         if len(data) > _MOST_PUBLIC:
-            raise UsageError(f"The public table {table} is too large for the engine postgres: at most 900 MB.")
+            raise UsageError(
+                f"The public table {table} is too large for the engine postgres: at most 900 MB."
+            )
         connection.execute(f"INSERT INTO {kept} VALUES (%s, %s)".encode(), [table, data])
 
 

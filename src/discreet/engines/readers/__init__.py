@@ -1,4 +1,6 @@
-"""Databases, workbooks and labelled files that somebody else's reader reads: SQLite, Excel, PostgreSQL, SPSS."""
+"""Databases, workbooks and labelled files that somebody else's reader reads: SQLite, Excel,
+PostgreSQL, SPSS.
+"""
 
 from __future__ import annotations
 

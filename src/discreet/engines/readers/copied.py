@@ -1,4 +1,6 @@
-"""Rows that Postgres sends by COPY (FORMAT csv), as Arrow: ten times sooner there than row by row."""
+"""Rows that Postgres sends by COPY (FORMAT csv), as Arrow: ten times sooner there than row by
+row.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK = 1 << 20  # bytes that are parsed at a time, if no row can be longer
-_LONGEST = 4 * MOST_LETTERS + 3  # bytes of a value in CSV: letters of four bytes, quotes around them, a comma
+_LONGEST = (
+    4 * MOST_LETTERS + 3
+)  # bytes of a value in CSV: letters of four bytes, quotes around them, a comma
 
 
 class _Stream(io.RawIOBase):
@@ -36,7 +40,9 @@ class _Stream(io.RawIOBase):
 
 
 def copied(copy: Any, schema: pa.Schema) -> Iterator[Any]:
-    """The rows of a result or a table in these types, some at a time; raises ArrowInvalid where a value has another."""
+    """The rows of a result or a table in these types, some at a time; raises ArrowInvalid where a
+    value has another.
+    """
     from pyarrow import csv
 
     block = max(_BLOCK, _LONGEST * len(schema))  # or one person's longest row would stop it
@@ -45,7 +51,9 @@ def copied(copy: Any, schema: pa.Schema) -> Iterator[Any]:
         return
     yield from csv.open_csv(
         stream,
-        read_options=csv.ReadOptions(column_names=schema.names, block_size=block, use_threads=False),
+        read_options=csv.ReadOptions(
+            column_names=schema.names, block_size=block, use_threads=False
+        ),
         parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         convert_options=csv.ConvertOptions(
             column_types=schema,

@@ -32,7 +32,9 @@ class Excel:
         try:
             book = load_workbook(self.file, read_only=True, data_only=True)
         except Exception:  # whatever a broken file makes of it
-            raise UsageError(f"The source {self.file} cannot be read as a workbook (.xlsx).") from None
+            raise UsageError(
+                f"The source {self.file} cannot be read as a workbook (.xlsx)."
+            ) from None
         try:
             yield book
         finally:
@@ -53,7 +55,11 @@ class Excel:
                 names = self._header(book, table)
                 whole = book[table].iter_rows(min_row=2, max_col=len(names), values_only=True)
                 found = whole if table.lower() in wanted else ()
-                full = [row + (None,) * (len(names) - len(row)) for row in found if any(c is not None for c in row)]
+                full = [
+                    row + (None,) * (len(names) - len(row))
+                    for row in found
+                    if any(c is not None for c in row)
+                ]
                 read[table] = texts(names, full)
         return read
 
@@ -63,8 +69,12 @@ class Excel:
         while names and not names[-1]:
             names.pop()
         if not names or not all(names):
-            raise UsageError(f"The sheet {table} of {self.file.name} has no header: name its columns in the first row.")
+            raise UsageError(
+                f"The sheet {table} of {self.file.name} has no header: name its columns in the first row."
+            )
         twice = first_twice(names)
         if twice is not None:
-            raise UsageError(f"The sheet {table} of {self.file.name} has two columns {twice}. Rename one.")
+            raise UsageError(
+                f"The sheet {table} of {self.file.name} has two columns {twice}. Rename one."
+            )
         return names

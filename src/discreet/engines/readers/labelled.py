@@ -1,7 +1,9 @@
-"""Files of SPSS, Stata and SAS, by pyreadstat: one table a file, whose metadata says what codes mean.
+"""Files of SPSS, Stata and SAS, by pyreadstat: one table a file, whose metadata says what codes
+mean.
 
-Value labels are metadata: somebody wrote them down when the file was made, and reading them reads no row. Values come
-as numbers and texts whose type the file decides; each becomes text by itself (S23), as in a CSV file.
+Value labels are metadata: somebody wrote them down when the file was made, and reading them reads
+no row. Values come as numbers and texts whose type the file decides; each becomes text by itself
+(S23), as in a CSV file.
 """
 
 from __future__ import annotations
@@ -28,7 +30,19 @@ LABELLED = {  # a suffix, and what reads it
     ".xpt": "read_xport",
 }
 _MOMENTS = ("DATETIME", "YMDHMS", "%TC", "E8601DT")
-_DAYS = ("DATE", "ADATE", "EDATE", "JDATE", "SDATE", "DDMMYY", "MMDDYY", "YYMMDD", "E8601DA", "%TD", "%D")
+_DAYS = (
+    "DATE",
+    "ADATE",
+    "EDATE",
+    "JDATE",
+    "SDATE",
+    "DDMMYY",
+    "MMDDYY",
+    "YYMMDD",
+    "E8601DA",
+    "%TD",
+    "%D",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +56,9 @@ class Labelled:
 
     def declared(self, table: str) -> Declared:
         _, meta = self._read(metadataonly=True)
-        return Declared(types={name: _type(meta, name) for name in meta.column_names}, labels=_labels(meta))
+        return Declared(
+            types={name: _type(meta, name) for name in meta.column_names}, labels=_labels(meta)
+        )
 
     def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
         if self.file.stem.lower() not in set(rows):
@@ -64,9 +80,13 @@ class Labelled:
         if suffix == ".sas7bdat" and catalog.is_file():
             options["catalog_file"] = str(catalog)
         try:
-            found, meta = getattr(pyreadstat, LABELLED[suffix])(str(self.file), output_format="dict", **options)
+            found, meta = getattr(pyreadstat, LABELLED[suffix])(
+                str(self.file), output_format="dict", **options
+            )
         except Exception:  # its messages can print values
-            raise UsageError(f"The source {self.file} cannot be read as {self.file.suffix}.") from None
+            raise UsageError(
+                f"The source {self.file} cannot be read as {self.file.suffix}."
+            ) from None
         twice = first_twice(meta.column_names)
         if twice is not None:
             raise UsageError(f"The file {self.file.name} has two columns {twice}. Rename one.")
@@ -80,21 +100,34 @@ def _plain(values: Any) -> list[Any]:
 
 def _type(meta: Any, name: str) -> str:
     """The type of a column as a database would call it; '' for numbers that may be whole or not."""
-    kind, shown = meta.readstat_variable_types[name], (meta.original_variable_types[name] or "").upper()
+    kind, shown = (
+        meta.readstat_variable_types[name],
+        (meta.original_variable_types[name] or "").upper(),
+    )
     if kind == "string":
         return "VARCHAR"
     if shown.startswith(_MOMENTS):
         return "TIMESTAMP"
     if shown.startswith(_DAYS):
         return "DATE"
-    return "INTEGER" if kind.startswith("int") or (shown.startswith("F") and shown.endswith(".0")) else ""
+    return (
+        "INTEGER"
+        if kind.startswith("int") or (shown.startswith("F") and shown.endswith(".0"))
+        else ""
+    )
 
 
 def _labels(meta: Any) -> dict[str, dict[str, str]]:
-    """The labels of columns whose values are codes: not of numbers on a scale, nor of codes for no answer."""
+    """The labels of columns whose values are codes: not of numbers on a scale, nor of codes for no
+    answer.
+    """
     found = {}
     for name, labels in meta.variable_value_labels.items():
-        codes = {code: _code(code) for code in labels if not _is_missing(code, meta.missing_ranges.get(name, ()))}
+        codes = {
+            code: _code(code)
+            for code in labels
+            if not _is_missing(code, meta.missing_ranges.get(name, ()))
+        }
         if codes and None not in codes.values() and meta.variable_measure.get(name) != "scale":
             found[name] = {str(text): str(labels[code]) for code, text in codes.items()}
     return found
@@ -110,4 +143,6 @@ def _code(code: object) -> str | None:
 def _is_missing(code: object, ranges: Iterable[Any]) -> bool:
     if isinstance(code, str) or not isinstance(code, int | float):
         return any(code == each["lo"] for each in ranges) or code in ("", None)
-    return any(not isinstance(each["lo"], str) and each["lo"] <= code <= each["hi"] for each in ranges)
+    return any(
+        not isinstance(each["lo"], str) and each["lo"] <= code <= each["hi"] for each in ranges
+    )

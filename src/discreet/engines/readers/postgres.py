@@ -36,7 +36,9 @@ _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() O
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postgres:
-    """The tables of the first schema on the search path, as of one moment, by a role that needs SELECT alone."""
+    """The tables of the first schema on the search path, as of one moment, by a role that needs
+    SELECT alone.
+    """
 
     address: str
     file: None = None
@@ -50,14 +52,18 @@ class Postgres:
         try:
             connection = psycopg.connect(self.address, connect_timeout=10)
         except psycopg.Error:
-            raise UsageError("The PostgreSQL source cannot be reached with this address and role.") from None
+            raise UsageError(
+                "The PostgreSQL source cannot be reached with this address and role."
+            ) from None
         try:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             connection.execute("SET LOCAL DateStyle = 'ISO, YMD'")
             yield connection
         except psycopg.Error:  # its messages can print values
-            raise UsageError("The PostgreSQL source could not be read: the role may lack SELECT on a table.") from None
+            raise UsageError(
+                "The PostgreSQL source could not be read: the role may lack SELECT on a table."
+            ) from None
         finally:
             connection.close()
 
@@ -76,13 +82,16 @@ class Postgres:
         primary: tuple[str, ...] = ()
         foreign: dict[str, tuple[str, str]] = {}
         checks = []
-        for kind, ours, theirs, other, definition, relation in connection.execute(_CONSTRAINTS, [named]).fetchall():
+        for kind, ours, theirs, other, definition, relation in connection.execute(
+            _CONSTRAINTS, [named]
+        ).fetchall():
             kind = kind.decode() if isinstance(kind, bytes) else kind
             if kind == "p":
                 primary = tuple(names[number] for number in ours)
             elif kind == "f" and len(ours) == 1:
                 key = connection.execute(
-                    "SELECT attname FROM pg_attribute WHERE attrelid = %s::oid AND attnum = %s", [relation, theirs[0]]
+                    "SELECT attname FROM pg_attribute WHERE attrelid = %s::oid AND attnum = %s",
+                    [relation, theirs[0]],
                 ).fetchone()[0]
                 foreign[names[ours[0]]] = (other, key)
             elif kind == "c":
@@ -96,7 +105,8 @@ class Postgres:
         )
 
     def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
-        # One transaction of REPEATABLE READ: all tables are read as of the moment of its first statement.
+        # One transaction of REPEATABLE READ: all tables are read as of the moment of its first
+        # statement.
         wanted, found = set(rows), {}
         with self._opened() as connection:
             for (table,) in connection.execute(_TABLES).fetchall():
@@ -110,7 +120,9 @@ class Postgres:
         schema = pa.schema([(name, _arrow_type(kind)) for name, kind in declared.types.items()])
         if not rows:
             return schema.empty_table()
-        select = f"SELECT {', '.join(map(_expression, declared.types.items()))} FROM {_quoted(table)}"
+        select = (
+            f"SELECT {', '.join(map(_expression, declared.types.items()))} FROM {_quoted(table)}"
+        )
         with connection.cursor().copy(f"COPY ({select}) TO STDOUT (FORMAT csv)") as copy:
             return pa.Table.from_batches(copied(copy, schema), schema=schema)
 
@@ -127,7 +139,9 @@ def _arrow_type(kind: str) -> Any:
 
 
 def _expression(column: tuple[str, str]) -> str:
-    """A column as it is read. Dates beyond those of Python, and what has no type of ours, as text or NULL."""
+    """A column as it is read. Dates beyond those of Python, and what has no type of ours, as text
+    or NULL.
+    """
     name, kind = column
     if kind == "date":
         return f"CASE WHEN {_quoted(name)} BETWEEN '0001-01-01' AND '9999-12-31' THEN {_quoted(name)} END"

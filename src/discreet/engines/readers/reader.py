@@ -1,7 +1,9 @@
-"""What reads a database, a workbook or a labelled file whole, and what each declares about its tables.
+"""What reads a database, a workbook or a labelled file whole, and what each declares about its
+tables.
 
-A SQLite column and a sheet have no types: each value becomes text by itself (S23), as in a CSV file, and the policy's
-domain reads that text. PostgreSQL's columns have types, which its catalog declares. `declared` never reads a value.
+A SQLite column and a sheet have no types: each value becomes text by itself (S23), as in a CSV
+file, and the policy's domain reads that text. PostgreSQL's columns have types, which its catalog
+declares. `declared` never reads a value.
 """
 
 from __future__ import annotations
@@ -23,10 +25,14 @@ class Declared:
 
     types: dict[str, str]
     primary: tuple[str, ...] = ()
-    foreign: dict[str, tuple[str, str]] = field(default_factory=dict)  # column: the table and column that it names
+    foreign: dict[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # column: the table and column that it names
     checks: tuple[str, ...] = ()  # SQL of its CHECK constraints
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of its ENUM columns
-    labels: dict[str, dict[str, str]] = field(default_factory=dict)  # of its labelled columns: a code, what it means
+    labels: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # of its labelled columns: a code, what it means
 
 
 class Reader(Protocol):
@@ -43,7 +49,9 @@ class Reader(Protocol):
         """What it declares about a table."""
 
     def read(self, rows: Iterable[str]) -> Mapping[str, pa.Table]:
-        """All tables as of one moment: those named in `rows` (in lower case) with their rows, others without any."""
+        """All tables as of one moment: those named in `rows` (in lower case) with their rows,
+        others without any.
+        """
 
 
 def texts(names: list[str], rows: list[tuple[Any, ...]]) -> pa.Table:

@@ -42,13 +42,24 @@ class SQLite:
 
     def declared(self, table: str) -> Declared:
         with self._opened() as connection:
-            columns = connection.execute("SELECT name, type, pk FROM pragma_table_info(?)", [table]).fetchall()
-            keys = connection.execute('SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)', [table])
-            foreign = {column: (other, key or _primary(connection, other)) for column, other, key in keys.fetchall()}
-            made = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", [table]).fetchone()
+            columns = connection.execute(
+                "SELECT name, type, pk FROM pragma_table_info(?)", [table]
+            ).fetchall()
+            keys = connection.execute(
+                'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)', [table]
+            )
+            foreign = {
+                column: (other, key or _primary(connection, other))
+                for column, other, key in keys.fetchall()
+            }
+            made = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE name = ?", [table]
+            ).fetchone()
         return Declared(
             types={name: (kind or "").upper() for name, kind, _ in columns},
-            primary=tuple(name for name, _, place in sorted(columns, key=lambda row: row[2]) if place),
+            primary=tuple(
+                name for name, _, place in sorted(columns, key=lambda row: row[2]) if place
+            ),
             foreign=foreign,
             checks=tuple(_checks(made[0] if made and made[0] else "")),
         )
@@ -61,13 +72,19 @@ class SQLite:
             for table, names in columns.items():
                 quoted = table.replace('"', '""')
                 read = f'SELECT * FROM "{quoted}"' if table.lower() in wanted else None
-                found[table] = texts(names, [] if read is None else connection.execute(read).fetchall())
+                found[table] = texts(
+                    names, [] if read is None else connection.execute(read).fetchall()
+                )
         return found
 
 
 def _primary(connection: sqlite3.Connection, table: str) -> str:
-    """The first column of a table's primary key: what a foreign key refers to that names no column."""
-    found = connection.execute("SELECT name FROM pragma_table_info(?) WHERE pk = 1", [table]).fetchone()
+    """The first column of a table's primary key: what a foreign key refers to that names no
+    column.
+    """
+    found = connection.execute(
+        "SELECT name FROM pragma_table_info(?) WHERE pk = 1", [table]
+    ).fetchone()
     return str(found[0]) if found else ""
 
 

@@ -1,1 +1,3 @@
-"""Spark, through Spark Connect: snapshots that a cluster prepares as Parquet, and questions that it answers."""
+"""Spark, through Spark Connect: snapshots that a cluster prepares as Parquet, and questions that it
+answers.
+"""

@@ -1,7 +1,8 @@
 """Questions on a snapshot of Parquet files, answered by Spark: exact numbers arrive as Arrow.
 
-The cluster is trusted with private rows and with nothing else; what fails there says so in a message that can print
-values, so none leaves: the log gets the kind of error. Whoever may connect to the cluster can read the snapshot.
+The cluster is trusted with private rows and with nothing else; what fails there says so in a
+message that can print values, so none leaves: the log gets the kind of error. Whoever may connect
+to the cluster can read the snapshot.
 """
 
 from __future__ import annotations
@@ -42,9 +43,13 @@ _OPENING = 600.0  # seconds that listing the files of a table may take
 
 
 class Spark:
-    """One snapshot, through a session of its own. Several threads may use it; a forked process opens it again."""
+    """One snapshot, through a session of its own. Several threads may use it; a forked process
+    opens it again.
+    """
 
-    in_passes: ClassVar[bool] = False  # its workers share the keys out, and write to disk what does not fit
+    in_passes: ClassVar[bool] = (
+        False  # its workers share the keys out, and write to disk what does not fit
+    )
 
     def __init__(self, session: Any, policy: Policy, folder: Path) -> None:
         self._session, self._policy, self._folder = session, policy, folder
@@ -55,24 +60,34 @@ class Spark:
             self._within(partial(self._show, table), _OPENING)
 
     def _show(self, table: str) -> None:
-        """Make a view of a table, in the types that were noted when it was made: those of no file decide."""
+        """Make a view of a table, in the types that were noted when it was made: those of no file
+        decide.
+        """
         if self._policy.tables[table].public:
-            self._session.read.parquet(public_file(self._folder, table).as_uri()).createOrReplaceTempView(
-                view(PUBLIC, table)
-            )
+            self._session.read.parquet(
+                public_file(self._folder, table).as_uri()
+            ).createOrReplaceTempView(view(PUBLIC, table))
             return
         reader = self._session.read.schema(self._noted["schemas"][table])
-        reader.parquet(table_folder(self._folder, table).as_uri()).createOrReplaceTempView(view(PRIVATE, table))
+        reader.parquet(table_folder(self._folder, table).as_uri()).createOrReplaceTempView(
+            view(PRIVATE, table)
+        )
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
-        """The exact numbers of one aggregation: counts as int64, sums as that or as decimal128(38, 0)."""
+        """The exact numbers of one aggregation: counts as int64, sums as that or as decimal128(38,
+        0).
+        """
         return Exact(self._twice(query, seconds, self._read))
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
-        """The same as `fetch`, read when it is opened; what is made of its parts is made by the workers (vault)."""
+        """The same as `fetch`, read when it is opened; what is made of its parts is made by the
+        workers (vault).
+        """
         return Exact.elsewhere(partial(self._parts, query, seconds, rows))
 
-    def _parts(self, query: Numbers, seconds: float, rows: int, part: Part | None) -> Iterator[pa.Table]:
+    def _parts(
+        self, query: Numbers, seconds: float, rows: int, part: Part | None
+    ) -> Iterator[pa.Table]:
         read = self._read if part is None else partial(self._made, part)
         table = self._twice(query, seconds, read)
         for first in range(0, max(1, table.num_rows), rows):
@@ -82,12 +97,16 @@ class Spark:
         return self._session.sql(sql).toArrow()
 
     def _made(self, part: Part, sql: str) -> pa.Table:
-        """What a part of the vault makes of every batch of a result, on the workers: only that comes here."""
+        """What a part of the vault makes of every batch of a result, on the workers: only that
+        comes here.
+        """
         from pyspark.sql.pandas.types import to_arrow_schema
 
         frame = self._session.sql(sql)
         kinds = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
-        kinds |= {name: WHOLE for name in kinds if name.startswith(_NUMBER)}  # noise may need more digits
+        kinds |= {
+            name: WHOLE for name in kinds if name.startswith(_NUMBER)
+        }  # noise may need more digits
         listed = part.columns or tuple(kinds)
         declared = ", ".join(f"{name} {kinds[name]}" for name in listed)
         schema = to_arrow_schema(self._session.createDataFrame([], declared).schema)
@@ -98,9 +117,11 @@ class Spark:
         return PLAIN.numbers(query)
 
     def check(self, query: Numbers) -> None:
-        """Raise Unspelled for what Spark would not compute alike, and EngineFailure for what it cannot plan.
+        """Raise Unspelled for what Spark would not compute alike, and EngineFailure for what it
+        cannot plan.
 
-        Spark plans a statement from the schema of the files alone: what is in them decides nothing here.
+        Spark plans a statement from the schema of the files alone: what is in them decides nothing
+        here.
         """
         known = shape(query)
         if known in self._binding:
@@ -129,7 +150,9 @@ class Spark:
     # running
 
     def _twice(self, query: Numbers, seconds: float, read: Callable[[str], Made]) -> Made:
-        """What a query reads; once more, carefully, where it failed: on a row, or because something went away."""
+        """What a query reads; once more, carefully, where it failed: on a row, or because something
+        went away.
+        """
         began, sql = time.monotonic(), PLAIN.numbers(query)
         try:
             return self._within(lambda: read(sql), seconds, told=sql)
@@ -137,12 +160,22 @@ class Spark:
             raise
         except EngineFailure:
             careful = CAREFUL.numbers(query)
-        return self._within(lambda: read(careful), seconds - (time.monotonic() - began), told=careful)
+        return self._within(
+            lambda: read(careful), seconds - (time.monotonic() - began), told=careful
+        )
 
-    def _within(self, work: Callable[[], Made], seconds: float, *, told: str = "opening a snapshot") -> Made:
-        """What work on the cluster gives, within so many seconds: then it is cancelled there, and not waited for."""
-        if self._process != os.getpid():  # the session's threads did not survive the fork: it would wait for ever
-            _log.error("The snapshot was opened before a fork. Open the policy again in the new process.")
+    def _within(
+        self, work: Callable[[], Made], seconds: float, *, told: str = "opening a snapshot"
+    ) -> Made:
+        """What work on the cluster gives, within so many seconds: then it is cancelled there, and
+        not waited for.
+        """
+        if (
+            self._process != os.getpid()
+        ):  # the session's threads did not survive the fork: it would wait for ever
+            _log.error(
+                "The snapshot was opened before a fork. Open the policy again in the new process."
+            )
             raise EngineFailure
         made: Future[Made] = Future()
         tag = f"discreet-{SYSTEM.bits(64):016x}"

@@ -1,9 +1,10 @@
 """A source into a snapshot of Parquet files, by Spark: no row comes to the server.
 
-The workers run the code that prepares DuckDB's snapshots, so the rows are the same (S4): files are read and their
-values moved row by row; where owners are found through another table, Spark joins their keys; the rows of whoever has
-too many are brought together by owner, and the same keyed order decides which are kept. What was read is written once
-and never read from the source again (S23). The finished files are checked (verify.py) before the manifest is written.
+The workers run the code that prepares DuckDB's snapshots, so the rows are the same (S4): files are
+read and their values moved row by row; where owners are found through another table, Spark joins
+their keys; the rows of whoever has too many are brought together by owner, and the same keyed order
+decides which are kept. What was read is written once and never read from the source again (S23).
+The finished files are checked (verify.py) before the manifest is written.
 """
 
 from __future__ import annotations
@@ -23,22 +24,41 @@ from discreet.engines.engine import Progress
 from discreet.engines.frames import arrow
 from discreet.engines.layout import OWNER
 from discreet.engines.snapshot import ColumnReport, TableReport
-from discreet.engines.source import Database, Folder, Foreign, Given, Source, attach, columns_of, files_of, loading
+from discreet.engines.source import (
+    Database,
+    Folder,
+    Foreign,
+    Given,
+    Source,
+    attach,
+    columns_of,
+    files_of,
+    loading,
+)
 from discreet.engines.spark.layout import arrow_file, kinds_file, public_file, table_folder
 from discreet.engines.spark.spelling import MOMENT, WHOLE, identifier
-from discreet.engines.spark.workers import OfPartition, ReadFiles, each_owned, first_rows_of, for_spark
+from discreet.engines.spark.workers import (
+    OfPartition,
+    ReadFiles,
+    each_owned,
+    first_rows_of,
+    for_spark,
+)
 from discreet.errors import PolicyError, UsageError
 from discreet.policy.owners import EachRow, Through
 from discreet.policy.policy import Policy, Table
 
 _OWNER, _KEY = identifier(OWNER), "#key"
 _PIECE = 1_000_000  # rows of a table from Python that a worker reads at a time
-_WORKER = 1_000_000_000  # bytes of memory that DuckDB may use on a worker; what does not fit goes to its disk
+# bytes of memory that DuckDB may use on a worker; what does not fit goes to its disk
+_WORKER = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """One snapshot in the making: a session, the folder that is filled, and a folder for what is needed meanwhile."""
+    """One snapshot in the making: a session, the folder that is filled, and a folder for what is
+    needed meanwhile.
+    """
 
     session: Any
     policy: Policy
@@ -47,13 +67,17 @@ class Work:
     folder: Path
     scratch: Path
     progress: Progress | None
-    kinds: dict[str, dict[str, str]] = field(default_factory=dict)  # of the tables' columns, as they are found
+    kinds: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # of the tables' columns, as they are found
     schemas: dict[str, str] = field(default_factory=dict)  # of private tables, as Spark has them
 
     def tables(self) -> tuple[TableReport, ...]:
         """Every table, those first that others go through; their reports in the policy's order."""
         if isinstance(self.source, Database):
-            raise UsageError("engine: spark reads folders of Parquet or CSV files: name such a folder as the source.")
+            raise UsageError(
+                "engine: spark reads folders of Parquet or CSV files: name such a folder as the source."
+            )
         connection = loading(None, memory=self.policy.limits.memory)
         try:
             attach(connection, self.source, rows=self.policy.tables)
@@ -88,19 +112,27 @@ class Work:
         self.kinds[table.name] = columns_of(connection, ordered)
         whole = connection.sql(f"SELECT * FROM {ordered}").to_arrow_table()
         _write(arrow_file(self.folder, table.name), whole)
-        kinds = {column: kind for column, kind in self.kinds[table.name].items() if _spark_kind(kind)}
+        kinds = {
+            column: kind for column, kind in self.kinds[table.name].items() if _spark_kind(kind)
+        }
         listed = for_spark(kinds) or "NULL::BOOLEAN AS nothing"
         shown = connection.sql(f"SELECT {listed} FROM {ordered}").to_arrow_table()
         place = public_file(self.folder, table.name)
         pq.write_table(shown, place, coerce_timestamps="us", allow_truncated_timestamps=True)
         rows = whole.num_rows
-        return TableReport(name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=())
+        return TableReport(
+            name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=()
+        )
 
     def _private(self, connection: Any, reading: Reading, table: Table) -> TableReport:
         domains = {column.name: column.domain for column in table.columns.values()}
         read = self._kept_once(f"keys of {table.name}", self._files(connection, reading, table))
         if isinstance(table.owner, EachRow):
-            together = read.repartition(*[self._column(each) for each in domains]) if domains else read.repartition(1)
+            together = (
+                read.repartition(*[self._column(each) for each in domains])
+                if domains
+                else read.repartition(1)
+            )
             owned = _rows(together, each_owned(domains, self.key), owner=True)
             read = self._kept_once(f"rows of {table.name}", owned)
         elif isinstance(table.owner, Through):
@@ -110,7 +142,11 @@ class Work:
         read.createOrReplaceTempView(_view(table))
         rows, owned_rows, columns = self._count(table)
         self._sql(f"SELECT * FROM ({self._heavy(table)})").createOrReplaceTempView("heavy")
-        kept = self._fair(table) if self._sql("SELECT 1 FROM heavy LIMIT 1").toArrow().num_rows else self._all(table)
+        kept = (
+            self._fair(table)
+            if self._sql("SELECT 1 FROM heavy LIMIT 1").toArrow().num_rows
+            else self._all(table)
+        )
         place = table_folder(self.folder, table.name)
         self.schemas[table.name] = _schema(kept)
         kept.write.parquet(place.as_uri())
@@ -132,7 +168,9 @@ class Work:
         list_values(connection, table)
         kinds = columns_of(connection, f"({reading.rows(table, reading.parts[table.name])})")
         self.kinds[table.name] = {column: kinds[column] for column in table.columns}
-        schema = _declared((column, _spark_kind(kind) or "STRING") for column, kind in kinds.items())
+        schema = _declared(
+            (column, _spark_kind(kind) or "STRING") for column, kind in kinds.items()
+        )
         folder = self.source if isinstance(self.source, Folder) else None
         files = list(files_of(folder, table.name)) if folder is not None else self._pieces(table)
         read = ReadFiles(reading=reading, table=table, source=folder, memory=_WORKER)
@@ -238,7 +276,9 @@ def _stored(table: Table) -> str:
 
 
 def _rows(together: Any, statement: str, *, owner: bool = False) -> Any:
-    """What a statement of ours makes of each partition; `owner` where it changes the key into an owner, a text."""
+    """What a statement of ours makes of each partition; `owner` where it changes the key into an
+    owner, a text.
+    """
     fields = [(each.name, each.dataType.simpleString()) for each in together.schema.fields]
     if owner:
         fields = [(OWNER, "string"), *(each for each in fields if each[0] != _KEY)]
@@ -257,7 +297,10 @@ def _declared(fields: Iterable[tuple[str, str]]) -> str:
 
 # How Spark reads what a worker writes, by DuckDB's types.
 _SPARK = {
-    **{kind: kind for kind in ("TINYINT", "SMALLINT", "BIGINT", "BOOLEAN", "DATE", "DOUBLE", "FLOAT")},
+    **{
+        kind: kind
+        for kind in ("TINYINT", "SMALLINT", "BIGINT", "BOOLEAN", "DATE", "DOUBLE", "FLOAT")
+    },
     "INTEGER": "INT",
     "VARCHAR": "STRING",
     "TIMESTAMP": MOMENT,

@@ -1,7 +1,8 @@
-"""A session on a Spark cluster, through Spark Connect; or on a Spark of this machine, which is started for it.
+"""A session on a Spark cluster, through Spark Connect; or on a Spark of this machine, which is
+started for it.
 
-A session has views and settings of its own. What is set here decides what values mean, so it is read back: ANSI rules
-(what overflows is an error), UTC, texts compared by their bytes.
+A session has views and settings of its own. What is set here decides what values mean, so it is
+read back: ANSI rules (what overflows is an error), UTC, texts compared by their bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ _local: dict[str, str] = {}  # addresses of those that this process has started
 
 
 def connect(address: str | None) -> Any:
-    """A new session; raises UsageError where there is no Spark, no Java or no package, with the command to type."""
+    """A new session; raises UsageError where there is no Spark, no Java or no package, with the
+    command to type.
+    """
     if address is None or not address.startswith((REMOTE, *LOCAL)):
         raise UsageError(f"The policy's engine needs an address: write {HOW}.")
     require("pyspark", what="engine: spark")
@@ -55,14 +58,20 @@ def connect(address: str | None) -> Any:
                 session.conf.set(key, value)
             wrong = [key for key, value in _SETTINGS.items() if session.conf.get(key) != value]
         except (PySparkException, OSError, ValueError):
-            raise UsageError(f"There is no Spark Connect server at {address}, or it cannot be reached.") from None
+            raise UsageError(
+                f"There is no Spark Connect server at {address}, or it cannot be reached."
+            ) from None
     if wrong:
-        raise UsageError(f"The Spark at {address} does not let {wrong[0]} be {_SETTINGS[wrong[0]]}. Allow it there.")
+        raise UsageError(
+            f"The Spark at {address} does not let {wrong[0]} be {_SETTINGS[wrong[0]]}. Allow it there."
+        )
     return session
 
 
 def _started(master: str) -> str:
-    """The address of a Spark of this machine, on a port of the loopback that only whoever has a token can use."""
+    """The address of a Spark of this machine, on a port of the loopback that only whoever has a
+    token can use.
+    """
     with _lock:
         if master not in _local:
             if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -80,7 +89,9 @@ def _start(master: str) -> str:
     except ImportError:
         raise missing("pyspark", what="engine: spark") from None
     if _local:
-        raise UsageError(f"A process can have one Spark of its own, and has {next(iter(_local))} already.")
+        raise UsageError(
+            f"A process can have one Spark of its own, and has {next(iter(_local))} already."
+        )
     token = f"{SYSTEM.bits(128):032x}"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {
@@ -102,13 +113,17 @@ def _start(master: str) -> str:
     }
     before = os.environ.get("PYTHONPATH")
     try:
-        os.environ["PYTHONPATH"] = _python_path()  # for workers that this machine's Spark starts itself
+        os.environ["PYTHONPATH"] = (
+            _python_path()
+        )  # for workers that this machine's Spark starts itself
         context = SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
         SparkSession(context)
         service = "org.apache.spark.sql.connect.service.SparkConnectService$"
         port = getattr(getattr(context._jvm, service), "MODULE$").localPort()
     except Exception:
-        raise UsageError(f"Spark on this machine ({master}) does not start. Is Java 17 there? java -version") from None
+        raise UsageError(
+            f"Spark on this machine ({master}) does not start. Is Java 17 there? java -version"
+        ) from None
     finally:
         if before is None:
             del os.environ["PYTHONPATH"]
@@ -119,4 +134,6 @@ def _start(master: str) -> str:
 
 def _python_path() -> str:
     """Where a worker's Python finds this package."""
-    return os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.pathsep.join(
+        [str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )

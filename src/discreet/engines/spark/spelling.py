@@ -1,10 +1,13 @@
-"""Trees of `algebra` as Spark's SQL: the same value for every row as DuckDB has, or a refusal that names what it lacks.
+"""Trees of `algebra` as Spark's SQL: the same value for every row as DuckDB has, or a refusal that
+names what it lacks.
 
-Spark runs with ANSI rules and in UTC: what overflows or cannot be cast is an error, never a wrong number. It has no TRY
-for a whole expression, so a `careful` statement takes the form of each operation that gives NULL where it fails.
+Spark runs with ANSI rules and in UTC: what overflows or cannot be cast is an error, never a wrong
+number. It has no TRY for a whole expression, so a `careful` statement takes the form of each
+operation that gives NULL where it fails.
 
-Letters are changed by a table that DuckDB itself tells, one letter for one letter: Java makes SS of ß, and more letters
-than the analysis has counted. Times are TIMESTAMP_NTZ, whole numbers of 128 bits DECIMAL(38, 0).
+Letters are changed by a table that DuckDB itself tells, one letter for one letter: Java makes SS of
+ß, and more letters than the analysis has counted. Times are TIMESTAMP_NTZ, whole numbers of 128
+bits DECIMAL(38, 0).
 """
 
 from __future__ import annotations
@@ -33,7 +36,16 @@ from discreet.algebra import (
     walk,
 )
 from discreet.engines.duckdb.locked import connect
-from discreet.engines.spelling import FOLDS, WORDS, Spelling, Unspelled, Word, by_place, infix, prefix
+from discreet.engines.spelling import (
+    FOLDS,
+    WORDS,
+    Spelling,
+    Unspelled,
+    Word,
+    by_place,
+    infix,
+    prefix,
+)
 
 MOMENT, WHOLE = "TIMESTAMP_NTZ", "DECIMAL(38, 0)"
 PRIVATE, PUBLIC = "private", "public"  # what views are called, each before the name of its table
@@ -68,7 +80,7 @@ def view(kind: str, table: str) -> str:
     return f"{kind}_{table}" if simple else f"named_{kind}_{table.encode().hex()}"
 
 
-# --- letters ----------------------------------------------------------------------------------------------------------
+# --- letters --------------------------------------------------------------------------------------
 
 
 _LETTERS = (  # all of them, one a row
@@ -90,7 +102,9 @@ def _letters(function: str) -> tuple[str, str]:
 def _blanks() -> str:
     """The letters that DuckDB's trim takes away."""
     with connect(threads=1) as database:
-        rows = database.execute(f"SELECT letter FROM {_LETTERS} WHERE trim(letter) = '' ORDER BY 1").fetchall()
+        rows = database.execute(
+            f"SELECT letter FROM {_LETTERS} WHERE trim(letter) = '' ORDER BY 1"
+        ).fetchall()
     return "".join(letter for (letter,) in rows)
 
 
@@ -106,7 +120,7 @@ def _trimmed(side: str) -> Word:
     return lambda arguments: f"trim({side} {text_literal(_blanks())} FROM {arguments[0]})"
 
 
-# --- days and moments -------------------------------------------------------------------------------------------------
+# --- days and moments -----------------------------------------------------------------------------
 
 
 def _moment(value: str) -> str:
@@ -129,7 +143,10 @@ def _isoyear(day: str) -> str:
 
 
 _PARTS: Mapping[str, Callable[[str], str]] = {
-    **{each: f"{each}({{}})".format for each in ("year", "quarter", "month", "day", "hour", "minute", "second")},
+    **{
+        each: f"{each}({{}})".format
+        for each in ("year", "quarter", "month", "day", "hour", "minute", "second")
+    },
     "week": lambda x: f"weekofyear({x})",
     "dow": lambda x: f"(dayofweek({x}) - 1)",
     "isodow": lambda x: f"({_weekday(x)} + 1)",
@@ -154,7 +171,9 @@ def _truncated(arguments: Sequence[str]) -> str:
         raise Unspelled(f"DATE_TRUNC to {grain}")
     if grain in _MICROSECONDS:
         since = _microseconds(arguments[1])
-        return f"CAST(timestamp_micros({since} - pmod({since}, {_MICROSECONDS[grain]})) AS {MOMENT})"
+        return (
+            f"CAST(timestamp_micros({since} - pmod({since}, {_MICROSECONDS[grain]})) AS {MOMENT})"
+        )
     day = f"CAST({arguments[1]} AS DATE)"
     started = {
         "day": day,
@@ -199,7 +218,9 @@ def _padded(value: str, digits: int) -> str:
 
 
 def _one_of(texts: Sequence[str], place: str, *, short: bool) -> str:
-    listed = ", ".join(f"'{each.split('-')[0] if short else each.replace('-', '')}'" for each in texts)
+    listed = ", ".join(
+        f"'{each.split('-')[0] if short else each.replace('-', '')}'" for each in texts
+    )
     return f"get(array({listed}), {place})"
 
 
@@ -234,7 +255,7 @@ _FIELDS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 
 def _unquoted(literal: str) -> str:
@@ -252,12 +273,16 @@ def _nested(function: str) -> Word:
 
 
 def _place_in_list(place: str) -> str:
-    """A place that counts from 0, outside of every list where it is before the first or far behind."""
+    """A place that counts from 0, outside of every list where it is before the first or far
+    behind.
+    """
     return f"CAST(least(greatest({place}, 0), {_FAR}) - 1 AS INT)"
 
 
 def _quotient(operator: str) -> Word:
-    return lambda arguments: f"(CASE WHEN {arguments[1]} <> 0 THEN {arguments[0]} {operator} {arguments[1]} END)"
+    return lambda arguments: (
+        f"(CASE WHEN {arguments[1]} <> 0 THEN {arguments[0]} {operator} {arguments[1]} END)"
+    )
 
 
 _SAME = (
@@ -265,13 +290,18 @@ _SAME = (
     *("concat_ws", "contains", "length", "lpad", "md5", "replace", "rpad", "split_part"),
 )
 _WORDS: Mapping[str, Word] = {
-    **{word: WORDS[word] for word in ("+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||")},
+    **{
+        word: WORDS[word]
+        for word in ("+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||")
+    },
     **{word: WORDS[word] for word in ("negative", "NOT", "is null", "is not null", "in")},
     **{function: prefix(function) for function in _SAME},
     "//": infix("div"),
     "is true": lambda arguments: f"coalesce({arguments[0]}, FALSE)",
     "is false": lambda arguments: f"coalesce(NOT {arguments[0]}, FALSE)",
-    "concat": lambda arguments: f"concat({', '.join(f'coalesce({each}, {_NO_TEXT})' for each in arguments)})",
+    "concat": lambda arguments: (
+        f"concat({', '.join(f'coalesce({each}, {_NO_TEXT})' for each in arguments)})"
+    ),
     "starts_with": prefix("startswith"),
     "ends_with": prefix("endswith"),
     "strpos": prefix("instr"),
@@ -331,7 +361,9 @@ class SparkSpelling(Spelling):
 
     def call(self, node: Call) -> str:
         match node:
-            case Call(name="like" | "ilike", arguments=(value, Constant(value=str(pattern)), *more)):
+            case Call(
+                name="like" | "ilike", arguments=(value, Constant(value=str(pattern)), *more)
+            ):
                 escape = more[0].value if more and isinstance(more[0], Constant) else ""
                 return self._like(value, pattern, str(escape), fold=node.name == "ilike")
             case Call(name="strftime", arguments=(value, Constant(value=str(written)))):
@@ -412,7 +444,9 @@ class SparkSpelling(Spelling):
         return Spelling.reading(self, node, aggregate)
 
     def over(self, node: Over) -> str:
-        """A window. What a filter leaves out is NULL to its function, which is the same to all of them."""
+        """A window. What a filter leaves out is NULL to its function, which is the same to all of
+        them.
+        """
         function = node.function
         if function.where is not None:
             (value,) = function.arguments or (Constant(1),)
@@ -428,12 +462,17 @@ class SparkSpelling(Spelling):
         return f"(CASE WHEN {right} <> 0 THEN {whole} END)"
 
     def _like(self, value: Expression, pattern: str, escape: str, *, fold: bool) -> str:
-        """LIKE by a pattern in which only % and _ are signs, and every sign that is meant as a letter is escaped."""
+        """LIKE by a pattern in which only % and _ are signs, and every sign that is meant as a
+        letter is escaped.
+        """
         if fold and escape != escape.lower():
             raise Unspelled("ILIKE with a capital letter as its escape")
         text, changed = self.expression(value), pattern
         if fold:
-            text, changed = _changed("lower")([text]), pattern.translate(str.maketrans(*_letters("lower")))
+            text, changed = (
+                _changed("lower")([text]),
+                pattern.translate(str.maketrans(*_letters("lower"))),
+            )
         found, letters = [], iter(changed)
         for letter in letters:
             if escape and letter == escape:
@@ -451,7 +490,9 @@ class SparkSpelling(Spelling):
         unknown = [piece for piece in pieces if piece.startswith("%") and piece not in _FIELDS]
         if unknown:
             raise Unspelled(f"The field {unknown[0]} of STRFTIME")
-        spelled = [_FIELDS[each](value) if each in _FIELDS else text_literal(each) for each in pieces]
+        spelled = [
+            _FIELDS[each](value) if each in _FIELDS else text_literal(each) for each in pieces
+        ]
         return f"(CASE WHEN {value} IS NOT NULL THEN concat({', '.join(spelled)}) END)"
 
     def _first_letters(self, value: str, length: int) -> str:
@@ -461,7 +502,9 @@ class SparkSpelling(Spelling):
 
 
 def _cut(value: str, start: int, length: int | None) -> str:
-    """Positions count from 1, negative ones from the end; a length counts from the position asked for."""
+    """Positions count from 1, negative ones from the end; a length counts from the position asked
+    for.
+    """
     if start == 0:
         return value if length is None else f"substring({value}, 1, {max(length - 1, 0)})"
     if start > 0:

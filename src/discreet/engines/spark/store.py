@@ -1,4 +1,6 @@
-"""Snapshots that Spark prepares, in the policy's store (layout.py); a lock and an order's key as DuckDB's have."""
+"""Snapshots that Spark prepares, in the policy's store (layout.py); a lock and an order's key as
+DuckDB's have.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class SparkStore:
     def snapshot(self, number: int) -> Snapshot:
         store = self.policy.store
         if not manifest_file(store, number).exists():
-            raise UsageError(f"There is no snapshot {number} in {store.name}. Take a new one: discreet snapshot.")
+            raise UsageError(
+                f"There is no snapshot {number} in {store.name}. Take a new one: discreet snapshot."
+            )
         try:
             return read_notes(manifest_file(store, number).read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError):
@@ -47,9 +51,16 @@ class SparkStore:
             ) from None
 
     def build(
-        self, number: int, source: object, progress: Progress | None = None, *, threads: int | None = None
+        self,
+        number: int,
+        source: object,
+        progress: Progress | None = None,
+        *,
+        threads: int | None = None,
     ) -> Snapshot:
-        """Prepare a source on the cluster, which says by how many workers; nothing is seen until it is whole."""
+        """Prepare a source on the cluster, which says by how many workers; nothing is seen until it
+        is whole.
+        """
         found, store = source_at(source), self.policy.store
         with SnapshotFolder(store).build(number) as building:
             if manifest_file(store, number).exists():
@@ -57,7 +68,9 @@ class SparkStore:
             before = fingerprint(found, self.policy.tables)
             session = connect(self.policy.engine.at)
             try:
-                folder, scratch = (building_file(store.resolve(), each) for each in (".spark", ".scratch"))
+                folder, scratch = (
+                    building_file(store.resolve(), each) for each in (".spark", ".scratch")
+                )
                 for each in (folder, scratch):
                     each.mkdir(mode=0o700)
                 work = Work(
@@ -73,16 +86,25 @@ class SparkStore:
             finally:
                 session.stop()
             if before is not None and changed(before, found, self.policy.tables):
-                raise UsageError("The source changed while it was read. Take the snapshot again when it is at rest.")
+                raise UsageError(
+                    "The source changed while it was read. Take the snapshot again when it is at rest."
+                )
             taken = datetime.now(UTC).isoformat(timespec="seconds")
             made = Snapshot(
-                number=number, digest=self.policy.digest, taken=taken, source=before, tables=reports, rules=RULES
+                number=number,
+                digest=self.policy.digest,
+                taken=taken,
+                source=before,
+                tables=reports,
+                rules=RULES,
             )
             self._appear(made, folder)
             return made
 
     def _filled(self, work: Work) -> tuple[TableReport, ...]:
-        """Fill the folder and check what is in it; Spark's messages can print values, so none leaves."""
+        """Fill the folder and check what is in it; Spark's messages can print values, so none
+        leaves.
+        """
         try:
             with engine_errors("Preparing a snapshot"):
                 reports = work.tables()
@@ -99,7 +121,9 @@ class SparkStore:
             raise EngineFailure from None
 
     def _appear(self, snapshot: Snapshot, folder: Path) -> None:
-        """Put the folder under its number, durably, then the manifest: with it the snapshot is there."""
+        """Put the folder under its number, durably, then the manifest: with it the snapshot is
+        there.
+        """
         store, final = self.policy.store, snapshot_folder(self.policy.store, snapshot.number)
         if final.exists():  # a crash left it without a manifest
             shutil.rmtree(final)

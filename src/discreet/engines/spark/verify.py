@@ -1,7 +1,8 @@
-"""Finished Parquet files are checked, not believed (S23): what duckdb/verify.py checks, by Spark, in its own words.
+"""Finished Parquet files are checked, not believed (S23): what duckdb/verify.py checks, by Spark,
+in its own words.
 
-The files are read as questions read them. A violation is a mistake of ours, of Spark or of a disk: there is no snapshot
-then.
+The files are read as questions read them. A violation is a mistake of ours, of Spark or of a disk:
+there is no snapshot then.
 """
 
 from __future__ import annotations
@@ -32,11 +33,16 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 def verify(session: Any, rows: Any, table: Table) -> None:
-    """Raise UsageError, which names table and rule and no value, unless a private table is what the policy says."""
+    """Raise UsageError, which names table and rule and no value, unless a private table is what the
+    policy says.
+    """
     kinds = {each.name: each.dataType.simpleString() for each in rows.schema.fields}
     if list(kinds) != stored_columns(table):
         raise _wrong(table.name, "its columns are not those of the policy")
-    rules = [("a row has no owner", _stored(OWNER).is_null), *_letters("an owner", OWNER, kinds[OWNER], LETTERS)]
+    rules = [
+        ("a row has no owner", _stored(OWNER).is_null),
+        *_letters("an owner", OWNER, kinds[OWNER], LETTERS),
+    ]
     for column in table.columns.values():
         if kinds[column.name] not in _kinds(column.domain):
             raise _wrong(table.name, f"{column.name} has the type {kinds[column.name]}")
@@ -48,7 +54,9 @@ def verify(session: Any, rows: Any, table: Table) -> None:
             rules += _letters(column.name, column.name, kinds[column.name], letters)
     rows.createOrReplaceTempView(_VIEW)
     spelled = (SparkSpelling().expression(rule) for _, rule in rules)
-    counts = ", ".join(f"count(*) FILTER (WHERE {rule}) AS c{place}" for place, rule in enumerate(spelled))
+    counts = ", ".join(
+        f"count(*) FILTER (WHERE {rule}) AS c{place}" for place, rule in enumerate(spelled)
+    )
     (found,) = session.sql(f"SELECT {counts} FROM {_VIEW}").toArrow().to_pylist()
     for (what, _), count in zip(rules, found.values(), strict=True):
         if count:

@@ -1,7 +1,8 @@
 """What runs on a cluster's workers: our own preparing code, on a part of the rows at a time.
 
-A worker has this package and DuckDB. It is handed files to read, or all rows of some people, and gives back rows; a
-task that is tried again gives the same ones, for nothing here depends on anything else.
+A worker has this package and DuckDB. It is handed files to read, or all rows of some people, and
+gives back rows; a task that is tried again gives the same ones, for nothing here depends on
+anything else.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from discreet.policy.domain import Domain
 from discreet.policy.policy import Table
 
 _BATCH = 100_000  # rows
-# How Spark keeps what DuckDB stores: it has no unsigned whole numbers, and none of 128 bits but decimals.
+# How Spark keeps what DuckDB stores: it has no unsigned whole numbers, and none of 128 bits but
+# decimals.
 _KINDS = {
     "UTINYINT": "SMALLINT",
     "USMALLINT": "INTEGER",
@@ -40,7 +42,9 @@ _COPY = name("#copy")
 def for_spark(kinds: Mapping[str, str]) -> str:
     """The SELECT list of columns of these types, in types that Spark has."""
     return ", ".join(
-        f"CAST({name(column)} AS {_KINDS[kind]}) AS {name(column)}" if kind in _KINDS else name(column)
+        f"CAST({name(column)} AS {_KINDS[kind]}) AS {name(column)}"
+        if kind in _KINDS
+        else name(column)
         for column, kind in kinds.items()
     )
 
@@ -63,11 +67,14 @@ class ReadFiles:
         import duckdb
 
         with tempfile.TemporaryDirectory() as folder:
-            # Carefully, where a text is no UTF-8: what a valid text is read as is the same either way (parts.py).
+            # Carefully, where a text is no UTF-8: what a valid text is read as is the same either
+            # way (parts.py).
             careful = (True,) if self.table.read.encoding is not None else (False, True)
             for scratch in (Path(folder) if each else None for each in careful):
                 begun = False
-                connection = loading(Path(folder) / f"{scratch is None}.duckdb", memory=self.memory, threads=1)
+                connection = loading(
+                    Path(folder) / f"{scratch is None}.duckdb", memory=self.memory, threads=1
+                )
                 try:
                     for batch in self._rows(connection, file, scratch):
                         begun = True
@@ -82,12 +89,15 @@ class ReadFiles:
     def _rows(self, connection: Any, file: Path, scratch: Path | None) -> Iterator[pa.RecordBatch]:
         list_values(connection, self.table)
         if self.source is None:
-            connection.register(f"#{self.table.name}", pa.ipc.open_file(pa.memory_map(str(file))).read_all())
+            connection.register(
+                f"#{self.table.name}", pa.ipc.open_file(pa.memory_map(str(file))).read_all()
+            )
             (part,) = self.reading.parts[self.table.name]
         else:
             part = part_of(connection, self.source, file, scratch, self.table.read.encoding)
         rows = self.reading.rows(self.table, [part])
-        # All of it, before the first row leaves: a file that cannot be read must not be read in part.
+        # All of it, before the first row leaves: a file that cannot be read must not be read in
+        # part.
         connection.execute(f"CREATE TEMP TABLE {_READ} AS {rows}")
         kinds = columns_of(connection, _READ)
         yield from connection.sql(f"SELECT {for_spark(kinds)} FROM {_READ}").to_arrow_reader(_BATCH)
@@ -111,7 +121,9 @@ class OfPartition:
                 for batch in batches:
                     connection.register("#batch", pa.Table.from_batches([batch]))
                     into = "INSERT INTO" if there else "CREATE TABLE"
-                    connection.execute(f"{into} {_ROWS} {'' if there else 'AS'} FROM {name('#batch')}")
+                    connection.execute(
+                        f"{into} {_ROWS} {'' if there else 'AS'} FROM {name('#batch')}"
+                    )
                     connection.unregister("#batch")
                     there = True
                 if there:
@@ -138,7 +150,9 @@ def each_owned(columns: Mapping[str, Domain], key: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EachTable:
-    """A function of tables, applied to every batch where it is: noise is added on the workers (vault/exact.py)."""
+    """A function of tables, applied to every batch where it is: noise is added on the workers
+    (vault/exact.py).
+    """
 
     work: Callable[[pa.Table], pa.Table]
     schema: pa.Schema

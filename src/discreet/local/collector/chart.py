@@ -41,7 +41,9 @@ def _bars(question: dict[str, Any], width: int) -> Iterator[str]:
 
 
 def with_margin(estimate: float, margin: float, *, percent: bool = False) -> str:
-    """Write an estimate with its margin in three digits; round the margin up to cover the rounding of both."""
+    """Write an estimate with its margin in three digits; round the margin up to cover the rounding
+    of both.
+    """
     scale, sign = (100, "%") if percent else (1, "")
     places = min(max(2 - floor(log10(max(margin * scale, 1e-9))), 0), 12)
     unit = 10.0**-places
@@ -50,7 +52,9 @@ def with_margin(estimate: float, margin: float, *, percent: bool = False) -> str
 
 
 def _shown(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
-    """Return all bars in their order, or the largest of very many, with values that can be shown."""
+    """Return all bars in their order, or the largest of very many, with values that can be
+    shown.
+    """
     from discreet.show import label
 
     values = question["values"]
@@ -68,7 +72,9 @@ def document(title: str, found: dict[str, Any]) -> str:
         "beside it, are the unbiased estimate with its 95 % interval."
     )
     charts = [part for key, question in found.items() for part in _figure(key, question)]
-    return blocks.page(title, [blocks.paragraph(words, kind="soft"), *charts], subtitle="What respondents answered")
+    return blocks.page(
+        title, [blocks.paragraph(words, kind="soft"), *charts], subtitle="What respondents answered"
+    )
 
 
 def _figure(key: str, question: dict[str, Any]) -> list[str]:
@@ -85,7 +91,11 @@ def _figure(key: str, question: dict[str, Any]) -> list[str]:
         ranges=[(estimate - margin, estimate + margin) for _, estimate, margin, _ in rows],
         texts=[with_margin(estimate, margin, percent=True) for _, estimate, margin, _ in rows],
     )
-    top = max([share for *_, share in rows] + [estimate + margin for _, estimate, margin, _ in rows] + [1e-9])
+    top = max(
+        [share for *_, share in rows]
+        + [estimate + margin for _, estimate, margin, _ in rows]
+        + [1e-9]
+    )
     scale = axis.numbers(0.0, min(top, 1.0), title="share of respondents", percent=True)
     chart = bars([value for value, *_ in rows], [series], axis=scale, label=question["ask"])
     return [*head, blocks.figure("", chart, note=note)]

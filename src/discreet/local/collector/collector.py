@@ -1,9 +1,11 @@
-"""The collector's side: reports in, each counted once, on the disk before it is acknowledged; sums and estimates out.
+"""The collector's side: reports in, each counted once, on the disk before it is acknowledged; sums
+and estimates out.
 
-The store is one SQLite file to which rows are only added. Its key is (respondent, question, round), so a report that is
-sent again is the same row, and rows lie in the order of random names: when a report came, and in whose company, is not
-kept. One report for each question is also the check of a respondent's lifetime ε, for the questions fit it together.
-Partial sums of many collectors add up to the sums of all reports (send each respondent to one collector).
+The store is one SQLite file to which rows are only added. Its key is (respondent, question, round),
+so a report that is sent again is the same row, and rows lie in the order of random names: when a
+report came, and in whose company, is not kept. One report for each question is also the check of a
+respondent's lifetime ε, for the questions fit it together. Partial sums of many collectors add up
+to the sums of all reports (send each respondent to one collector).
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ MALFORMED, OTHER_VERSION, UNKNOWN, INVALID, SECOND, IMPLAUSIBLE, TOO_MANY = REAS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What became of a batch: reports that are now on the disk, that were there already, and refused ones by reason."""
+    """What became of a batch: reports that are now on the disk, that were there already, and
+    refused ones by reason.
+    """
 
     accepted: int
     repeated: int
@@ -79,7 +83,8 @@ class Desk:
     def __init__(self, survey: Survey) -> None:
         self._fingerprint = survey.fingerprint
         self._asked = {
-            question.name: (place, question, question.protocol.size) for place, question in enumerate(survey.questions)
+            question.name: (place, question, question.protocol.size)
+            for place, question in enumerate(survey.questions)
         }
 
     def rows(self, lines: Iterable[bytes]) -> tuple[list[Row], Counter[str]]:
@@ -126,7 +131,13 @@ class Desk:
         if implausible(question.protocol, report):
             raise _Refusal(IMPLAUSIBLE)
         # SQLite's integers have 63 bits and a sign; wider reports are bytes.
-        return place, round, report if size <= 1 << 63 else report.to_bytes(-(-(size - 1).bit_length() // 8), "little")
+        return (
+            place,
+            round,
+            report
+            if size <= 1 << 63
+            else report.to_bytes(-(-(size - 1).bit_length() // 8), "little"),
+        )
 
 
 class _Refusal(Exception):
@@ -140,7 +151,9 @@ class Store:
         self.survey = survey
         self.desk = Desk(survey)
         try:
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+            self._db = sqlite3.connect(
+                path, isolation_level=None, check_same_thread=False, timeout=30
+            )
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")  # a commit returns when it is on the disk
             self._open()
@@ -156,7 +169,9 @@ class Store:
                 self._db.execute("INSERT INTO about VALUES (?)", [self.survey.fingerprint])
             held = self._db.execute("SELECT survey FROM about").fetchone()
             if held is None or held[0] != self.survey.fingerprint:
-                raise UsageError("This store holds reports to another version of the survey; give this one its own.")
+                raise UsageError(
+                    "This store holds reports to another version of the survey; give this one its own."
+                )
         finally:
             self._db.execute("COMMIT")
 
@@ -164,7 +179,9 @@ class Store:
         self._db.close()
 
     def accept(self, lines: Iterable[bytes]) -> Receipt:
-        """Add what is new and right, count what is wrong, in one transaction: durable when this returns."""
+        """Add what is new and right, count what is wrong, in one transaction: durable when this
+        returns.
+        """
         return self.add([self.desk.rows(lines)])[0]
 
     def add(self, batches: Iterable[tuple[list[Row], Counter[str]]]) -> list[Receipt]:
@@ -186,14 +203,21 @@ class Store:
             outcomes[self._outcome(row, answered)] += 1
         refused = refused + Counter({reason: outcomes[reason] for reason in (SECOND, TOO_MANY)})
         self._db.executemany(_COUNT, refused.items())
-        return Receipt(accepted=outcomes["accepted"], repeated=outcomes["repeated"], refused=dict(refused))
+        return Receipt(
+            accepted=outcomes["accepted"], repeated=outcomes["repeated"], refused=dict(refused)
+        )
 
     def _outcome(self, row: Row, answered: dict[tuple[bytes, int], int]) -> str:
-        """Add a row and say what became of it; `answered` counts the rounds of a respondent in this batch."""
+        """Add a row and say what became of it; `answered` counts the rounds of a respondent in this
+        batch.
+        """
         who = row[:2]
         if row[2] and who not in answered:
             answered[who] = self._db.execute(_ANSWERED, who).fetchone()[0]
-        if answered.get(who, 0) >= MOST_ROUNDS and self._db.execute(_FIND, row[:3]).fetchone() is None:
+        if (
+            answered.get(who, 0) >= MOST_ROUNDS
+            and self._db.execute(_FIND, row[:3]).fetchone() is None
+        ):
             return TOO_MANY
         if self._db.execute(_ADD, row).rowcount == 1:
             answered[who] = answered.get(who, 0) + 1
@@ -205,10 +229,15 @@ class Store:
 
     def counts(self) -> dict[str, int]:
         """Count the reports of each question, and of each round of a question that is repeated."""
-        return {question.key(round): n for question in self.survey.questions for round, n in self._rounds(question)}
+        return {
+            question.key(round): n
+            for question in self.survey.questions
+            for round, n in self._rounds(question)
+        }
 
     def _rounds(self, question: SurveyQuestion) -> list[tuple[str, int]]:
-        """Return the rounds of a question with their numbers of reports; where too many, the fullest.
+        """Return the rounds of a question with their numbers of reports; where too many, the
+        fullest.
 
         Anybody can name a round that nobody else answers, so the rest is left out and not refused.
         """
@@ -219,7 +248,9 @@ class Store:
 
     def _rounds_in_all(self, question: SurveyQuestion) -> int:
         place = self.survey.questions.index(question)
-        held = self._db.execute("SELECT count(DISTINCT round) FROM reports WHERE question = ?", [place])
+        held = self._db.execute(
+            "SELECT count(DISTINCT round) FROM reports WHERE question = ?", [place]
+        )
         return int(held.fetchone()[0])
 
     def reports(self, question: SurveyQuestion) -> Iterator[tuple[str, list[int]]]:
@@ -230,7 +261,8 @@ class Store:
             yield "", [_report(report) for (report,) in held]
             return
         held = self._db.execute(
-            "SELECT round, report FROM reports WHERE question = ? ORDER BY round, respondent", [place]
+            "SELECT round, report FROM reports WHERE question = ? ORDER BY round, respondent",
+            [place],
         )
         for round, rows in groupby(held, key=itemgetter(0)):
             if round in rounds:
@@ -243,10 +275,14 @@ class Store:
         """Return the sums, and for each question what its reports show of made-up ones."""
         tallies, told = {}, {}
         for question in self.survey.questions:
-            more = self._rounds_in_all(question) - MOST_ROUNDS if suspect and question.repeats else 0
+            more = (
+                self._rounds_in_all(question) - MOST_ROUNDS if suspect and question.repeats else 0
+            )
             for round, reports in self.reports(question):
                 tallies[question.key(round)] = question.protocol.tally(reports)
-                told[question.key(round)] = suspicions(question.protocol, reports) if suspect else []
+                told[question.key(round)] = (
+                    suspicions(question.protocol, reports) if suspect else []
+                )
             if more > 0:
                 told[question.key(round)].append(
                     f"{more} more rounds of {question.name} have fewer reports and are left out"
@@ -276,7 +312,9 @@ class Sums:
         return Sums(survey=self.survey, tallies=tallies, refused=self.refused + other.refused)
 
     def estimates(self) -> dict[str, Estimate | None]:
-        """Estimate each question (and round), in the survey's order; None where there are no reports."""
+        """Estimate each question (and round), in the survey's order; None where there are no
+        reports.
+        """
         order = {question.name: place for place, question in enumerate(self.survey.questions)}
 
         def place(key: str) -> tuple[int, int, str]:
@@ -317,14 +355,22 @@ class Sums:
         if not question.numbered:
             found: Estimate = question.protocol.read(tally)
             return found
-        mine = {other: held for other, held in self.tallies.items() if question_of(self.survey, other) is question}
+        mine = {
+            other: held
+            for other, held in self.tallies.items()
+            if question_of(self.survey, other) is question
+        }
         rounds = {int(other.partition("@")[2]): held for other, held in mine.items()}
         read: Estimate | None = question.protocol.read_round(int(key.partition("@")[2]), rounds)
         return read
 
     def as_json(self) -> dict[str, Any]:
         tallies = {key: tally.as_json() for key, tally in sorted(self.tallies.items())}
-        return {"survey": self.survey.fingerprint, "tallies": tallies, "refused": dict(sorted(self.refused.items()))}
+        return {
+            "survey": self.survey.fingerprint,
+            "tallies": tallies,
+            "refused": dict(sorted(self.refused.items())),
+        }
 
 
 def question_of(survey: Survey, key: str) -> SurveyQuestion:
@@ -337,7 +383,9 @@ def sums_from_json(survey: Survey, parts: Any) -> Sums:
     try:
         if parts["survey"] != survey.fingerprint:
             raise UsageError("These sums are of another survey, or of another version of this one.")
-        tallies = {key: _tally_from_json(survey, key, tally) for key, tally in parts["tallies"].items()}
+        tallies = {
+            key: _tally_from_json(survey, key, tally) for key, tally in parts["tallies"].items()
+        }
         refused = {reason: int(parts["refused"].get(reason, 0)) for reason in REASONS}
         if not set(parts["refused"]) <= set(REASONS) or min(refused.values()) < 0:
             raise UsageError("This is not a file of sums.")

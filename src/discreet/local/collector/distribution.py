@@ -16,7 +16,9 @@ from discreet.local.protocols.window import Window
 _ROUNDS = 20_000
 
 
-def distribution(protocol: Any, tally: Tally, *, smooth: bool = False, confidence: float = CONFIDENCE) -> Estimate:
+def distribution(
+    protocol: Any, tally: Tally, *, smooth: bool = False, confidence: float = CONFIDENCE
+) -> Estimate:
     """Estimate the frequency of every grid point: unbiased by least squares, and the likeliest."""
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
@@ -24,7 +26,9 @@ def distribution(protocol: Any, tally: Tally, *, smooth: bool = False, confidenc
     patience = 1e-3 * exp(float(protocol.epsilon))
     return Estimate(
         statistic="frequency",
-        values=tuple(float(answers.number(protocol.domain, step)) for step in range(protocol.domain.size)),
+        values=tuple(
+            float(answers.number(protocol.domain, step)) for step in range(protocol.domain.size)
+        ),
         estimates=estimates,
         margins=margins,
         consistent=likeliest(protocol.window, tally.counts, smooth=smooth, patience=patience),
@@ -36,9 +40,10 @@ def distribution(protocol: Any, tally: Tally, *, smooth: bool = False, confidenc
 def invert(window: Window, tally: Tally, *, confidence: float) -> tuple[Floats, Floats]:
     """Return unbiased frequencies and their margins.
 
-    Over the coins, a reading varies by E[reading^2] - 1 for those who have the value and by E[reading^2] for others.
-    The margin takes the answer with the most, since rare reports say little about how rare they are; and the widest
-    step between two sums of readings, because reports come in whole numbers.
+    Over the coins, a reading varies by E[reading^2] - 1 for those who have the value and by
+    E[reading^2] for others. The margin takes the answer with the most, since rare reports say
+    little about how rare they are; and the widest step between two sums of readings, because
+    reports come in whole numbers.
     """
     read = inverse(window)
     estimates = read @ (tally.counts / tally.n)
@@ -64,10 +69,11 @@ def inverse(window: Window) -> Floats:
 
 
 def likeliest(window: Window, counts: Counts, *, smooth: bool, patience: float) -> Floats:
-    """Run expectation maximization until a round gains less than `patience` in log-likelihood [Li et al. 2020].
+    """Run expectation maximization until a round gains less than `patience` in log-likelihood [Li
+    et al. 2020].
 
-    With `smooth`, each round averages neighbors with weights 1/4, 1/2, 1/4. Sums over windows are differences of
-    running sums, so that a round takes as many operations as there are cells.
+    With `smooth`, each round averages neighbors with weights 1/4, 1/2, 1/4. Sums over windows are
+    differences of running sums, so that a round takes as many operations as there are cells.
     """
     inside, outside = float(window.mass(0, 0)), float(window.mass(window.cells - 1, 0))
     values = window.steps + 1

@@ -1,7 +1,8 @@
-"""The server's side of every protocol: counts that add up, estimates with margins, and a consistent version of them.
+"""The server's side of every protocol: counts that add up, estimates with margins, and a consistent
+version of them.
 
-A `Tally` is all that a collector keeps of its reports. Tallies of many collectors add, in any order and grouping, to
-the tally of all reports: that is how collection is sharded.
+A `Tally` is all that a collector keeps of its reports. Tallies of many collectors add, in any order
+and grouping, to the tally of all reports: that is how collection is sharded.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tally:
-    """How many reports there are, and how many of them support each value (or fall in each cell)."""
+    """How many reports there are, and how many of them support each value (or fall in each
+    cell).
+    """
 
     counts: Counts
     n: int
@@ -45,14 +48,18 @@ class Tally:
     def of_json(self, parts: Any) -> Tally:
         """Read a tally of the same question from its JSON."""
         counts, n = parts["counts"], parts["n"]
-        if len(counts) != len(self.counts) or not all(type(each) is int and 0 <= each < 2**62 for each in (n, *counts)):
+        if len(counts) != len(self.counts) or not all(
+            type(each) is int and 0 <= each < 2**62 for each in (n, *counts)
+        ):
             raise UsageError("These sums are not of this question.")
         return Tally(counts=np.array(counts, dtype=np.int64), n=n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReportRows:
-    """Reports as rows of words: the function's, and hash * levels + level. They are merged by putting them together."""
+    """Reports as rows of words: the function's, and hash * levels + level. They are merged by
+    putting them together.
+    """
 
     words: Words
 
@@ -77,9 +84,10 @@ class ReportRows:
 class Estimate:
     """What the respondents answered, as far as their reports tell.
 
-    `estimates` are unbiased, so a frequency may come out negative; `margins` are half-widths of 95 % intervals around
-    them. `consistent` is the nearest thing that could be true: frequencies of at least 0 that add up to 1, a mean
-    within its range. Use the first to compute further, the second to show.
+    `estimates` are unbiased, so a frequency may come out negative; `margins` are half-widths of 95
+    % intervals around them. `consistent` is the nearest thing that could be true: frequencies of at
+    least 0 that add up to 1, a mean within its range. Use the first to compute further, the second
+    to show.
     """
 
     statistic: str
@@ -128,10 +136,11 @@ def frequencies(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) 
 
 
 def margins(support: Support, estimates: Floats, *, n: int, confidence: float) -> Floats:
-    """Return half-widths h: the truth f lies in estimate ± h with at least this confidence, whatever f is.
+    """Return half-widths h: the truth f lies in estimate ± h with at least this confidence,
+    whatever f is.
 
-    h = z * sd(f) where f is the end of the interval at which the deviation is larger (a score interval's longer arm),
-    plus the part of a report that `whole_reports` adds.
+    h = z * sd(f) where f is the end of the interval at which the deviation is larger (a score
+    interval's longer arm), plus the part of a report that `whole_reports` adds.
     """
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
     at_zero, at_one = (float(support.variance(n=n, frequency=Fraction(end))) for end in (0, 1))
@@ -146,19 +155,21 @@ def margins(support: Support, estimates: Floats, *, n: int, confidence: float) -
 
 
 def whole_reports(variance: Floats) -> Floats:
-    """Return what a normal margin lacks, since reports are whole: half a report, or one if their number varies little.
+    """Return what a normal margin lacks, since reports are whole: half a report, or one if their
+    number varies little.
 
-    Computed exactly for sums of two binomial variables of all sizes, this covers at least 95 %; half a report alone
-    covers 93.8 % where one in twenty collections has a single flipped answer.
+    Computed exactly for sums of two binomial variables of all sizes, this covers at least 95 %;
+    half a report alone covers 93.8 % where one in twenty collections has a single flipped answer.
     """
     return np.where(variance < 3, 1.0, 0.5)
 
 
 def norm_sub(estimates: Floats) -> Floats:
-    """Return the nearest frequencies of at least 0 that add up to 1: subtract one number from all, cut at 0.
+    """Return the nearest frequencies of at least 0 that add up to 1: subtract one number from all,
+    cut at 0.
 
-    That is the projection on the simplex, called Norm-Sub in [Wang et al. 2020, Locally differentially private
-    frequency estimation with consistency].
+    That is the projection on the simplex, called Norm-Sub in [Wang et al. 2020, Locally
+    differentially private frequency estimation with consistency].
     """
     falling = np.sort(estimates)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(falling) + 1)
@@ -212,16 +223,23 @@ def _add(level: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint
 
 
 def mean(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) -> Estimate:
-    """Estimate the mean answer by the mean reading of all reports. The margin holds whatever the answers were.
+    """Estimate the mean answer by the mean reading of all reports. The margin holds whatever the
+    answers were.
 
-    It has room for the widest gap between two readings that follow each other, because reports come in whole numbers,
-    or for all between the lowest and the highest, where fewer than one such report is expected.
+    It has room for the widest gap between two readings that follow each other, because reports come
+    in whole numbers, or for all between the lowest and the highest, where fewer than one such
+    report is expected.
     """
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
-    low, high = (float(answers.number(protocol.domain, end)) for end in (0, protocol.domain.size - 1))
+    low, high = (
+        float(answers.number(protocol.domain, end)) for end in (0, protocol.domain.size - 1)
+    )
     ends: list[Fraction] = []
-    total, widest = Fraction(0), Fraction(0)  # the sum of the readings, exactly, and the widest gap between two
+    total, widest = (
+        Fraction(0),
+        Fraction(0),
+    )  # the sum of the readings, exactly, and the widest gap between two
     for start, stop in pairwise(protocol.pieces):
         counts, first = tally.counts[start:stop], protocol.reading(start)
         gap = protocol.reading(start + 1) - first
@@ -230,7 +248,10 @@ def mean(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) -> Esti
         ends += [first, protocol.reading(stop - 1)]
     found = float(answers.number(protocol.domain, total / tally.n))
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    variance, across = protocol.variance(n=tally.n), (max(ends) - min(ends)) * protocol.domain.step / tally.n
+    variance, across = (
+        protocol.variance(n=tally.n),
+        (max(ends) - min(ends)) * protocol.domain.step / tally.n,
+    )
     room = float(across if variance < across**2 else widest * protocol.domain.step / tally.n)
     return Estimate(
         statistic="mean",

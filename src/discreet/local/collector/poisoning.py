@@ -1,9 +1,10 @@
 """Made-up reports: how much they can do, and which of them show.
 
-Whoever sends a report chosen at will, rather than drawn, cannot as a rule be told from an honest respondent by that one
-report: that is what privacy means. What can be said is stated here: a bound on the effect of any number of such reports
-on any estimate (`effect`), single reports that no honest respondent sends (`implausible`), and whole collections that
-no honest respondents send (`suspicions`). Each of the latter two is wrong once in 10^9 times.
+Whoever sends a report chosen at will, rather than drawn, cannot as a rule be told from an honest
+respondent by that one report: that is what privacy means. What can be said is stated here: a bound
+on the effect of any number of such reports on any estimate (`effect`), single reports that no
+honest respondent sends (`implausible`), and whole collections that no honest respondents send
+(`suspicions`). Each of the latter two is wrong once in 10^9 times.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ def effect(protocol: Any, *, fakes: int, n: int) -> float:
     if hasattr(protocol, "poisoned"):
         return float(protocol.poisoned(fakes=fakes, n=n))
     if hasattr(protocol, "reading"):
-        readings = [protocol.reading(report) for report in _ends(protocol) if not implausible(protocol, report)]
+        readings = [
+            protocol.reading(report)
+            for report in _ends(protocol)
+            if not implausible(protocol, report)
+        ]
         top = protocol.domain.size - 1
         furthest = max(max(readings), top - min(readings))
         return float(Fraction(fakes, n) * furthest * protocol.domain.step)
@@ -64,10 +69,15 @@ def implausible(protocol: Any, report: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _ones(d: int, support: Support) -> tuple[int, int]:
-    """The numbers of ones between which all but 10^-9 of honest reports lie: one coin of p, d - 1 of q."""
+    """The numbers of ones between which all but 10^-9 of honest reports lie: one coin of p, d - 1
+    of q.
+    """
     p, q = float(support.p), float(support.q)
     others = [_binomial(d - 1, k, q) for k in range(d)]
-    chances = [(1 - p) * (others[k] if k < d else 0.0) + p * (others[k - 1] if k else 0.0) for k in range(d + 1)]
+    chances = [
+        (1 - p) * (others[k] if k < d else 0.0) + p * (others[k - 1] if k else 0.0)
+        for k in range(d + 1)
+    ]
     least, below = 0, chances[0]
     while below < FALSE_ALARM / 2:
         least += 1
@@ -84,7 +94,9 @@ def _binomial(n: int, k: int, p: float) -> float:
 
 
 def suspicions(protocol: Any, reports: Any) -> list[str]:
-    """Sentences about a collection of reports that honest respondents would not send, whatever their answers are."""
+    """Sentences about a collection of reports that honest respondents would not send, whatever
+    their answers are.
+    """
     if not len(reports):
         return []
     found = [*_uneven(protocol, reports), *_same_sets(protocol, reports)]
@@ -97,14 +109,19 @@ def suspicions(protocol: Any, reports: Any) -> list[str]:
 
 
 def _uneven(protocol: Any, reports: Any) -> list[str]:
-    """Test that the part of a report drawn without regard to the truth is uniform: in bins, by chi-squared."""
+    """Test that the part of a report drawn without regard to the truth is uniform: in bins, by
+    chi-squared.
+    """
     import numpy as np
     from scipy.special import chdtrc
 
     if protocol.name == "heavy_hitters":
         what, choices = "levels", protocol.levels
         drawn = [int(report) % choices for report in reports]
-    elif protocol.name in ("local_hashing", "hadamard", "few_changes") or getattr(protocol, "modulus", 0) > 0:
+    elif (
+        protocol.name in ("local_hashing", "hadamard", "few_changes")
+        or getattr(protocol, "modulus", 0) > 0
+    ):
         answers = {"local_hashing": "g", "subset_selection": "modulus"}.get(protocol.name, "")
         each = getattr(protocol, answers, 2)  # reports for each function, row or step
         what, choices = "functions", protocol.size // each
@@ -146,7 +163,9 @@ def _out_of_range(protocol: Any, tally: Any) -> list[str]:
     over, under = found.estimates - found.margins > 1, found.estimates + found.margins < 0
     if not (over | under).any():
         return []
-    return [f"{int(over.sum() + under.sum())} values have more or fewer reports than any honest answers give"]
+    return [
+        f"{int(over.sum() + under.sum())} values have more or fewer reports than any honest answers give"
+    ]
 
 
 def _too_full(protocol: Any, tally: Any) -> list[str]:
@@ -160,4 +179,8 @@ def _too_full(protocol: Any, tally: Any) -> list[str]:
     n = tally.n if hasattr(protocol, "window") else int(counts.sum())
     beyond = counts[counts > n * most]  # the others are not even above what is expected
     crowded = int(np.count_nonzero(bdtrc(beyond - 1, n, most) < FALSE_ALARM / len(counts)))
-    return [f"{crowded} numbers were sent more often than any honest answers send them"] if crowded else []
+    return (
+        [f"{crowded} numbers were sent more often than any honest answers send them"]
+        if crowded
+        else []
+    )

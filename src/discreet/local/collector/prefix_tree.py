@@ -1,9 +1,10 @@
 """The server's side of heavy hitters: the walk down the prefix tree.
 
-A report (a, y) over the field of g = 2^s elements says y = <a, v>, and that is the same as g - 1 signed votes of the
-Hadamard kind: [y = <a, v>] = (1 + sum over c != 0 of (-1)^trace(c (y - <a, v>))) / g. The trace of c <a, v> is the
-parity of v & mask, for a mask that depends on c and a only (`field.mask`). So the support of all 2^16 extensions of a
-prefix is one Walsh-Hadamard transform of votes, counted by the mask of the 16 bits of a after the prefix.
+A report (a, y) over the field of g = 2^s elements says y = <a, v>, and that is the same as g - 1
+signed votes of the Hadamard kind: [y = <a, v>] = (1 + sum over c != 0 of (-1)^trace(c (y - <a,
+v>))) / g. The trace of c <a, v> is the parity of v & mask, for a mask that depends on c and a only
+(`field.mask`). So the support of all 2^16 extensions of a prefix is one Walsh-Hadamard transform of
+votes, counted by the mask of the 16 bits of a after the prefix.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def encode(protocol: HeavyHitters, values: Any) -> Words:
     code = _choose(protocol, values, item)
     for word in range(wide):  # keep the prefix of the level
         held = np.clip(STRIDE * (level + 1) - 64 * word, 0, 64)
-        code[:, word] &= np.where(held == 64, np.uint64(2**64 - 1), (_ONE << (held % 64).astype(np.uint64)) - _ONE)
+        code[:, word] &= np.where(
+            held == 64, np.uint64(2**64 - 1), (_ONE << (held % 64).astype(np.uint64)) - _ONE
+        )
     true = dots(trace_masks(functions, protocol.g), code, protocol.g)
     sent = np.where(kept, true, other + (other >= true))
     return np.column_stack([functions, (sent * protocol.levels + level).astype(np.uint64)])
@@ -74,11 +77,15 @@ def _choose(protocol: HeavyHitters, values: Any, item: NDArray[np.int64]) -> Wor
     """Return the code of the item that each respondent speaks about."""
     wide = 8 * width(protocol)
     answers = [value if isinstance(value, str) else frozenset(value) for value in values]
-    codes = {answer: [code.to_bytes(wide, "little") for code in protocol.codes(answer)] for answer in set(answers)}
+    codes = {
+        answer: [code.to_bytes(wide, "little") for code in protocol.codes(answer)]
+        for answer in set(answers)
+    }
     if protocol.items > 1:
         spoken = [*map(codes.__getitem__, answers)]
         parts = [
-            one[place] if place < len(one) else bytes(wide) for one, place in zip(spoken, item.tolist(), strict=True)
+            one[place] if place < len(one) else bytes(wide)
+            for one, place in zip(spoken, item.tolist(), strict=True)
         ]
     else:
         first = {answer: (known or [bytes(wide)])[0] for answer, known in codes.items()}
@@ -91,7 +98,9 @@ def _byte_masks(c: int, g: int) -> NDArray[np.uint8]:
     """Return, for every byte of elements a, the byte of their masks of c a."""
     digits = [finite.mask(finite.times(c, a, g), g) for a in range(g)]
     places = range(0, 8, _element(g))
-    return np.array([sum(digits[byte >> k & g - 1] << k for k in places) for byte in range(256)], dtype=np.uint8)
+    return np.array(
+        [sum(digits[byte >> k & g - 1] << k for k in places) for byte in range(256)], dtype=np.uint8
+    )
 
 
 @lru_cache(maxsize=8)
@@ -102,8 +111,16 @@ def _from_traces(g: int) -> NDArray[np.int64]:
 
 
 def trace_masks(a: Words, g: int) -> list[Words]:
-    """Return the masks of a, 2 a, 4 a, ..: their parities with v are the traces that tell <a, v>."""
-    return [a] if g == 2 else [_byte_masks(1 << bit, g)[a.view(np.uint8)].view(np.uint64) for bit in range(_element(g))]
+    """Return the masks of a, 2 a, 4 a, ..: their parities with v are the traces that tell <a,
+    v>.
+    """
+    return (
+        [a]
+        if g == 2
+        else [
+            _byte_masks(1 << bit, g)[a.view(np.uint8)].view(np.uint64) for bit in range(_element(g))
+        ]
+    )
 
 
 def dots(masks: list[Words], v: Words, g: int) -> NDArray[np.int64]:
@@ -123,10 +140,11 @@ def _element(g: int) -> int:
 
 
 def walk(protocol: HeavyHitters, tally: ReportRows, *, confidence: float) -> Estimate:
-    """Find, level by level, the prefixes that stand out from those that nobody has; the last level gives strings.
+    """Find, level by level, the prefixes that stand out from those that nobody has; the last level
+    gives strings.
 
-    A prefix stands out if so many supporting reports would come for any of the candidates, had nobody one of them, with
-    probability FALSELY at most.
+    A prefix stands out if so many supporting reports would come for any of the candidates, had
+    nobody one of them, with probability FALSELY at most.
     """
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
@@ -157,7 +175,11 @@ def walk(protocol: HeavyHitters, tally: ReportRows, *, confidence: float) -> Est
 
 
 def _extensions(
-    protocol: HeavyHitters, parents: list[int], functions: Words, sent: NDArray[np.int64], depth: int
+    protocol: HeavyHitters,
+    parents: list[int],
+    functions: Words,
+    sent: NDArray[np.int64],
+    depth: int,
 ) -> NDArray[np.int64]:
     """Count the support of every extension (column) of every parent (row) at one level."""
     g, start = protocol.g, STRIDE * depth
@@ -168,10 +190,16 @@ def _extensions(
     places = [(finite.mask(c, g), _mask(np.arange(extensions), c, g)) for c in range(1, g)]
     supports = np.empty((len(parents), extensions), dtype=np.int64)
     for row, parent in enumerate(parents):
-        code = np.array([parent >> (64 * k) & (2**64 - 1) for k in range(word + 1)], dtype=np.uint64)
-        left = sent ^ dots(before, code, g) if parent else sent  # what the extension must account for
+        code = np.array(
+            [parent >> (64 * k) & (2**64 - 1) for k in range(word + 1)], dtype=np.uint64
+        )
+        left = (
+            sent ^ dots(before, code, g) if parent else sent
+        )  # what the extension must account for
         table = np.bincount(left * extensions + after, minlength=extensions * g).reshape(g, -1)
-        signed = along_first(table)  # the sum over y of (-1)^trace(c y) stands in the row of the mask of c
+        signed = along_first(
+            table
+        )  # the sum over y of (-1)^trace(c y) stands in the row of the mask of c
         votes = np.zeros(extensions, dtype=np.int64)
         for mask, place in places:
             votes[place] += signed[mask]
@@ -186,14 +214,20 @@ def _mask(a: NDArray[np.int64], c: int, g: int) -> NDArray[np.int64]:
 
 
 def _least(n: int, q: float, chance: float) -> int:
-    """Return the least number that a binomial variable reaches with at most this probability; n + 1 if none."""
-    return bisect_left(range(n + 2), -chance, key=lambda k: -1.0 if k == 0 else -float(bdtrc(k - 1, n, q)))
+    """Return the least number that a binomial variable reaches with at most this probability; n + 1
+    if none.
+    """
+    return bisect_left(
+        range(n + 2), -chance, key=lambda k: -1.0 if k == 0 else -float(bdtrc(k - 1, n, q))
+    )
 
 
 def _standing_out(
     protocol: HeavyHitters, parents: list[int], supports: NDArray[np.int64], least: int, depth: int
 ) -> list[tuple[int, int]]:
-    """Return the BREADTH most supported extensions with at least this support that could begin a string."""
+    """Return the BREADTH most supported extensions with at least this support that could begin a
+    string.
+    """
     start = STRIDE * depth
     flat = supports.reshape(-1)
     passing = np.flatnonzero(flat >= least)
@@ -212,16 +246,25 @@ def _standing_out(
 def _margins(
     protocol: HeavyHitters, shares: NDArray[np.float64], n: int, speaking: int, confidence: float
 ) -> NDArray[np.float64]:
-    """Return margins for the coins at the last level, and because its speakers are a random part of all.
+    """Return margins for the coins at the last level, and because its speakers are a random part of
+    all.
 
-    The variance is the largest within the interval itself; `whole_reports` adds a part of a report. Both hold before
-    strings are selected: one at the edge of being found is found when chance adds to it.
+    The variance is the largest within the interval itself; `whole_reports` adds a part of a report.
+    Both hold before strings are selected: one at the edge of being found is found when chance adds
+    to it.
     """
     each, spoke = shares / protocol.items, max(speaking, 1)
-    zero, one = (float(protocol.support.variance(n=spoke, frequency=Fraction(end))) for end in (0, 1))
+    zero, one = (
+        float(protocol.support.variance(n=spoke, frequency=Fraction(end))) for end in (0, 1)
+    )
     part = 1.0 if protocol.items > 1 else 1 - speaking / n
-    z, report = NormalDist().inv_cdf(0.5 + confidence / 2), 1 / (spoke * float(protocol.support.p - protocol.support.q))
-    top = 0.5 + (one - zero) * spoke / (2 * part) if part else (0.5 + np.copysign(0.5, one - zero))  # of the parabola
+    z, report = (
+        NormalDist().inv_cdf(0.5 + confidence / 2),
+        1 / (spoke * float(protocol.support.p - protocol.support.q)),
+    )
+    top = (
+        0.5 + (one - zero) * spoke / (2 * part) if part else (0.5 + np.copysign(0.5, one - zero))
+    )  # of the parabola
     half = np.zeros(len(each))
     for _ in range(6):
         worst = np.clip(np.clip(top, each - half, each + half), 0, 1)

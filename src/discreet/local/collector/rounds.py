@@ -1,4 +1,6 @@
-"""The collector's side of `FewChanges`: frequencies in a round from the bits of all rounds so far."""
+"""The collector's side of `FewChanges`: frequencies in a round from the bits of all rounds so
+far.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,16 @@ if TYPE_CHECKING:
     from discreet.local.protocols.few_changes import FewChanges
 
 
-def read_round(protocol: FewChanges, round: int, tallies: Mapping[int, Tally], *, confidence: float) -> Estimate | None:
+def read_round(
+    protocol: FewChanges, round: int, tallies: Mapping[int, Tally], *, confidence: float
+) -> Estimate | None:
     """Return unbiased frequencies and their margins.
 
-    For a respondent with row j the sign of value v is H[j, v]. A term is the mean, over those who speak in its part, of
-    H[j, v] times their bit, over the gap. The terms add up to f_v - (1 - f_v) / (D - 1), because two values agree in
-    D / 2 - 1 of the D - 1 rows. Each term has a variance of at most 1 / n times (weight / gap)^2; that respondents are
-    in one part and no other makes the terms correlated so that their sum varies less.
+    For a respondent with row j the sign of value v is H[j, v]. A term is the mean, over those who
+    speak in its part, of H[j, v] times their bit, over the gap. The terms add up to f_v - (1 - f_v)
+    / (D - 1), because two values agree in D / 2 - 1 of the D - 1 rows. Each term has a variance of
+    at most 1 / n times (weight / gap)^2; that respondents are in one part and no other makes the
+    terms correlated so that their sum varies less.
     """
     d, values = protocol.rows + 1, len(protocol.domain)
     mean, variance, widest = np.zeros(values), 0.0, 0.0

@@ -1,11 +1,13 @@
 """The collector over HTTP: a page to respond, a place to send reports, the estimate so far.
 
-Written on asyncio and not on a framework: there are five fixed requests, and what matters is that the reports of all
-connections that wait for the disk share one commit. Parsing goes on while a commit is under way, so the slower the
-disk, the larger the commits. It listens on the loopback interface unless told otherwise, and keeps no addresses.
+Written on asyncio and not on a framework: there are five fixed requests, and what matters is that
+the reports of all connections that wait for the disk share one commit. Parsing goes on while a
+commit is under way, so the slower the disk, the larger the commits. It listens on the loopback
+interface unless told otherwise, and keeps no addresses.
 
-    GET /               the respondent's page               POST /reports        submissions, one JSON object a line
-    GET /survey.json    the compiled survey                 GET /estimate.json   the estimates; GET /estimate, a chart
+    GET /               the respondent's page               POST /reports        submissions, one
+    JSON object a line GET /survey.json    the compiled survey                 GET /estimate.json
+    the estimates; GET /estimate, a chart
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ Pending = tuple[list[Row], Counter[str], "asyncio.Future[Receipt]"]
 class Collector:
     """One store behind one port."""
 
-    def __init__(self, store: Store, *, address: str, estimate: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self, store: Store, *, address: str, estimate: Callable[[], dict[str, Any]]
+    ) -> None:
         self._store = store
         self._survey = store.survey
         self._estimate = estimate
@@ -107,7 +111,11 @@ class Collector:
             from discreet.local.collector.chart import document
 
             return 200, "text/html; charset=utf-8", document(self._survey.name, found).encode()
-        return 404, "application/json", _error("There is /, /reports, /survey.json, /estimate and /estimate.json.")
+        return (
+            404,
+            "application/json",
+            _error("There is /, /reports, /survey.json, /estimate and /estimate.json."),
+        )
 
     async def _estimated(self) -> dict[str, Any]:
         """Estimate, at most once at a time and once in FRESH seconds, however many ask."""
@@ -118,11 +126,18 @@ class Collector:
             return self._found[1]
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer requests of one connection in turn, until it closes, idles or sends what is not HTTP."""
+        """Answer requests of one connection in turn, until it closes, idles or sends what is not
+        HTTP.
+        """
         try:
             while await self._request(reader, writer):
                 pass
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, TimeoutError):
+        except (
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+            ConnectionError,
+            TimeoutError,
+        ):
             pass
         except asyncio.CancelledError:  # the collector stops; what was acknowledged is on the disk
             pass
@@ -133,7 +148,10 @@ class Collector:
         async with asyncio.timeout(IDLE):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             parts = head[0].split(" ")
-            fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
+            fields = {
+                name.lower(): value.strip()
+                for name, _, value in (line.partition(":") for line in head[1:-2])
+            }
             length = fields.get("content-length", "0")
             wrong = _wrong(parts, fields, length)
             body = b"" if wrong else await reader.readexactly(int(length))
@@ -141,12 +159,18 @@ class Collector:
             status, kind, content = wrong[0], "application/json", _error(wrong[1])
         else:
             try:
-                status, kind, content = await self.answer(parts[0], parts[1].partition("?")[0], body)
+                status, kind, content = await self.answer(
+                    parts[0], parts[1].partition("?")[0], body
+                )
             except DiscreetError as error:
                 busy = isinstance(error, EngineFailure)
                 status, kind, content = 500 if busy else 400, "application/json", _error(str(error))
-        stay = not wrong and fields.get("connection", "").lower() != "close" and parts[2] == "HTTP/1.1"
-        writer.write(_reply(status, kind, b"" if parts[0] == "HEAD" else content, len(content), stay))
+        stay = (
+            not wrong and fields.get("connection", "").lower() != "close" and parts[2] == "HTTP/1.1"
+        )
+        writer.write(
+            _reply(status, kind, b"" if parts[0] == "HEAD" else content, len(content), stay)
+        )
         await writer.drain()
         return stay
 
@@ -177,7 +201,8 @@ def _reply(status: int, kind: str, content: bytes, length: int, stay: bool) -> b
         f"Connection: {'keep-alive' if stay else 'close'}",
         "Cache-Control: no-store",
         "X-Content-Type-Options: nosniff",
-        # A page saved to a file has no origin, and must be able to send; there is nothing here to steal with a cookie.
+        # A page saved to a file has no origin, and must be able to send; there is nothing here to
+        # steal with a cookie.
         "Access-Control-Allow-Origin: *",
         "Access-Control-Allow-Methods: GET, POST",
         "Access-Control-Allow-Headers: Content-Type",
@@ -186,10 +211,19 @@ def _reply(status: int, kind: str, content: bytes, length: int, stay: bool) -> b
 
 
 async def listen(
-    store: Store, *, host: str, port: int, address: str | None, estimate: Callable[[], dict[str, Any]]
+    store: Store,
+    *,
+    host: str,
+    port: int,
+    address: str | None,
+    estimate: Callable[[], dict[str, Any]],
 ) -> tuple[asyncio.Server, asyncio.Task[None], str]:
-    """Start serving; return the server, the task that commits, and the address that the page sends to."""
-    bound = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
+    """Start serving; return the server, the task that commits, and the address that the page sends
+    to.
+    """
+    bound = socket.create_server(
+        (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
+    )
     name = f"[{host}]" if ":" in host else host
     shown = address or f"http://{name}:{bound.getsockname()[1]}"
     collector = Collector(store, address=shown, estimate=estimate)

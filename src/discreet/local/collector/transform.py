@@ -1,4 +1,6 @@
-"""The server's transforms: inner products over a field, and the support of every value from counts of reports."""
+"""The server's transforms: inner products over a field, and the support of every value from counts
+of reports.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,11 @@ def dots(a: Integers, b: Integers, g: int) -> Integers:
 
 
 def supports(counts: Counts, g: int) -> Counts:
-    """Count for every v the reports (a, y) with <a, v> = y, from the counts of reports a * g + y, without a = 0.
+    """Count for every v the reports (a, y) with <a, v> = y, from the counts of reports a * g + y,
+    without a = 0.
 
-    One element of a is exchanged for one of v at a time: reports are counted by (v_1 .. v_j, a_j+1 .. a_k, y - what v_1
+    One element of a is exchanged for one of v at a time: reports are counted by (v_1 .. v_j, a_j+1
+    .. a_k, y - what v_1
     .. v_j account for). The fast Walsh-Hadamard transform is this with g = 2.
     """
     plus, times = _tables(g)
@@ -57,7 +61,8 @@ def supports(counts: Counts, g: int) -> Counts:
 def walsh_hadamard(values: Integers) -> Integers:
     """Return for every v the sum over j of values[j] * (-1)^(ones in j & v); there are 2^k values.
 
-    In two halves of the bits with a transposition between, so that each step works on long runs of memory.
+    In two halves of the bits with a transposition between, so that each step works on long runs of
+    memory.
     """
     side = 1 << (len(values).bit_length() - 1) // 2
     upper = along_first(values.reshape(-1, side))

@@ -1,7 +1,9 @@
-"""Small finite fields and vectors over them, for hash functions that collide exactly as often as they say.
+"""Small finite fields and vectors over them, for hash functions that collide exactly as often as
+they say.
 
-A field of g elements exists for every prime power; here g is a prime or a power of two, at most 256. Its elements are
-0 .. g - 1: added and multiplied modulo a prime, or as polynomials over {0, 1} in the bits. Standard library only.
+A field of g elements exists for every prime power; here g is a prime or a power of two, at most
+256. Its elements are 0 .. g - 1: added and multiplied modulo a prime, or as polynomials over {0, 1}
+     in the bits. Standard library only.
 """
 
 from __future__ import annotations
@@ -10,8 +12,18 @@ from functools import lru_cache
 
 MOST = 256
 
-# Irreducible polynomials x^s + ... + 1, the smallest of each degree. That each makes a field is tested.
-_MODULUS = {1: 0b11, 2: 0b111, 3: 0b1011, 4: 0b10011, 5: 0b100101, 6: 0b1000011, 7: 0b10000011, 8: 0b100011011}
+# Irreducible polynomials x^s + ... + 1, the smallest of each degree. That each makes a field is
+# tested.
+_MODULUS = {
+    1: 0b11,
+    2: 0b111,
+    3: 0b1011,
+    4: 0b10011,
+    5: 0b100101,
+    6: 0b1000011,
+    7: 0b10000011,
+    8: 0b100011011,
+}
 
 
 @lru_cache(maxsize=1)
@@ -41,7 +53,9 @@ def times(a: int, b: int, g: int) -> int:
 
 
 def dot(a: int, b: int, g: int) -> int:
-    """Return the inner product of two vectors, each a number whose digits in base g are its elements."""
+    """Return the inner product of two vectors, each a number whose digits in base g are its
+    elements.
+    """
     total = 0
     while a and b:
         total = add(total, times(a % g, b % g, g), g)
@@ -67,5 +81,7 @@ def trace(a: int, g: int) -> int:
 
 
 def mask(a: int, g: int) -> int:
-    """Return the bits whose parity with those of v is the trace of a v, in a field of a power of two."""
+    """Return the bits whose parity with those of v is the trace of a v, in a field of a power of
+    two.
+    """
     return sum(trace(times(a, 1 << bit, g), g) << bit for bit in range(g.bit_length() - 1))

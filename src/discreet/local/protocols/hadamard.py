@@ -1,7 +1,8 @@
-"""Hadamard response: one bit of the answer's Hadamard transform, flipped now and then. For very many values.
+"""Hadamard response: one bit of the answer's Hadamard transform, flipped now and then. For very
+many values.
 
-The server needs O(n + d log d) and a report log d + 1 bits. At ε over 1 or so local hashing is more accurate.
-Importing this module needs the standard library only.
+The server needs O(n + d log d) and a report log d + 1 bits. At ε over 1 or so local hashing is more
+accurate. Importing this module needs the standard library only.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HadamardResponse:
-    """Draw a row j of the D x D Hadamard matrix, not the constant one; send j and the sign at the truth, flipped
-    with probability 1 / (e^ε + 1).
+    """Draw a row j of the D x D Hadamard matrix, not the constant one; send j and the sign at the
+    truth, flipped with probability 1 / (e^ε + 1).
 
     Privacy
-        j is drawn without regard to the truth, and the sign is Warner's response [Bassily, Smith 2015; Acharya, Sun,
-        Zhang 2019].
+        j is drawn without regard to the truth, and the sign is Warner's response [Bassily, Smith
+        2015; Acharya, Sun, Zhang 2019].
     Error
-        n Var is about ((e^ε + 1) / (e^ε - 1))^2 at frequency 0. Any two values agree in D / 2 - 1 of the D - 1 rows;
-        leaving out the row of ones, which tells nothing, makes the variance smaller for few values.
+        n Var is about ((e^ε + 1) / (e^ε - 1))^2 at frequency 0. Any two values agree in D / 2 - 1
+        of the D - 1 rows; leaving out the row of ones, which tells nothing, makes the variance
+        smaller for few values.
     """
 
     name: ClassVar[str] = "hadamard"

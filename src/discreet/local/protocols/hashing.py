@@ -1,14 +1,17 @@
-"""Local hashing: hash the answer to one of g values, send the hash function and the randomized hash. For many values.
+"""Local hashing: hash the answer to one of g values, send the hash function and the randomized
+hash. For many values.
 
-The hash functions are the linear maps over a field of g elements, v -> <a, v>, with a any vector but 0. Any two values
-collide under exactly the same share of them, so the estimate is unbiased without an assumption; there are about d of
-them, so a report takes log d + log g bits; and the server counts reports by (a, hash) and turns those counts into
-support for all d values by a fast transform, in O(n + d log d), not O(n d).
+The hash functions are the linear maps over a field of g elements, v -> <a, v>, with a any vector
+but 0. Any two values collide under exactly the same share of them, so the estimate is unbiased
+without an assumption; there are about d of them, so a report takes log d + log g bits; and the
+server counts reports by (a, hash) and turns those counts into support for all d values by a fast
+transform, in O(n + d log d), not O(n d).
 
-Does a small family cost accuracy? No: every respondent draws a function of their own, so the supports of a value by
-different reports are independent with probabilities p and q, and the variance is that of an ideal hash (a little less,
-because a = 0 is left out). Only the covariance of the estimates of different values knows about the family.
-Importing this module needs the standard library only.
+Does a small family cost accuracy? No: every respondent draws a function of their own, so the
+supports of a value by different reports are independent with probabilities p and q, and the
+variance is that of an ideal hash (a little less, because a = 0 is left out). Only the covariance of
+the estimates of different values knows about the family. Importing this module needs the standard
+library only.
 """
 
 from __future__ import annotations
@@ -38,14 +41,16 @@ MOST_CELLS = 1 << 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalHashing:
-    """Draw a hash function; send it, and its value at the truth with probability e^ε / (e^ε + g - 1), else another.
+    """Draw a hash function; send it, and its value at the truth with probability e^ε / (e^ε + g -
+    1), else another.
 
     Privacy
-        The function is drawn without regard to the truth; given the function, it is k-ary response on g values, and
-        `keep` / 2^64 has the odds e^ε / (g - 1) at most [Wang, Blocki, Li, Jha 2017, with the family of Feldman,
-        Nelson, Nguyen, Talwar 2022].
+        The function is drawn without regard to the truth; given the function, it is k-ary response
+        on g values, and `keep` / 2^64 has the odds e^ε / (g - 1) at most [Wang, Blocki, Li, Jha
+        2017, with the family of Feldman, Nelson, Nguyen, Talwar 2022].
     Error
-        n Var is about 4 e^ε / (e^ε - 1)^2 at frequency 0, whatever d: g is the field near e^ε + 1 that gives the least.
+        n Var is about 4 e^ε / (e^ε - 1)^2 at frequency 0, whatever d: g is the field near e^ε + 1
+        that gives the least.
     """
 
     name: ClassVar[str] = "local_hashing"
@@ -112,7 +117,12 @@ class LocalHashing:
         return Tally(counts=supports(table.counts, self.g)[: len(self.domain)], n=table.n)
 
     def parameters(self) -> dict[str, int | str]:
-        return {"values": len(self.domain), "g": self.g, "functions": self.functions, "keep": hex(self.keep)}
+        return {
+            "values": len(self.domain),
+            "g": self.g,
+            "functions": self.functions,
+            "keep": hex(self.keep),
+        }
 
     read, estimate, variance = read_frequencies, estimate, frequency_variance
 
@@ -122,7 +132,9 @@ def _keep(epsilon: Fraction, g: int) -> int:
 
 
 def _support(d: int, g: int, keep: int) -> Support:
-    """Return the chances of support: of the g^k - 1 functions, g^(k-1) - 1 map two values to the same hash."""
+    """Return the chances of support: of the g^k - 1 functions, g^(k-1) - 1 map two values to the
+    same hash.
+    """
     p, k = odds.chance(keep), finite.length(d, g)
     collide = Fraction(g ** (k - 1) - 1, g**k - 1)
     return Support(p=p, q=collide * p + (1 - collide) * (1 - p) / (g - 1))
@@ -130,7 +142,11 @@ def _support(d: int, g: int, keep: int) -> Support:
 
 @lru_cache(maxsize=256)
 def _best_g(d: int, epsilon: Fraction) -> int:
-    """Return the field with the least variance whose table fits; compare exactly, so that machines agree."""
+    """Return the field with the least variance whose table fits; compare exactly, so that machines
+    agree.
+    """
     fits = [g for g in finite.sizes() if g ** (finite.length(d, g) + 1) <= MOST_CELLS]
     near = [g for g in fits if odds.e_to_minus(epsilon) * (g - 1) <= 4] or fits
-    return min(near, key=lambda g: _support(d, g, _keep(epsilon, g)).variance(n=1, frequency=Fraction(0)))
+    return min(
+        near, key=lambda g: _support(d, g, _keep(epsilon, g)).variance(n=1, frequency=Fraction(0))
+    )

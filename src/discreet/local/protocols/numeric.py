@@ -1,10 +1,11 @@
-"""The mean of numbers on a declared grid: one bit (Duchi), a sliding window (Piecewise), or a mixture (Hybrid).
+"""The mean of numbers on a declared grid: one bit (Duchi), a sliding window (Piecewise), or a
+mixture (Hybrid).
 
-Answers are grid points 0 .. m (steps above the lowest), reports are integers, and a report's `reading` is an unbiased
-estimate of the answer it came from, linear between the ends of each of `pieces`; the mean of the readings estimates
-the mean answer. The ratio of e^ε is proved for
-the grid as it is, not for a continuum behind it (S17). Hybrid has the least variance; Duchi sends one bit.
-Importing this module needs the standard library only.
+Answers are grid points 0 .. m (steps above the lowest), reports are integers, and a report's
+`reading` is an unbiased estimate of the answer it came from, linear between the ends of each of
+`pieces`; the mean of the readings estimates the mean answer. The ratio of e^ε is proved for
+the grid as it is, not for a continuum behind it (S17). Hybrid has the least variance; Duchi sends
+one bit. Importing this module needs the standard library only.
 """
 
 from __future__ import annotations
@@ -53,25 +54,34 @@ def _read(protocol: Any, tally: Tally, *, confidence: float = 0.95) -> Estimate:
 
 
 def _variance(protocol: Any, *, n: int, answer: Any = None) -> Fraction:
-    """Return the variance of the estimated mean of n respondents with this answer; by default the worst answer."""
-    steps = _extremes(protocol.domain) if answer is None else (answers.step(protocol.domain, answer),)
-    worst: Fraction = max(protocol.reading_variance(each) for each in steps) * protocol.domain.step**2 / n
+    """Return the variance of the estimated mean of n respondents with this answer; by default the
+    worst answer.
+    """
+    steps = (
+        _extremes(protocol.domain) if answer is None else (answers.step(protocol.domain, answer),)
+    )
+    worst: Fraction = (
+        max(protocol.reading_variance(each) for each in steps) * protocol.domain.step**2 / n
+    )
     return worst
 
 
 def _extremes(domain: answers.Grid) -> tuple[int, ...]:
-    """Return answers where a reading's variance can be largest: it is a quadratic, the same from both ends."""
+    """Return answers where a reading's variance can be largest: it is a quadratic, the same from
+    both ends.
+    """
     top = domain.size - 1
     return (0, top // 2, top - top // 2, top)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duchi:
-    """Round the answer at random to one end of the range, keeping its expectation; then Warner's response on the end.
+    """Round the answer at random to one end of the range, keeping its expectation; then Warner's
+    response on the end.
 
     Privacy
-        The end is a function of the truth and coins, and Warner's response on it has ratio at most e^ε
-        [Duchi, Jordan, Wainwright 2013, for one dimension].
+        The end is a function of the truth and coins, and Warner's response on it has ratio at most
+        e^ε [Duchi, Jordan, Wainwright 2013, for one dimension].
     Error
         On [-1, 1]: Var = ((e^ε + 1) / (e^ε - 1))^2 - x^2.
     """
@@ -123,7 +133,9 @@ class Duchi:
         return (0, 2)
 
     def reading(self, report: int) -> Fraction:
-        """Return an unbiased reading in steps: E = m (1 - p) + step (2 p - 1) for a report times m."""
+        """Return an unbiased reading in steps: E = m (1 - p) + step (2 p - 1) for a report
+        times m.
+        """
         p, m = odds.chance(self.keep), self.domain.size - 1
         return m * (report - (1 - p)) / (2 * p - 1)
 
@@ -140,10 +152,12 @@ class Duchi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piecewise:
-    """Send a cell near the answer with high probability, else one elsewhere: the window of width e^(-ε/2) of the range.
+    """Send a cell near the answer with high probability, else one elsewhere: the window of width
+    e^(-ε/2) of the range.
 
     Privacy
-        See `Window`, whose two masses have ratio at most e^ε [Wang et al. 2019, the piecewise mechanism, on a grid].
+        See `Window`, whose two masses have ratio at most e^ε [Wang et al. 2019, the piecewise
+        mechanism, on a grid].
     Error
         Below Duchi's for ε over about 1.3; on [-1, 1] at worst 5.22 at ε 1 and 0.24 at ε 4.
     """
@@ -159,7 +173,9 @@ class Piecewise:
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "epsilon", epsilon)
         share = odds.e_to_minus(epsilon / 2)
-        object.__setattr__(self, "window", Window.of(steps=domain.size - 1, share=share, epsilon=epsilon))
+        object.__setattr__(
+            self, "window", Window.of(steps=domain.size - 1, share=share, epsilon=epsilon)
+        )
 
     @property
     def pieces(self) -> tuple[int, ...]:
@@ -172,7 +188,12 @@ class Piecewise:
         return self.window.reading_variance(step)
 
     size = property(sliding.size)
-    respond, encode, mass, parameters = sliding.respond, sliding.encode, sliding.mass, sliding.parameters
+    respond, encode, mass, parameters = (
+        sliding.respond,
+        sliding.encode,
+        sliding.mass,
+        sliding.parameters,
+    )
     tally, read, estimate, variance = _tally, _read, estimate, _variance
 
 
@@ -181,14 +202,23 @@ class Hybrid:
     """Piecewise with some probability, else Duchi; which of the two is part of the report.
 
     Privacy
-        The choice does not look at the truth, and either part has ratio at most e^ε [Wang et al. 2019].
+        The choice does not look at the truth, and either part has ratio at most e^ε [Wang et al.
+        2019].
     Error
-        The probability is 1 - e^(-ε/2), 0 (for ε under about 0.61) or 1 (on very coarse grids), whichever gives the
-        least: on [-1, 1] at worst 4.29 at ε 1 and 0.22 at ε 4, less than either part.
+        The probability is 1 - e^(-ε/2), 0 (for ε under about 0.61) or 1 (on very coarse grids),
+        whichever gives the least: on [-1, 1] at worst 4.29 at ε 1 and 0.22 at ε 4, less than either
+        part.
     """
 
     name: ClassVar[str] = "hybrid"
-    draws: ClassVar[tuple[str, ...]] = ("mix", "inside", "cell of the window", "cell outside", "which end", "keep")
+    draws: ClassVar[tuple[str, ...]] = (
+        "mix",
+        "inside",
+        "cell of the window",
+        "cell outside",
+        "which end",
+        "keep",
+    )
     domain: answers.Grid
     epsilon: Fraction
     duchi: Duchi = field(init=False)
@@ -232,7 +262,9 @@ class Hybrid:
         return (1 - mixed) * self.duchi.mass(end, answer)
 
     def sends(self, report: int) -> bool:
-        """True if the part that the report comes from is ever used; a part of probability 0 sends nothing."""
+        """True if the part that the report comes from is ever used; a part of probability 0 sends
+        nothing.
+        """
         return self.mix > 0 if report < self.piecewise.size else self.mix < bits.WORD
 
     @property
@@ -248,7 +280,9 @@ class Hybrid:
 
     def _mix(self, mix: int, step: int) -> Fraction:
         mixed = odds.chance(mix)
-        return mixed * self.piecewise.reading_variance(step) + (1 - mixed) * self.duchi.reading_variance(step)
+        return mixed * self.piecewise.reading_variance(step) + (
+            1 - mixed
+        ) * self.duchi.reading_variance(step)
 
     def _worst(self, mix: int) -> Fraction:
         return max(self._mix(mix, step) for step in _extremes(self.domain))

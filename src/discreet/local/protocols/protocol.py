@@ -1,7 +1,8 @@
-"""The family: what every protocol can do, all of them, and how a report travels. Standard library only.
+"""The family: what every protocol can do, all of them, and how a report travels. Standard library
+only.
 
-A report is an integer in [0, size). On the way it is a JSON number, or lowercase hexadecimal digits of a fixed width
-where there are more than 2^53 reports, because JavaScript's numbers end there.
+A report is an integer in [0, size). On the way it is a JSON number, or lowercase hexadecimal digits
+of a fixed width where there are more than 2^53 reports, because JavaScript's numbers end there.
 """
 
 from __future__ import annotations
@@ -37,9 +38,13 @@ class Protocol(Seam):
     @property
     def size(self) -> int: ...  # how many different reports there are
 
-    def respond(self, answer: Any, source: bits.RandomBits = ...) -> int: ...  # one respondent; standard library only
+    def respond(
+        self, answer: Any, source: bits.RandomBits = ...
+    ) -> int: ...  # one respondent; standard library only
     def encode(self, values: Any) -> Any: ...  # many at once, as an array
-    def mass(self, report: int, answer: Any) -> Fraction: ...  # the probability of a report, exactly
+    def mass(
+        self, report: int, answer: Any
+    ) -> Fraction: ...  # the probability of a report, exactly
     def tally(self, reports: Any) -> Any: ...  # what a collector adds up
     def read(self, tally: Any, *, confidence: float = ...) -> Estimate: ...
     def estimate(self, reports: Any) -> Estimate: ...
@@ -70,7 +75,9 @@ _NUMBERS = 1 << 53
 
 
 def hex_digits(size: int) -> int:
-    """Return the number of hexadecimal digits of a report on the way; 0 if it is sent as a number."""
+    """Return the number of hexadecimal digits of a report on the way; 0 if it is sent as a
+    number.
+    """
     return 0 if size <= _NUMBERS else -(-(size - 1).bit_length() // 4)
 
 
@@ -84,7 +91,12 @@ def from_wire(sent: object, size: int) -> int:
     digits = hex_digits(size)
     if not digits and type(sent) is int and 0 <= sent < size:
         return sent
-    if digits and isinstance(sent, str) and len(sent) == digits and not set(sent) - set("0123456789abcdef"):
+    if (
+        digits
+        and isinstance(sent, str)
+        and len(sent) == digits
+        and not set(sent) - set("0123456789abcdef")
+    ):
         report = int(sent, 16)
         if report < size:
             return report

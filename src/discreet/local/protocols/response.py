@@ -1,12 +1,14 @@
-"""Randomized response: say the truth with some probability, else another answer. The one for few possible answers.
+"""Randomized response: say the truth with some probability, else another answer. The one for few
+possible answers.
 
     Warner         yes or no, the truth with probability e^ε / (1 + e^ε)
     Truthful       yes or no, the truth with a given probability, Warner's original
     TwoCoins       yes or no, heads: the truth; tails: what a second coin says. ε = ln 3
     KaryResponse   any number of values
 
-All four are one channel: the true value with probability p (`truth`), each other with q = (1 - p) / (d - 1). Importing
-this module needs the standard library only; numpy is loaded by `encode`, `tally` and `estimate`.
+All four are one channel: the true value with probability p (`truth`), each other with q = (1 - p) /
+(d - 1). Importing this module needs the standard library only; numpy is loaded by `encode`, `tally`
+and `estimate`.
 """
 
 from __future__ import annotations
@@ -52,17 +54,21 @@ def _tally(protocol: Any, reports: Any) -> Tally:
 def _two(domain: Any) -> answers.Choices:
     values = answers.choices(domain)
     if len(values) != 2:
-        raise UsageError(f"This protocol is for two values, not {len(values)}. Use KaryResponse, or best().")
+        raise UsageError(
+            f"This protocol is for two values, not {len(values)}. Use KaryResponse, or best()."
+        )
     return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KaryResponse:
-    """Report the true one of d values with probability p = e^ε / (e^ε + d - 1), else another, uniformly.
+    """Report the true one of d values with probability p = e^ε / (e^ε + d - 1), else another,
+    uniformly.
 
     Privacy
-        A report has mass p where it is true and q = (1 - p) / (d - 1) elsewhere, so the largest ratio is p / q; and
-        p = `keep` / 2^64 has p / (1 - p) <= e^ε / (d - 1) [Kairouz, Oh, Viswanath 2014].
+        A report has mass p where it is true and q = (1 - p) / (d - 1) elsewhere, so the largest
+        ratio is p / q; and p = `keep` / 2^64 has p / (1 - p) <= e^ε / (d - 1) [Kairouz, Oh,
+        Viswanath 2014].
     Error
         n Var = (d - 2 + e^ε) / (e^ε - 1)^2 at frequency 0: the least of all for d < 3 e^ε + 2.
     """
@@ -89,7 +95,8 @@ class KaryResponse:
 
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
-        # Both draws are always made, so that the time taken does not tell whether the truth was told.
+        # Both draws are always made, so that the time taken does not tell whether the truth was
+        # told.
         kept, other = bits.coin(source, self.keep), bits.below(source, self.size - 1)
         return place if kept else other + (other >= place)
 
@@ -107,7 +114,13 @@ class KaryResponse:
         return {"values": self.size, "keep": hex(self.keep)}
 
     support = property(_support)
-    mass, tally, read, estimate, variance = _mass, _tally, read_frequencies, estimate, frequency_variance
+    mass, tally, read, estimate, variance = (
+        _mass,
+        _tally,
+        read_frequencies,
+        estimate,
+        frequency_variance,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,17 +166,25 @@ class Warner:
         return {"keep": hex(self.keep)}
 
     support = property(_support)
-    mass, tally, read, estimate, variance = _mass, _tally, read_frequencies, estimate, frequency_variance
+    mass, tally, read, estimate, variance = (
+        _mass,
+        _tally,
+        read_frequencies,
+        estimate,
+        frequency_variance,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truthful:
     """Answer yes or no with the truth with a given probability in (1/2, 1), else with the opposite.
 
-    "Honest with probability h, else a fair coin" is truth = (1 + h) / 2, so ε = ln((1 + h) / (1 - h)).
+    "Honest with probability h, else a fair coin" is truth = (1 + h) / 2, so ε = ln((1 + h) / (1 -
+    h)).
 
     Privacy
-        ε = ln(p / (1 - p)), rounded up; p is the rational that was written, and drawn exactly [Warner 1965].
+        ε = ln(p / (1 - p)), rounded up; p is the rational that was written, and drawn exactly
+        [Warner 1965].
     """
 
     name: ClassVar[str] = "truthful"
@@ -174,7 +195,9 @@ class Truthful:
     def __post_init__(self) -> None:
         truth = amount(self.truth, name="truth")
         if not Fraction(1, 2) < truth < 1 or truth.denominator > HALF:
-            raise UsageError(f"The truth is told with a probability between 1/2 and 1, not {self.truth}.")
+            raise UsageError(
+                f"The truth is told with a probability between 1/2 and 1, not {self.truth}."
+            )
         object.__setattr__(self, "domain", _two(self.domain))
         object.__setattr__(self, "truth", truth)
 
@@ -199,15 +222,23 @@ class Truthful:
         return {"of": hex(self.truth.denominator), "true": hex(self.truth.numerator)}
 
     support = property(_support)
-    mass, tally, read, estimate, variance = _mass, _tally, read_frequencies, estimate, frequency_variance
+    mass, tally, read, estimate, variance = (
+        _mass,
+        _tally,
+        read_frequencies,
+        estimate,
+        frequency_variance,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoCoins:
-    """Toss a coin. Heads: say the truth. Tails: toss again, and say the second value on heads, the first on tails.
+    """Toss a coin. Heads: say the truth. Tails: toss again, and say the second value on heads, the
+    first on tails.
 
     Privacy
-        The truth comes out with probability 1/2 + 1/4, so the ratio is (3/4) / (1/4) = 3: ε = ln 3, rounded up.
+        The truth comes out with probability 1/2 + 1/4, so the ratio is (3/4) / (1/4) = 3: ε = ln 3,
+        rounded up.
     """
 
     name: ClassVar[str] = "two_coins"
@@ -248,4 +279,10 @@ class TwoCoins:
         return {}
 
     support = property(_support)
-    mass, tally, read, estimate, variance = _mass, _tally, read_frequencies, estimate, frequency_variance
+    mass, tally, read, estimate, variance = (
+        _mass,
+        _tally,
+        read_frequencies,
+        estimate,
+        frequency_variance,
+    )

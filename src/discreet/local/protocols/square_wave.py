@@ -1,6 +1,8 @@
-"""The whole distribution of numbers on a declared grid: a square wave around the answer, undone by the server.
+"""The whole distribution of numbers on a declared grid: a square wave around the answer, undone by
+the server.
 
-The one to use when the shape matters and not only the mean. Importing this module needs the standard library only.
+The one to use when the shape matters and not only the mean. Importing this module needs the
+standard library only.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 1024
 LEAST, MOST = Fraction(1, 1000), Fraction(100)
-"""Of ε: the channel is inverted in floating point, which loses all digits where a report tells next to nothing."""
+"""Of ε: the channel is inverted in floating point, which loses all digits where a report tells next
+to nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +36,11 @@ class SquareWave:
     Privacy
         See `Window`, whose two masses have ratio at most e^ε [Li et al. 2020, on a grid].
     Error
-        The window's width 2 b, b = (ε e^ε - e^ε + 1) / (2 e^ε (e^ε - 1 - ε)), is theirs: it maximizes the information
-        between answer and report. `estimates` inverts the channel by least squares, which is unbiased and whose
-        variance is exact; `consistent` is the likeliest distribution (EM), far less noisy. With `smooth` neighbors are
-        averaged at each step (EMS): better for a smooth density on a fine grid, useless for one with peaks.
+        The window's width 2 b, b = (ε e^ε - e^ε + 1) / (2 e^ε (e^ε - 1 - ε)), is theirs: it
+        maximizes the information between answer and report. `estimates` inverts the channel by
+        least squares, which is unbiased and whose variance is exact; `consistent` is the likeliest
+        distribution (EM), far less noisy. With `smooth` neighbors are averaged at each step (EMS):
+        better for a smooth density on a fine grid, useless for one with peaks.
     """
 
     name: ClassVar[str] = "square_wave"
@@ -47,7 +52,9 @@ class SquareWave:
     def __post_init__(self) -> None:
         domain, epsilon = self.domain, amount(self.epsilon, name="epsilon")
         if not hasattr(domain, "step") or not 2 <= domain.size <= MOST_VALUES:
-            raise UsageError(f"The square wave is for grids of 2 to {MOST_VALUES} points; declare a larger step.")
+            raise UsageError(
+                f"The square wave is for grids of 2 to {MOST_VALUES} points; declare a larger step."
+            )
         if not LEAST <= epsilon <= MOST:
             told = f"The square wave is for epsilon {number(LEAST)} to {number(MOST)}, not {number(epsilon)}."
             raise UsageError(f"{told} Use Hybrid for the mean.")
@@ -66,14 +73,24 @@ class SquareWave:
         return distribution(self, tally, smooth=smooth, confidence=confidence)
 
     def variance(self, *, n: int, answer: Any) -> Floats:
-        """Return the variance of every estimated frequency, when all n respondents have this answer."""
+        """Return the variance of every estimated frequency, when all n respondents have this
+        answer.
+        """
         from discreet.local.collector.distribution import channel, inverse
 
-        read, mass = inverse(self.window), channel(self.window)[:, answers.step(self.domain, answer)]
+        read, mass = (
+            inverse(self.window),
+            channel(self.window)[:, answers.step(self.domain, answer)],
+        )
         return ((read**2) @ mass - (read @ mass) ** 2) / n
 
     size = property(sliding.size)
-    respond, encode, mass, parameters = sliding.respond, sliding.encode, sliding.mass, sliding.parameters
+    respond, encode, mass, parameters = (
+        sliding.respond,
+        sliding.encode,
+        sliding.mass,
+        sliding.parameters,
+    )
     estimate = estimate
 
 

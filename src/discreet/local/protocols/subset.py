@@ -1,11 +1,13 @@
-"""Subset selection: send a set of w values that holds the true one rather often. The least variance of all.
+"""Subset selection: send a set of w values that holds the true one rather often. The least variance
+of all.
 
-If the number of values d is a prime, the sets are the arithmetic progressions {b, b + a, .., b + (w - 1) a} modulo d.
-Any two values lie together in the same number of them (a 2-design), which is all that the estimate and its variance
-use; so they serve as well as all sets of w values, and take 2 log d bits instead of w log d. For another d there is no
-such short list in general: up to MOST_BITS values the sets are all sets of w values, sent as d bits, and beyond that
-the progressions modulo the next prime, which cost up to 4 % of variance. Importing this module needs the standard
-library only.
+If the number of values d is a prime, the sets are the arithmetic progressions {b, b + a, .., b + (w
+- 1) a} modulo d. Any two values lie together in the same number of them (a 2-design), which is all
+  that the estimate and its variance
+use; so they serve as well as all sets of w values, and take 2 log d bits instead of w log d. For
+another d there is no such short list in general: up to MOST_BITS values the sets are all sets of w
+values, sent as d bits, and beyond that the progressions modulo the next prime, which cost up to 4 %
+of variance. Importing this module needs the standard library only.
 """
 
 from __future__ import annotations
@@ -42,13 +44,14 @@ MOST_BITS = 128
 class SubsetSelection:
     """Send a set of w values: one that holds the truth with probability p, else one that does not.
 
-    It is drawn uniformly among such. The sets are progressions modulo the prime `modulus`, or all sets of w values if
-    that is 0.
+    It is drawn uniformly among such. The sets are progressions modulo the prime `modulus`, or all
+    sets of w values if that is 0.
 
     Privacy
-        Of N sets each value lies in r = N w / m of them, m being the modulus or d. A set that holds the truth has mass
-        p / r, another (1 - p) / (N - r); the ratio p (m - w) / ((1 - p) w) is at most e^ε by the choice of `keep` [Ye,
-        Barg 2018; Park, Nam, Lee 2023 for sets from a block design].
+        Of N sets each value lies in r = N w / m of them, m being the modulus or d. A set that holds
+        the truth has mass p / r, another (1 - p) / (N - r); the ratio p (m - w) / ((1 - p) w) is at
+        most e^ε by the choice of `keep` [Ye, Barg 2018; Park, Nam, Lee 2023 for sets from a block
+        design].
     Error
         With w near d / (e^ε + 1), n Var at frequency 0 is slightly under 4 e^ε / (e^ε - 1)^2.
     """
@@ -63,7 +66,9 @@ class SubsetSelection:
     def __post_init__(self) -> None:
         domain, epsilon = answers.choices(self.domain), amount(self.epsilon, name="epsilon")
         if len(domain) > MOST_VALUES:
-            raise UsageError(f"Subset selection is for up to {MOST_VALUES} values; use LocalHashing or best().")
+            raise UsageError(
+                f"Subset selection is for up to {MOST_VALUES} values; use LocalHashing or best()."
+            )
         prime = _prime(len(domain))
         modulus = 0 if len(domain) < prime and len(domain) <= MOST_BITS else prime
         w = _best_w(modulus or len(domain), epsilon)
@@ -95,7 +100,10 @@ class SubsetSelection:
         if not self.modulus:
             return self._any_set(place, source)
         a, held = 1 + bits.below(source, self.modulus - 1), bits.coin(source, self.keep)
-        within, beyond = bits.below(source, self.w), self.w + bits.below(source, self.modulus - self.w)
+        within, beyond = (
+            bits.below(source, self.w),
+            self.w + bits.below(source, self.modulus - self.w),
+        )
         b = (place - a * (within if held else beyond)) % self.modulus
         return (a - 1) * self.modulus + b
 
@@ -145,13 +153,19 @@ class SubsetSelection:
             if not self.sends(report):
                 return Fraction(0)
             d = len(self.domain)
-            return p / comb(d - 1, self.w - 1) if report >> place & 1 else (1 - p) / comb(d - 1, self.w)
+            return (
+                p / comb(d - 1, self.w - 1)
+                if report >> place & 1
+                else (1 - p) / comb(d - 1, self.w)
+            )
         a, b = report // self.modulus + 1, report % self.modulus
         held = (place - b) * pow(a, -1, self.modulus) % self.modulus < self.w
         return (p / self.w if held else (1 - p) / (self.modulus - self.w)) / (self.modulus - 1)
 
     def tally(self, reports: Any) -> Tally:
-        """Count support; reports with the same a are one cyclic sliding sum over b, in steps of a."""
+        """Count support; reports with the same a are one cyclic sliding sum over b, in steps of
+        a.
+        """
         import numpy as np
 
         from discreet.local.collector.estimate import Tally, column_sums
@@ -174,7 +188,12 @@ class SubsetSelection:
         return Tally(counts=counts[: len(self.domain)], n=len(sent))
 
     def parameters(self) -> dict[str, int | str]:
-        return {"values": len(self.domain), "modulus": self.modulus, "w": self.w, "keep": hex(self.keep)}
+        return {
+            "values": len(self.domain),
+            "modulus": self.modulus,
+            "w": self.w,
+            "keep": hex(self.keep),
+        }
 
     read, estimate, variance = read_frequencies, estimate, frequency_variance
 
@@ -191,7 +210,9 @@ def _keep(m: int, w: int, epsilon: Fraction) -> int:
 
 
 def _support(m: int, w: int, keep: int) -> Support:
-    """Return the chances of support; any other of the m - 1 values is equally likely at each other place."""
+    """Return the chances of support; any other of the m - 1 values is equally likely at each other
+    place.
+    """
     p = odds.chance(keep)
     return Support(p=p, q=(p * (w - 1) + (1 - p) * w) / (m - 1))
 
@@ -200,4 +221,7 @@ def _support(m: int, w: int, keep: int) -> Support:
 def _best_w(m: int, epsilon: Fraction) -> int:
     ideal = int(m * odds.e_to_minus(epsilon) / (1 + odds.e_to_minus(epsilon)))
     near = range(max(1, ideal - 1), min(m - 1, ideal + 2) + 1)
-    return min(near, key=lambda w: _support(m, w, _keep(m, w, epsilon)).variance(n=1, frequency=Fraction(0)))
+    return min(
+        near,
+        key=lambda w: _support(m, w, _keep(m, w, epsilon)).variance(n=1, frequency=Fraction(0)),
+    )

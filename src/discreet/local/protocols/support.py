@@ -1,4 +1,6 @@
-"""Methods that protocols share: their variance and estimate, from what a report supports. Standard library only."""
+"""Methods that protocols share: their variance and estimate, from what a report supports. Standard
+library only.
+"""
 
 from __future__ import annotations
 

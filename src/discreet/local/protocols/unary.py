@@ -1,10 +1,12 @@
-"""Unary encoding: one bit for each possible value, each randomized on its own. For a few hundred values.
+"""Unary encoding: one bit for each possible value, each randomized on its own. For a few hundred
+values.
 
     OptimizedUnary   the true bit is kept with probability 1/2, any other is set with 1 / (e^ε + 1)
-    SymmetricUnary   every bit is kept with probability e^(ε/2) / (e^(ε/2) + 1): the basic form, as in RAPPOR
+    SymmetricUnary   every bit is kept with probability e^(ε/2) / (e^(ε/2) + 1): the basic form, as
+    in RAPPOR
 
-A report is an integer of d bits, bit v for the v-th value. Many reports are rows of 64-bit words, lowest bits first.
-Importing this module needs the standard library only.
+A report is an integer of d bits, bit v for the v-th value. Many reports are rows of 64-bit words,
+lowest bits first. Importing this module needs the standard library only.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def _respond(protocol: Any, answer: Any, source: bits.RandomBits = bits.SYSTEM) 
 
 
 def randomize(place: int, protocol: Any, source: bits.RandomBits) -> int:
-    """Draw each bit by one coin: with threshold `true` at the true place, `false` at every other."""
+    """Draw each bit by one coin: with threshold `true` at the true place, `false` at every
+    other.
+    """
     report = 0
     for value in range(len(protocol.domain)):
         report |= bits.coin(source, protocol.true if value == place else protocol.false) << value
@@ -59,7 +63,11 @@ def _encode(protocol: Any, values: Any) -> NDArray[np.uint64]:
     place = answers.places(protocol.domain, values)
     draws = Draws(len(place))
     reports = draws.packed_coins(-(-len(protocol.domain) // 64), protocol.false)
-    row, word, bit = np.arange(len(place)), place >> 6, np.uint64(1) << (place & 63).astype(np.uint64)
+    row, word, bit = (
+        np.arange(len(place)),
+        place >> 6,
+        np.uint64(1) << (place & 63).astype(np.uint64),
+    )
     reports[row, word] &= ~bit
     reports[row, word] |= np.where(draws.coin(protocol.true), bit, np.uint64(0))
     if spare := -len(protocol.domain) % 64:
@@ -85,7 +93,9 @@ def _tally(protocol: Any, reports: Any) -> Tally:
 def _domain(domain: Any) -> answers.Choices:
     values = answers.choices(domain)
     if len(values) > MOST_VALUES:
-        raise UsageError(f"Unary reports have a bit for each of {len(values)} values; use LocalHashing or best().")
+        raise UsageError(
+            f"Unary reports have a bit for each of {len(values)} values; use LocalHashing or best()."
+        )
     return values
 
 
@@ -94,8 +104,8 @@ class OptimizedUnary:
     """The true value's bit is set with probability p = 1/2, each other with q = 1 / (e^ε + 1).
 
     Privacy
-        Two truths differ in two bits of the encoding, so the largest ratio is p (1 - q) / ((1 - p) q) = (1 - q) / q,
-        at most e^ε by the choice of `false` [Wang, Blocki, Li, Jha 2017].
+        Two truths differ in two bits of the encoding, so the largest ratio is p (1 - q) / ((1 - p)
+        q) = (1 - q) / q, at most e^ε by the choice of `false` [Wang, Blocki, Li, Jha 2017].
     Error
         n Var = 4 e^ε / (e^ε - 1)^2 at frequency 0, whatever the number of values.
     """
@@ -127,7 +137,8 @@ class SymmetricUnary:
     """Every bit is sent as it is with probability p = e^(ε/2) / (e^(ε/2) + 1), else flipped.
 
     Privacy
-        Two truths differ in two bits, each with ratio p / (1 - p) <= e^(ε/2) [Erlingsson, Pihur, Korolova 2014].
+        Two truths differ in two bits, each with ratio p / (1 - p) <= e^(ε/2) [Erlingsson, Pihur,
+        Korolova 2014].
     Error
         n Var = e^(ε/2) / (e^(ε/2) - 1)^2, more than the optimized form at every ε.
     """

@@ -1,8 +1,9 @@
-"""A window that slides over cells with the answer: what the piecewise mechanism and the square wave have in common.
+"""A window that slides over cells with the answer: what the piecewise mechanism and the square wave
+have in common.
 
-Answers 0 .. m, cells 0 .. m + width - 1: answer i has the window of cells i .. i + width - 1. With probability p a
-report is a cell of the window, uniformly, else one of the m other cells. The two protocols differ in the width that
-they take. Standard library only.
+Answers 0 .. m, cells 0 .. m + width - 1: answer i has the window of cells i .. i + width - 1. With
+probability p a report is a cell of the window, uniformly, else one of the m other cells. The two
+protocols differ in the width that they take. Standard library only.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Window:
     def of(cls, *, steps: int, share: Fraction, epsilon: Fraction) -> Window:
         """Return a window of about this share of the range."""
         width = max(1, round(steps * share))
-        return cls(steps=steps, width=width, inside=odds.threshold(epsilon, odds=Fraction(width, steps)))
+        return cls(
+            steps=steps, width=width, inside=odds.threshold(epsilon, odds=Fraction(width, steps))
+        )
 
     @property
     def cells(self) -> int:
@@ -72,10 +75,14 @@ class Window:
         """Return E[cell^power]: the window's cells, and all cells less the window's."""
         p = odds.chance(self.inside)
         window = _powers(step + self.width, power) - _powers(step, power)
-        return p * window / self.width + (1 - p) * (_powers(self.cells, power) - window) / self.steps
+        return (
+            p * window / self.width + (1 - p) * (_powers(self.cells, power) - window) / self.steps
+        )
 
     def reading(self, cell: int) -> Fraction:
-        """Return the answer that a cell speaks for, in steps: the unbiased inverse of E[cell], which is linear."""
+        """Return the answer that a cell speaks for, in steps: the unbiased inverse of E[cell],
+        which is linear.
+        """
         return (cell - self._moment(0, 1)) / self._slope
 
     def reading_variance(self, step: int) -> Fraction:

@@ -1,8 +1,9 @@
-"""How a device draws a report: afresh, from a permanent answer, or by a plan for all rounds. Standard library only.
+"""How a device draws a report: afresh, from a permanent answer, or by a plan for all rounds.
+Standard library only.
 
-`remembered` is what the device keeps for a question, as hexadecimal digits. For a memoized one: the permanent answer of
-each value by its place, and `now`, the place that counted last. For `few_changes`: the `plan`, and the place that
-counted in each round by its number.
+`remembered` is what the device keeps for a question, as hexadecimal digits. For a memoized one: the
+permanent answer of each value by its place, and `now`, the place that counted last. For
+`few_changes`: the `plan`, and the place that counted in each round by its number.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class Drawn:
     earlier: Mapping[str, int] = field(default_factory=dict)
 
 
-def draw_report(question: SurveyQuestion, answer: Any, remembered: dict[str, str], round: str) -> Drawn:
+def draw_report(
+    question: SurveyQuestion, answer: Any, remembered: dict[str, str], round: str
+) -> Drawn:
     """Draw a report, and write down in `remembered` what later ones need."""
     protocol, source = question.protocol, bits.Watched()
     if question.numbered:
@@ -47,19 +50,25 @@ def _memoize(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
     """
     held = f"{place}" not in remembered and len(remembered.keys() - {"now"}) == protocol.changes
     if held:
-        now = remembered.get("now") or f"{int([*remembered][-1]):x}"  # the first memories had no `now`
+        now = (
+            remembered.get("now") or f"{int([*remembered][-1]):x}"
+        )  # the first memories had no `now`
         place = int(now, 16)
     remembering, reporting = bits.Watched(), bits.Watched()
     if f"{place}" not in remembered:
         remembered[f"{place}"] = f"{protocol.remember(protocol.domain[place], remembering):x}"
     remembered["now"] = f"{place:x}"
     report = int(protocol.report(int(remembered[f"{place}"], 16), reporting))
-    draws = _name_draws(protocol.remember_draws, remembering) + _name_draws(protocol.report_draws, reporting)
+    draws = _name_draws(protocol.remember_draws, remembering) + _name_draws(
+        protocol.report_draws, reporting
+    )
     return Drawn(report=report, draws=draws, held=held)
 
 
 def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], round: int) -> Drawn:
-    """Draw by the plan; a missed round counts as the one before it, or before the first answer as the first."""
+    """Draw by the plan; a missed round counts as the one before it, or before the first answer as
+    the first.
+    """
     protocol, planning, reporting = question.protocol, bits.Watched(), bits.Watched()
     if "plan" not in remembered:
         remembered["plan"] = f"{protocol.plan(planning):x}"
@@ -75,10 +84,16 @@ def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], r
         reporting = bits.Watched()
         earlier[question.key(f"{number}")] = int(protocol.report(plan, places, reporting))
     report = earlier.pop(question.key(f"{round}"))
-    draws = _name_draws(protocol.plan_draws, planning) + _name_draws(protocol.report_draws, reporting)
+    draws = _name_draws(protocol.plan_draws, planning) + _name_draws(
+        protocol.report_draws, reporting
+    )
     return Drawn(report=report, draws=draws, held=held, earlier=earlier)
 
 
 def _name_draws(names: tuple[str, ...], source: bits.Watched) -> Named:
-    """Return every draw with its name; the last name serves all further draws, as of a coin for each value."""
-    return tuple((names[min(place, len(names) - 1)], draw) for place, draw in enumerate(source.made))
+    """Return every draw with its name; the last name serves all further draws, as of a coin for
+    each value.
+    """
+    return tuple(
+        (names[min(place, len(names) - 1)], draw) for place, draw in enumerate(source.made)
+    )

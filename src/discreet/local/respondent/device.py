@@ -1,9 +1,11 @@
-"""The respondent's own memory: who they are to a survey, what they sent, and how much ε that has cost them.
+"""The respondent's own memory: who they are to a survey, what they sent, and how much ε that has
+cost them.
 
-Lifetime ε is counted and capped here, on the device, because nobody else is trusted to (S17): all surveys together, up
-to a limit that the respondent sets, since whoever asks can rename a survey or word a question anew. A report is written
-down before it is handed out, and an answered question gives the same report again and costs nothing again. Whether an
-answer is refused depends on what was asked and answered before, never on a value. The standard library only.
+Lifetime ε is counted and capped here, on the device, because nobody else is trusted to (S17): all
+surveys together, up to a limit that the respondent sets, since whoever asks can rename a survey or
+word a question anew. A report is written down before it is handed out, and an answered question
+gives the same report again and costs nothing again. Whether an answer is refused depends on what
+was asked and answered before, never on a value. The standard library only.
 """
 
 from __future__ import annotations
@@ -31,14 +33,18 @@ except ImportError:  # not a Unix: two programs of one person at once are then n
 
 FORMAT = 2
 LIMIT = "10"
-"""What all surveys together may cost, until the respondent says otherwise: about five surveys of ε = 2."""
+"""What all surveys together may cost, until the respondent says otherwise: about five surveys of ε
+= 2.
+"""
 
 MOST_LIMIT = Fraction(10_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A report, and how it came about: by these draws, each with its name, or sent before if there are none."""
+    """A report, and how it came about: by these draws, each with its name, or sent before if there
+    are none.
+    """
 
     key: str
     report: int
@@ -51,7 +57,9 @@ class Sent:
 
 
 class Device:
-    """One file of memory, for all surveys of one person. Nobody else needs to read it, and nobody else may."""
+    """One file of memory, for all surveys of one person. Nobody else needs to read it, and nobody
+    else may.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,16 +67,24 @@ class Device:
         self._recall()
 
     def respondent(self, survey: Survey) -> str:
-        """Return a random name for this survey as it stands; another version gets another, so none can be joined."""
+        """Return a random name for this survey as it stands; another version gets another, so none
+        can be joined.
+        """
         return str(self._of(survey)["respondent"])
 
     def cap(self, survey: Survey) -> Fraction:
-        """Return the least lifetime ε that a survey of this name has ever stated: it cannot raise it afterwards."""
-        return min(Fraction(self._memory["caps"].get(survey.name, str(survey.epsilon))), survey.epsilon)
+        """Return the least lifetime ε that a survey of this name has ever stated: it cannot raise
+        it afterwards.
+        """
+        return min(
+            Fraction(self._memory["caps"].get(survey.name, str(survey.epsilon))), survey.epsilon
+        )
 
     def spent(self, survey: Survey) -> Fraction:
         """Return the cost of all surveys of this name."""
-        return _cost(mine for mine in self._memory["surveys"].values() if mine["name"] == survey.name)
+        return _cost(
+            mine for mine in self._memory["surveys"].values() if mine["name"] == survey.name
+        )
 
     @property
     def limit(self) -> Fraction:
@@ -94,8 +110,12 @@ class Device:
         report = None if known is None else known["reports"].get(question.key(round))
         return None if report is None else int(report, 16)
 
-    def answer(self, survey: Survey, question: SurveyQuestion, answer: Any, *, round: str = "") -> Sent:
-        """Draw a report, note it and its cost durably, and return it; or return what was sent before."""
+    def answer(
+        self, survey: Survey, question: SurveyQuestion, answer: Any, *, round: str = ""
+    ) -> Sent:
+        """Draw a report, note it and its cost durably, and return it; or return what was sent
+        before.
+        """
         with self._alone():
             self._recall()
             return self._answer(survey, question, answer, round)
@@ -116,7 +136,14 @@ class Device:
         answered[question.name] = record
         self._memory["caps"][survey.name] = str(self.cap(survey))
         self._save()
-        return Sent(key=key, report=drawn.report, draws=drawn.draws, cost=cost, held=drawn.held, earlier=drawn.earlier)
+        return Sent(
+            key=key,
+            report=drawn.report,
+            draws=drawn.draws,
+            cost=cost,
+            held=drawn.held,
+            earlier=drawn.earlier,
+        )
 
     def _require_within(self, survey: Survey, question: SurveyQuestion, cost: Fraction) -> None:
         """Refuse a cost beyond the survey's limit, or the respondent's for everything."""
@@ -148,7 +175,9 @@ class Device:
                     fcntl.flock(lock, fcntl.LOCK_EX)
                 yield
         except OSError:
-            raise UsageError(f"{self.path} cannot be written, so your ε cannot be counted. Nothing is sent.") from None
+            raise UsageError(
+                f"{self.path} cannot be written, so your ε cannot be counted. Nothing is sent."
+            ) from None
 
     def _recall(self) -> None:
         try:
@@ -156,13 +185,18 @@ class Device:
         except FileNotFoundError:
             self._memory = _empty()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            # Privacy: without its memory the device would forget what was spent, and answer again with new coins.
-            raise UsageError(f"{self.path}, the memory of your answers, cannot be read. Nothing is sent.") from None
+            # Privacy: without its memory the device would forget what was spent, and answer again
+            # with new coins.
+            raise UsageError(
+                f"{self.path}, the memory of your answers, cannot be read. Nothing is sent."
+            ) from None
 
     def _save(self) -> None:
         """Write the memory whole or not at all, and on the disk before this returns."""
         beside = self.path.with_name(self.path.name + ".new")
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        with open(
+            os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        ) as file:
             json.dump(self._memory, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
@@ -183,7 +217,9 @@ def _empty() -> dict[str, Any]:
 
 
 def _current(memory: dict[str, Any]) -> dict[str, Any]:
-    """Return a memory of today's shape; the first shape had one respondent for all versions of a survey."""
+    """Return a memory of today's shape; the first shape had one respondent for all versions of a
+    survey.
+    """
     if memory.get("format") == FORMAT:
         return memory
     found = _empty()
@@ -193,7 +229,8 @@ def _current(memory: dict[str, Any]) -> dict[str, Any]:
             question, fingerprint = version.split(" ")
             fresh = {"name": name, "respondent": mine["respondent"], "answered": {}}
             found["surveys"].setdefault(fingerprint, fresh)["answered"][question] = record
-    # Privacy: what was spent before there was a limit must not stop the respondent for good, nor be forgotten.
+    # Privacy: what was spent before there was a limit must not stop the respondent for good, nor be
+    # forgotten.
     found["limit"] = str(max(Fraction(LIMIT), _cost(found["surveys"].values())))
     return found
 
@@ -214,7 +251,10 @@ def _check(memory: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cost(surveys: Iterable[dict[str, Any]]) -> Fraction:
-    return sum((Fraction(each["cost"]) for mine in surveys for each in mine["answered"].values()), Fraction(0))
+    return sum(
+        (Fraction(each["cost"]) for mine in surveys for each in mine["answered"].values()),
+        Fraction(0),
+    )
 
 
 def _hexadecimal(text: str) -> None:
@@ -226,4 +266,6 @@ def _require_rounds(question: SurveyQuestion, record: dict[str, Any]) -> None:
     """Refuse a round beyond those that ε is counted for, with or without a change."""
     rounds = question.protocol.rounds if question.repeats else None
     if rounds is not None and len(record["reports"]) >= rounds:
-        raise BudgetExceeded(f"You have answered {question.name} in all of its {rounds} rounds. Nothing is sent.")
+        raise BudgetExceeded(
+            f"You have answered {question.name} in all of its {rounds} rounds. Nothing is sent."
+        )

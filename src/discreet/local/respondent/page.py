@@ -1,4 +1,6 @@
-"""The respondent's page: one HTML file with everything in it, the same bytes for the same survey and address."""
+"""The respondent's page: one HTML file with everything in it, the same bytes for the same survey
+and address.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,15 @@ from discreet.pages.style import page_style
 
 
 def page(survey: Survey, *, collector: str) -> bytes:
-    """Write the page of a survey: it loads nothing and may talk to the collector's address alone."""
+    """Write the page of a survey: it loads nothing and may talk to the collector's address
+    alone.
+    """
     script = part("encode.js") + "\n" + part("page.js")
     style = page_style() + part("page.css")
-    compiled = survey.as_json() | {"fingerprint": survey.fingerprint, "collector": collector.rstrip("/")}
+    compiled = survey.as_json() | {
+        "fingerprint": survey.fingerprint,
+        "collector": collector.rstrip("/"),
+    }
     parts = {
         "connect": html.escape(collector.rstrip("/") + "/reports", quote=True),
         "style_hash": _csp_hash(style),

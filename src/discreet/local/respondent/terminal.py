@@ -1,4 +1,6 @@
-"""The respondent's side in a terminal: what is asked, the coins, what is sent, and what it could mean."""
+"""The respondent's side in a terminal: what is asked, the coins, what is sent, and what it could
+mean.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,16 @@ def greeting(survey: Survey, device: Device) -> Iterator[str]:
 
 
 def over_time(question: SurveyQuestion) -> str:
-    """Say what is promised to a respondent about a question that is asked again and again, before they answer."""
+    """Say what is promised to a respondent about a question that is asked again and again, before
+    they answer.
+    """
     protocol, total = question.protocol, number(question.protocol.epsilon)
     if question.numbered:
-        counted = f"up to {_times(protocol.changes)} of your answer count" if protocol.tree else "every change counts"
+        counted = (
+            f"up to {_times(protocol.changes)} of your answer count"
+            if protocol.tree
+            else "every change counts"
+        )
         return (
             f"{question.name} is asked in {protocol.rounds} rounds. All your reports together cost ε = {total}, "
             f"whether and whenever your answer changes; {counted}."
@@ -118,7 +126,10 @@ def meaning(question: SurveyQuestion, sent: Sent, answer: Any) -> Iterator[str]:
     protocol = question.protocol
     yield f"sent: {to_wire(sent.report, protocol.size)}{_says(question, sent)}"
     if question.kind == "values" and not question.numbered:
-        chances = [(value, float(protocol.mass(sent.report, value))) for value in _near(protocol.domain, answer)]
+        chances = [
+            (value, float(protocol.mass(sent.report, value)))
+            for value in _near(protocol.domain, answer)
+        ]
         largest = max(chance for _, chance in chances)
         listed = ", ".join(f"{value} {chance / largest:.0%}" for value, chance in chances)
         yield f"how well each answer explains it: {listed}"

@@ -1,8 +1,10 @@
-"""What clients of Postgres look up before they ask: pg_catalog, information_schema, functions of the session.
+"""What clients of Postgres look up before they ask: pg_catalog, information_schema, functions of
+the session.
 
 builtin                what every Postgres has          contents, views    what the policy adds
-parse, kinds           a statement and its types        translate          the statement, written anew
-functions, literals    the vocabulary                   catalog, session   who asks, and the answer
+parse, kinds           a statement and its types        translate          the statement, written
+anew functions, literals    the vocabulary                   catalog, session   who asks, and the
+answer
 """
 
 from discreet.server.catalog.catalog import Catalog, Description

@@ -1,4 +1,6 @@
-"""What every Postgres 15 has before anybody makes a table: relations, types, casts, words, as in builtin.tsv."""
+"""What every Postgres 15 has before anybody makes a table: relations, types, casts, words, as in
+builtin.tsv.
+"""
 
 from __future__ import annotations
 

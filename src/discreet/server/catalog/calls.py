@@ -1,4 +1,6 @@
-"""Functions that a client calls, as the catalog's database has them; bounded, so that texts cannot grow without end."""
+"""Functions that a client calls, as the catalog's database has them; bounded, so that texts cannot
+grow without end.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,17 @@ from discreet.server.catalog.kinds import Kinds
 from discreet.server.catalog.literals import array_of, number, text
 
 SETTINGS_NOW = "settings_now"
-# The engine's limit of memory does not count the texts of the rows that it works on, so their growth is bounded here.
+# The engine's limit of memory does not count the texts of the rows that it works on, so their
+# growth is bounded here.
 _MOST_GROWING = 64  # parts of one statement that make longer texts or arrays
 _ONCE = frozenset(("d_joined", "d_short", "d_few", "d_array_to_string", "d_visible", "d_may"))
 _MOST_NESTED = 3  # calls of functions that are written with their argument in several places
 
 
 class Calls:
-    """Writes the calls of one statement; remembers what they read and how many of them make texts longer."""
+    """Writes the calls of one statement; remembers what they read and how many of them make texts
+    longer.
+    """
 
     def __init__(self, kinds: Kinds, session: Mapping[str, str]) -> None:
         self._kinds, self._session = kinds, session
@@ -48,7 +53,9 @@ class Calls:
         """Check what makes longer texts, for each row."""
         self._growing += 1
         if self._growing > _MOST_GROWING:
-            raise CatalogError("54000", "The statement puts too many texts together.", hint="Split it.")
+            raise CatalogError(
+                "54000", "The statement puts too many texts together.", hint="Split it."
+            )
         return exp.Anonymous(this=check, expressions=[made])
 
     def as_text(self, node: exp.Expression, kind: str) -> exp.Expression:
@@ -77,18 +84,25 @@ class Calls:
         found = made.this
         return found.pop() if isinstance(found, exp.Expression) else made
 
-    # --- functions that need more than another name -------------------------------------------------------------------
+    # --- functions that need more than another name -----------------------------------------------
 
     def _call_generate_subscripts(self, given: list[exp.Expression]) -> exp.Expression:
         vector = bool(given) and self._kinds.of(given[0]) in types.VECTORS
-        return exp.Anonymous(this="d_subscripts_from_0" if vector else "d_subscripts", expressions=given[:1])
+        return exp.Anonymous(
+            this="d_subscripts_from_0" if vector else "d_subscripts", expressions=given[:1]
+        )
 
     def _call_obj_description(self, given: list[exp.Expression]) -> exp.Expression:
-        return exp.Anonymous(this="d_obj_description" if len(given) < 2 else "d_told_of", expressions=given[:2])
+        return exp.Anonymous(
+            this="d_obj_description" if len(given) < 2 else "d_told_of", expressions=given[:2]
+        )
 
     def _call_pg_get_indexdef(self, given: list[exp.Expression]) -> exp.Expression:
         place = given[1] if len(given) > 1 else number(0)
-        return exp.Anonymous(this="d_short_index" if len(given) > 2 else "d_index_part", expressions=[given[0], place])
+        return exp.Anonymous(
+            this="d_short_index" if len(given) > 2 else "d_index_part",
+            expressions=[given[0], place],
+        )
 
     def _call_current_setting(self, given: list[exp.Expression]) -> exp.Expression:
         self.reads.add(SETTINGS_NOW)
@@ -105,7 +119,9 @@ class Calls:
     def _call_array_to_string(self, given: list[exp.Expression]) -> exp.Expression:
         given[0] = self._as_array(given[0])
         kind = self._kinds.of(given[0]) or ""
-        gathered = isinstance(given[0], exp.Anonymous) and given[0].name == "array_agg"  # names already
+        gathered = (
+            isinstance(given[0], exp.Anonymous) and given[0].name == "array_agg"
+        )  # names already
         if kind == "_regtype" and not gathered:
             given[0] = exp.Anonymous(this="d_regtypes_text", expressions=[given[0]])
         elif types.element(kind) in types.REFERENCES and not gathered:
@@ -127,12 +143,20 @@ class Calls:
         return exp.cast(made, "VARCHAR", dialect="duckdb")
 
     def _call_set_config(self, given: list[exp.Expression]) -> exp.Expression:
-        if len(given) < 2 or (isinstance(given[0], exp.Literal) and str(given[0].this).startswith("discreet.")):
-            raise CatalogError("0A000", "set_config changes nothing here.", hint="Write SET discreet.epsilon = 0.1.")
+        if len(given) < 2 or (
+            isinstance(given[0], exp.Literal) and str(given[0].this).startswith("discreet.")
+        ):
+            raise CatalogError(
+                "0A000",
+                "set_config changes nothing here.",
+                hint="Write SET discreet.epsilon = 0.1.",
+            )
         return given[1]
 
     def _call_format(self, given: list[exp.Expression]) -> exp.Expression:
-        """Put texts together as a constant says: %s is a text, %I a name, %L a constant, %% a sign."""
+        """Put texts together as a constant says: %s is a text, %I a name, %L a constant, %% a
+        sign.
+        """
         pattern = given[0] if given else None
         if not isinstance(pattern, exp.Literal) or not pattern.is_string:
             raise unsupported("format with a pattern that is not a constant")
@@ -156,11 +180,19 @@ class Calls:
 
 
 def _check_nesting(call: exp.Expression) -> None:
-    around = (node for node in call.find_all(exp.Anonymous) if node.name.startswith("d_") and node.name not in _ONCE)
+    around = (
+        node
+        for node in call.find_all(exp.Anonymous)
+        if node.name.startswith("d_") and node.name not in _ONCE
+    )
     for node in around:
         depth, parent = 0, node.parent
         while parent is not None and depth <= _MOST_NESTED:
-            depth += isinstance(parent, exp.Anonymous) and parent.name.startswith("d_") and parent.name not in _ONCE
+            depth += (
+                isinstance(parent, exp.Anonymous)
+                and parent.name.startswith("d_")
+                and parent.name not in _ONCE
+            )
             parent = parent.parent
         if depth >= _MOST_NESTED:
             raise CatalogError("54001", "The statement is nested too deeply.", hint="Split it.")

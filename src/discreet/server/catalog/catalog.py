@@ -1,7 +1,8 @@
-"""pg_catalog and information_schema, for clients of Postgres: what they look up, answered from the policy alone.
+"""pg_catalog and information_schema, for clients of Postgres: what they look up, answered from the
+policy alone.
 
-Statements run in a locked in-memory database that holds what the policy says and nothing else. They are written anew in
-a closed vocabulary first: nothing that an analyst sends is run as it is.
+Statements run in a locked in-memory database that holds what the policy says and nothing else. They
+are written anew in a closed vocabulary first: nothing that an analyst sends is run as it is.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ SECONDS = 10.0  # that one statement may take
 
 
 class Reference(Protocol):
-    """The locked database that the curator gives: it runs what is written anew here, and nothing else."""
+    """The locked database that the curator gives: it runs what is written anew here, and nothing
+    else.
+    """
 
     def columns(self, sql: str, beside: Mapping[str, pa.Table]) -> pa.Schema: ...
 
@@ -49,7 +52,9 @@ class Reference(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What a statement takes and gives: the types of its parameters, and its columns with theirs in the metadata."""
+    """What a statement takes and gives: the types of its parameters, and its columns with theirs in
+    the metadata.
+    """
 
     parameters: tuple[int, ...]
     schema: pa.Schema
@@ -74,9 +79,15 @@ class Catalog:
         self._filled: _Filled | None = None
 
     def answer(
-        self, statement: str, session: Session, parameters: Sequence[object] = (), kinds: Sequence[int] = ()
+        self,
+        statement: str,
+        session: Session,
+        parameters: Sequence[object] = (),
+        kinds: Sequence[int] = (),
     ) -> pa.Table | None:
-        """Return the rows of a statement; None if it is not about the catalog. `kinds` are parameters' types."""
+        """Return the rows of a statement; None if it is not about the catalog. `kinds` are
+        parameters' types.
+        """
         found = self._read(statement, session, parameters, kinds)
         if found is None:
             return None
@@ -87,8 +98,12 @@ class Catalog:
             raise _why(error) from None
         return _finish(table, made, filled.names)
 
-    def describe(self, statement: str, session: Session, kinds: Sequence[int] = ()) -> Description | None:
-        """Return types of parameters and columns without running anything; None if not about the catalog."""
+    def describe(
+        self, statement: str, session: Session, kinds: Sequence[int] = ()
+    ) -> Description | None:
+        """Return types of parameters and columns without running anything; None if not about the
+        catalog.
+        """
         found = self._read(statement, session, None, kinds)
         if found is None:
             return None
@@ -98,10 +113,16 @@ class Catalog:
         except EngineFailure as error:
             raise _why(error) from None
         empty = _finish(schema.empty_table(), made, filled.names)
-        return Description(parameters=tuple(types.oid(kind) for kind in made.parameters), schema=empty.schema)
+        return Description(
+            parameters=tuple(types.oid(kind) for kind in made.parameters), schema=empty.schema
+        )
 
     def _read(
-        self, statement: str, session: Session, parameters: Sequence[object] | None, kinds: Sequence[int]
+        self,
+        statement: str,
+        session: Session,
+        parameters: Sequence[object] | None,
+        kinds: Sequence[int],
     ) -> tuple[Statement, _Filled] | None:
         tree = parse(statement, database=self._database)
         if tree is None:
@@ -120,11 +141,15 @@ class Catalog:
                 given=kinds,
             )
         except RecursionError:
-            raise CatalogError("54001", "The statement is nested too deeply.", hint="Split it.") from None
+            raise CatalogError(
+                "54001", "The statement is nested too deeply.", hint="Split it."
+            ) from None
         return made, filled
 
     def _current(self) -> _Filled:
-        """Return the database; make it anew after a snapshot in which public tables have other columns."""
+        """Return the database; make it anew after a snapshot in which public tables have other
+        columns.
+        """
         public = self._curator.public_columns()
         with self._lock:
             if self._filled is None or self._filled.public != public:
@@ -147,15 +172,21 @@ class Catalog:
 
 
 def _beside(made: Statement, session: Session) -> dict[str, pa.Table]:
-    return {name: session.relation(name) for name in (*PER_SESSION, SETTINGS_NOW) if name in made.reads}
+    return {
+        name: session.relation(name) for name in (*PER_SESSION, SETTINGS_NOW) if name in made.reads
+    }
 
 
 def _why(error: EngineFailure) -> CatalogError:
-    """Tell what went wrong in words of Postgres; nothing private is there, so the engine may say what it found."""
+    """Tell what went wrong in words of Postgres; nothing private is there, so the engine may say
+    what it found.
+    """
     cause = type(error.__cause__).__name__
     said = str(error.__cause__).split("\n")[0][:200]
     if cause == "InterruptException":
-        return CatalogError("57014", f"The catalog answers within {SECONDS:g} seconds, or not at all.")
+        return CatalogError(
+            "57014", f"The catalog answers within {SECONDS:g} seconds, or not at all."
+        )
     if cause == "BinderException" and "not found" in said:
         return CatalogError("42703", f"The catalog has no such column: {said}")
     if cause in ("OutOfMemoryException", "NoneType") or "too long" in said or "Memory" in said:
@@ -163,7 +194,7 @@ def _why(error: EngineFailure) -> CatalogError:
     return CatalogError("42000", f"The catalog cannot answer this statement: {said}")
 
 
-# --- what comes out ---------------------------------------------------------------------------------------------------
+# --- what comes out -------------------------------------------------------------------------------
 
 
 def _finish(table: pa.Table, made: Statement, names: Mapping[str, Mapping[int, str]]) -> pa.Table:
@@ -187,7 +218,9 @@ def _set_type(
         known = names.get(kind or "", {})
         said = ["-" if value == 0 else _name(known, value) for value in column.to_pylist()]
         return pa.chunked_array([array(said, pa.string())]), kind or "text"
-    if kind in (None, "unknown", "record") or _family(types.arrow(kind or "text")) != _family(column.type):
+    if kind in (None, "unknown", "record") or _family(types.arrow(kind or "text")) != _family(
+        column.type
+    ):
         kind = "text" if pa.types.is_null(column.type) else types.name_of(column.type)
     if kind == "numeric":
         return _numeric(column), kind
@@ -204,7 +237,9 @@ def _name(known: Mapping[int, str], value: int | None) -> str | None:
 def _numeric(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return decimals with no more digits than some value needs."""
     if not pa.types.is_decimal(column.type):
-        column = column.cast(pa.decimal128(38, 0) if pa.types.is_integer(column.type) else pa.decimal128(38, 10))
+        column = column.cast(
+            pa.decimal128(38, 0) if pa.types.is_integer(column.type) else pa.decimal128(38, 10)
+        )
     values = [value for value in column.to_pylist() if isinstance(value, Decimal)]
     exponents = [value.normalize().as_tuple().exponent for value in values if value]
     digits = max((-place for place in exponents if isinstance(place, int)), default=0)
@@ -218,15 +253,23 @@ def _family(kind: pa.DataType) -> str:
         return "number"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "fraction"
-    return "text" if pa.types.is_string(kind) else "moment" if pa.types.is_timestamp(kind) else str(kind)
+    return (
+        "text"
+        if pa.types.is_string(kind)
+        else "moment"
+        if pa.types.is_timestamp(kind)
+        else str(kind)
+    )
 
 
-# --- objects by name --------------------------------------------------------------------------------------------------
+# --- objects by name ------------------------------------------------------------------------------
 
 
 def _type_names(known: pa.Table) -> pa.Table:
     """Return types as format_type writes them, as pg_type names them, and as people write them."""
-    also = {name: words for words, name in types.SYNONYMS.items() if words not in types.WRITTEN.values()}
+    also = {
+        name: words for words, name in types.SYNONYMS.items() if words not in types.WRITTEN.values()
+    }
     by_oid: dict[int, str] = {row["oid"]: row["typname"] for row in known.to_pylist()}
     found = []
     for row in known.to_pylist():
@@ -235,7 +278,9 @@ def _type_names(known: pa.Table) -> pa.Table:
         ends = "" if base is name else "[]"
         plain = base if row["oid"] < contents.DATABASE_OID else contents.quoted(base)
         said = types.WRITTEN.get(base, plain) + ends
-        found.append({"oid": row["oid"], "typname": name, "said": said, "also": also.get(base, base) + ends})
+        found.append(
+            {"oid": row["oid"], "typname": name, "said": said, "also": also.get(base, base) + ends}
+        )
     return _table(found)
 
 
@@ -279,10 +324,13 @@ def _numbers(stored: Mapping[str, pa.Table]) -> dict[str, dict[str, int]]:
 
 
 def _names(stored: Mapping[str, pa.Table]) -> dict[str, dict[int, str]]:
-    """Return the names of objects as Postgres shows them: with the schema if they need it to be found."""
+    """Return the names of objects as Postgres shows them: with the schema if they need it to be
+    found.
+    """
     hidden = contents.NAMESPACES["information_schema"]
     classes = {
-        row["oid"]: ("information_schema." if row["relnamespace"] == hidden else "") + contents.quoted(row["relname"])
+        row["oid"]: ("information_schema." if row["relnamespace"] == hidden else "")
+        + contents.quoted(row["relname"])
         for row in stored["pg_class"].to_pylist()
     }
     return {

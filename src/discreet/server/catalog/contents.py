@@ -1,8 +1,9 @@
 """The rows of pg_catalog and information_schema, from the policy alone and never from data.
 
-A table's owner is the role `curator`. Sizes, counts and statistics are not told: they are NULL, and -1 or 0 where
-Postgres says so of a table that was never analyzed. A table with at most one row of a person has its owner as primary
-key. Any other value may be NULL (S1), so no other column is NOT NULL.
+A table's owner is the role `curator`. Sizes, counts and statistics are not told: they are NULL, and
+-1 or 0 where Postgres says so of a table that was never analyzed. A table with at most one row of a
+person has its owner as primary key. Any other value may be NULL (S1), so no other column is NOT
+NULL.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from discreet.arrow import array
 from discreet.policy.dictionary import dictionary
 from discreet.policy.policy import Policy
 from discreet.server.catalog import types
-from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation, relations, rows
+from discreet.server.catalog.builtin import (
+    INFORMATION_SCHEMA,
+    PG_CATALOG,
+    Relation,
+    relations,
+    rows,
+)
 
 Row = dict[str, Any]
 
@@ -41,7 +48,9 @@ _SYSTEM_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """A table of the policy as the catalog tells it: number, columns with their Postgres types, key, comments."""
+    """A table of the policy as the catalog tells it: number, columns with their Postgres types,
+    key, comments.
+    """
 
     oid: int
     name: str
@@ -56,22 +65,30 @@ class Described:
 
 
 def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Described, ...]:
-    """Return the policy's tables in their order; the columns of public ones are those of the snapshot."""
+    """Return the policy's tables in their order; the columns of public ones are those of the
+    snapshot.
+    """
     return tuple(
         Described(
             oid=FIRST_OID + _STEP * place,
             name=table.name,
-            columns={column.name: types.from_sql(column.type) or "text" for column in table.columns},
+            columns={
+                column.name: types.from_sql(column.type) or "text" for column in table.columns
+            },
             key=table.primary_key,
             comment=table.comment,
-            comments={} if table.public else {column.name: column.contains for column in table.columns},
+            comments={}
+            if table.public
+            else {column.name: column.contains for column in table.columns},
         )
         for place, table in enumerate(dictionary(policy, public))
     )
 
 
 def fill(tables: tuple[Described, ...], *, database: str) -> dict[str, pa.Table]:
-    """Return the stored relations that do not depend on who asks, as Arrow tables by their stored names."""
+    """Return the stored relations that do not depend on who asks, as Arrow tables by their stored
+    names.
+    """
     made: dict[str, Iterable[Row]] = {
         "pg_namespace": _namespaces(),
         "pg_class": _classes(tables),
@@ -91,13 +108,17 @@ def fill(tables: tuple[Described, ...], *, database: str) -> dict[str, pa.Table]
         "pg_database": [_database(database)],
     }
     return {
-        relation.stored: to_arrow(relation, made.get(relation.name, ()) if relation.schema == PG_CATALOG else ())
+        relation.stored: to_arrow(
+            relation, made.get(relation.name, ()) if relation.schema == PG_CATALOG else ()
+        )
         for relation in relations().values()
     }
 
 
 def to_arrow(relation: Relation, found: Iterable[Row]) -> pa.Table:
-    """Return rows as a table with all columns of the relation; what a row leaves out is Postgres's default."""
+    """Return rows as a table with all columns of the relation; what a row leaves out is Postgres's
+    default.
+    """
     given = list(found)
     arrays = {}
     for name, kind in relation.columns.items():
@@ -140,7 +161,7 @@ def _usual(kind: str) -> Any:
     return 0 if kind in types.NUMBERS or kind in types.REFERENCES else None
 
 
-# --- who stands where -------------------------------------------------------------------------------------------------
+# --- who stands where -----------------------------------------------------------------------------
 
 
 def _namespaces() -> Iterator[Row]:
@@ -149,7 +170,12 @@ def _namespaces() -> Iterator[Row]:
 
 
 def _classes(tables: tuple[Described, ...]) -> Iterator[Row]:
-    common = {"relowner": CURATOR_OID, "relpersistence": "p", "relreplident": "d", "relispopulated": True}
+    common = {
+        "relowner": CURATOR_OID,
+        "relpersistence": "p",
+        "relreplident": "d",
+        "relispopulated": True,
+    }
     for relation in relations().values():
         yield {
             **common,
@@ -199,7 +225,9 @@ def _attributes(tables: tuple[Described, ...]) -> Iterator[Row]:
             yield _attribute(table.oid + 3, table.key, table.columns[table.key], 1)
 
 
-def _columns(oid: int, columns: Mapping[str, str], *, stored: bool, key: str | None = None) -> Iterator[Row]:
+def _columns(
+    oid: int, columns: Mapping[str, str], *, stored: bool, key: str | None = None
+) -> Iterator[Row]:
     for place, (name, kind) in enumerate(columns.items(), start=1):
         yield _attribute(oid, name, kind, place) | {"attnotnull": name == key}
     for name, kind, place, _ in _SYSTEM_COLUMNS if stored else ():
@@ -231,33 +259,74 @@ def _type_rows() -> dict[str, dict[str, str]]:
     return {row["typname"]: row for row in rows("pg_type")}
 
 
-# --- types and functions ----------------------------------------------------------------------------------------------
+# --- types and functions --------------------------------------------------------------------------
 
 
 def _types(tables: tuple[Described, ...]) -> Iterator[Row]:
     for row in rows("pg_type"):
-        yield {**row, "typnamespace": 11, "typowner": CURATOR_OID, "typisdefined": True, "typndims": 0}
-    record = {"typowner": CURATOR_OID, "typisdefined": True, "typnamespace": NAMESPACES["public"], "typdelim": ","}
-    composite = {"typlen": -1, "typtype": "c", "typcategory": "C", "typalign": "d", "typstorage": "x", "typtypmod": -1}
+        yield {
+            **row,
+            "typnamespace": 11,
+            "typowner": CURATOR_OID,
+            "typisdefined": True,
+            "typndims": 0,
+        }
+    record = {
+        "typowner": CURATOR_OID,
+        "typisdefined": True,
+        "typnamespace": NAMESPACES["public"],
+        "typdelim": ",",
+    }
+    composite = {
+        "typlen": -1,
+        "typtype": "c",
+        "typcategory": "C",
+        "typalign": "d",
+        "typstorage": "x",
+        "typtypmod": -1,
+    }
     functions = {"typinput": 2290, "typoutput": 2291, "typreceive": 2402, "typsend": 2403}
-    arrays = {"typinput": 750, "typoutput": 751, "typreceive": 2400, "typsend": 2401, "typanalyze": 3816}
+    arrays = {
+        "typinput": 750,
+        "typoutput": 751,
+        "typreceive": 2400,
+        "typsend": 2401,
+        "typanalyze": 3816,
+    }
     for table in tables:
-        own = {"oid": table.oid + 1, "typname": table.name, "typrelid": table.oid, "typarray": table.oid + 2}
+        own = {
+            "oid": table.oid + 1,
+            "typname": table.name,
+            "typrelid": table.oid,
+            "typarray": table.oid + 2,
+        }
         yield {**record, **composite, **functions, **own}
-        many = {"oid": table.oid + 2, "typname": f"_{table.name}", "typelem": table.oid + 1, "typsubscript": 6179}
+        many = {
+            "oid": table.oid + 2,
+            "typname": f"_{table.name}",
+            "typelem": table.oid + 1,
+            "typsubscript": 6179,
+        }
         yield {**record, **composite, **arrays, **many, "typtype": "b", "typcategory": "A"}
 
 
 def _procedures() -> Iterator[Row]:
     for row in rows("pg_proc"):
-        yield {**row, "pronamespace": 11, "proowner": CURATOR_OID, "prolang": 12, "prokind": "f", "procost": 1.0} | {
+        yield {
+            **row,
+            "pronamespace": 11,
+            "proowner": CURATOR_OID,
+            "prolang": 12,
+            "prokind": "f",
+            "procost": 1.0,
+        } | {
             "prosrc": row["proname"],
             "proparallel": "s",
             "proisstrict": True,
         }
 
 
-# --- keys and comments ------------------------------------------------------------------------------------------------
+# --- keys and comments ----------------------------------------------------------------------------
 
 
 def _tables_with_keys(tables: tuple[Described, ...]) -> Iterator[tuple[Described, int]]:
@@ -289,7 +358,11 @@ def _indexes(tables: tuple[Described, ...]) -> Iterator[Row]:
 def _operators(kind: str) -> int:
     """Return the number of the operator class by which a B-tree orders a type."""
     wanted = str(types.oid(kind))
-    matching = (row for row in rows("pg_opclass") if row["opcmethod"] == "403" and row["opcintype"] == wanted)
+    matching = (
+        row
+        for row in rows("pg_opclass")
+        if row["opcmethod"] == "403" and row["opcintype"] == wanted
+    )
     return next((int(row["oid"]) for row in matching if row["opcdefault"] == "t"), 0)
 
 
@@ -314,12 +387,20 @@ def _constraints(tables: tuple[Described, ...]) -> Iterator[Row]:
 
 def _dependencies(tables: tuple[Described, ...]) -> Iterator[Row]:
     """Yield that a key's index belongs to its constraint, and the constraint to its column."""
-    classes, constraints = (relations()[PG_CATALOG, name].oid for name in ("pg_class", "pg_constraint"))
+    classes, constraints = (
+        relations()[PG_CATALOG, name].oid for name in ("pg_class", "pg_constraint")
+    )
     for table, place in _tables_with_keys(tables):
         index = {"classid": classes, "objid": table.oid + 3}
         yield {**index, "refclassid": constraints, "refobjid": table.oid + 4, "deptype": "i"}
         key = {"classid": constraints, "objid": table.oid + 4}
-        yield {**key, "refclassid": classes, "refobjid": table.oid, "refobjsubid": place, "deptype": "a"}
+        yield {
+            **key,
+            "refclassid": classes,
+            "refobjid": table.oid,
+            "refobjsubid": place,
+            "deptype": "a",
+        }
 
 
 def _descriptions(tables: tuple[Described, ...]) -> Iterator[Row]:
@@ -328,11 +409,18 @@ def _descriptions(tables: tuple[Described, ...]) -> Iterator[Row]:
         yield {**said_of, "objoid": table.oid, "objsubid": 0, "description": table.comment}
         for place, name in enumerate(table.columns, start=1):
             if name in table.comments:
-                yield {**said_of, "objoid": table.oid, "objsubid": place, "description": table.comments[name]}
+                yield {
+                    **said_of,
+                    "objoid": table.oid,
+                    "objsubid": place,
+                    "description": table.comments[name],
+                }
 
 
 def texts_of_keys(tables: tuple[Described, ...]) -> pa.Table:
-    """Return each key as Postgres writes it: as a constraint, as an index, and the index's column."""
+    """Return each key as Postgres writes it: as a constraint, as an index, and the index's
+    column.
+    """
     found: list[tuple[int, int, str]] = []
     for table, _ in _tables_with_keys(tables):
         column = quoted(table.key or "")
@@ -348,15 +436,25 @@ def texts_of_keys(tables: tuple[Described, ...]) -> pa.Table:
 def quoted(name: str) -> str:
     """Write a name as quote_ident does."""
     reserved = {row["word"] for row in rows("keyword") if row["catcode"] != "U"}
-    plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower() and not name[:1].isdigit()
+    plain = (
+        name.isascii()
+        and name.replace("_", "a").isalnum()
+        and name == name.lower()
+        and not name[:1].isdigit()
+    )
     return name if plain and name not in reserved else '"' + name.replace('"', '""') + '"'
 
 
-# --- the rest of a database -------------------------------------------------------------------------------------------
+# --- the rest of a database -----------------------------------------------------------------------
 
 
 def _access_methods() -> Iterator[Row]:
-    for oid, name, kind in ((2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i"), (783, "gist", "i")):
+    for oid, name, kind in (
+        (2, "heap", "t"),
+        (403, "btree", "i"),
+        (405, "hash", "i"),
+        (783, "gist", "i"),
+    ):
         yield {"oid": oid, "amname": name, "amtype": kind}
     for oid, name in ((2742, "gin"), (4000, "spgist"), (3580, "brin")):
         yield {"oid": oid, "amname": name, "amtype": "i"}

@@ -1,4 +1,6 @@
-"""Why the catalog cannot answer: a SQLSTATE that clients know, a sentence, and what to do instead."""
+"""Why the catalog cannot answer: a SQLSTATE that clients know, a sentence, and what to do
+instead.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ class CatalogError(Exception):
 
 def unknown_function(name: str) -> CatalogError:
     """Return the error for a function that the catalog does not know."""
-    return CatalogError("42883", f"function {name} does not exist here", hint="The catalog has a fixed list of them.")
+    return CatalogError(
+        "42883",
+        f"function {name} does not exist here",
+        hint="The catalog has a fixed list of them.",
+    )
 
 
 def unsupported(what: str) -> CatalogError:

@@ -1,7 +1,7 @@
 """The functions of Postgres that clients call on its catalog: a closed list.
 
-FUNCTIONS says which function answers a call, and the type of its result: `$1` is that of the first argument, `$1[]` an
-array of it, `$1*` its element.
+FUNCTIONS says which function answers a call, and the type of its result: `$1` is that of the first
+argument, `$1[]` an array of it, `$1*` its element.
 """
 
 from __future__ import annotations
@@ -21,13 +21,19 @@ def _same(names: str, kind: str) -> dict[str, tuple[str, str]]:
 
 # name in Postgres -> (function of the catalog's database, type of its result)
 FUNCTIONS: dict[str, tuple[str, str]] = {
-    **_same("lower upper trim ltrim rtrim substr substring left right concat concat_ws split_part", "text"),
+    **_same(
+        "lower upper trim ltrim rtrim substr substring left right concat concat_ws split_part",
+        "text",
+    ),
     **_same("md5 translate reverse string_agg chr", "text"),
     **_same("length strpos ascii bit_length", "int4"),
-    **_same("abs sign greatest least coalesce nullif min max first_value last_value lag lead", "$1"),
+    **_same(
+        "abs sign greatest least coalesce nullif min max first_value last_value lag lead", "$1"
+    ),
     **_same("floor ceil round sqrt power exp ln pi mod", "float8"),
     **_same("count row_number rank dense_rank", "int8"),
-    **_same("sum", "int8") | _same("avg", "float8"),  # sums of counts and places: none here is longer
+    **_same("sum", "int8")
+    | _same("avg", "float8"),  # sums of counts and places: none here is longer
     **_same("bool_and bool_or starts_with", "bool"),
     **_same("array_agg", "$1[]") | _same("unnest", "$1*"),
     **_same("array_length cardinality array_position", "int4"),
@@ -103,7 +109,11 @@ _VISIBLE = (
 )
 _PRIVILEGES = "table column any_column schema database function sequence type language tablespace server parameter"
 EXPRESSIONS: dict[str, tuple[str, str]] = {
-    **{name: (f"CAST(NULL AS {kind})", pg) for pg, kind in (("text", "VARCHAR"),) for name in _NULLS["text"].split()},
+    **{
+        name: (f"CAST(NULL AS {kind})", pg)
+        for pg, kind in (("text", "VARCHAR"),)
+        for name in _NULLS["text"].split()
+    },
     **dict.fromkeys(("inet_client_addr", "inet_server_addr"), ("CAST(NULL AS VARCHAR)", "inet")),
     **dict.fromkeys(_NULLS["int8"].split(), ("CAST(NULL AS BIGINT)", "int8")),
     **dict.fromkeys(_NULLS["int4"].split(), ("CAST(NULL AS INTEGER)", "int4")),
@@ -113,7 +123,10 @@ EXPRESSIONS: dict[str, tuple[str, str]] = {
     **{f"has_{name}_privilege": ("d_may({last})", "bool") for name in _PRIVILEGES.split()},
     "pg_has_role": ("d_may({last})", "bool"),
     "pg_get_expr": ("{0}", "text"),
-    "pg_get_userbyid": ("CASE {0} WHEN 10 THEN 'curator' WHEN 16385 THEN {user} ELSE 'unknown' END", "name"),
+    "pg_get_userbyid": (
+        "CASE {0} WHEN 10 THEN 'curator' WHEN 16385 THEN {user} ELSE 'unknown' END",
+        "name",
+    ),
     "pg_get_constraintdef": ("d_constraint({0})", "text"),
     "pg_get_function_arguments": ("''", "text"),
     "pg_get_function_identity_arguments": ("''", "text"),
@@ -144,10 +157,14 @@ EXPRESSIONS: dict[str, tuple[str, str]] = {
     "current_schema": ("'public'", "name"),
     "current_schemas": ("CASE WHEN {0} THEN ['pg_catalog', 'public'] ELSE ['public'] END", "_name"),
     "set_config": ("{1}", "text"),
-    "current_setting": ("(SELECT n__.setting FROM settings_now n__ WHERE lower(n__.name) = lower({0}))", "text"),
+    "current_setting": (
+        "(SELECT n__.setting FROM settings_now n__ WHERE lower(n__.name) = lower({0}))",
+        "text",
+    ),
 }
 
-# Functions whose text may be longer than what they are given: it is looked at before anything is made of it.
+# Functions whose text may be longer than what they are given: it is looked at before anything is
+# made of it.
 _GROWING = """
 concat concat_ws format replace regexp_replace quote_ident quote_literal quote_nullable array_to_string
 json_build_object jsonb_build_object json_build_array to_json row_to_json

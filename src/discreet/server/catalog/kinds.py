@@ -1,4 +1,6 @@
-"""The Postgres type of every part of a statement, as far as it can be told without running anything."""
+"""The Postgres type of every part of a statement, as far as it can be told without running
+anything.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,43 @@ from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.functions import AS_TABLES, EXPRESSIONS, FUNCTIONS
 from discreet.server.catalog.parse import CALL, relation_of
 
-SYSTEM_COLUMNS = {"tableoid": "oid", "xmin": "xid", "xmax": "xid", "cmin": "cid", "cmax": "cid", "ctid": "tid"}
-_TRUTHS = (exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Exists, exp.Between, exp.Boolean, exp.Predicate)
-_NAMES = (exp.CurrentUser, exp.SessionUser, exp.CurrentSchema, exp.CurrentCatalog, exp.CurrentDatabase)
-_INSIDE = (exp.Paren, exp.Alias, exp.Ordered, exp.Order, exp.Distinct, exp.Filter, exp.Window, exp.Collate, exp.Neg)
+SYSTEM_COLUMNS = {
+    "tableoid": "oid",
+    "xmin": "xid",
+    "xmax": "xid",
+    "cmin": "cid",
+    "cmax": "cid",
+    "ctid": "tid",
+}
+_TRUTHS = (
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.Is,
+    exp.In,
+    exp.Exists,
+    exp.Between,
+    exp.Boolean,
+    exp.Predicate,
+)
+_NAMES = (
+    exp.CurrentUser,
+    exp.SessionUser,
+    exp.CurrentSchema,
+    exp.CurrentCatalog,
+    exp.CurrentDatabase,
+)
+_INSIDE = (
+    exp.Paren,
+    exp.Alias,
+    exp.Ordered,
+    exp.Order,
+    exp.Distinct,
+    exp.Filter,
+    exp.Window,
+    exp.Collate,
+    exp.Neg,
+)
 
 _QUERIES = (exp.Select, exp.SetOperation, exp.Values)
 
@@ -49,7 +84,7 @@ class Kinds:
         """Set the type of a node that was made anew."""
         self._known[id(node)] = kind
 
-    # --- expressions --------------------------------------------------------------------------------------------------
+    # --- expressions ------------------------------------------------------------------------------
 
     def _find(self, node: exp.Expression) -> str | None:
         if isinstance(node, exp.Column):
@@ -79,7 +114,9 @@ class Kinds:
         if isinstance(node, _TRUTHS):
             return "bool"
         if isinstance(node, exp.Case):
-            branches = [branch.args["true"] for branch in node.args["ifs"]] + [node.args.get("default")]
+            branches = [branch.args["true"] for branch in node.args["ifs"]] + [
+                node.args.get("default")
+            ]
             return self._first(branches)
         if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
             return next(iter(self.projected(node).values()), None)
@@ -100,9 +137,13 @@ class Kinds:
             return "int4"
         return "text" if isinstance(node, exp.Substring | exp.Trim | exp.ByteString) else None
 
-    def _first(self, nodes: Sequence[exp.Expression | None], whole: str | None = None) -> str | None:
+    def _first(
+        self, nodes: Sequence[exp.Expression | None], whole: str | None = None
+    ) -> str | None:
         """Return the first type that says something; a literal in quotes says nothing."""
-        found = [self.of(node) for node in nodes if node is not None and not isinstance(node, exp.Null)]
+        found = [
+            self.of(node) for node in nodes if node is not None and not isinstance(node, exp.Null)
+        ]
         certain = [kind for kind in found if kind not in (None, "unknown", whole)]
         return next(iter([*certain, *found]), None)
 
@@ -113,8 +154,16 @@ class Kinds:
     def _dot(self, node: exp.Dot) -> str | None:
         if isinstance(node.expression, exp.Anonymous):
             return self.of(node.expression)
-        fields = {"grantee": "oid", "grantor": "oid", "is_grantable": "bool", "privilege_type": "text", "n": "int4"}
-        return fields.get(node.expression.name.lower(), "int2" if node.expression.name.lower() == "x" else None)
+        fields = {
+            "grantee": "oid",
+            "grantor": "oid",
+            "is_grantable": "bool",
+            "privilege_type": "text",
+            "n": "int4",
+        }
+        return fields.get(
+            node.expression.name.lower(), "int2" if node.expression.name.lower() == "x" else None
+        )
 
     def _call(self, node: exp.Anonymous) -> str | None:
         name = node.name.lower().removeprefix(CALL)
@@ -128,9 +177,13 @@ class Kinds:
         first = self._first(node.expressions)
         if kind == "$1" or first is None:
             return "text" if first == "name" and name in ("max", "min") else first
-        return f"_{'text' if first == 'unknown' else first}" if kind == "$1[]" else types.element(first)
+        return (
+            f"_{'text' if first == 'unknown' else first}"
+            if kind == "$1[]"
+            else types.element(first)
+        )
 
-    # --- columns ------------------------------------------------------------------------------------------------------
+    # --- columns ----------------------------------------------------------------------------------
 
     def _column(self, node: exp.Column) -> str | None:
         name = node.name.lower()
@@ -177,7 +230,11 @@ class Kinds:
             return
         source = self._source(item)
         alias = item.args.get("alias")
-        names = [each.name.lower() for each in alias.columns] if isinstance(alias, exp.TableAlias) else []
+        names = (
+            [each.name.lower() for each in alias.columns]
+            if isinstance(alias, exp.TableAlias)
+            else []
+        )
         if names:
             columns = dict(source.columns) if isinstance(source, Relation) else source
             kinds: list[str | None] = [*columns.values()]
@@ -201,7 +258,10 @@ class Kinds:
             return {}
         name = call.name.lower().removeprefix(CALL)
         if name in AS_TABLES:
-            return relations().get(("pg_catalog", AS_TABLES[name])) or {"word": "text", "catcode": "char"}
+            return relations().get(("pg_catalog", AS_TABLES[name])) or {
+                "word": "text",
+                "catcode": "char",
+            }
         columns: Columns = {(item.alias_or_name or name).lower(): self.of(call)}
         if item.args.get("ordinality"):
             columns["ordinality"] = "int8"
@@ -217,7 +277,9 @@ class Kinds:
         while isinstance(query, exp.Subquery | exp.SetOperation | exp.Paren):
             query = query.this
         if isinstance(query, exp.Values):
-            return dict(self._source(query)) if not isinstance(self._source(query), Relation) else {}  # type: ignore[arg-type]
+            return (
+                dict(self._source(query)) if not isinstance(self._source(query), Relation) else {}
+            )  # type: ignore[arg-type]
         found: Columns = {}
         for item in query.expressions if isinstance(query, exp.Select) else ():
             if item.is_star:
@@ -233,7 +295,7 @@ class Kinds:
             if not wanted or alias == wanted:
                 found |= source.columns if isinstance(source, Relation) else source
 
-    # --- parameters ---------------------------------------------------------------------------------------------------
+    # --- parameters -------------------------------------------------------------------------------
 
     def _find_parameters(self, tree: exp.Query) -> dict[int, str]:
         found: dict[int, str] = {}
@@ -254,14 +316,18 @@ class Kinds:
             return self._expect(parent)
         if isinstance(parent, exp.Cast):
             return written_type(parent.args["to"])
-        if isinstance(parent, exp.Any) or (isinstance(parent, exp.Anonymous) and parent.name.lower() == "all"):
+        if isinstance(parent, exp.Any) or (
+            isinstance(parent, exp.Anonymous) and parent.name.lower() == "all"
+        ):
             element = self._expect(parent)
             return f"_{element or 'text'}"
         if isinstance(parent, exp.Limit | exp.Offset):
             return "int8"
         if isinstance(parent, exp.In):
             return self.of(parent.this)
-        if isinstance(parent, exp.Binary | exp.Operator | exp.Predicate) and not isinstance(parent, exp.DPipe):
+        if isinstance(parent, exp.Binary | exp.Operator | exp.Predicate) and not isinstance(
+            parent, exp.DPipe
+        ):
             other = parent.this if parent.this is not node else parent.args.get("expression")
             return None if isinstance(parent, exp.Like | exp.RegexpLike) else self.of(other)
         return None
@@ -314,7 +380,11 @@ def _name(node: exp.Expression | None) -> tuple[str, bool]:
         return str(node.name).lower().removeprefix(CALL), True
     if isinstance(node, exp.Dot):
         called_by = node.expression
-        return _name(called_by) if isinstance(called_by, exp.Anonymous) else (str(called_by.name), True)
+        return (
+            _name(called_by)
+            if isinstance(called_by, exp.Anonymous)
+            else (str(called_by.name), True)
+        )
     if isinstance(node, exp.Cast):
         inner, good = _name(node.this)
         return (inner, True) if good else (written_type(node.args["to"]).removeprefix("_"), False)
@@ -324,9 +394,14 @@ def _name(node: exp.Expression | None) -> tuple[str, bool]:
     if isinstance(node, exp.Window | exp.Filter | exp.Paren | exp.Bracket | exp.Collate):
         return _name(node.this)
     if isinstance(node, exp.Subquery):
-        first = node.this.selects[0] if isinstance(node.this, exp.Query) and node.this.selects else None
+        first = (
+            node.this.selects[0] if isinstance(node.this, exp.Query) and node.this.selects else None
+        )
         return _name(first)
-    return next(((name, True) for kind, name in _OUTPUT_NAMES if isinstance(node, kind)), ("?column?", False))
+    return next(
+        ((name, True) for kind, name in _OUTPUT_NAMES if isinstance(node, kind)),
+        ("?column?", False),
+    )
 
 
 _OUTPUT_NAMES: tuple[tuple[type[exp.Expression], str], ...] = (

@@ -26,9 +26,15 @@ def literal(value: object, kind: str) -> exp.Expression:
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if not isinstance(value, bool | int | float | Decimal | str | date | datetime):
-        raise CatalogError("0A000", f"a parameter of type {type(value).__name__} cannot be used here")
+        raise CatalogError(
+            "0A000", f"a parameter of type {type(value).__name__} cannot be used here"
+        )
     made: exp.Expression = exp.Literal.string(str(value))
-    return made if kind in ("text", "unknown") else exp.cast(made, types.stored(kind), dialect="duckdb")
+    return (
+        made
+        if kind in ("text", "unknown")
+        else exp.cast(made, types.stored(kind), dialect="duckdb")
+    )
 
 
 def list_of(items: list[exp.Expression], element: str) -> exp.Expression:
@@ -59,7 +65,11 @@ def _parts(text: str) -> list[str | None]:
     if body[1:-1].strip() == "":
         return []
     # The pattern also matches the empty end of the text, unless a comma stands there.
-    return found[:-1] if len(found) > 1 and found[-1] == "" and not body[1:-1].rstrip().endswith((",", '""')) else found
+    return (
+        found[:-1]
+        if len(found) > 1 and found[-1] == "" and not body[1:-1].rstrip().endswith((",", '""'))
+        else found
+    )
 
 
 def unescape(text: str) -> str:

@@ -1,4 +1,6 @@
-"""A client's statement as a syntax tree: bounded in size and depth, and whether it is the catalog's to answer."""
+"""A client's statement as a syntax tree: bounded in size and depth, and whether it is the catalog's
+to answer.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,19 @@ from discreet.server.catalog.functions import AS_TABLES, EXPRESSIONS, FUNCTIONS
 MOST_TOKENS = 10_000
 MOST_DEPTH = 150  # of nested brackets, and of nodes
 MOST_BYTES = 200_000
-CALL = "f__"  # before the name of each function of ours: sqlglot then leaves its arguments as they are written
+# before the name of each function of ours: sqlglot then leaves its arguments as they are written
+CALL = "f__"
 
-_OWN = frozenset({*FUNCTIONS, *EXPRESSIONS, *AS_TABLES, "generate_subscripts", "pg_get_indexdef", "obj_description"})
+_OWN = frozenset(
+    {
+        *FUNCTIONS,
+        *EXPRESSIONS,
+        *AS_TABLES,
+        "generate_subscripts",
+        "pg_get_indexdef",
+        "obj_description",
+    }
+)
 _KEPT = frozenset({"substring", "trim", "position"})  # their arguments have a grammar of their own
 # Types of which sqlglot reads an array only by its other name: _oid is oid[].
 _ARRAYS_OF = frozenset(("oid", "name", "regclass", "regtype", "regproc", "regnamespace", "regrole"))
@@ -27,9 +39,11 @@ _OPEN = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 _CLOSE = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
 
-# A table that has no system's name stands in FROM, and no WITH before it could give it: spare the parser.
+# A table that has no system's name stands in FROM, and no WITH before it could give it: spare the
+# parser.
 _QUESTION = re.compile(
-    r"\A\s*select\b(?!.*\bwith\b).*\b(from|join)\s+(?!lateral\b)[\w\".]++(?!\s*\()", re.IGNORECASE | re.DOTALL
+    r"\A\s*select\b(?!.*\bwith\b).*\b(from|join)\s+(?!lateral\b)[\w\".]++(?!\s*\()",
+    re.IGNORECASE | re.DOTALL,
 )
 
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
@@ -39,10 +53,13 @@ logging.getLogger("sqlglot").propagate = False
 def parse(statement: str, *, database: str) -> exp.Query | None:
     """Return the tree of a statement that the catalog answers; None if another one has to.
 
-    The catalog answers SELECT, VALUES and TABLE that name no relation but its own, and those that name none at all.
+    The catalog answers SELECT, VALUES and TABLE that name no relation but its own, and those that
+    name none at all.
     """
     if len(statement) > MOST_BYTES:
-        raise CatalogError("54000", "The statement is too long.", hint=f"Send at most {MOST_BYTES:,} letters.")
+        raise CatalogError(
+            "54000", "The statement is too long.", hint=f"Send at most {MOST_BYTES:,} letters."
+        )
     mentions = any(word in statement.lower() for word in ("pg_", INFORMATION_SCHEMA))
     if not mentions and _QUESTION.search(statement):
         return None
@@ -78,7 +95,9 @@ def _check(tokens: list[Token]) -> None:
 
 
 def _mark(tokens: list[Token]) -> list[Token]:
-    """Return the tokens, with every function of ours renamed, and arrays of names and numbers made readable."""
+    """Return the tokens, with every function of ours renamed, and arrays of names and numbers made
+    readable.
+    """
     marked: list[Token] = []
     brackets = 0  # of an array's type, which is named by one word now
     for place, token in enumerate(tokens):
@@ -93,14 +112,22 @@ def _mark(tokens: list[Token]) -> list[Token]:
             raise CatalogError("42883", f"names do not begin with {CALL} here")
         if after[:1] == [TokenType.L_PAREN] and name in _OWN - _KEPT and not quoted:
             kind, text = TokenType.VAR, CALL + name
-        elif after == [TokenType.L_BRACKET, TokenType.R_BRACKET] and name in _ARRAYS_OF and not quoted:
+        elif (
+            after == [TokenType.L_BRACKET, TokenType.R_BRACKET]
+            and name in _ARRAYS_OF
+            and not quoted
+        ):
             kind, text, brackets = TokenType.VAR, f"_{name}", 2
-        marked.append(Token(kind, text, token.line, token.col, token.start, token.end, token.comments))
+        marked.append(
+            Token(kind, text, token.line, token.col, token.start, token.end, token.comments)
+        )
     return marked
 
 
 def relation_of(table: exp.Table, database: str) -> Relation | None:
-    """Return the system's relation that a table of the tree names; None if it is not the system's."""
+    """Return the system's relation that a table of the tree names; None if it is not the
+    system's.
+    """
     name, schema = _fold(table.args.get("this")), _fold(table.args.get("db"))
     catalog = _fold(table.args.get("catalog"))
     if catalog and catalog != database:

@@ -22,7 +22,9 @@ class Session:
     database: str
     settings: Mapping[str, str] = field(default_factory=lambda: Settings({}))
     pid: int = 0
-    cancel: Callable[[int], bool] = lambda _: False  # what the session of this user with this number runs
+    cancel: Callable[[int], bool] = lambda _: (
+        False
+    )  # what the session of this user with this number runs
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def literals(self) -> dict[str, str]:
@@ -39,24 +41,41 @@ class Session:
     def relation(self, name: str) -> pa.Table:
         """Return one of the relations that depend on who asks."""
         if name == "settings_now":
-            return to_arrow(relations()[PG_CATALOG, "pg_settings"], self._settings()).select(["name", "setting"])
+            return to_arrow(relations()[PG_CATALOG, "pg_settings"], self._settings()).select(
+                ["name", "setting"]
+            )
         rows = {
             "pg_settings": self._settings(),
             "pg_roles": self._roles(),
             "pg_user": [
-                {"usename": row["rolname"], "usesysid": row["oid"], "usecreatedb": False, "usesuper": False}
+                {
+                    "usename": row["rolname"],
+                    "usesysid": row["oid"],
+                    "usecreatedb": False,
+                    "usesuper": False,
+                }
                 | {"userepl": False, "usebypassrls": False, "passwd": "********"}
                 for row in self._roles()
                 if row["rolcanlogin"]
             ],
             "pg_stat_activity": [
-                {"datid": DATABASE_OID, "datname": self.database, "pid": self.pid, "usesysid": USER_OID}
+                {
+                    "datid": DATABASE_OID,
+                    "datname": self.database,
+                    "pid": self.pid,
+                    "usesysid": USER_OID,
+                }
                 | {"usename": self.user, "application_name": self.settings["application_name"]}
                 | {"state": "active", "backend_type": "client backend"}
             ],
             "pg_stat_ssl": [{"pid": self.pid, "ssl": self.settings["ssl"] == "on"}],
             "pg_stat_gssapi": [
-                {"pid": self.pid, "gss_authenticated": False, "encrypted": False, "credentials_delegated": False}
+                {
+                    "pid": self.pid,
+                    "gss_authenticated": False,
+                    "encrypted": False,
+                    "credentials_delegated": False,
+                }
             ],
         }
         return to_arrow(relations()[PG_CATALOG, name], rows[name])
@@ -64,7 +83,11 @@ class Session:
     def _settings(self) -> list[Row]:
         return [
             {"name": setting.name, "setting": _bare(self.settings[key]), "category": "Settings"}
-            | {"context": "internal" if setting.fixed else "user", "vartype": "string", "source": "default"}
+            | {
+                "context": "internal" if setting.fixed else "user",
+                "vartype": "string",
+                "source": "default",
+            }
             | {"boot_val": setting.value, "reset_val": setting.value, "short_desc": setting.help}
             | {"pending_restart": False}
             for key, setting in sorted(SETTINGS.items())
@@ -72,9 +95,17 @@ class Session:
 
     def _roles(self) -> list[Row]:
         """Return the owner of everything, and whoever asks: nobody learns who else may."""
-        usual = {"rolsuper": False, "rolinherit": True, "rolcreaterole": False, "rolcreatedb": False}
+        usual = {
+            "rolsuper": False,
+            "rolinherit": True,
+            "rolcreaterole": False,
+            "rolcreatedb": False,
+        }
         usual |= {"rolreplication": False, "rolbypassrls": False}
-        rows = [usual | {"rolname": "curator", "oid": CURATOR_OID, "rolcanlogin": self.user == "curator"}]
+        rows = [
+            usual
+            | {"rolname": "curator", "oid": CURATOR_OID, "rolcanlogin": self.user == "curator"}
+        ]
         if self.user != "curator":
             rows.append(usual | {"rolname": self.user, "oid": USER_OID, "rolcanlogin": True})
         return [row | {"rolconnlimit": -1, "rolpassword": "********"} for row in rows]

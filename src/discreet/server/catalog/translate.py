@@ -18,7 +18,14 @@ from discreet.server.catalog.kinds import SYSTEM_COLUMNS, Kinds, called, number_
 from discreet.server.catalog.literals import array_of, literal, number, text, unescape
 from discreet.server.catalog.parse import CALL, relation_of
 
-PER_SESSION = ("pg_settings", "pg_roles", "pg_user", "pg_stat_activity", "pg_stat_ssl", "pg_stat_gssapi")
+PER_SESSION = (
+    "pg_settings",
+    "pg_roles",
+    "pg_user",
+    "pg_stat_activity",
+    "pg_stat_ssl",
+    "pg_stat_gssapi",
+)
 # Nodes that mean the same here and there, or that are rewritten below.
 _NODES = """
 Add Alias And Between Boolean Case CTE Distinct Div EQ Except Exists Filter From GT GTE Group Having
@@ -48,7 +55,9 @@ _MOST_ITEMS = 1_000  # of an array that is written out; of one that is computed,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """SQL for the catalog's database, the relations it reads, and the types of columns and parameters, if known."""
+    """SQL for the catalog's database, the relations it reads, and the types of columns and
+    parameters, if known.
+    """
 
     sql: str
     reads: frozenset[str]
@@ -73,10 +82,14 @@ def translate(
     """
     kinds = Kinds(tree, database=database, given=given)
     columns = kinds.projected(tree)
-    starred = any(item.is_star for select in tree.find_all(exp.Select) for item in select.expressions)
+    starred = any(
+        item.is_star for select in tree.find_all(exp.Select) for item in select.expressions
+    )
     for node in tree.walk():
         kinds.of(node)
-    rewriter = _Rewriter(kinds, database=database, session=session, objects=objects, parameters=parameters)
+    rewriter = _Rewriter(
+        kinds, database=database, session=session, objects=objects, parameters=parameters
+    )
     made = rewriter.rewrite(tree)
     most = max(kinds.parameters, default=0)
     return Statement(
@@ -124,7 +137,7 @@ class _Rewriter:
         assert isinstance(found, exp.Query)
         return found
 
-    # --- names and places ---------------------------------------------------------------------------------------------
+    # --- names and places -------------------------------------------------------------------------
 
     def _identifier(self, node: exp.Identifier) -> exp.Expression | None:
         if not node.args.get("quoted"):
@@ -142,14 +155,22 @@ class _Rewriter:
             source = self._kinds.source_of(node)
             if not isinstance(source, Relation):
                 return None if source else number(0)
-            return number(source.oid) if name == "tableoid" else number(1) if name != "ctid" else text("(0,1)")
+            return (
+                number(source.oid)
+                if name == "tableoid"
+                else number(1)
+                if name != "ctid"
+                else text("(0,1)")
+            )
         node.set("db", None)
         node.set("catalog", None)
         return None
 
     def _dot(self, node: exp.Dot) -> exp.Expression | None:
         right = node.expression
-        if node.this.name.lower() in (PG_CATALOG, INFORMATION_SCHEMA) and not isinstance(right, exp.Identifier):
+        if node.this.name.lower() in (PG_CATALOG, INFORMATION_SCHEMA) and not isinstance(
+            right, exp.Identifier
+        ):
             return right.copy() if not isinstance(right, exp.Anonymous) else right
         return None
 
@@ -169,7 +190,10 @@ class _Rewriter:
         place = exp.Table(this=exp.to_identifier(stored, quoted=True))
         if stored not in PER_SESSION:
             place.set("db", exp.to_identifier("main", quoted=True))
-        place.set("alias", node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        place.set(
+            "alias",
+            node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name, quoted=True)),
+        )
         place.set("joins", node.args.get("joins"))
         return place
 
@@ -179,35 +203,51 @@ class _Rewriter:
         if isinstance(call, exp.Subquery | exp.Query):
             return None
         alias = node.args.get("alias")
-        given = [column.copy() for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
+        given = (
+            [column.copy() for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
+        )
         name = alias.this.copy() if isinstance(alias, exp.TableAlias) and alias.this else None
         made_from = call.args.get("was") or output_name(call)
         name = name or exp.to_identifier(str(made_from), quoted=True)
         calls = [call]
         if call.name == "unnest" and len(call.expressions) > 1:  # side by side
-            calls = [exp.Anonymous(this="unnest", expressions=[each.copy()]) for each in call.expressions]
+            calls = [
+                exp.Anonymous(this="unnest", expressions=[each.copy()]) for each in call.expressions
+            ]
         columns = [*given, *[name] * (len(calls) - len(given))]
         named = [
-            exp.alias_(each.copy(), column.copy(), quoted=True) for each, column in zip(calls, columns, strict=False)
+            exp.alias_(each.copy(), column.copy(), quoted=True)
+            for each, column in zip(calls, columns, strict=False)
         ]
         inner = exp.Select(expressions=named)
         if node.args.get("ordinality"):
             number = sqlglot.parse_one("row_number() OVER ()", dialect="duckdb")
-            second = given[-1] if len(given) > len(calls) else exp.to_identifier("ordinality", quoted=True)
-            once = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("numbered", quoted=True)))
+            second = (
+                given[-1]
+                if len(given) > len(calls)
+                else exp.to_identifier("ordinality", quoted=True)
+            )
+            once = exp.Subquery(
+                this=inner, alias=exp.TableAlias(this=exp.to_identifier("numbered", quoted=True))
+            )
             inner = exp.Select(
-                expressions=[exp.Star(), exp.alias_(number, second.copy(), quoted=True)], from_=exp.From(this=once)
+                expressions=[exp.Star(), exp.alias_(number, second.copy(), quoted=True)],
+                from_=exp.From(this=once),
             )
         made = exp.Subquery(this=inner, alias=exp.TableAlias(this=name))
         lateral = next(call.find_all(exp.Column), None) is not None
-        wrapped = exp.Lateral(this=exp.Subquery(this=inner), alias=exp.TableAlias(this=name)) if lateral else made
+        wrapped = (
+            exp.Lateral(this=exp.Subquery(this=inner), alias=exp.TableAlias(this=name))
+            if lateral
+            else made
+        )
         wrapped.set("joins", node.args.get("joins"))
         return wrapped
 
     def _lateral(self, node: exp.Lateral) -> exp.Expression | None:
         return self._rows_of(node)
 
-    # --- values -------------------------------------------------------------------------------------------------------
+    # --- values -----------------------------------------------------------------------------------
 
     def _bytestring(self, node: exp.ByteString) -> exp.Expression:
         return text(unescape(str(node.this)))
@@ -220,7 +260,9 @@ class _Rewriter:
         elif place <= len(self._parameters):
             value = self._parameters[place - 1]
         else:
-            raise CatalogError("08P01", f"the statement needs parameter ${place}, which was not given")
+            raise CatalogError(
+                "08P01", f"the statement needs parameter ${place}, which was not given"
+            )
         if kind in types.REFERENCES and isinstance(value, str):
             return self._look_up(value, kind)
         return literal(value, kind)
@@ -247,7 +289,7 @@ class _Rewriter:
     def _interval(self, node: exp.Interval) -> exp.Expression:
         raise unsupported("an interval")
 
-    # --- operators ----------------------------------------------------------------------------------------------------
+    # --- operators --------------------------------------------------------------------------------
 
     def _attimezone(self, node: exp.AtTimeZone) -> exp.Expression:
         """Drop AT TIME ZONE: all times are in UTC."""
@@ -271,9 +313,13 @@ class _Rewriter:
                 for side, kind in zip((left, right), kinds, strict=True)
             ]
             return self._calls.grow(exp.Anonymous(this="list_concat", expressions=sides), "d_few")
-        parts = [self._calls.as_text(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
+        parts = [
+            self._calls.as_text(side, kind) for side, kind in zip((left, right), kinds, strict=True)
+        ]
         made = exp.DPipe(this=parts[0], expression=parts[1], safe=True)
-        inside = isinstance(node.parent, exp.DPipe)  # of a longer chain, which is looked at as a whole
+        inside = isinstance(
+            node.parent, exp.DPipe
+        )  # of a longer chain, which is looked at as a whole
         return made if inside or _constant(node) else self._calls.grow(made, "d_joined")
 
     def _bracket(self, node: exp.Bracket) -> exp.Expression | None:
@@ -291,7 +337,9 @@ class _Rewriter:
         if isinstance(inner, exp.Query):
             return exp.Anonymous(this="array", expressions=[inner])
         if len(node.expressions) > (_MOST_ITEMS if _constant(node) else _MOST_ITEMS // 10):
-            raise CatalogError("54000", "The statement has an array that is too long.", hint="Split it.")
+            raise CatalogError(
+                "54000", "The statement has an array that is too long.", hint="Split it."
+            )
         return None
 
     def _eq(self, node: exp.EQ) -> exp.Expression | None:
@@ -306,7 +354,9 @@ class _Rewriter:
             left, right = right, left
         everyone = isinstance(right, exp.Anonymous) and right.name.lower() == "all"
         if isinstance(right, exp.Any) or everyone:
-            return self._in_array(node, left, right.expressions[0] if everyone else right.this, everyone)
+            return self._in_array(
+                node, left, right.expressions[0] if everyone else right.this, everyone
+            )
         for one, other in ((left, right), (right, left)):
             kind = self._kinds.of(other)
             if isinstance(one, exp.Literal) and one.is_string and kind and types.element(kind):
@@ -314,10 +364,14 @@ class _Rewriter:
                 break
         return None
 
-    def _in_array(self, node: exp.Binary, one: exp.Expression, many: exp.Expression, every: bool) -> exp.Expression:
+    def _in_array(
+        self, node: exp.Binary, one: exp.Expression, many: exp.Expression, every: bool
+    ) -> exp.Expression:
         while isinstance(many, exp.Paren):
             many = many.this
-        if isinstance(many, exp.Query) or (isinstance(many, exp.Subquery) and isinstance(many.this, exp.Query)):
+        if isinstance(many, exp.Query) or (
+            isinstance(many, exp.Subquery) and isinstance(many.this, exp.Query)
+        ):
             query = many if isinstance(many, exp.Subquery) else exp.Subquery(this=many)
             found: exp.Expression = exp.In(this=one, query=query)
         else:
@@ -337,7 +391,7 @@ class _Rewriter:
             return exp.IntDiv(this=node.this, expression=node.expression)
         return None
 
-    # --- casts --------------------------------------------------------------------------------------------------------
+    # --- casts ------------------------------------------------------------------------------------
 
     def _cast(self, node: exp.Cast) -> exp.Expression:
         kind, inner = self._kinds.of(node) or "text", node.this
@@ -371,18 +425,25 @@ class _Rewriter:
             raise CatalogError(state, f'"{words}" does not exist')
         return number(found)
 
-    # --- functions ----------------------------------------------------------------------------------------------------
+    # --- functions --------------------------------------------------------------------------------
 
     def _substring(self, node: exp.Substring) -> exp.Expression:
         start = node.args.get("start")
         if isinstance(start, exp.Literal) and start.is_string:
             return exp.Anonymous(this="d_substring_like", expressions=[node.this, start])
         given = [node.this, start, node.args.get("length")]
-        return exp.Anonymous(this="substring", expressions=[each for each in given if each is not None])
+        return exp.Anonymous(
+            this="substring", expressions=[each for each in given if each is not None]
+        )
 
     def _trim(self, node: exp.Trim) -> exp.Expression:
-        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
-        return exp.Anonymous(this=name, expressions=[each for each in (node.this, node.expression) if each is not None])
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
+            str(node.args.get("position") or ""), "trim"
+        )
+        return exp.Anonymous(
+            this=name,
+            expressions=[each for each in (node.this, node.expression) if each is not None],
+        )
 
     def _strposition(self, node: exp.StrPosition) -> exp.Expression:
         return exp.Anonymous(this="strpos", expressions=[node.this, node.args["substr"]])
@@ -411,15 +472,23 @@ def name_outputs(tree: exp.Query) -> None:
             named.append(item if plain else exp.alias_(item, output_name(item), quoted=True))
         select.set("expressions", named)
     for values in tree.find_all(exp.Values):
-        alias = values.args.get("alias") or exp.TableAlias(this=exp.to_identifier("*VALUES*", quoted=True))
+        alias = values.args.get("alias") or exp.TableAlias(
+            this=exp.to_identifier("*VALUES*", quoted=True)
+        )
         width = len(values.expressions[0].expressions) if values.expressions else 0
         if not alias.columns:
-            alias.set("columns", [exp.to_identifier(f"column{place}") for place in range(1, width + 1)])
+            alias.set(
+                "columns", [exp.to_identifier(f"column{place}") for place in range(1, width + 1)]
+            )
         values.set("alias", alias)
 
 
-def cancel_backends(tree: exp.Query, cancel: Callable[[int], bool], parameters: Sequence[object]) -> None:
-    """Carry out pg_cancel_backend of a constant; put TRUE in its place if there was such a session, else FALSE."""
+def cancel_backends(
+    tree: exp.Query, cancel: Callable[[int], bool], parameters: Sequence[object]
+) -> None:
+    """Carry out pg_cancel_backend of a constant; put TRUE in its place if there was such a session,
+    else FALSE.
+    """
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name != f"{CALL}pg_cancel_backend" or len(call.expressions) != 1:
             continue

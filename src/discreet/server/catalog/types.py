@@ -1,4 +1,6 @@
-"""Postgres types: how the catalog's own database stores them, how Arrow carries them, how people write them."""
+"""Postgres types: how the catalog's own database stores them, how Arrow carries them, how people
+write them.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,21 @@ _REFERENCES = """
 regclass regtype regproc regprocedure regnamespace regrole regoper regoperator regcollation regconfig regdictionary
 """
 REFERENCES = frozenset(_REFERENCES.split())
-NUMBERS = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIGINT", "xid8": "BIGINT", "int2": "SMALLINT", "int4": "INTEGER"}
-NUMBERS |= {"int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "numeric": "DECIMAL(38,10)", "bool": "BOOLEAN"}
+NUMBERS = {
+    "oid": "BIGINT",
+    "xid": "BIGINT",
+    "cid": "BIGINT",
+    "xid8": "BIGINT",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+}
+NUMBERS |= {
+    "int8": "BIGINT",
+    "float4": "FLOAT",
+    "float8": "DOUBLE",
+    "numeric": "DECIMAL(38,10)",
+    "bool": "BOOLEAN",
+}
 NUMBERS |= {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP"}
 VECTORS = {"int2vector": "SMALLINT[]", "oidvector": "BIGINT[]"}
 
@@ -73,7 +88,9 @@ SYNONYMS = {words: name for name, words in WRITTEN.items()} | {
 
 
 def stored(kind: str) -> str:
-    """Return the type by which the catalog's own database stores a Postgres type; arrays are lists."""
+    """Return the type by which the catalog's own database stores a Postgres type; arrays are
+    lists.
+    """
     if kind in VECTORS:
         return VECTORS[kind]
     if kind.startswith("_"):
@@ -84,7 +101,9 @@ def stored(kind: str) -> str:
 
 
 def arrow(kind: str) -> pa.DataType:
-    """Return the Arrow type of an answer's column of this Postgres type; a reference is its object's name."""
+    """Return the Arrow type of an answer's column of this Postgres type; a reference is its
+    object's name.
+    """
     if kind in REFERENCES:
         return pa.string()
     if kind in VECTORS:
@@ -119,7 +138,9 @@ def name(number: int) -> str | None:
 
 
 def from_sql(words: str) -> str | None:
-    """Return the type that words name, such as `bigint`, `pg_catalog.text` or `_text`; None if there is none."""
+    """Return the type that words name, such as `bigint`, `pg_catalog.text` or `_text`; None if
+    there is none.
+    """
     bare = words.strip().lower().removeprefix("pg_catalog.").strip('"')
     array = bare.endswith("[]")
     bare = bare.removesuffix("[]").split("(")[0].strip()

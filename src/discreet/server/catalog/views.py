@@ -1,4 +1,6 @@
-"""Views of Postgres that follow from its tables: filled once, by name, so that what is not told here is NULL."""
+"""Views of Postgres that follow from its tables: filled once, by name, so that what is not told
+here is NULL.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _KEYS = (
     "FROM main.pg_constraint k JOIN main.pg_class c ON c.oid = k.conrelid "
     "JOIN main.pg_attribute a ON a.attrelid = c.oid AND list_contains(k.conkey, a.attnum)"
 )
-_KEY = "$DATABASE AS constraint_catalog, 'public' AS constraint_schema, k.conname AS constraint_name"
+_KEY = (
+    "$DATABASE AS constraint_catalog, 'public' AS constraint_schema, k.conname AS constraint_name"
+)
 _OF_TABLE = "$DATABASE AS table_catalog, 'public' AS table_schema, c.relname AS table_name"
 _STATISTICS = tuple(
     f"INSERT INTO main.pg_{view}_{which}_tables BY NAME "

@@ -95,7 +95,9 @@ async def logout(request: Request, visitor: Anyone) -> Response:
     reception = reception_of(request)
     reception.sessions.end(request.cookies.get(reception.cookie, ""))
     reply = Response(status_code=204)
-    reply.delete_cookie(reception.cookie, path="/", secure=reception.secure, httponly=True, samesite="strict")
+    reply.delete_cookie(
+        reception.cookie, path="/", secure=reception.secure, httponly=True, samesite="strict"
+    )
     return reply
 
 
@@ -117,11 +119,13 @@ def _told(request: Request, visitor: Visitor) -> dict[str, Any]:
     }
 
 
-def application(door: Doorway, *, secure: bool, proxied: bool = False, origins: Sequence[str] = ()) -> Guard:
+def application(
+    door: Doorway, *, secure: bool, proxied: bool = False, origins: Sequence[str] = ()
+) -> Guard:
     """Return the app of a server: FastAPI inside what every request passes.
 
-    Where requests are `proxied`, TLS ends at a proxy of this machine. Pages of `origins` may send requests with
-    tokens, and read the replies; of other hosts' pages none may.
+    Where requests are `proxied`, TLS ends at a proxy of this machine. Pages of `origins` may send
+    requests with tokens, and read the replies; of other hosts' pages none may.
     """
     app = FastAPI(
         title="discreet",
@@ -136,12 +140,16 @@ def application(door: Doorway, *, secure: bool, proxied: bool = False, origins: 
     desk = Desk(door, answers)
     app.state.desk = desk
     app.state.jobs = Jobs(desk, lambda error: guard.refusal(error).as_json())
-    app.state.reception = Reception(door=door, sessions=Sessions(idle=door.limits.idle), secure=secure)
+    app.state.reception = Reception(
+        door=door, sessions=Sessions(idle=door.limits.idle), secure=secure
+    )
 
     async def told(request: Request, error: Exception) -> Response:
         refusal = guard.refusal(error)
         request.state.told = True
-        return JSONResponse(refusal.as_json(), status_code=refusal.status, headers=dict(refusal.headers))
+        return JSONResponse(
+            refusal.as_json(), status_code=refusal.status, headers=dict(refusal.headers)
+        )
 
     for kind in (*OURS, Exception):
         app.add_exception_handler(kind, told)
@@ -162,13 +170,17 @@ def application(door: Doorway, *, secure: bool, proxied: bool = False, origins: 
     return guard
 
 
-_IN_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorReply"}}}  # whatever else is sent
+_IN_JSON = {
+    "application/json": {"schema": {"$ref": "#/components/schemas/ErrorReply"}}
+}  # whatever else is sent
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
     """Return the routes by OpenAPI, with the two ways to say who asks; made once."""
     if app.openapi_schema is None:
-        found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        found = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes
+        )
         reception: Reception = app.state.reception
         found.setdefault("components", {})["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},
@@ -186,9 +198,14 @@ def _described(app: FastAPI) -> dict[str, Any]:
 async def _other(request: Request, error: Exception) -> Response:
     """Tell of what the framework refuses: no such route, no such method."""
     assert isinstance(error, HTTPException)
-    told = {404: ("missing", "There is nothing here."), 405: ("usage", "This cannot be done here in this way.")}
+    told = {
+        404: ("missing", "There is nothing here."),
+        405: ("usage", "This cannot be done here in this way."),
+    }
     kind, sentence = told.get(error.status_code, ("usage", "The request cannot be read."))
-    refusal = Refusal(error.status_code, kind, sentence, code="02000" if kind == "missing" else "22023")
+    refusal = Refusal(
+        error.status_code, kind, sentence, code="02000" if kind == "missing" else "22023"
+    )
     return JSONResponse(refusal.as_json(), status_code=error.status_code, headers=error.headers)
 
 

@@ -1,4 +1,6 @@
-"""A curator's routes: the ledger, users, check, snapshot, the policy, bounds. Metrics also for auditors."""
+"""A curator's routes: the ledger, users, check, snapshot, the policy, bounds. Metrics also for
+auditors.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ FIXED = ("source", "ledger", "ledger_address", "store")  # where things are on t
 router = APIRouter()
 
 
-# --- the ledger -------------------------------------------------------------------------------------------------------
+# --- the ledger -----------------------------------------------------------------------------------
 
 
 @router.get("/ledger", response_model=shapes.LedgerReply)
@@ -38,7 +40,9 @@ async def ledger(
     first: Annotated[int, Query(ge=0, le=10**9)] = 0,
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """Who spent what on what, newest first, and where everybody stands. `search` is part of a question's text."""
+    """Who spent what on what, newest first, and where everybody stands. `search` is part of a
+    question's text.
+    """
     desk = desk_of(request)
 
     def work() -> dict[str, Any]:
@@ -50,7 +54,9 @@ async def ledger(
             "entries": charged(desk.curator, found[first : first + most]),
             "total": len(found),
             "everybody": _account(accounts[None]),
-            "analysts": {name: _account(account) for name, account in accounts.items() if name is not None},
+            "analysts": {
+                name: _account(account) for name, account in accounts.items() if name is not None
+            },
         }
 
     return JSONResponse(await desk.work(visitor, work))
@@ -76,7 +82,7 @@ async def metrics(request: Request, visitor: Overseer) -> Response:
     return PlainTextResponse(door.metrics.text())
 
 
-# --- users ------------------------------------------------------------------------------------------------------------
+# --- users ----------------------------------------------------------------------------------------
 
 
 def _users(request: Request) -> UserFile:
@@ -129,7 +135,9 @@ def _require_other(visitor: CuratorOnly, name: str) -> None:
 
 
 @router.post("/users/{name:path}/tokens", response_model=shapes.MadeReply, status_code=201)
-async def add_token(request: Request, name: str, body: shapes.TokenBody, visitor: CuratorOnly) -> Response:
+async def add_token(
+    request: Request, name: str, body: shapes.TokenBody, visitor: CuratorOnly
+) -> Response:
     """Make a token for programs; it is told once."""
     desk, file = desk_of(request), _users(request)
     token = await desk.work(visitor, lambda: file.add_token(name, days=body.days))
@@ -153,12 +161,14 @@ async def remove_user(request: Request, name: str, visitor: CuratorOnly) -> Resp
     return Response(status_code=204)
 
 
-# --- the policy and its source ----------------------------------------------------------------------------------------
+# --- the policy and its source --------------------------------------------------------------------
 
 
 @router.post("/check", response_model=shapes.JobReply, status_code=202)
 async def check(request: Request, visitor: CuratorOnly) -> Response:
-    """Compare the policy with its source. Its result has the problems with their places, notes, and what to do next."""
+    """Compare the policy with its source. Its result has the problems with their places, notes, and
+    what to do next.
+    """
     desk = desk_of(request)
 
     def work(progress: Progress) -> dict[str, Any]:
@@ -171,7 +181,9 @@ async def check(request: Request, visitor: CuratorOnly) -> Response:
 
 @router.post("/snapshot", response_model=shapes.JobReply, status_code=202)
 async def snapshot(request: Request, visitor: CuratorOnly) -> Response:
-    """Read the source anew. Its result is the report, for the curator's eyes only; questions are charged anew then."""
+    """Read the source anew. Its result is the report, for the curator's eyes only; questions are
+    charged anew then.
+    """
     desk = desk_of(request)
 
     def work(progress: Progress) -> dict[str, Any]:
@@ -189,7 +201,12 @@ async def bounds(request: Request, body: shapes.BoundsBody, visitor: CuratorOnly
     def work() -> dict[str, Any]:
         found = desk.curator.bounds(body.table, body.column, epsilon=body.epsilon)
         ends = {"low": plain_value(found.low), "high": plain_value(found.high)}
-        return {**ends, "rows_beyond": found.ranks, "cost": found.cost.as_json(), "says": str(found)}
+        return {
+            **ends,
+            "rows_beyond": found.ranks,
+            "cost": found.cost.as_json(),
+            "says": str(found),
+        }
 
     return JSONResponse(await desk.work(visitor, work))
 
@@ -218,7 +235,9 @@ def _is_served(own: Policy, text: str) -> bool:
 
 @router.post("/policy/preview", response_model=shapes.PreviewReply)
 async def preview(request: Request, body: shapes.PolicyBody, visitor: CuratorOnly) -> Response:
-    """Every mistake of a policy's text with its place; of one without mistakes, what it would change."""
+    """Every mistake of a policy's text with its place; of one without mistakes, what it would
+    change.
+    """
     desk = desk_of(request)
 
     def work() -> dict[str, Any]:
@@ -242,7 +261,13 @@ async def write_policy(request: Request, body: shapes.PolicyBody, visitor: Curat
         for name in FIXED:
             if getattr(after, name) != getattr(own, name):
                 key, hint = name.removesuffix("_address"), "Change it on the server's machine."
-                raise Refusal(403, "denied", f"{key} says where something is on the server.", hint, code="42501")
+                raise Refusal(
+                    403,
+                    "denied",
+                    f"{key} says where something is on the server.",
+                    hint,
+                    code="42501",
+                )
         new = own.path.with_name(f"{own.path.name}.new")
         new.write_text(body.text, encoding="utf-8")
         os.chmod(new, own.path.stat().st_mode & 0o777)
@@ -253,19 +278,35 @@ async def write_policy(request: Request, body: shapes.PolicyBody, visitor: Curat
 
 
 def _problems(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
-    return [{"line": each.line, "column": each.column, "message": each.message} for each in problems]
+    return [
+        {"line": each.line, "column": each.column, "message": each.message} for each in problems
+    ]
 
 
 @router.post("/describe", response_model=shapes.JobReply, status_code=202)
-async def describe(request: Request, body: shapes.DescriptionBody, visitor: CuratorOnly) -> Response:
-    """Describe a table for synthetic rows: one charge of the curator. Its result has the description's link."""
+async def describe(
+    request: Request, body: shapes.DescriptionBody, visitor: CuratorOnly
+) -> Response:
+    """Describe a table for synthetic rows: one charge of the curator. Its result has the
+    description's link.
+    """
     desk = desk_of(request)
 
     def work(progress: Progress) -> dict[str, Any]:
         made = desk.curator.describe(
-            body.table, epsilon=body.epsilon, analyst=CURATOR, columns=body.columns, progress=progress
+            body.table,
+            epsilon=body.epsilon,
+            analyst=CURATOR,
+            columns=body.columns,
+            progress=progress,
         )
         link = desk.answers.keep_description(visitor.user.name, body.table, made.to_bytes())
-        return {"link": link, "table": body.table, "rows": made.rows, "cost": made.cost, "warnings": [*made.warnings]}
+        return {
+            "link": link,
+            "table": body.table,
+            "rows": made.rows,
+            "cost": made.cost,
+            "warnings": [*made.warnings],
+        }
 
     return begun(jobs_of(request).begin(visitor, "describe", work))

@@ -1,6 +1,8 @@
-"""Errors of the HTTP door: one shape, `{"error": {"kind", "sentence", "hint", "line", "column", "code"}}`.
+"""Errors of the HTTP door: one shape, `{"error": {"kind", "sentence", "hint", "line", "column",
+"code"}}`.
 
-`code` is the SQLSTATE that the Postgres door gives for the same; sentences depend on the question and the policy only.
+`code` is the SQLSTATE that the Postgres door gives for the same; sentences depend on the question
+and the policy only.
 """
 
 from __future__ import annotations
@@ -20,10 +22,20 @@ from discreet.errors import (
 )
 from discreet.server.auth import Denied
 from discreet.server.doorway import NoRoom
-from discreet.server.pgwire.faults import CROWDED, ENGINE, INTERNAL, LEDGER, OVER_BUDGET, REFUSED, UNPRICED
+from discreet.server.pgwire.faults import (
+    CROWDED,
+    ENGINE,
+    INTERNAL,
+    LEDGER,
+    OVER_BUDGET,
+    REFUSED,
+    UNPRICED,
+)
 from discreet.server.queue import Crowded, Stopping
 
-AGAIN_IS_FREE = "Asking again what was answered before is free. GET /api/v1/budget says what is left."
+AGAIN_IS_FREE = (
+    "Asking again what was answered before is free. GET /api/v1/budget says what is left."
+)
 
 
 @dataclass(eq=False)
@@ -37,7 +49,9 @@ class Refusal(Exception):
     line: int | None = None
     column: int | None = None
     code: str = "22023"
-    more: Mapping[str, Any] = field(default_factory=dict)  # beside the error's own fields: `problems` of a policy
+    more: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # beside the error's own fields: `problems` of a policy
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -73,7 +87,9 @@ def missing(what: str) -> Refusal:
 def unpriced() -> Refusal:
     """Return the refusal of a question for which no ε is given."""
     hint = "Give epsilon, or margin: how wrong it may be at 95 %. The curator can give a default (per_question)."
-    return Refusal(400, "unpriced", "What may this answer cost? No epsilon is given.", hint, code=UNPRICED)
+    return Refusal(
+        400, "unpriced", "What may this answer cost? No epsilon is given.", hint, code=UNPRICED
+    )
 
 
 def refusal_of(error: Exception) -> Refusal | None:
@@ -96,20 +112,39 @@ def refusal_of(error: Exception) -> Refusal | None:
         case DiscreetError():
             return Refusal(500, "engine", str(error), code=ENGINE)
         case Denied():
-            headers = {"WWW-Authenticate": "Bearer"} if error.wait is None else {"Retry-After": f"{error.wait:.0f}"}
-            return Refusal(401 if error.wait is None else 429, "denied", str(error), code="28P01", headers=headers)
+            headers = (
+                {"WWW-Authenticate": "Bearer"}
+                if error.wait is None
+                else {"Retry-After": f"{error.wait:.0f}"}
+            )
+            return Refusal(
+                401 if error.wait is None else 429,
+                "denied",
+                str(error),
+                code="28P01",
+                headers=headers,
+            )
         case Crowded():
             hint = "Wait for some of them to be answered."
-            return Refusal(429, "crowded", "Too many of your questions wait already.", hint, code=CROWDED)
+            return Refusal(
+                429, "crowded", "Too many of your questions wait already.", hint, code=CROWDED
+            )
         case Stopping():
-            return Refusal(503, "stopping", "The server stops and begins nothing new.", code="57P01")
+            return Refusal(
+                503, "stopping", "The server stops and begins nothing new.", code="57P01"
+            )
         case NoRoom():
-            return Refusal(503 if error.passing else 413, "large", str(error), error.hint, code="54000")
+            return Refusal(
+                503 if error.passing else 413, "large", str(error), error.hint, code="54000"
+            )
     return None
 
 
 def _of_policy(error: PolicyError) -> Refusal:
     first = error.problems[0]
-    problems = [{"line": each.line, "column": each.column, "message": each.message} for each in error.problems]
+    problems = [
+        {"line": each.line, "column": each.column, "message": each.message}
+        for each in error.problems
+    ]
     sentence, place = first.message, (first.line, first.column)
     return Refusal(422, "policy", sentence, "", *place, code=REFUSED, more={"problems": problems})

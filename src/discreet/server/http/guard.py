@@ -1,4 +1,6 @@
-"""What every request passes: how large and how slow it may be, headers, the deadline, counts; and every failure."""
+"""What every request passes: how large and how slow it may be, headers, the deadline, counts; and
+every failure.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-DRAINED = 8  # times the limit that is read of a request that is too large: who is cut off earlier reads no reply
+# times the limit that is read of a request that is too large: who is cut off earlier reads no reply
+DRAINED = 8
 PART = 1 << 18  # bytes of a body that are sent at a time
 HEALTH = "/api/v1/health"  # may be asked for by whoever looks after the server's machine
 MOST_ADDRESS = 64  # letters
@@ -50,7 +53,9 @@ class Guard:
     """An ASGI app around another. What it reads of a request is all that the inner one can read."""
 
     def __init__(self, app: App, door: Doorway, *, secure: bool, proxied: bool = False) -> None:
-        """`proxied` says that a proxy of this machine sends all requests: it is believed who sent them, and how."""
+        """`proxied` says that a proxy of this machine sends all requests: it is believed who sent
+        them, and how.
+        """
         self._app, self._door, self._proxied = app, door, proxied
         own = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if secure else {})
         self._headers = [(name.lower().encode(), value.encode()) for name, value in own.items()]
@@ -82,7 +87,9 @@ class Guard:
                 await _tell(refusal, leave)
 
     def refusal(self, error: Exception) -> Refusal:
-        """Return what is told of an error; failures of our own are logged by their type and place."""
+        """Return what is told of an error; failures of our own are logged by their type and
+        place.
+        """
         found = refusal_of(error)
         if found is None:
             self._door.broke(error)
@@ -93,12 +100,18 @@ class Guard:
     def _with_own(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         known = {name for name, _ in headers}
         cache = [] if b"cache-control" in known else [(b"cache-control", b"no-store")]
-        return [*headers, *((name, value) for name, value in self._headers if name not in known), *cache]
+        return [
+            *headers,
+            *((name, value) for name, value in self._headers if name not in known),
+            *cache,
+        ]
 
     async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
         """Read the request's body: of the size and in the time of one message of a client."""
         limits, found, size = self._door.limits, bytearray(), 0
-        large = Refusal(413, "large", f"A request has at most {limits.message:,} bytes.", code="54000")
+        large = Refusal(
+            413, "large", f"A request has at most {limits.message:,} bytes.", code="54000"
+        )
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18 or int(length) > DRAINED * limits.message:
             raise large
@@ -117,13 +130,19 @@ class Guard:
                         break
         except TimeoutError:
             headers = {"Connection": "close"}
-            raise Refusal(408, "slow", "The request came too slowly.", code="57P05", headers=headers) from None
+            raise Refusal(
+                408, "slow", "The request came too slowly.", code="57P05", headers=headers
+            ) from None
         if size > limits.message:
             raise large
         return bytes(found)
 
-    async def _send_in_parts(self, scope: MutableMapping[str, Any], message: Message, send: Send) -> None:
-        """Send a message; a large body in parts, so that it waits here and not in buffers while nobody reads it."""
+    async def _send_in_parts(
+        self, scope: MutableMapping[str, Any], message: Message, send: Send
+    ) -> None:
+        """Send a message; a large body in parts, so that it waits here and not in buffers while
+        nobody reads it.
+        """
         body = message.get("body", b"")
         if len(body) <= PART:
             await self._send(scope, message, send)
@@ -131,7 +150,11 @@ class Guard:
         with self._door.room(len(body)):
             for start in range(0, len(body), PART):
                 more = start + PART < len(body) or message.get("more_body", False)
-                part = {"type": message["type"], "body": body[start : start + PART], "more_body": more}
+                part = {
+                    "type": message["type"],
+                    "body": body[start : start + PART],
+                    "more_body": more,
+                }
                 await self._send(scope, part, send)
 
     async def _send(self, scope: MutableMapping[str, Any], message: Message, send: Send) -> None:
@@ -147,7 +170,9 @@ class Guard:
 
 
 def _believe_proxy(scope: MutableMapping[str, Any]) -> None:
-    """Take the sender's address from what the proxy says; refuse what did not come to it over TLS."""
+    """Take the sender's address from what the proxy says; refuse what did not come to it over
+    TLS.
+    """
     said = {
         name: [
             part.strip()
@@ -181,7 +206,11 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 async def _tell(refusal: Refusal, send: Send) -> None:
     body = json.dumps(refusal.as_json(), ensure_ascii=False).encode()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
+    headers = {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        **refusal.headers,
+    }
     pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refusal.status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})

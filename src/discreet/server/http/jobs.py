@@ -1,4 +1,6 @@
-"""Long work: it is begun by one request, and its progress is told to others as server-sent events."""
+"""Long work: it is begun by one request, and its progress is told to others as server-sent
+events.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class Jobs:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, visitor: Visitor, kind: str, work: Callable[[Progress], dict[str, Any]]) -> Job:
-        """Begin work on a worker; `work` is handed a function that takes what is read and how much of it is done."""
+        """Begin work on a worker; `work` is handed a function that takes what is read and how much
+        of it is done.
+        """
         job = Job(id=fresh_text(12), kind=kind, user=visitor.user.name)
         self._jobs[job.id] = job
         while len(self._jobs) > MOST:
@@ -69,7 +73,9 @@ class Jobs:
         task.add_done_callback(self._tasks.discard)
         return job
 
-    async def _run(self, job: Job, visitor: Visitor, work: Callable[[Progress], dict[str, Any]]) -> None:
+    async def _run(
+        self, job: Job, visitor: Visitor, work: Callable[[Progress], dict[str, Any]]
+    ) -> None:
         loop = asyncio.get_running_loop()
 
         def progress(name: str, share: float) -> None:
@@ -108,7 +114,11 @@ async def job(request: Request, id: str, visitor: Anyone) -> Response:
     return JSONResponse(jobs_of(request).of(visitor, id).as_json())
 
 
-@router.get("/jobs/{id}/events", responses={200: {"content": {"text/event-stream": {}}}}, response_class=Response)
+@router.get(
+    "/jobs/{id}/events",
+    responses={200: {"content": {"text/event-stream": {}}}},
+    response_class=Response,
+)
 async def events(request: Request, id: str, visitor: Anyone) -> Response:
     """Events of a job of yours, from its beginning or after Last-Event-ID, until it ends."""
     found = jobs_of(request).of(visitor, id)

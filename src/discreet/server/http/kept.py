@@ -1,7 +1,9 @@
-"""Answers that were given over HTTP, kept on disk: a retry gets the same bytes, and a link finds its answer again.
+"""Answers that were given over HTTP, kept on disk: a retry gets the same bytes, and a link finds
+its answer again.
 
-They are in a file beside the ledger (`town.ledger.answers`, mode 0600). It spends nothing and is no record: the ledger
-is. Where it is lost, whoever asks again gets the same numbers from the ledger, for free.
+They are in a file beside the ledger (`town.ledger.answers`, mode 0600). It spends nothing and is no
+record: the ledger is. Where it is lost, whoever asks again gets the same numbers from the ledger,
+for free.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ class Answers:
         values = [getattr(answer, name) for name in fields]
         marks = ", ".join("?" for _ in fields)
         with self._open() as connection:
-            connection.execute(f"INSERT INTO answers ({', '.join(fields)}) VALUES ({marks})", values)
+            connection.execute(
+                f"INSERT INTO answers ({', '.join(fields)}) VALUES ({marks})", values
+            )
             connection.execute(
                 "DELETE FROM answers WHERE user = ?1 AND number <= "
                 "(SELECT number FROM answers WHERE user = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
@@ -99,7 +103,8 @@ class Answers:
         """Return a user's answers without their contents, newest first."""
         with self._open() as connection:
             found = connection.execute(
-                f"SELECT {_HEAD} FROM answers WHERE user = ? ORDER BY number DESC LIMIT ?", (user, most)
+                f"SELECT {_HEAD} FROM answers WHERE user = ? ORDER BY number DESC LIMIT ?",
+                (user, most),
             ).fetchall()
         return [_kept(row) for row in found]
 
@@ -116,14 +121,20 @@ class Answers:
     def description(self, link: str) -> bytes | None:
         """Return the description of a link."""
         with self._open() as connection:
-            row = connection.execute("SELECT content FROM descriptions WHERE link = ?", (link,)).fetchone()
+            row = connection.execute(
+                "SELECT content FROM descriptions WHERE link = ?", (link,)
+            ).fetchone()
         return None if row is None else bytes(row[0])
 
     def descriptions(self) -> list[tuple[str, str, float]]:
         """Return link, table and moment of every description, newest first."""
         with self._open() as connection:
-            found = connection.execute("SELECT link, name, moment FROM descriptions ORDER BY number DESC LIMIT 1000")
-            return [(str(link), str(name), float(moment)) for link, name, moment in found.fetchall()]
+            found = connection.execute(
+                "SELECT link, name, moment FROM descriptions ORDER BY number DESC LIMIT 1000"
+            )
+            return [
+                (str(link), str(name), float(moment)) for link, name, moment in found.fetchall()
+            ]
 
     def close(self) -> None:
         with self._lock:
@@ -133,7 +144,9 @@ class Answers:
 
     def _one(self, where: str, values: Sequence[str]) -> KeptAnswer | None:
         with self._open() as connection:
-            row = connection.execute(f"SELECT {_HEAD}, content FROM answers WHERE {where}", values).fetchone()
+            row = connection.execute(
+                f"SELECT {_HEAD}, content FROM answers WHERE {where}", values
+            ).fetchone()
         return None if row is None else _kept(row)
 
     @contextlib.contextmanager
@@ -145,7 +158,9 @@ class Answers:
                     os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
                     connection = sqlite3.connect(self._path, check_same_thread=False, timeout=10)
                     connection.execute("PRAGMA journal_mode = WAL")
-                    connection.execute("PRAGMA synchronous = NORMAL")  # see the module: nothing is lost with it
+                    connection.execute(
+                        "PRAGMA synchronous = NORMAL"
+                    )  # see the module: nothing is lost with it
                     connection.executescript(_SCHEMA)
                     self._connection = connection
                 with self._connection as transaction:

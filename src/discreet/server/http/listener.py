@@ -1,4 +1,6 @@
-"""Connections of the HTTP door: uvicorn's protocol in our own event loop, with the limits of the doors."""
+"""Connections of the HTTP door: uvicorn's protocol in our own event loop, with the limits of the
+doors.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,13 @@ LEAVING = 1.0  # seconds for connections to close by themselves when the server 
 
 
 class Connection(H11Protocol):
-    """One connection. It ends if its first request does not come in time, or where too many are open."""
+    """One connection. It ends if its first request does not come in time, or where too many are
+    open.
+    """
 
-    def __init__(self, config: Config, state: ServerState, limits: Limits, addresses: Counter[str] | None) -> None:
+    def __init__(
+        self, config: Config, state: ServerState, limits: Limits, addresses: Counter[str] | None
+    ) -> None:
         """`addresses` counts the connections from each; None where all come from one proxy."""
         super().__init__(config=config, server_state=state, app_state={})
         self._limits, self._addresses = limits, addresses
@@ -38,7 +44,9 @@ class Connection(H11Protocol):
         crowd = False
         if self._addresses is not None:
             self._addresses[self._address] += 1
-            crowd = self._addresses[self._address] > self._limits.connections_before_login_per_address
+            crowd = (
+                self._addresses[self._address] > self._limits.connections_before_login_per_address
+            )
         if crowd or len(self.connections) > self._limits.connections:
             transport.abort()
         self._wait()
@@ -62,7 +70,9 @@ class Connection(H11Protocol):
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
-        self.loop.call_later(self._limits.sending, self.transport.abort)  # where what was sent is not read
+        self.loop.call_later(
+            self._limits.sending, self.transport.abort
+        )  # where what was sent is not read
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._waiting is not None:
@@ -76,7 +86,9 @@ class Connection(H11Protocol):
 class HttpListener:
     """Listens for HTTP, and stops in order."""
 
-    def __init__(self, door: Doorway, app: Callable[..., Any], *, tls: Tls | None, proxied: bool = False) -> None:
+    def __init__(
+        self, door: Doorway, app: Callable[..., Any], *, tls: Tls | None, proxied: bool = False
+    ) -> None:
         self._door, self._tls = door, tls
         self._config = Config(
             app,

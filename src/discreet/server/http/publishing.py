@@ -1,4 +1,6 @@
-"""Releases, publications and descriptions: whoever may log in reads them; the curator starts and runs them."""
+"""Releases, publications and descriptions: whoever may log in reads them; the curator starts and
+runs them.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +32,24 @@ async def release_page(request: Request, name: str, visitor: Anyone) -> Response
     from discreet.continual.page import page
 
     desk = desk_of(request)
-    return HTMLResponse(await desk.work(visitor, lambda: page(desk.curator.release(name).show())), headers=_ALONE)
+    return HTMLResponse(
+        await desk.work(visitor, lambda: page(desk.curator.release(name).show())), headers=_ALONE
+    )
 
 
 @router.get("/releases/{name:path}/quote", response_model=dict[str, Any])
 async def release_quote(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """What starting a release would cost, and its margins. Free."""
     desk = desk_of(request)
-    return JSONResponse(await desk.work(visitor, lambda: desk.curator.release(name).quote().as_json()))
+    return JSONResponse(
+        await desk.work(visitor, lambda: desk.curator.release(name).quote().as_json())
+    )
 
 
 @router.get("/releases/{name:path}", response_model=dict[str, Any])
-async def release(request: Request, name: str, visitor: Anyone, consistent: bool = False) -> Response:
+async def release(
+    request: Request, name: str, visitor: Anyone, consistent: bool = False
+) -> Response:
     """What a release has published so far. Free; touches no data."""
     desk = desk_of(request)
 
@@ -86,14 +94,18 @@ async def publication_page(request: Request, name: str, visitor: Anyone) -> Resp
 async def publication_quote(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """What a publication would cost and how wrong it would be. Free."""
     desk = desk_of(request)
-    return JSONResponse(await desk.work(visitor, lambda: desk.curator.publication(name).quote().as_json()))
+    return JSONResponse(
+        await desk.work(visitor, lambda: desk.curator.publication(name).quote().as_json())
+    )
 
 
 @router.get("/publications/{name:path}", response_model=dict[str, Any])
 async def publication(request: Request, name: str, visitor: Anyone) -> Response:
     """What was published: sizes, errors and the certificate. Free; touches no data."""
     desk = desk_of(request)
-    return JSONResponse(await desk.work(visitor, lambda: desk.curator.publication(name).show().as_json()))
+    return JSONResponse(
+        await desk.work(visitor, lambda: desk.curator.publication(name).show().as_json())
+    )
 
 
 @router.post("/publications/{name:path}/run", response_model=shapes.JobReply, status_code=202)
@@ -103,7 +115,9 @@ async def run_publication(request: Request, name: str, visitor: CuratorOnly) -> 
     return _job(request, visitor, "publish", lambda: desk.curator.publication(name).run().as_json())
 
 
-def _job(request: Request, visitor: CuratorOnly, kind: str, work: Callable[[], dict[str, Any]]) -> Response:
+def _job(
+    request: Request, visitor: CuratorOnly, kind: str, work: Callable[[], dict[str, Any]]
+) -> Response:
     def quietly(_: Progress) -> dict[str, Any]:
         return work()
 
@@ -118,7 +132,9 @@ _ALONE = {
 
 @router.get("/descriptions", response_model=shapes.DescriptionsReply)
 async def descriptions(request: Request, visitor: Overseer) -> Response:
-    """Descriptions that were made over HTTP, newest first. A link opens one for whoever may log in."""
+    """Descriptions that were made over HTTP, newest first. A link opens one for whoever may log
+    in.
+    """
     desk = desk_of(request)
     found = await desk.work(visitor, desk.answers.descriptions)
     listed = [{"link": link, "table": table, "when": iso(moment)} for link, table, moment in found]

@@ -44,7 +44,9 @@ router = APIRouter()
 
 
 class Desk:
-    """Where questions are asked: one per server. A key that is used twice at once is one question."""
+    """Where questions are asked: one per server. A key that is used twice at once is one
+    question.
+    """
 
     def __init__(self, door: Doorway, answers: Answers) -> None:
         self.door, self.answers = door, answers
@@ -70,7 +72,9 @@ class Desk:
         digest = hashlib.sha256(question.model_dump_json().encode()).digest()
         place = (visitor.user.name, key)
         if place not in self._under_way:
-            task = asyncio.ensure_future(self.work(visitor, lambda: self._once(visitor, question, key, digest)))
+            task = asyncio.ensure_future(
+                self.work(visitor, lambda: self._once(visitor, question, key, digest))
+            )
             self._under_way[place] = (digest, task)
             task.add_done_callback(lambda ended: self._end(place, ended))
         known, task = self._under_way[place]
@@ -82,7 +86,9 @@ class Desk:
         if not ended.cancelled():
             ended.exception()  # whoever waits is told; where nobody does, it is no mistake of ours
 
-    def _once(self, visitor: Visitor, question: shapes.Question, key: str, digest: bytes) -> KeptAnswer:
+    def _once(
+        self, visitor: Visitor, question: shapes.Question, key: str, digest: bytes
+    ) -> KeptAnswer:
         try:
             known = self.answers.by_key(visitor.user.name, key)
         except Unkept as error:
@@ -93,7 +99,9 @@ class Desk:
         _require_same(known.digest, digest)
         return known
 
-    def _asked(self, visitor: Visitor, question: shapes.Question, key: str | None, digest: bytes) -> KeptAnswer:
+    def _asked(
+        self, visitor: Visitor, question: shapes.Question, key: str | None, digest: bytes
+    ) -> KeptAnswer:
         price = self.price(visitor, question)
         answer = self.curator.ask(question.sql, analyst=visitor.analyst, **price, **_rest(question))
         kept = KeptAnswer(
@@ -116,13 +124,17 @@ class Desk:
         return kept
 
     def price(self, visitor: Visitor, question: shapes.Question) -> dict[str, Any]:
-        """Return what a question may cost: as it says, by the policy's default, or nothing where it is free."""
+        """Return what a question may cost: as it says, by the policy's default, or nothing where it
+        is free.
+        """
         if question.epsilon is not None or question.margin is not None:
             return {"epsilon": question.epsilon, "margin": question.margin}
         share = self.curator.policy.analysts.get(visitor.analyst)
         if share is not None and share.per_question is not None:
             return {"epsilon": share.per_question, "margin": None}
-        if not self.curator.shape(question.sql, analyst=visitor.analyst, dialect=question.dialect).free:
+        if not self.curator.shape(
+            question.sql, analyst=visitor.analyst, dialect=question.dialect
+        ).free:
             raise unpriced()
         return {"epsilon": NEXT_TO_NOTHING, "margin": None}
 
@@ -150,11 +162,13 @@ def iso(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
 
 
-# --- what leaves ------------------------------------------------------------------------------------------------------
+# --- what leaves ----------------------------------------------------------------------------------
 
 
 def format_of(wanted: Format | None, accept: str) -> Format:
-    """Return the format that is asked for: by ?format=, else the first of Accept that we have, else JSON."""
+    """Return the format that is asked for: by ?format=, else the first of Accept that we have, else
+    JSON.
+    """
     if wanted is not None:
         return wanted
     kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
@@ -201,7 +215,7 @@ async def _reply(desk: Desk, kept: KeptAnswer, format: Format) -> Response:
     return Response(body, media_type=MEDIA[format], headers=headers)
 
 
-# --- routes -----------------------------------------------------------------------------------------------------------
+# --- routes ---------------------------------------------------------------------------------------
 
 
 @router.get("/tables", response_model=shapes.TablesReply)
@@ -219,7 +233,9 @@ async def quote(request: Request, question: shapes.Question, visitor: Asker) -> 
 
     def work() -> Mapping[str, Any]:
         price = desk.price(visitor, question)
-        return desk.curator.quote(question.sql, analyst=visitor.analyst, **price, **_rest(question)).as_json()
+        return desk.curator.quote(
+            question.sql, analyst=visitor.analyst, **price, **_rest(question)
+        ).as_json()
 
     return JSONResponse(await desk.work(visitor, work))
 
@@ -231,7 +247,9 @@ async def explain(request: Request, question: shapes.Question, visitor: Asker) -
 
     def work() -> str:
         price = desk.price(visitor, question)
-        return desk.curator.explain(question.sql, analyst=visitor.analyst, **price, **_rest(question))
+        return desk.curator.explain(
+            question.sql, analyst=visitor.analyst, **price, **_rest(question)
+        )
 
     return JSONResponse({"explanation": (await desk.work(visitor, work)).split("\n")})
 
@@ -244,14 +262,18 @@ async def ask(
     key: IdempotencyKey = None,
     format: Annotated[Format | None, Query()] = None,
 ) -> Response:
-    """Answer a question, at its price. The same question again is free; the same key gives the same bytes."""
+    """Answer a question, at its price. The same question again is free; the same key gives the same
+    bytes.
+    """
     desk = desk_of(request)
     wanted = format_of(format, request.headers.get("accept", ""))
     return await _reply(desk, await desk.ask(visitor, question, key), wanted)
 
 
 @router.post("/ask_all", response_model=shapes.AnswersReply)
-async def ask_all(request: Request, body: shapes.Questions, visitor: Asker, key: IdempotencyKey = None) -> Response:
+async def ask_all(
+    request: Request, body: shapes.Questions, visitor: Asker, key: IdempotencyKey = None
+) -> Response:
     """Answer several questions, one after the other; each gets its answer, or its own error."""
     desk, found = desk_of(request), list[dict[str, Any]]()
     for place, question in enumerate(body.questions):
@@ -276,12 +298,16 @@ async def budget(request: Request, visitor: Asker) -> Response:
     default = None if share is None or share.per_question is None else str(share.per_question)
     told = {part: getattr(found, part).as_json() for part in ("left", "limit", "spent")}
     most = str(policy.limits.epsilon)
-    return JSONResponse({"analyst": name, **told, "per_question": default, "most_per_question": most})
+    return JSONResponse(
+        {"analyst": name, **told, "per_question": default, "most_per_question": most}
+    )
 
 
 @router.get("/history", response_model=shapes.HistoryReply)
 async def history(request: Request, visitor: Asker) -> Response:
-    """What you asked: answers given over HTTP, newest first, and everything that was charged to you."""
+    """What you asked: answers given over HTTP, newest first, and everything that was charged to
+    you.
+    """
     desk = desk_of(request)
 
     def work() -> dict[str, Any]:
@@ -322,7 +348,8 @@ def charged(curator: Curator, entries: Iterable[Any]) -> list[dict[str, Any]]:
 async def answer(
     request: Request, link: str, visitor: Anyone, format: Annotated[Format | None, Query()] = None
 ) -> Response:
-    """An answer that was given, by its link: whoever knows the link and may log in sees it, as it was. Free.
+    """An answer that was given, by its link: whoever knows the link and may log in sees it, as it
+    was. Free.
 
     To another than who asked, `left` is the reader's own.
     """
@@ -335,7 +362,9 @@ async def answer(
             raise missing("There is no answer of this link.")
         if kept.user == visitor.user.name:
             return kept
-        return replace(kept, content=formats.with_left(kept.content, _left_to(desk.curator, visitor)))
+        return replace(
+            kept, content=formats.with_left(kept.content, _left_to(desk.curator, visitor))
+        )
 
     return await _reply(desk, await desk.work(visitor, work), wanted)
 

@@ -25,12 +25,18 @@ class Reply(BaseModel):
 
 
 class Question(Request):
-    """A question and what it may cost: `epsilon`, or `margin` for the cheapest that is as right as that."""
+    """A question and what it may cost: `epsilon`, or `margin` for the cheapest that is as right as
+    that.
+    """
 
     sql: Text
-    epsilon: Amount = Field(default=None, description="what it may cost; a text such as 1/3 is exact")
+    epsilon: Amount = Field(
+        default=None, description="what it may cost; a text such as 1/3 is exact"
+    )
     margin: Amount = Field(default=None, description="instead: how wrong it may be, at 95 %")
-    assuming: int | None = Field(default=None, description="how many rows to assume, for margins of means")
+    assuming: int | None = Field(
+        default=None, description="how many rows to assume, for margins of means"
+    )
     dialect: Literal["duckdb", "postgres"] = "duckdb"
 
 
@@ -128,7 +134,9 @@ class ExplanationReply(BaseModel):
 
 
 class ColumnReply(BaseModel):
-    """A column: `groups` says whether all its values are groups, those that enough people share, or none."""
+    """A column: `groups` says whether all its values are groups, those that enough people share, or
+    none.
+    """
 
     name: str
     type: str
@@ -186,7 +194,9 @@ class Charged(BaseModel):
 
 
 class HistoryReply(BaseModel):
-    """`answers` are those given over HTTP, newest first; `charges` all that was paid, by whichever door."""
+    """`answers` are those given over HTTP, newest first; `charges` all that was paid, by whichever
+    door.
+    """
 
     answers: list[Kept]
     charges: list[Charged]
@@ -256,7 +266,9 @@ class PreviewReply(BaseModel):
 
 
 class JobReply(BaseModel):
-    """Long work. Its events are told by `events`: progress, done (with the result) or failed (with the error)."""
+    """Long work. Its events are told by `events`: progress, done (with the result) or failed (with
+    the error).
+    """
 
     id: str
     kind: str

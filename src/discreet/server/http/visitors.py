@@ -55,15 +55,21 @@ class Reception:
             scheme, _, token = given.partition(" ")
             if scheme.lower() != "bearer":
                 raise log_in_first()
-            return Visitor(user=self.door.gate.token(token.strip(), address=address_of(request)), session=None)
+            return Visitor(
+                user=self.door.gate.token(token.strip(), address=address_of(request)), session=None
+            )
         session = self.session(request)
         if session is None:
             raise log_in_first()
         if request.method not in SAFE:
             require_same_origin(request)
-            if not hmac.compare_digest(request.headers.get(CSRF, "").encode(), session.csrf.encode()):
+            if not hmac.compare_digest(
+                request.headers.get(CSRF, "").encode(), session.csrf.encode()
+            ):
                 hint = f"Send the header {CSRF} with what GET /api/v1/session told."
-                raise Refusal(403, "denied", "The request does not come from the page.", hint, code="42501")
+                raise Refusal(
+                    403, "denied", "The request does not come from the page.", hint, code="42501"
+                )
         return Visitor(user=self._still(session.user), session=session)
 
     def session(self, request: Request) -> Session | None:

@@ -70,18 +70,32 @@ class State:
         self.portals[name] = portal
 
     def keep_statement(self, name: str, prepared: Prepared) -> None:
-        kept = sum(len(each.statement.text) for each in self.statements.values() if each.statement is not None)
+        kept = sum(
+            len(each.statement.text)
+            for each in self.statements.values()
+            if each.statement is not None
+        )
         if kept > MOST_LETTERS:
-            raise Fault("54000", "The prepared statements of this session are too long.", hint="DEALLOCATE some.")
+            raise Fault(
+                "54000",
+                "The prepared statements of this session are too long.",
+                hint="DEALLOCATE some.",
+            )
         if len(self.statements) >= MOST_KEPT and name not in self.statements:
-            raise Fault("54000", f"A session has at most {MOST_KEPT} prepared statements.", hint="DEALLOCATE some.")
+            raise Fault(
+                "54000",
+                f"A session has at most {MOST_KEPT} prepared statements.",
+                hint="DEALLOCATE some.",
+            )
         self.statements[name] = prepared
 
     @property
     def held(self) -> int:
         """Bytes of the results that cursors hold."""
         results = (portal.result for portal in self.portals.values())
-        return sum(each.table.nbytes for each in results if each is not None and each.table is not None)
+        return sum(
+            each.table.nbytes for each in results if each is not None and each.table is not None
+        )
 
     def drop_portals(self) -> None:
         """Drop what ends with a transaction."""
@@ -109,16 +123,24 @@ def run(state: State, statement: Statement) -> Result | None:
     return None if command is None else command(state, statement)
 
 
-# --- settings ---------------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def _set(state: State, statement: Statement) -> Result:
     tokens = list(statement.tokens[1:])
     local = bool(tokens) and tokens[0].upper == "LOCAL"
-    if tokens and tokens[0].upper in ("LOCAL", "SESSION") and len(tokens) > 1 and tokens[1].upper != "AUTHORIZATION":
+    if (
+        tokens
+        and tokens[0].upper in ("LOCAL", "SESSION")
+        and len(tokens) > 1
+        and tokens[1].upper != "AUTHORIZATION"
+    ):
         tokens = tokens[1:]
     words = [token.upper for token in tokens]
-    if words[:1] == ["TRANSACTION"] or words[:2] in (["CHARACTERISTICS", "AS"], ["SESSION", "AUTHORIZATION"]):
+    if words[:1] == ["TRANSACTION"] or words[:2] in (
+        ["CHARACTERISTICS", "AS"],
+        ["SESSION", "AUTHORIZATION"],
+    ):
         return Result(tag="SET")
     if words[:2] == ["TIME", "ZONE"]:
         name, value = "timezone", _zone(statement, tokens[2:])
@@ -165,7 +187,10 @@ def _assigned(tokens: Sequence[Token]) -> tuple[str, str | None]:
 
 def _join(tokens: Sequence[Token]) -> str:
     """Return a list of values as one text: public, pg_catalog; -5; 1e-3."""
-    parts = ["" if token.text == "," else token.text if token.kind == "quoted" else token.name for token in tokens]
+    parts = [
+        "" if token.text == "," else token.text if token.kind == "quoted" else token.name
+        for token in tokens
+    ]
     listed = any(token.text == "," for token in tokens)
     if not listed:
         return "".join(token.name for token in tokens)
@@ -174,7 +199,9 @@ def _join(tokens: Sequence[Token]) -> str:
 
 def _zone(statement: Statement, tokens: Sequence[Token]) -> str | None:
     words = [token.upper for token in tokens]
-    if words[:1] == ["INTERVAL"] and len(tokens) > 1:  # SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE
+    if (
+        words[:1] == ["INTERVAL"] and len(tokens) > 1
+    ):  # SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE
         return tokens[1].name
     if words in (["LOCAL"], ["DEFAULT"]):
         return None
@@ -220,7 +247,9 @@ def setting_name(statement: Statement) -> str:
 
 def show_value(name: str, value: str) -> pa.Table:
     setting = SETTINGS.get(name.lower())
-    return pa.table([pa.array([value], pa.string())], [name.lower() if setting is None else setting.name])
+    return pa.table(
+        [pa.array([value], pa.string())], [name.lower() if setting is None else setting.name]
+    )
 
 
 def _discard(state: State, statement: Statement) -> Result:
@@ -234,7 +263,7 @@ def _discard(state: State, statement: Statement) -> Result:
     return Result(tag=f"DISCARD {' '.join(words)}")
 
 
-# --- transactions -----------------------------------------------------------------------------------------------------
+# --- transactions ---------------------------------------------------------------------------------
 
 
 def _begin(state: State, statement: Statement) -> Result:
@@ -316,7 +345,7 @@ def _require_transaction(state: State, what: str) -> None:
         raise Fault("25P01", f"{what} can only stand in a transaction.", hint="Write BEGIN first.")
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 def _close(state: State, statement: Statement) -> Result:
@@ -346,7 +375,9 @@ def _only_name(statement: Statement) -> str:
 
 
 def _listen(_state: State, statement: Statement) -> Result:
-    """Accept LISTEN, though nobody notifies anybody here: clients wait in vain, as on a quiet server."""
+    """Accept LISTEN, though nobody notifies anybody here: clients wait in vain, as on a quiet
+    server.
+    """
     return Result(tag=statement.verb)
 
 
@@ -370,7 +401,7 @@ _COMMANDS: dict[str, Command] = {
 }
 
 
-# --- cursors ----------------------------------------------------------------------------------------------------------
+# --- cursors --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -394,7 +425,9 @@ def parse_declare(statement: Statement) -> Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """How far to go in a cursor: `count` rows onward from where it stands, or to a place; None is all."""
+    """How far to go in a cursor: `count` rows onward from where it stands, or to a place; None is
+    all.
+    """
 
     name: str
     count: int | None
@@ -413,8 +446,12 @@ def parse_fetch(statement: Statement) -> Fetch:
     sign = -1 if words[:1] and words[0] in ("BACKWARD", "PRIOR") else 1
     if words[:1] and words[0] in ("FIRST", "LAST", "ABSOLUTE"):
         place = {"FIRST": 1, "LAST": -1}.get(words[0])
-        return Fetch(name=name.name, count=1, place=_whole(words[1:]) if place is None else place, move=move)
-    rest = [word for word in words if word not in ("FORWARD", "BACKWARD", "NEXT", "PRIOR", "RELATIVE")]
+        return Fetch(
+            name=name.name, count=1, place=_whole(words[1:]) if place is None else place, move=move
+        )
+    rest = [
+        word for word in words if word not in ("FORWARD", "BACKWARD", "NEXT", "PRIOR", "RELATIVE")
+    ]
     count = None if rest == ["ALL"] else sign * _whole(rest) if rest else sign
     if rest == ["ALL"] and sign < 0:
         return Fetch(name=name.name, count=-(2**31), move=move)
@@ -429,7 +466,9 @@ def _whole(words: Sequence[str]) -> int:
 
 
 def rows_of(fetch: Fetch, portal: Portal, total: int) -> list[int]:
-    """Return the numbers of the rows that FETCH gives, and move the cursor. It stands before, on or after a row."""
+    """Return the numbers of the rows that FETCH gives, and move the cursor. It stands before, on or
+    after a row.
+    """
     here = portal.position
     if fetch.place is not None:
         wanted = fetch.place if fetch.place >= 0 else total + 1 + fetch.place

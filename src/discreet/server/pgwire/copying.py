@@ -16,7 +16,15 @@ from discreet.server.pgwire.messages import Field
 Format = Literal["text", "csv", "binary"]
 _BEGIN = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
-_ESCAPES = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+_ESCAPES = {
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
 _ROWS = 1_000  # that are written at once
 
 
@@ -72,7 +80,11 @@ def _closing(tokens: Sequence[Token], opening: int) -> int:
 
 
 def _with_options(copy: Copy, options: Sequence[Token]) -> Copy:
-    words = [token for token in options if token.text not in ("(", ")", ",") and token.upper not in ("AS", "FORMAT")]
+    words = [
+        token
+        for token in options
+        if token.text not in ("(", ")", ",") and token.upper not in ("AS", "FORMAT")
+    ]
     place = 0
     while place < len(words):
         word, value = words[place].upper, words[place + 1] if place + 1 < len(words) else None
@@ -83,7 +95,9 @@ def _with_options(copy: Copy, options: Sequence[Token]) -> Copy:
         elif word == "HEADER":
             given = value is not None and value.name in ("true", "false", "on", "off", "1", "0")
             place += given
-            copy = replace(copy, header=not given or (value is not None and value.name in ("true", "on", "1")))
+            copy = replace(
+                copy, header=not given or (value is not None and value.name in ("true", "on", "1"))
+            )
         elif word in ("DELIMITER", "NULL", "QUOTE", "ESCAPE") and value is not None:
             place += 1
             changed: dict[str, Any] = {word.lower(): _letter(word, value.name)}
@@ -91,7 +105,11 @@ def _with_options(copy: Copy, options: Sequence[Token]) -> Copy:
         elif word == "ENCODING" and value is not None and value.name.lower() in ("utf8", "utf-8"):
             place += 1
         else:
-            raise Fault("0A000", f"COPY has no option {words[place - 1].text[:40]} here.", hint="See docs/server.md.")
+            raise Fault(
+                "0A000",
+                f"COPY has no option {words[place - 1].text[:40]} here.",
+                hint="See docs/server.md.",
+            )
     if copy.format == "binary" and (copy.header or copy.delimiter or copy.null is not None):
         raise Fault("42601", "COPY in binary has no header, delimiter or NULL.")
     return copy
@@ -105,7 +123,8 @@ def _letter(word: str, value: str) -> str:
 
 
 def lines(table: pa.Table, fields: Sequence[Field], copy: Copy) -> Iterator[list[bytes]]:
-    """Return the content of the copy, some rows at a time; clients expect each row in a message of its own.
+    """Return the content of the copy, some rows at a time; clients expect each row in a message of
+    its own.
 
     The signature of the binary form comes with the first row, as Postgres sends it.
     """
@@ -116,7 +135,10 @@ def lines(table: pa.Table, fields: Sequence[Field], copy: Copy) -> Iterator[list
         yield [_line([field.name for field in fields], copy)]
     for start in range(0, table.num_rows, _ROWS):
         found = types.rows(table.slice(start, _ROWS), fields, formats)
-        written = [_binary_row(row) if binary else _line([_decode(each) for each in row], copy) for row in found]
+        written = [
+            _binary_row(row) if binary else _line([_decode(each) for each in row], copy)
+            for row in found
+        ]
         yield [head + written[0], *written[1:]]
         head = b""
     if binary:
@@ -128,20 +150,28 @@ def _decode(value: bytes | None) -> str | None:
 
 
 def _binary_row(row: Sequence[bytes | None]) -> bytes:
-    parts = [b"\xff\xff\xff\xff" if each is None else len(each).to_bytes(4, "big") + each for each in row]
+    parts = [
+        b"\xff\xff\xff\xff" if each is None else len(each).to_bytes(4, "big") + each for each in row
+    ]
     return len(row).to_bytes(2, "big") + b"".join(parts)
 
 
 def _line(row: Sequence[str | None], copy: Copy) -> bytes:
     write = _csv if copy.format == "csv" else _escape
-    return (copy.mark.join(copy.missing if each is None else write(each, copy) for each in row) + "\n").encode()
+    return (
+        copy.mark.join(copy.missing if each is None else write(each, copy) for each in row) + "\n"
+    ).encode()
 
 
 def _csv(value: str, copy: Copy) -> str:
-    plain = value != copy.missing and not any(mark in value for mark in (copy.mark, copy.quote, "\n", "\r"))
+    plain = value != copy.missing and not any(
+        mark in value for mark in (copy.mark, copy.quote, "\n", "\r")
+    )
     if plain and value != "\\.":
         return value
-    inner = "".join(copy.escape + letter if letter in (copy.quote, copy.escape) else letter for letter in value)
+    inner = "".join(
+        copy.escape + letter if letter in (copy.quote, copy.escape) else letter for letter in value
+    )
     return f"{copy.quote}{inner}{copy.quote}"
 
 

@@ -1,7 +1,7 @@
 """Errors as Postgres clients read them: SQLSTATE, sentence, hint, place.
 
-Codes of our own have an X: 53X01 over budget, 53X02 too many questions wait, 42X01 refused, 55X01 no ε is set,
-58X01 the ledger is unavailable, 58X02 the engine failed.
+Codes of our own have an X: 53X01 over budget, 53X02 too many questions wait, 42X01 refused, 55X01
+no ε is set, 58X01 the ledger is unavailable, 58X02 the engine failed.
 """
 
 from __future__ import annotations
@@ -39,20 +39,38 @@ class Notice:
 
     def pack(self) -> bytes:
         detail = [("D", self.detail)] if self.detail else []
-        return messages.report(b"N", [*_fields(self.severity, self.code, self.message, "", None), *detail])
+        return messages.report(
+            b"N", [*_fields(self.severity, self.code, self.message, "", None), *detail]
+        )
 
 
 class Fault(Exception):
-    """An error that is told to the client. `place` is where in the statement, counted in letters from 1."""
+    """An error that is told to the client. `place` is where in the statement, counted in letters
+    from 1.
+    """
 
     def __init__(
-        self, code: str, message: str, *, hint: str = "", place: int | None = None, severity: str = "ERROR"
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        place: int | None = None,
+        severity: str = "ERROR",
     ) -> None:
         super().__init__(message)
-        self.code, self.message, self.hint, self.place, self.severity = code, message, hint, place, severity
+        self.code, self.message, self.hint, self.place, self.severity = (
+            code,
+            message,
+            hint,
+            place,
+            severity,
+        )
 
     def pack(self) -> bytes:
-        return messages.report(b"E", _fields(self.severity, self.code, self.message, self.hint, self.place))
+        return messages.report(
+            b"E", _fields(self.severity, self.code, self.message, self.hint, self.place)
+        )
 
 
 class Fatal(Fault):
@@ -63,7 +81,9 @@ class Fatal(Fault):
         self.told = False
 
 
-def _fields(severity: str, code: str, message: str, hint: str, place: int | None) -> Iterator[tuple[str, str]]:
+def _fields(
+    severity: str, code: str, message: str, hint: str, place: int | None
+) -> Iterator[tuple[str, str]]:
     yield from (("S", severity), ("V", severity), ("C", code), ("M", message))
     if hint:
         yield "H", hint
@@ -72,12 +92,21 @@ def _fields(severity: str, code: str, message: str, hint: str, place: int | None
 
 
 def fault_of(error: DiscreetError, *, sql: str = "", offset: int = 0) -> Fault:
-    """Return the fault for an error of ours; `sql` begins `offset` letters after the message's beginning."""
+    """Return the fault for an error of ours; `sql` begins `offset` letters after the message's
+    beginning.
+    """
     if isinstance(error, Rejected):
         place = offset + letters_before(sql, error.line, error.column) + 1
-        return Fault(REFUSED, f"Line {error.line}, column {error.column}: {error.reason}", hint=error.hint, place=place)
+        return Fault(
+            REFUSED,
+            f"Line {error.line}, column {error.column}: {error.reason}",
+            hint=error.hint,
+            place=place,
+        )
     if isinstance(error, BudgetExceeded):
-        hint = "Asking again what was answered before is free. SHOW discreet.budget says what is left."
+        hint = (
+            "Asking again what was answered before is free. SHOW discreet.budget says what is left."
+        )
         return Fault(OVER_BUDGET, str(error), hint=hint)
     if isinstance(error, LedgerUnavailable):
         return Fault(LEDGER, str(error))

@@ -1,4 +1,5 @@
-"""SQL to tokens by Postgres's rules: enough to split a message into statements and to find parameters.
+"""SQL to tokens by Postgres's rules: enough to split a message into statements and to find
+parameters.
 
 A semicolon inside a text, a quoted name, a comment or a dollar quote ends nothing.
 """
@@ -68,10 +69,16 @@ class Statement:
         """Return what begins at a token, as a statement of its own."""
         tokens = self.tokens[index:]
         if not tokens:
-            raise Fault("42601", "The statement ends too early.", place=self.offset + len(self.text) + 1)
+            raise Fault(
+                "42601", "The statement ends too early.", place=self.offset + len(self.text) + 1
+            )
         start = tokens[0].start
-        moved = tuple(Token(each.kind, each.text, each.start - start, each.end - start) for each in tokens)
-        return Statement(text=self.text[start : tokens[-1].end], tokens=moved, offset=self.offset + start)
+        moved = tuple(
+            Token(each.kind, each.text, each.start - start, each.end - start) for each in tokens
+        )
+        return Statement(
+            text=self.text[start : tokens[-1].end], tokens=moved, offset=self.offset + start
+        )
 
 
 def tokens(sql: str) -> Iterator[Token]:
@@ -123,7 +130,10 @@ def split(sql: str) -> list[Statement]:
             waiting.append(token)
         elif waiting:
             start = waiting[0].start
-            moved = tuple(Token(each.kind, each.text, each.start - start, each.end - start) for each in waiting)
+            moved = tuple(
+                Token(each.kind, each.text, each.start - start, each.end - start)
+                for each in waiting
+            )
             found.append(Statement(text=sql[start : waiting[-1].end], tokens=moved, offset=start))
             waiting = []
             if len(found) > MOST_STATEMENTS:

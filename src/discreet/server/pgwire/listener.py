@@ -39,7 +39,9 @@ class Listener:
         self._server: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int) -> tuple[str, int]:
-        """Begin to listen; return the address, with the port that was chosen where 0 was asked for."""
+        """Begin to listen; return the address, with the port that was chosen where 0 was asked
+        for.
+        """
         try:
             self._server = await asyncio.start_server(self._accept, host, port)
         except OSError as error:
@@ -71,7 +73,9 @@ class Listener:
             await _farewell(writer, fatal)
         except Broken as broken:
             self._door.metrics.count("broken")
-            _log.warning("protocol broken", extra={"fields": {"address": address, "reason": str(broken)}})
+            _log.warning(
+                "protocol broken", extra={"fields": {"address": address, "reason": str(broken)}}
+            )
             await _farewell(writer, Fatal("08P01", f"The protocol was broken: {broken}."))
         except _GONE:
             self._door.metrics.count("lost")
@@ -85,7 +89,9 @@ class Listener:
             self._door.metrics.gauge("connections", len(self._tasks))
             writer.close()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str) -> None:
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str
+    ) -> None:
         limits = self._door.limits
         if (
             len(self._tasks) > limits.connections
@@ -111,7 +117,9 @@ class Listener:
         if entered is not None:
             await self._converse(entered, reader, writer)
 
-    async def _converse(self, entered: Login, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _converse(
+        self, entered: Login, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         name = entered.user.name
         if self._users[name] >= self._door.limits.connections_per_user:
             raise Fatal("53300", "You have too many connections.", hint="Close some.")
@@ -142,25 +150,36 @@ class Listener:
         loop = asyncio.get_running_loop()
 
         def cancel(other: int) -> bool:
-            """Cancel what another session of the same user runs: pg_cancel_backend, called by a worker."""
+            """Cancel what another session of the same user runs: pg_cancel_backend, called by a
+            worker.
+            """
             known = self._sessions.get(other)
             if known is None or known[1].user != name:
                 return False
             loop.call_soon_threadsafe(known[1].cancel)
             return True
 
-        seen = catalog.Session(user=name, database=database, settings=settings, pid=number, cancel=cancel)
+        seen = catalog.Session(
+            user=name, database=database, settings=settings, pid=number, cancel=cancel
+        )
         return Look(catalog=self._door.catalog, session=seen)
 
     def _require_database(self, entered: Login) -> None:
         own = self._door.curator.policy.path.stem
         if entered.database not in (own, entered.user.name, "postgres"):
-            raise Fatal("3D000", f"There is no database {entered.database[:63]}.", hint=f"Connect to {own}.")
+            raise Fatal(
+                "3D000", f"There is no database {entered.database[:63]}.", hint=f"Connect to {own}."
+            )
 
     def _settings(self, entered: Login) -> Settings:
-        """Return the session's settings: the policy's defaults for this user, then those of the startup message."""
+        """Return the session's settings: the policy's defaults for this user, then those of the
+        startup message.
+        """
         share = self._door.curator.policy.analysts.get(entered.user.analyst or "")
-        own = {"session_authorization": entered.user.name, "ssl": "off" if self._tls is None else "on"}
+        own = {
+            "session_authorization": entered.user.name,
+            "ssl": "off" if self._tls is None else "on",
+        }
         if share is not None and share.per_question is not None:
             own["discreet.epsilon"] = str(share.per_question)
         settings = Settings(own)

@@ -1,6 +1,7 @@
 """From an accepted connection to a user: TLS, the startup message, SCRAM; or a request to cancel.
 
-Until somebody is logged in, little is read: a startup message of 10 kB, logins of 8 kB, in 20 seconds.
+Until somebody is logged in, little is read: a startup message of 10 kB, logins of 8 kB, in 20
+seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from discreet.server.scram import PLAIN, PLUS, Malformed
 from discreet.server.tls import Tls
 from discreet.server.users import User
 
-VERDICT = 0.005  # seconds from the proof of a password to what is said of it, whether it was right or wrong
+# seconds from the proof of a password to what is said of it, whether it was right or wrong
+VERDICT = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,8 @@ async def enter(
     cancel: Callable[[int, int], None],
     hold: Callable[[float], Awaitable[None]],
 ) -> Login | None:
-    """Let somebody in, or carry out a request to cancel and return None. Raises Fatal, Broken or what streams raise.
+    """Let somebody in, or carry out a request to cancel and return None. Raises Fatal, Broken or
+    what streams raise.
 
     `hold` waits until an answer to what came at a moment may leave.
     """
@@ -63,7 +66,11 @@ async def enter(
     user = await _scram(reader, writer, gate, name, address, binding, hold)
     database = startup.pop("database", name)
     settings = _options(startup.pop("options", ""))
-    settings |= {key: value for key, value in startup.items() if not key.startswith("_pq_.") and key != "replication"}
+    settings |= {
+        key: value
+        for key, value in startup.items()
+        if not key.startswith("_pq_.") and key != "replication"
+    }
     return Login(user=user, database=database, settings=settings)
 
 
@@ -75,7 +82,10 @@ def is_loopback(address: str) -> bool:
 
 
 async def _startup(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tls: Tls | None, cancel: Callable[[int, int], None]
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    tls: Tls | None,
+    cancel: Callable[[int, int], None],
 ) -> tuple[dict[str, str] | None, bool]:
     """Return the startup message, and whether the connection is encrypted by then."""
     encrypted = refused = False
@@ -110,7 +120,9 @@ async def _first(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 async def _encrypt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tls: Tls) -> None:
-    """Go on encrypted. Bytes that came before are somebody's in between (CVE-2021-23214): the connection ends."""
+    """Go on encrypted. Bytes that came before are somebody's in between (CVE-2021-23214): the
+    connection ends.
+    """
     transport = writer.transport
     assert isinstance(transport, asyncio.Transport)
     transport.pause_reading()  # from here on nothing can come in unencrypted
@@ -141,7 +153,9 @@ async def _scram(
         raise Fatal("28000", f"Log in by {PLAIN}.")
     chosen = binding if mechanism == PLUS else None
     try:
-        attempt = gate.begin(name, address=address, binding=chosen, offers_binding=binding is not None)
+        attempt = gate.begin(
+            name, address=address, binding=chosen, offers_binding=binding is not None
+        )
         writer.write(messages.sasl_continue(attempt.first(first)))
         proof = await _response(reader)
         began = time.monotonic()
@@ -155,7 +169,9 @@ async def _scram(
     except Denied as denied:
         raise _refused(denied) from None
     said, outcome = verdict
-    writer.write(said)  # here, whether it was right or wrong: on its way to the end a refusal would take longer
+    writer.write(
+        said
+    )  # here, whether it was right or wrong: on its way to the end a refusal would take longer
     if isinstance(outcome, Fatal):
         outcome.told = True
         raise outcome
@@ -163,14 +179,18 @@ async def _scram(
 
 
 async def _until(moment: float) -> None:
-    """Wait for a moment to the microsecond. A sleep ends up to a millisecond late, by when it began: so not on it."""
+    """Wait for a moment to the microsecond. A sleep ends up to a millisecond late, by when it
+    began: so not on it.
+    """
     await asyncio.sleep(moment - 0.0015 - time.monotonic())
     while time.monotonic() < moment:
         await asyncio.sleep(0)
 
 
 def _verdict(attempt: Attempt, proof: bytes) -> tuple[bytes, User | Fatal]:
-    """Return what is said to a proof, and the user where it was right or the refusal where it was wrong."""
+    """Return what is said to a proof, and the user where it was right or the refusal where it was
+    wrong.
+    """
     try:
         user, signature = attempt.final(proof)
     except Denied as denied:

@@ -1,4 +1,6 @@
-"""Messages of the protocol: frontend messages from bytes, backend messages to bytes. Exact, and nothing else."""
+"""Messages of the protocol: frontend messages from bytes, backend messages to bytes. Exact, and
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ class Broken(Exception):
     """Bytes that are no message of the protocol: the connection ends."""
 
 
-# --- what clients send ------------------------------------------------------------------------------------------------
+# --- what clients send ----------------------------------------------------------------------------
 
 
 class Body:
@@ -168,7 +170,7 @@ def parse_sasl_initial(data: bytes) -> tuple[str, bytes]:
     return mechanism, first
 
 
-# --- what the server sends --------------------------------------------------------------------------------------------
+# --- what the server sends ------------------------------------------------------------------------
 
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
@@ -229,7 +231,10 @@ def report(kind: bytes, fields: Iterable[tuple[str, str]]) -> bytes:
 
 
 def row(values: Sequence[bytes | None]) -> bytes:
-    parts = [b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value for value in values]
+    parts = [
+        b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value
+        for value in values
+    ]
     return message(b"D", len(values).to_bytes(2, "big") + b"".join(parts))
 
 
@@ -243,7 +248,9 @@ def copy_data(data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One column of a result. Its table's OID is 0: with a real one, tools ask the catalog after every answer."""
+    """One column of a result. Its table's OID is 0: with a real one, tools ask the catalog after
+    every answer.
+    """
 
     name: str
     oid: int
@@ -251,7 +258,9 @@ class Field:
     modifier: int = -1
 
     def pack(self, format: int) -> bytes:
-        return text(self.name) + struct.pack("!IhIhih", 0, 0, self.oid, self.size, self.modifier, format)
+        return text(self.name) + struct.pack(
+            "!IhIhih", 0, 0, self.oid, self.size, self.modifier, format
+        )
 
 
 def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:

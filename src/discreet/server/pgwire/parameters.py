@@ -1,7 +1,8 @@
-"""Parameters: the types of $1, $2, ... where the client leaves them open, and their values as literals.
+"""Parameters: the types of $1, $2, ... where the client leaves them open, and their values as
+literals.
 
-A question is planned with its values written in: they are part of what is asked, and of what the ledger keeps. Before
-there are values, a statement is described with samples of the right types.
+A question is planned with its values written in: they are part of what is asked, and of what the
+ledger keeps. Before there are values, a statement is described with samples of the right types.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Dates,
+    Decimals,
+    Domain,
+    Integers,
+    Timestamps,
+)
 from discreet.policy.policy import Policy
 from discreet.server.pgwire import types
 from discreet.server.pgwire.faults import Fault
@@ -47,26 +56,34 @@ _SAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """The type of a parameter, and a literal of that type for what is described before it has a value."""
+    """The type of a parameter, and a literal of that type for what is described before it has a
+    value.
+    """
 
     oid: int
     sample: str
 
 
 def infer(statement: Statement, declared: Sequence[int], policy: Policy) -> tuple[Parameter, ...]:
-    """Return the parameters of a statement: as the client declared them, or by what stands beside them."""
+    """Return the parameters of a statement: as the client declared them, or by what stands beside
+    them.
+    """
     numbers = [int(token.text[1:]) for token in statement.tokens if token.kind == "parameter"]
     count = max([len(declared), *numbers])
     if count > MOST_PARAMETERS or 0 in numbers:
         raise Fault("42P02", f"Parameters are numbered from $1 to ${MOST_PARAMETERS}.")
     found = [Parameter(oid=types.TEXT, sample="''")] * count
-    for place, token in reversed([*enumerate(statement.tokens)]):  # of several places the first decides
+    for place, token in reversed(
+        [*enumerate(statement.tokens)]
+    ):  # of several places the first decides
         if token.kind == "parameter":
             found[int(token.text[1:]) - 1] = _infer(statement.tokens, place, policy)
     for index, oid in enumerate(declared):
         if oid not in (0, types.UNKNOWN) and oid != found[index].oid:
             same_kind = oid in _WHOLE | _NUMBERS and found[index].oid in _WHOLE | _NUMBERS
-            found[index] = Parameter(oid=oid, sample=found[index].sample if same_kind else sample_of(oid))
+            found[index] = Parameter(
+                oid=oid, sample=found[index].sample if same_kind else sample_of(oid)
+            )
     return tuple(found)
 
 
@@ -90,7 +107,10 @@ def _infer(tokens: Sequence[Token], place: int, policy: Policy) -> Parameter:
         return Parameter(oid=types.TEXT, sample="''")
     found = _type_at(tokens, partner, policy)
     if many:
-        return Parameter(oid=types.ARRAYS.get(found.oid, types.ARRAYS[types.TEXT]), sample=f"ARRAY[{found.sample}]")
+        return Parameter(
+            oid=types.ARRAYS.get(found.oid, types.ARRAYS[types.TEXT]),
+            sample=f"ARRAY[{found.sample}]",
+        )
     return found
 
 
@@ -114,13 +134,20 @@ def _cast(tokens: Sequence[Token], place: int) -> int | None:
 def _partner(tokens: Sequence[Token], place: int) -> tuple[bool, int | None]:
     """Return whether $1 is a list, and the place of what it is compared with or computed with."""
     index = place - 1
-    if index >= 0 and tokens[index].text == "(" and index and tokens[index - 1].upper in ("ANY", "ALL", "SOME"):
+    if (
+        index >= 0
+        and tokens[index].text == "("
+        and index
+        and tokens[index - 1].upper in ("ANY", "ALL", "SOME")
+    ):
         return True, _left_of_operator(tokens, index - 2)
     if (left := _left_of_operator(tokens, index)) is not None:
         return False, left
     if (between := _between(tokens, index)) is not None:
         return False, _skip_not(tokens, between - 1)
-    while index >= 0 and (tokens[index].text == "," or tokens[index].kind in ("parameter", "number", "string")):
+    while index >= 0 and (
+        tokens[index].text == "," or tokens[index].kind in ("parameter", "number", "string")
+    ):
         index -= 1
     if index >= 1 and tokens[index].text == "(" and tokens[index - 1].upper == "IN":
         return False, _skip_not(tokens, index - 2)
@@ -146,7 +173,9 @@ def _left_of_operator(tokens: Sequence[Token], index: int) -> int | None:
 
 
 def _skip_not(tokens: Sequence[Token], index: int) -> int | None:
-    return index - 1 if index > 0 and tokens[index].upper == "NOT" else index if index >= 0 else None
+    return (
+        index - 1 if index > 0 and tokens[index].upper == "NOT" else index if index >= 0 else None
+    )
 
 
 def _type_at(tokens: Sequence[Token], place: int, policy: Policy) -> Parameter:
@@ -206,7 +235,9 @@ def _of_domain(domain: Domain) -> Parameter:
         case Dates():
             return Parameter(oid=types.DATE, sample=f"DATE '{domain.lo}'")
         case Timestamps():
-            return Parameter(oid=types.TIMESTAMP, sample=f"TIMESTAMP '{domain.lo:%Y-%m-%d %H:%M:%S}'")
+            return Parameter(
+                oid=types.TIMESTAMP, sample=f"TIMESTAMP '{domain.lo:%Y-%m-%d %H:%M:%S}'"
+            )
         case Categories() if isinstance(domain.values[0], int):
             return Parameter(oid=types.INT8, sample=_number(domain.values[0]))
         case Categories():
@@ -214,20 +245,26 @@ def _of_domain(domain: Domain) -> Parameter:
     return Parameter(oid=types.TEXT, sample="''")
 
 
-# --- values -----------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def decode(data: bytes, oid: int, *, binary: bool) -> Any:
     """Return a value that a client sent; refuses what is no value of its type."""
     try:
         if oid in types.ELEMENTS:
-            return _binary_array(data, types.ELEMENTS[oid]) if binary else _text_array(data.decode(), oid)
+            return (
+                _binary_array(data, types.ELEMENTS[oid])
+                if binary
+                else _text_array(data.decode(), oid)
+            )
         if binary:
             return _FROM_BINARY[oid](data) if oid in _FROM_BINARY else data.decode()
         return _FROM_TEXT.get(oid, str)(data.decode())
     except (ValueError, KeyError, struct.error, InvalidOperation, OverflowError):
         code = "22P03" if binary else "22P02"
-        raise Fault(code, "A parameter is no value of its type.", hint="Check the types of what you pass.") from None
+        raise Fault(
+            code, "A parameter is no value of its type.", hint="Check the types of what you pass."
+        ) from None
 
 
 def _moment(text: str) -> datetime.datetime:
@@ -270,7 +307,13 @@ def _binary_number(data: bytes) -> Decimal:
     value = Decimal(0)
     for index, group in enumerate(struct.unpack(f"!{count}H", data[8:])):
         value += Decimal(group).scaleb(4 * (weight - index))
-    return (-value if sign else value).quantize(Decimal(1).scaleb(-scale)) if scale else -value if sign else value
+    return (
+        (-value if sign else value).quantize(Decimal(1).scaleb(-scale))
+        if scale
+        else -value
+        if sign
+        else value
+    )
 
 
 def _binary_time(data: bytes) -> datetime.time:
@@ -388,7 +431,9 @@ def _quote(text: str) -> str:
 
 
 def write_in(statement: Statement, literals: Sequence[str]) -> str:
-    """Return the statement with its parameters written as literals; `= ANY(ARRAY[...])` as an IN list."""
+    """Return the statement with its parameters written as literals; `= ANY(ARRAY[...])` as an IN
+    list.
+    """
     parts, place, tokens = list[str](), 0, statement.tokens
     for index, token in enumerate(tokens):
         if token.kind != "parameter":

@@ -1,6 +1,8 @@
-"""From a statement to the curator: its price from the session's settings, margins as columns, notices.
+"""From a statement to the curator: its price from the session's settings, margins as columns,
+notices.
 
-Everything here runs on a worker's thread and may take as long as a question takes. Describing never answers one.
+Everything here runs on a worker's thread and may take as long as a question takes. Describing never
+answers one.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ MARGIN = "_margin"  # what follows a column's name in the name of its margins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a statement gives: rows or none, its tag, notices, and whether something was charged for it."""
+    """What a statement gives: rows or none, its tag, notices, and whether something was charged for
+    it.
+    """
 
     tag: str
     table: pa.Table | None = None
@@ -54,7 +58,9 @@ class Asker:
     def analyst(self) -> str:
         if self.user.analyst is None:
             hint = "Log in as an analyst of the policy to ask."
-            raise Fault("42501", f"{self.user.name} is an auditor, who reads and never asks.", hint=hint)
+            raise Fault(
+                "42501", f"{self.user.name} is an auditor, who reads and never asks.", hint=hint
+            )
         return self.user.analyst
 
     def schema(self, sql: str, *, offset: int = 0) -> pa.Schema:
@@ -96,14 +102,17 @@ class Asker:
     def _free(self, sql: str) -> Mapping[str, Any]:
         """Return a price for a question that costs nothing; refuse one that costs.
 
-        It is next to nothing: were the question another one a moment later (a day has begun), no more would be charged.
+        It is next to nothing: were the question another one a moment later (a day has begun), no
+        more would be charged.
         """
         if not self.curator.shape(sql, analyst=self.analyst, dialect=DIALECT).free:
             raise Fault(UNPRICED, "What may this answer cost? No ε is set.", hint=NO_PRICE)
         return {"epsilon": NEXT_TO_NOTHING}
 
     def _no_rows(self, sql: str) -> pa.Schema | None:
-        """Return the columns of a SELECT of rows where the session wants none of them instead of a refusal."""
+        """Return the columns of a SELECT of rows where the session wants none of them instead of a
+        refusal.
+        """
         if self.settings["discreet.rows"] != "none":
             return None
         try:
@@ -118,24 +127,37 @@ class Asker:
             return table
         shape = self.curator.shape(sql, analyst=self.analyst, dialect=DIALECT)
         for field in _margin_fields(table.schema, shape.measured):
-            table = table.append_column(field, answer.margins.column(field.name.removesuffix(MARGIN)))
+            table = table.append_column(
+                field, answer.margins.column(field.name.removesuffix(MARGIN))
+            )
         return table
 
     def explain(self, sql: str, *, offset: int = 0, as_json: bool = False) -> Result:
-        """Return what would happen in sentences; the first line has the cost as Postgres writes it."""
+        """Return what would happen in sentences; the first line has the cost as Postgres writes
+        it.
+        """
         try:
             price: Mapping[str, Any] = self.settings.price() or self._free(sql)
             quote = self.curator.quote(sql, analyst=self.analyst, dialect=DIALECT, **price)
-            told = self.curator.explain(sql, analyst=self.analyst, dialect=DIALECT, **price).split("\n")
+            told = self.curator.explain(sql, analyst=self.analyst, dialect=DIALECT, **price).split(
+                "\n"
+            )
         except DiscreetError as error:
             raise fault_of(error, sql=sql, offset=offset) from None
         cost = two_places(quote.cost.epsilon)
         lines = [f"cost=0.00..{cost} rows=0 width=0", *told]
         if as_json:
-            plan = {"Node Type": "Discreet", "Startup Cost": 0.0, "Total Cost": float(cost), "Explanation": told}
+            plan = {
+                "Node Type": "Discreet",
+                "Startup Cost": 0.0,
+                "Total Cost": float(cost),
+                "Explanation": told,
+            }
             lines = [json.dumps([{"Plan": plan}], ensure_ascii=False)]
         kind = pa.field("QUERY PLAN", pa.string(), metadata={b"oid": b"114"} if as_json else None)
-        return Result(tag="EXPLAIN", table=pa.table([pa.array(lines, pa.string())], schema=pa.schema([kind])))
+        return Result(
+            tag="EXPLAIN", table=pa.table([pa.array(lines, pa.string())], schema=pa.schema([kind]))
+        )
 
     def budget(self) -> str:
         """Return what is left, in words."""
@@ -156,7 +178,9 @@ def _without_rows(sql: str) -> str:
 
 
 def two_places(value: Fraction) -> str:
-    """Return an amount in decimals, rounded up; with as many places as it needs to be told, at least two."""
+    """Return an amount in decimals, rounded up; with as many places as it needs to be told, at
+    least two.
+    """
     if not value:
         return "0.00"
     places = max(2, 3 - math.floor(math.log10(value)))
@@ -175,7 +199,9 @@ def _tell(answer: discreet.Answer, *, margins: bool) -> Notice:
     lines = notes(answer)
     if margins:
         columns = zip(answer.margins.column_names, answer.margins.columns, strict=True)
-        lines += [told for name, column in columns if (told := _margin_line(name, column.to_pylist()))]
+        lines += [
+            told for name, column in columns if (told := _margin_line(name, column.to_pylist()))
+        ]
     return Notice(message=lines[0], detail="\n".join(lines[1:]))
 
 

@@ -26,12 +26,16 @@ _INSTEAD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The catalog, seen by one session: answers from the policy alone; None where a statement is a question."""
+    """The catalog, seen by one session: answers from the policy alone; None where a statement is a
+    question.
+    """
 
     catalog: Catalog
     session: Session
 
-    def answer(self, statement: Statement, values: Sequence[object], oids: Sequence[int]) -> pa.Table | None:
+    def answer(
+        self, statement: Statement, values: Sequence[object], oids: Sequence[int]
+    ) -> pa.Table | None:
         try:
             return self.catalog.answer(statement.text, self.session, values, oids)
         except CatalogError as error:
@@ -70,16 +74,21 @@ class Runner:
         metrics: Callable[[], str],
         work: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
-        """`work` runs a call on a worker, by turns; `most_held` is how many bytes cursors may hold."""
+        """`work` runs a call on a worker, by turns; `most_held` is how many bytes cursors may
+        hold.
+        """
         self.state = state
         self._asker = asker
         self._policy = policy
         self._look = look
         self._most_held = most_held
         self._work = work
-        self._live = {"discreet.budget": asker.budget, "discreet.metrics": metrics}  # asked when they are shown
+        self._live = {
+            "discreet.budget": asker.budget,
+            "discreet.metrics": metrics,
+        }  # asked when they are shown
 
-    # --- from text to a prepared statement ----------------------------------------------------------------------------
+    # --- from text to a prepared statement --------------------------------------------------------
 
     async def prepare(self, statement: Statement | None, oids: Sequence[int]) -> Prepared:
         """Find the types of a statement's parameters; the catalog knows its own."""
@@ -89,12 +98,16 @@ class Runner:
         if prepared.parameters and statement.verb in QUESTIONS:
             found = await self._work(lambda: self._look.describe(statement, tuple(oids)))
             if found is not None:
-                prepared.parameters = tuple(Parameter(oid=oid, sample=sample_of(oid)) for oid in found.parameters)
+                prepared.parameters = tuple(
+                    Parameter(oid=oid, sample=sample_of(oid)) for oid in found.parameters
+                )
                 prepared.schema, prepared.described = found.schema, True
         return prepared
 
     async def describe(self, prepared: Prepared) -> pa.Schema | None:
-        """Return the columns of a statement's result before its parameters have values; None where it has none."""
+        """Return the columns of a statement's result before its parameters have values; None where
+        it has none.
+        """
         if not prepared.described:
             samples = tuple(parameter.sample for parameter in prepared.parameters)
             prepared.schema = await self._schema(prepared, samples)
@@ -120,7 +133,9 @@ class Runner:
             case "EXPLAIN":
                 return pa.schema([pa.field("QUERY PLAN", pa.string())])
             case "FETCH":
-                return await self.describe_portal(self._cursor(commands.parse_fetch(statement).name))
+                return await self.describe_portal(
+                    self._cursor(commands.parse_fetch(statement).name)
+                )
             case "EXECUTE":
                 return await self.describe(self._read_execute(statement)[0])
         if statement.verb not in QUESTIONS:
@@ -128,13 +143,15 @@ class Runner:
         oids = tuple(parameter.oid for parameter in prepared.parameters)
         return await self._work(lambda: self._schema_of_question(statement, literals, oids))
 
-    def _schema_of_question(self, statement: Statement, literals: Sequence[str], oids: Sequence[int]) -> pa.Schema:
+    def _schema_of_question(
+        self, statement: Statement, literals: Sequence[str], oids: Sequence[int]
+    ) -> pa.Schema:
         found = self._look.describe(statement, oids)
         if found is not None:
             return found.schema
         return self._asker.schema(write_in(statement, literals), offset=statement.offset)
 
-    # --- running ------------------------------------------------------------------------------------------------------
+    # --- running ----------------------------------------------------------------------------------
 
     async def run(self, statement: Statement) -> Result | Copied:
         """Run a statement that has no parameters."""
@@ -184,7 +201,9 @@ class Runner:
                 "25006",
                 f"{statement.tokens[0].text[:40]} is not understood here: this server answers questions "
                 "and changes nothing.",
-                hint=_INSTEAD.get(statement.verb, "Ask by SELECT. SHOW discreet.budget tells what is left."),
+                hint=_INSTEAD.get(
+                    statement.verb, "Ask by SELECT. SHOW discreet.budget tells what is left."
+                ),
                 place=statement.offset + 1,
             )
         return await self._ask(statement, portal)
@@ -195,7 +214,9 @@ class Runner:
 
         def asked() -> Result:
             sql = write_in(statement, portal.literals)
-            by_name = bool(portal.literals) and not portal.values  # EXECUTE's are written, and have no types
+            by_name = (
+                bool(portal.literals) and not portal.values
+            )  # EXECUTE's are written, and have no types
             looked = replace(statement, text=sql) if by_name else statement
             found = self._look.answer(looked, portal.values, () if by_name else oids)
             if found is not None:
@@ -210,17 +231,32 @@ class Runner:
 
     async def _explain(self, statement: Statement) -> Result:
         place, as_json = 1, False
-        if statement.tokens[1:2] and statement.tokens[1].text == "(" and not _is_question(statement.tokens[2:3]):
+        if (
+            statement.tokens[1:2]
+            and statement.tokens[1].text == "("
+            and not _is_question(statement.tokens[2:3])
+        ):
             place = (
-                next((i for i, token in enumerate(statement.tokens) if token.text == ")"), len(statement.tokens)) + 1
+                next(
+                    (i for i, token in enumerate(statement.tokens) if token.text == ")"),
+                    len(statement.tokens),
+                )
+                + 1
             )
         words = [token.upper for token in statement.tokens[1:place]]
-        while place < len(statement.tokens) and statement.tokens[place].upper in ("ANALYZE", "VERBOSE"):
+        while place < len(statement.tokens) and statement.tokens[place].upper in (
+            "ANALYZE",
+            "VERBOSE",
+        ):
             words.append(statement.tokens[place].upper)
             place += 1
         if "ANALYZE" in words:
             hint = "EXPLAIN alone is free and says what would happen."
-            raise Fault("0A000", "EXPLAIN ANALYZE would ask the question and tell how long it took.", hint=hint)
+            raise Fault(
+                "0A000",
+                "EXPLAIN ANALYZE would ask the question and tell how long it took.",
+                hint=hint,
+            )
         as_json = "JSON" in words
         inner = statement.rest(place)
         if inner.verb == "EXECUTE":
@@ -229,7 +265,9 @@ class Runner:
             sql, offset = write_in(prepared.statement, literals), inner.offset
         else:
             sql, offset = inner.text, inner.offset
-        result: Result = await self._work(lambda: self._asker.explain(sql, offset=offset, as_json=as_json))
+        result: Result = await self._work(
+            lambda: self._asker.explain(sql, offset=offset, as_json=as_json)
+        )
         return result
 
     def _show(self, statement: Statement) -> Result:
@@ -237,20 +275,26 @@ class Runner:
         assert found is not None
         return found
 
-    # --- cursors and prepared statements by name ----------------------------------------------------------------------
+    # --- cursors and prepared statements by name --------------------------------------------------
 
     async def _declare(self, statement: Statement, outer: Portal) -> Result:
-        """Keep a question as a cursor. It is asked at the first FETCH; whether it can be asked is told now."""
+        """Keep a question as a cursor. It is asked at the first FETCH; whether it can be asked is
+        told now.
+        """
         declared = commands.parse_declare(statement)
         if self.state.status == "I" and not declared.hold:
             hint = "Write BEGIN first, or DECLARE ... WITH HOLD."
             raise Fault("25P01", "A cursor without HOLD lives in a transaction.", hint=hint)
         if declared.name in self.state.portals:
-            raise Fault("42P03", f"There is a cursor {declared.name[:63]} already.", hint="CLOSE it first.")
+            raise Fault(
+                "42P03", f"There is a cursor {declared.name[:63]} already.", hint="CLOSE it first."
+            )
         if declared.source.verb not in QUESTIONS:
             raise Fault("42601", "A cursor is declared for a SELECT.")
         prepared = Prepared(statement=declared.source, parameters=outer.prepared.parameters)
-        portal = Portal(prepared=prepared, literals=outer.literals, values=outer.values, hold=declared.hold)
+        portal = Portal(
+            prepared=prepared, literals=outer.literals, values=outer.values, hold=declared.hold
+        )
         prepared.schema = await self._schema(prepared, outer.literals)
         prepared.described = True
         self.state.keep_portal(declared.name, portal)
@@ -258,7 +302,9 @@ class Runner:
 
     def _cursor(self, name: str) -> Portal:
         if name not in self.state.portals:
-            raise Fault("34000", f"There is no cursor {name[:63]}.", hint="DECLARE it in this transaction.")
+            raise Fault(
+                "34000", f"There is no cursor {name[:63]}.", hint="DECLARE it in this transaction."
+            )
         return self.state.portals[name]
 
     async def _fetch(self, statement: Statement) -> Result:
@@ -283,7 +329,11 @@ class Runner:
             raise Fault("42601", "Write PREPARE name AS SELECT ...")
         name, start = statement.tokens[1].name, words.index("AS")
         if name in self.state.statements:
-            raise Fault("42P05", f"There is a prepared statement {name[:63]} already.", hint="DEALLOCATE it first.")
+            raise Fault(
+                "42P05",
+                f"There is a prepared statement {name[:63]} already.",
+                hint="DEALLOCATE it first.",
+            )
         prepared = await self.prepare(statement.rest(start + 1), ())
         self.state.keep_statement(name, prepared)
         return Result(tag="PREPARE")
@@ -295,7 +345,10 @@ class Runner:
         prepared = self.state.statements[statement.tokens[1].name]
         given = _arguments(statement.tokens[2:])
         if prepared.statement is None or len(given) != len(prepared.parameters):
-            raise Fault("42601", f"The prepared statement takes {len(prepared.parameters)} values, not {len(given)}.")
+            raise Fault(
+                "42601",
+                f"The prepared statement takes {len(prepared.parameters)} values, not {len(given)}.",
+            )
         return prepared, given
 
 
@@ -328,11 +381,15 @@ def _require_same(expected: pa.Schema, found: pa.Schema) -> None:
 
 def bind(prepared: Prepared, values: Sequence[object], formats: Sequence[int]) -> Portal:
     literals = tuple(literal(value) for value in values)
-    return Portal(prepared=prepared, literals=literals, values=tuple(values), formats=tuple(formats))
+    return Portal(
+        prepared=prepared, literals=literals, values=tuple(values), formats=tuple(formats)
+    )
 
 
 def only_one(statements: Sequence[Statement]) -> Statement | None:
     """Return the only statement of a text; None where the text is empty."""
     if len(statements) > 1:
-        raise Fault("42601", "A prepared statement holds one statement.", place=statements[1].offset + 1)
+        raise Fault(
+            "42601", "A prepared statement holds one statement.", place=statements[1].offset + 1
+        )
     return statements[0] if statements else None

@@ -74,11 +74,13 @@ class Session:
         return self._user.name
 
     def cancel(self) -> None:
-        """Stop waiting for what runs. What was charged stays charged, and its answer can be had for nothing."""
+        """Stop waiting for what runs. What was charged stays charged, and its answer can be had for
+        nothing.
+        """
         if self._stop is not None and not self._stop.done():
             self._stop.set_result(None)
 
-    # --- the conversation ---------------------------------------------------------------------------------------------
+    # --- the conversation -------------------------------------------------------------------------
 
     async def greet(self, secret: int) -> None:
         for key, value in self._told.items():
@@ -87,7 +89,9 @@ class Session:
         await self._flush()
 
     async def converse(self) -> None:
-        """Answer messages until the client goes. Raises Fatal or Broken where the connection must end."""
+        """Answer messages until the client goes. Raises Fatal or Broken where the connection must
+        end.
+        """
         while True:
             kind, data = await self._message()
             if kind == b"X":
@@ -102,7 +106,9 @@ class Session:
             elif kind == b"H":
                 await self._flush()
             elif kind == b"F":
-                self._report(Fault("0A000", "Functions are not called directly here.", hint="Ask by SELECT."))
+                self._report(
+                    Fault("0A000", "Functions are not called directly here.", hint="Ask by SELECT.")
+                )
                 await self._sync()
             elif kind not in (b"d", b"c", b"f"):  # those are late words of a COPY
                 raise Broken("an unknown message")
@@ -149,8 +155,14 @@ class Session:
         most = self._door.curator.policy.limits.statement
         if len(sql) > most:
             hint = "Ask less at once, or one statement a message."
-            raise Fault("54000", f"The text is longer than the {most} bytes that the policy allows.", hint=hint)
-        found: list[Statement] = await self._work(partial(split, sql)) if len(sql) > _SHORT else split(sql)
+            raise Fault(
+                "54000",
+                f"The text is longer than the {most} bytes that the policy allows.",
+                hint=hint,
+            )
+        found: list[Statement] = (
+            await self._work(partial(split, sql)) if len(sql) > _SHORT else split(sql)
+        )
         return found
 
     async def _extended(self, kind: bytes, data: bytes) -> bool:
@@ -205,20 +217,23 @@ class Session:
         if message.portal and message.portal in self._state.portals:
             raise Fault("42P03", f"There is a cursor {message.portal[:63]} already.")
         if len(message.values) != len(prepared.parameters):
-            told = (
-                f"{len(message.values)} values are bound, and the statement has {len(prepared.parameters)} parameters."
-            )
+            bound, declared = len(message.values), len(prepared.parameters)
+            told = f"{bound} values are bound, and the statement has {declared} parameters."
             raise Fault("08P01", told)
         formats = _each(message.formats, len(message.values))
 
         def bound() -> Portal:
             values = [
                 None if value is None else decode(value, parameter.oid, binary=bool(format))
-                for value, parameter, format in zip(message.values, prepared.parameters, formats, strict=True)
+                for value, parameter, format in zip(
+                    message.values, prepared.parameters, formats, strict=True
+                )
             ]
             return bind(prepared, values, message.results)
 
-        self._state.keep_portal(message.portal, await self._work(bound) if len(data) > _SHORT else bound())
+        self._state.keep_portal(
+            message.portal, await self._work(bound) if len(data) > _SHORT else bound()
+        )
         self._send(messages.BOUND)
 
     async def _describe(self, data: bytes) -> None:
@@ -278,7 +293,7 @@ class Session:
             raise Fault("34000", "There is no such portal.")
         return self._state.portals[name]
 
-    # --- work ---------------------------------------------------------------------------------------------------------
+    # --- work -------------------------------------------------------------------------------------
 
     def _require_user(self) -> None:
         """Refuse who was removed or locked since the login."""
@@ -305,7 +320,9 @@ class Session:
         deadline = self._deadline()
         try:
             while not job.done():
-                left = _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
+                left = (
+                    _LOOK if deadline is None else max(0.0, min(_LOOK, deadline - time.monotonic()))
+                )
                 await asyncio.wait({job, stop}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 if not job.done():
                     self._check_waiting(stopped=stop.done(), deadline=deadline)
@@ -316,7 +333,9 @@ class Session:
             raise Fatal("57P01", "The server stops.") from None
         except Exception as error:
             self._door.broke(error)
-            raise Fault(INTERNAL, "Something went wrong in the server. The curator's log has the details.") from None
+            raise Fault(
+                INTERNAL, "Something went wrong in the server. The curator's log has the details."
+            ) from None
         finally:
             self._stop = None
             job.cancel()
@@ -331,7 +350,9 @@ class Session:
             raise ConnectionResetError
 
     def _deadline(self) -> float | None:
-        found = re.fullmatch(r"\s*([0-9]{1,9})\s*(us|ms|s|min|h|d|)\s*", self._state.settings["statement_timeout"])
+        found = re.fullmatch(
+            r"\s*([0-9]{1,9})\s*(us|ms|s|min|h|d|)\s*", self._state.settings["statement_timeout"]
+        )
         seconds = int(found[1]) * _SECONDS[found[2]] if found else 0.0
         return time.monotonic() + seconds if seconds else None
 
@@ -339,7 +360,10 @@ class Session:
         took = time.monotonic() - began
         self._door.metrics.count("statements", kind)
         self._door.metrics.seconds(took)
-        _log.debug("statement", extra={"fields": {"user": self._user.name, "session": self.number, "seconds": took}})
+        _log.debug(
+            "statement",
+            extra={"fields": {"user": self._user.name, "session": self.number, "seconds": took}},
+        )
 
     def _failed(self, fault: Fault) -> None:
         if isinstance(fault, Fatal):
@@ -350,11 +374,14 @@ class Session:
     def _report(self, fault: Fault) -> None:
         self._door.metrics.count("errors", fault.code)
         _log.info(
-            "refused", extra={"fields": {"user": self._user.name, "session": self.number, "sqlstate": fault.code}}
+            "refused",
+            extra={
+                "fields": {"user": self._user.name, "session": self.number, "sqlstate": fault.code}
+            },
         )
         self._send(fault.pack())
 
-    # --- sending ------------------------------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------
 
     async def _send_all(self, made: Result | Copied) -> None:
         if isinstance(made, Copied):
@@ -398,13 +425,17 @@ class Session:
             with self._door.room(size):
                 yield
         except NoRoom as error:
-            raise Fault("53200" if error.passing else "54000", str(error), hint=error.hint) from None
+            raise Fault(
+                "53200" if error.passing else "54000", str(error), hint=error.hint
+            ) from None
 
     def _notify(self, notices: Sequence[Notice]) -> None:
         self._tell_settings()
         level = self._state.settings["client_min_messages"]
         for notice in notices:
-            if level not in ("warning", "error") or (level == "warning" and notice.severity == "WARNING"):
+            if level not in ("warning", "error") or (
+                level == "warning" and notice.severity == "WARNING"
+            ):
                 self._send(notice.pack())
 
     def _tell_settings(self) -> None:

@@ -1,6 +1,7 @@
 """Arrow values in Postgres's types: OIDs, and each value as text and as binary.
 
-A field of an Arrow schema may name its OID itself (metadata `oid`); the catalog does so for types that Arrow has not.
+A field of an Arrow schema may name its OID itself (metadata `oid`); the catalog does so for types
+that Arrow has not.
 """
 
 from __future__ import annotations
@@ -18,14 +19,25 @@ from discreet.server.pgwire.messages import Field
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID, JSON = 16, 17, 18, 19, 20, 21, 23, 25, 26, 114
 FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
-DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, NUMERIC, UUID = 1082, 1083, 1114, 1184, 1186, 1700, 2950
+DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, NUMERIC, UUID = (
+    1082,
+    1083,
+    1114,
+    1184,
+    1186,
+    1700,
+    2950,
+)
 ARRAYS = {
     BOOL: 1000, BYTEA: 1001, CHAR: 1002, NAME: 1003, INT2: 1005, INT4: 1007, TEXT: 1009, BPCHAR: 1014, VARCHAR: 1015,
     INT8: 1016, FLOAT4: 1021, FLOAT8: 1022, OID: 1028, TIMESTAMP: 1115, DATE: 1182, TIME: 1183, TIMESTAMPTZ: 1185,
     INTERVAL: 1187, NUMERIC: 1231, JSON: 199, UUID: 2951,
 }  # fmt: skip
 ELEMENTS = {array: element for element, array in ARRAYS.items()}
-VECTORS = {22: INT2, 30: OID}  # int2vector and oidvector, of the catalog alone: lists that count from 0
+VECTORS = {
+    22: INT2,
+    30: OID,
+}  # int2vector and oidvector, of the catalog alone: lists that count from 0
 SIZES = {
     BOOL: 1, CHAR: 1, NAME: 64, INT8: 8, INT2: 2, INT4: 4, OID: 4, FLOAT4: 4, FLOAT8: 8, DATE: 4, TIME: 8,
     TIMESTAMP: 8, TIMESTAMPTZ: 8, INTERVAL: 16, UUID: 16,
@@ -37,7 +49,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 Encode = Callable[[Any], bytes]
 
 
-# --- which type -------------------------------------------------------------------------------------------------------
+# --- which type -----------------------------------------------------------------------------------
 
 
 def oid_of(kind: pa.DataType) -> int:
@@ -55,14 +67,22 @@ def oid_of(kind: pa.DataType) -> int:
 _OIDS: tuple[tuple[Callable[[pa.DataType], bool], int], ...] = (
     (pa.types.is_boolean, BOOL),
     (pa.types.is_int64, INT8),
-    (lambda kind: pa.types.is_int8(kind) or pa.types.is_int16(kind) or pa.types.is_uint8(kind), INT2),
+    (
+        lambda kind: pa.types.is_int8(kind) or pa.types.is_int16(kind) or pa.types.is_uint8(kind),
+        INT2,
+    ),
     (lambda kind: pa.types.is_int32(kind) or pa.types.is_uint16(kind), INT4),
     (pa.types.is_uint32, INT8),
     (pa.types.is_uint64, NUMERIC),
     (pa.types.is_decimal, NUMERIC),
     (pa.types.is_float64, FLOAT8),
     (lambda kind: pa.types.is_float32(kind) or pa.types.is_float16(kind), FLOAT4),
-    (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind), TEXT),
+    (
+        lambda kind: (
+            pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)
+        ),
+        TEXT,
+    ),
     (pa.types.is_date, DATE),
     (pa.types.is_time, TIME),
     (lambda kind: pa.types.is_timestamp(kind) and kind.tz is None, TIMESTAMP),
@@ -77,7 +97,11 @@ def field_of(field: pa.Field) -> Field:
     declared = (field.metadata or {}).get(b"oid")
     oid = oid_of(field.type) if declared is None else int(declared)
     modifier = int((field.metadata or {}).get(b"typmod", -1))
-    if declared is None and pa.types.is_decimal(field.type) and 0 <= field.type.scale <= field.type.precision < 38:
+    if (
+        declared is None
+        and pa.types.is_decimal(field.type)
+        and 0 <= field.type.scale <= field.type.precision < 38
+    ):
         modifier = (field.type.precision << 16 | field.type.scale) + 4
     return Field(name=field.name, oid=oid, size=SIZES.get(oid, -1), modifier=modifier)
 
@@ -86,7 +110,7 @@ def fields_of(schema: pa.Schema) -> tuple[Field, ...]:
     return tuple(map(field_of, schema))
 
 
-# --- values -----------------------------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 
 def encoder(oid: int, *, binary: bool) -> Encode:
@@ -100,7 +124,9 @@ def encoder(oid: int, *, binary: bool) -> Encode:
     return _TEXTS.get(oid, lambda value: _text(value).encode())
 
 
-def rows(table: pa.Table, fields: Sequence[Field], formats: Sequence[int]) -> list[tuple[bytes | None, ...]]:
+def rows(
+    table: pa.Table, fields: Sequence[Field], formats: Sequence[int]
+) -> list[tuple[bytes | None, ...]]:
     """Return the rows of a table, each value as bytes in its column's format."""
     columns = [
         _column(table.column(index), field.oid, binary=bool(format))
@@ -169,7 +195,11 @@ def _interval(value: Any) -> bytes:
     years, months = divmod(abs(months), 12)
     words: list[str] = []
     negative = False
-    for count, one, many in ((sign * years, "year", "years"), (sign * months, "mon", "mons"), (days, "day", "days")):
+    for count, one, many in (
+        (sign * years, "year", "years"),
+        (sign * months, "mon", "mons"),
+        (days, "day", "days"),
+    ):
         if count:
             plus = "+" if negative and count > 0 else ""
             words.append(f"{plus}{count} {one if count == 1 else many}")
@@ -213,7 +243,9 @@ def _binary_numeric(value: Any) -> bytes:
     groups.reverse()
     while groups and groups[-1] == 0:
         groups.pop()
-    head = struct.pack("!HhHH", len(groups), weight if groups else 0, 0x4000 if sign and groups else 0, scale)
+    head = struct.pack(
+        "!HhHH", len(groups), weight if groups else 0, 0x4000 if sign and groups else 0, scale
+    )
     return head + struct.pack(f"!{len(groups)}H", *groups)
 
 
@@ -262,7 +294,10 @@ def _array(element: int, *, binary: bool, first: int) -> Encode:
         head = struct.pack("!iii", 1 if items else 0, int(None in items), element)
         if not items:
             return head
-        parts = [b"\xff\xff\xff\xff" if each is None else len(each).to_bytes(4, "big") + each for each in items]
+        parts = [
+            b"\xff\xff\xff\xff" if each is None else len(each).to_bytes(4, "big") + each
+            for each in items
+        ]
         return head + struct.pack("!ii", len(items), first) + b"".join(parts)
 
     def as_text(value: Any) -> bytes:
@@ -275,5 +310,7 @@ def _array(element: int, *, binary: bool, first: int) -> Encode:
 
 
 def _quote(item: bytes) -> bytes:
-    plain = item and item.upper() != b"NULL" and not any(mark in item for mark in b'{},"\\ \t\n\r\v\f')
+    plain = (
+        item and item.upper() != b"NULL" and not any(mark in item for mark in b'{},"\\ \t\n\r\v\f')
+    )
     return item if plain else b'"' + item.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'

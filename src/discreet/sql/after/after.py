@@ -1,4 +1,6 @@
-"""What runs after noise: SQL over noisy and public tables, free of charge; `rebuild` has its expressions."""
+"""What runs after noise: SQL over noisy and public tables, free of charge; `rebuild` has its
+expressions.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,19 @@ MAX_LIMIT = 10**9
 
 
 def listed(tree: exp.Query, table: str) -> tuple[str, ...] | None:
-    """The columns of a table, where all that is done is to list them; None where anything is computed or left out."""
+    """The columns of a table, where all that is done is to list them; None where anything is
+    computed or left out.
+    """
     used = {name for name, part in tree.args.items() if part}
     source = tree.args["from_"].this if used == {"expressions", "from_"} else None
     if not isinstance(source, exp.Table) or source.name != table:
         return None
     columns = [item.unalias() for item in tree.expressions]
-    return tuple(column.name for column in columns) if all(type(each) is exp.Column for each in columns) else None
+    return (
+        tuple(column.name for column in columns)
+        if all(type(each) is exp.Column for each in columns)
+        else None
+    )
 
 
 def public_table(name: str, table: pa.Table) -> Released:
@@ -45,12 +53,17 @@ def public_table(name: str, table: pa.Table) -> Released:
         for column, values in zip(table.column_names, table.columns, strict=True)
     )
     return Released(
-        tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")), outputs=outputs, noisy=False, stored=name
+        tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")),
+        outputs=outputs,
+        noisy=False,
+        stored=name,
     )
 
 
 def stored_kind(column: pa.ChunkedArray) -> Kind:
-    """The type of a public column in Postgres: of whole numbers the narrower one that holds them."""
+    """The type of a public column in Postgres: of whole numbers the narrower one that holds
+    them.
+    """
     if pa.types.is_integer(column.type):
         known = pc.max(pc.abs_checked(column.cast(pa.decimal128(38, 0)))).as_py()
         return "integer" if known is None or known < 2**31 else "bigint"
@@ -66,20 +79,32 @@ def constants(node: exp.Values) -> Released:
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     width = len(rows[0]) if rows else 0
     if not width or any(len(row) != width for row in rows):
-        raise reject(node, "the rows of VALUES differ in length.", "Write as many values in every row.")
+        raise reject(
+            node, "the rows of VALUES differ in length.", "Write as many values in every row."
+        )
     for value in (value for row in rows for value in row):
         inner = value.this if isinstance(value, exp.Neg | exp.Cast) else value
         if not isinstance(inner, exp.Literal | exp.Null | exp.Boolean):
-            raise reject(value, f"{show(value)} is not a constant.", "Write out every value in VALUES.")
+            raise reject(
+                value, f"{show(value)} is not a constant.", "Write out every value in VALUES."
+            )
     names = [f"col{index}" for index in range(width)]
-    alias = exp.TableAlias(this=exp.to_identifier("v"), columns=[exp.to_identifier(name) for name in names])
-    listed = [exp.Tuple(expressions=[rebuilt(value, lambda part: part.copy()) for value in row]) for row in rows]
+    alias = exp.TableAlias(
+        this=exp.to_identifier("v"), columns=[exp.to_identifier(name) for name in names]
+    )
+    listed = [
+        exp.Tuple(expressions=[rebuilt(value, lambda part: part.copy()) for value in row])
+        for row in rows
+    ]
     tree = exp.select(*(exp.column(name, table="v") for name in names)).from_(
         exp.Values(expressions=listed, alias=alias)
     )
-    kinds = [common_kind([kind_of(row[place], lambda _: None) for row in rows]) for place in range(width)]
+    kinds = [
+        common_kind([kind_of(row[place], lambda _: None) for row in rows]) for place in range(width)
+    ]
     outputs = tuple(
-        Output(name=name, margin=None, estimate=None, kind=kind) for name, kind in zip(names, kinds, strict=True)
+        Output(name=name, margin=None, estimate=None, kind=kind)
+        for name, kind in zip(names, kinds, strict=True)
     )
     return Released(tree=tree, outputs=outputs, noisy=False)
 
@@ -99,7 +124,8 @@ def unfiltered(sql: str) -> str:
 def guarded(sql: str) -> str:
     """The statement with NULL wherever a value would be an error, as far as the engine can try.
 
-    For when a noisy number met what no made-up one did: COALESCE(NULLIF(n, 11), 'eleven') at 11. It has been paid for.
+    For when a noisy number met what no made-up one did: COALESCE(NULLIF(n, 11), 'eleven') at 11. It
+    has been paid for.
     """
     tree = sqlglot.parse_one(sql, read="duckdb")
     for node in list(tree.find_all(exp.Select)):
@@ -145,7 +171,12 @@ def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
         if node.args["order"].args.get("siblings"):
             raise reject(node.args["order"], "ORDER SIBLINGS BY is not answered.", "Use ORDER BY.")
         tree.set(
-            "order", exp.Order(expressions=[_ordered(item, node, rewrite) for item in node.args["order"].expressions])
+            "order",
+            exp.Order(
+                expressions=[
+                    _ordered(item, node, rewrite) for item in node.args["order"].expressions
+                ]
+            ),
         )
     for name in ("limit", "offset"):
         clause = node.args.get(name)
@@ -157,7 +188,11 @@ def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
                     "Write LIMIT 10, or QUALIFY RANK() OVER (ORDER BY n DESC) <= 10.",
                 )
             if type(clause) not in (exp.Limit, exp.Offset) or not _whole(clause.expression):
-                raise reject(clause, f"{name.upper()} needs a whole number written out.", f"Write {name.upper()} 10.")
+                raise reject(
+                    clause,
+                    f"{name.upper()} needs a whole number written out.",
+                    f"Write {name.upper()} 10.",
+                )
             tree.set(name, type(clause)(expression=clause.expression.copy()))
 
 
@@ -176,9 +211,17 @@ def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.Ordere
     target = item.this
     if isinstance(target, exp.Literal) and not target.is_string:  # ORDER BY 2
         if not 1 <= (whole(target) or 0) <= len(node.expressions):
-            raise reject(target, f"there is no column {show(target)} in the SELECT list.", "Order by a column's name.")
-        return exp.Ordered(this=target.copy(), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
-    return exp.Ordered(this=rewrite(target), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
+            raise reject(
+                target,
+                f"there is no column {show(target)} in the SELECT list.",
+                "Order by a column's name.",
+            )
+        return exp.Ordered(
+            this=target.copy(), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first")
+        )
+    return exp.Ordered(
+        this=rewrite(target), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first")
+    )
 
 
 def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> Released:
@@ -193,7 +236,9 @@ def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> 
 
 def embedded(node: exp.Expression, result: Released) -> exp.Expression:
     """Return what stands in an expression in the place of a subquery."""
-    table = isinstance(node.parent, exp.Exists) or (isinstance(node.parent, exp.In) and node.arg_key == "query")
+    table = isinstance(node.parent, exp.Exists) or (
+        isinstance(node.parent, exp.In) and node.arg_key == "query"
+    )
     if not table and len(result.outputs) == 1 and (result.selected or result.tree.find(exp.Join)):
         return exp.Subquery(this=_only(result.tree))
     found = exp.Subquery(this=result.tree.copy())
@@ -203,18 +248,26 @@ def embedded(node: exp.Expression, result: Released) -> exp.Expression:
 
 
 def _only(tree: exp.Select) -> exp.Select:
-    """The one row of a table of one column; NULL if noise leaves several: an error would come after the charge."""
+    """The one row of a table of one column; NULL if noise leaves several: an error would come after
+    the charge.
+    """
     alias = exp.TableAlias(this=exp.to_identifier("s"), columns=[exp.to_identifier("only")])
     single = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
-    first = exp.Case(ifs=[exp.If(this=single, true=exp.func("FIRST", exp.column("only", table="s")))])
+    first = exp.Case(
+        ifs=[exp.If(this=single, true=exp.func("FIRST", exp.column("only", table="s")))]
+    )
     return exp.select(first).from_(exp.Subquery(this=tree.copy(), alias=alias))
 
 
-# --- SELECT over released tables --------------------------------------------------------------------------------------
+# --- SELECT over released tables ------------------------------------------------------------------
 
 
-def select(node: exp.Select, tables: list[Released], analysis: Walk, environment: Environment) -> Released:
-    """A SELECT whose tables, in the order of its FROM clause and joins, are public or already noisy."""
+def select(
+    node: exp.Select, tables: list[Released], analysis: Walk, environment: Environment
+) -> Released:
+    """A SELECT whose tables, in the order of its FROM clause and joins, are public or already
+    noisy.
+    """
     sources: dict[str, Released] = {}
     inside: list[Released] = []
     remaining = iter(tables)
@@ -223,7 +276,9 @@ def select(node: exp.Select, tables: list[Released], analysis: Walk, environment
         found = told_apart(next(remaining), part)
         alias = part.alias or part.name or f"unnamed {len(sources) + 1}"
         sources[alias.lower()] = found.unmeasured() if found.distinct else found
-        return exp.Subquery(this=found.shadowed(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+        return exp.Subquery(
+            this=found.shadowed(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+        )
 
     def rewrite(part: exp.Expression) -> exp.Expression:
         if isinstance(part, exp.Query | exp.Subquery):
@@ -273,7 +328,11 @@ def select(node: exp.Select, tables: list[Released], analysis: Walk, environment
         return rebuilt(whole_division(part, kind), late)
 
     _add_clauses(tree, node, rewrite, late)
-    selected = selects(node) or bool(node.args.get("where")) or any(source.selected for source in sources.values())
+    selected = (
+        selects(node)
+        or bool(node.args.get("where"))
+        or any(source.selected for source in sources.values())
+    )
     noisy = any(part.noisy for part in (*sources.values(), *inside))
     return Released(
         tree=tree,
@@ -298,15 +357,22 @@ def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Chan
 def _as_json(node: exp.Anonymous, sources: Mapping[str, Released]) -> exp.Expression:
     """ROW_TO_JSON(t): the columns of a table, by their names."""
     only = node.expressions[0] if len(node.expressions) == 1 else None
-    table = sources.get(only.name.lower()) if isinstance(only, exp.Column) and not only.table else None
+    table = (
+        sources.get(only.name.lower()) if isinstance(only, exp.Column) and not only.table else None
+    )
     if table is not None and any(output.half_width == "late" for output in table.outputs):
         raise error_bars.not_here(node)
     if table is None or only is None:
-        raise reject(node, f"{show(node)} is not answered.", "Write ROW_TO_JSON(t), of a table in FROM.")
+        raise reject(
+            node, f"{show(node)} is not answered.", "Write ROW_TO_JSON(t), of a table in FROM."
+        )
     pairs = [
         part
         for output in table.outputs
-        for part in (exp.Literal.string(output.name), exp.column(output.name, table=only.name, quoted=True))
+        for part in (
+            exp.Literal.string(output.name),
+            exp.column(output.name, table=only.name, quoted=True),
+        )
     ]
     return exp.cast(exp.Anonymous(this="json_object", expressions=pairs), "VARCHAR")
 
@@ -333,7 +399,12 @@ def _usable(column: exp.Column, sources: Mapping[str, Released]) -> None:
 
 
 def _item(
-    item: exp.Expression, sources: Mapping[str, Released], rewrite: Change, combine: Combine, *, grouped: bool
+    item: exp.Expression,
+    sources: Mapping[str, Released],
+    rewrite: Change,
+    combine: Combine,
+    *,
+    grouped: bool,
 ) -> list[tuple[exp.Expression, Output]]:
     """The output columns of one item of a SELECT list, which may be MARGIN(x)."""
     asked = error_bars.argument(item.unalias())
@@ -346,10 +417,14 @@ def _item(
     return [with_half_width(name, value.unalias(), None if grouped else output.margin)]
 
 
-def with_half_width(name: str, value: exp.Expression, margin: exp.Expression | None) -> tuple[exp.Expression, Output]:
+def with_half_width(
+    name: str, value: exp.Expression, margin: exp.Expression | None
+) -> tuple[exp.Expression, Output]:
     """MARGIN(x) as a column: of a value with its half-widths, if they are known here."""
     expression = error_bars.late(value) if margin is None else error_bars.half_width(value, margin)
-    output = Output(name=name, margin=None, estimate=None, half_width="late" if margin is None else "here")
+    output = Output(
+        name=name, margin=None, estimate=None, half_width="late" if margin is None else "here"
+    )
     return exp.alias_(expression, name, quoted=True), output
 
 
@@ -360,7 +435,9 @@ def _items(
     combine: Combine,
 ) -> list[tuple[exp.Expression, Output]]:
     """The output columns of one item of a SELECT list; * stands for all columns of its tables."""
-    star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
+    star = isinstance(item, exp.Star) or (
+        isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
+    )
     if star:
         dropped = excluded(item)
         chosen = item.table.lower() if isinstance(item, exp.Column) else ""
@@ -387,8 +464,12 @@ def _items(
     return [(exp.alias_(expression, name, quoted=True), output)]
 
 
-def _computed(name: str, expression: exp.Expression, sources: Mapping[str, Released], combine: Combine) -> Output:
-    """A column computed from columns of released tables: it has a margin where it is linear in them."""
+def _computed(
+    name: str, expression: exp.Expression, sources: Mapping[str, Released], combine: Combine
+) -> Output:
+    """A column computed from columns of released tables: it has a margin where it is linear in
+    them.
+    """
     known: dict[Hashable, tuple[Output, exp.Expression | None]] = {}
     forms: dict[Hashable, tuple[Form, ...]] = {}
 
@@ -405,7 +486,10 @@ def _computed(name: str, expression: exp.Expression, sources: Mapping[str, Relea
         if found is None or (found.margin is None and not found.forms):
             return None
         forms[place] = tuple(inside(form, *row) for form in found.forms)
-        return Form(factors={place: Fraction(1)}, grid=found.forms[0].grid if len(found.forms) == 1 else None)
+        return Form(
+            factors={place: Fraction(1)},
+            grid=found.forms[0].grid if len(found.forms) == 1 else None,
+        )
 
     nothing = Output(name=name, margin=None, estimate=None)
     form = form_of(expression, leaf)
@@ -417,7 +501,9 @@ def _computed(name: str, expression: exp.Expression, sources: Mapping[str, Relea
         if margin is not None and source.margin is not None:
             whole = (replaced(form, {place: each}) for each in forms[place])
             return replace(
-                nothing, margin=scaled(margin, form), forms=tuple(each for each in whole if each is not None)
+                nothing,
+                margin=scaled(margin, form),
+                forms=tuple(each for each in whole if each is not None),
             )
     if any(len(forms[place]) != 1 for place in form.factors):
         return nothing
@@ -437,7 +523,9 @@ def _meant(column: exp.Expression, sources: Mapping[str, Released]) -> tuple[str
 
 def inside(form: Form, *row: str) -> Form:
     """A form whose numbers stand in a row of a table that meets others."""
-    return replace(form, factors={replace(each, row=(*row, *each.row)): f for each, f in form.factors.items()})
+    return replace(
+        form, factors={replace(each, row=(*row, *each.row)): f for each, f in form.factors.items()}
+    )
 
 
 def excluded(item: exp.Expression) -> frozenset[str]:
@@ -465,11 +553,19 @@ def _join(
     rewrite: Change,
 ) -> exp.Join:
     for name, part in join.args.items():
-        if name not in ("this", "on", "using", "side", "kind", "expressions") and part not in (None, False, []):
+        if name not in ("this", "on", "using", "side", "kind", "expressions") and part not in (
+            None,
+            False,
+            [],
+        ):
             word = str(part).upper() if name == "method" else name
-            raise reject(join, f"{word} JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
+            raise reject(
+                join, f"{word} JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN."
+            )
     if str(join.args.get("kind") or "").upper() not in ("", "INNER", "OUTER", "CROSS"):
-        raise reject(join, "this kind of JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
+        raise reject(
+            join, "this kind of JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN."
+        )
     copy = exp.Join(this=table(join.this), side=join.args.get("side"), kind=join.args.get("kind"))
     if join.args.get("on"):
         copy.set("on", rewrite(join.args["on"]))

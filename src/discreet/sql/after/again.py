@@ -1,9 +1,10 @@
 """The same statement on noise that is drawn again: how it is asked of many tables at once (S11).
 
-Some columns are computed from several noisy rows: a share of a total, a difference to the row before, a running sum, a
-quotient of two tables' numbers. Their margin is found by changing the noisy numbers and computing the statement again.
-Here the statement is written so that one run answers all changes: each noisy table has a column that numbers the
-change, rows meet only within one change, and so do windows, groups and subqueries.
+Some columns are computed from several noisy rows: a share of a total, a difference to the row
+before, a running sum, a quotient of two tables' numbers. Their margin is found by changing the
+noisy numbers and computing the statement again. Here the statement is written so that one run
+answers all changes: each noisy table has a column that numbers the change, rows meet only within
+one change, and so do windows, groups and subqueries.
 
 Not everything that can be computed has a margin that can be found so: `kinds` tells which.
 """
@@ -28,7 +29,8 @@ _MARGIN = "#margin "
 class Again:
     """A statement over noisy tables with a column `DRAW`, and what is known of its columns.
 
-    It gives all columns of the answer, then `value(i)` for each of `wanted` as an unrounded number, then `DRAW`.
+    It gives all columns of the answer, then `value(i)` for each of `wanted` as an unrounded number,
+    then `DRAW`.
     """
 
     sql: str
@@ -39,7 +41,9 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A noisy table: the kinds of its columns, and whether a threshold decides which rows it has."""
+    """A noisy table: the kinds of its columns, and whether a threshold decides which rows it
+    has.
+    """
 
     kinds: Mapping[str, Kind]
     selected: bool
@@ -52,7 +56,8 @@ def value(column: int) -> str:
 def again(
     tree: exp.Select, measured: Sequence[bool], tables: Mapping[str, Measured]
 ) -> tuple[tuple[Kind, ...], Again | None]:
-    """The kinds of a statement's columns, and the statement that finds the margins of those that have none yet.
+    """The kinds of a statement's columns, and the statement that finds the margins of those that
+    have none yet.
 
     `tables` are the noisy ones.
     """
@@ -78,7 +83,7 @@ def again(
     return kinds, Again(sql=statement, kinds=kinds, wanted=wanted, slacks=slacks)
 
 
-# --- one SELECT -------------------------------------------------------------------------------------------------------
+# --- one SELECT -----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,7 +117,9 @@ class _Walk:
         )
 
     def select(self, node: exp.Select, *, outermost: bool = False) -> Read:
-        """A SELECT, written for many changes at once if it reads noisy tables. The node is changed."""
+        """A SELECT, written for many changes at once if it reads noisy tables. The node is
+        changed.
+        """
         if not outermost:  # whose columns a question may call as it likes
             _drop_margins(node)
         _drop_half_widths(node)
@@ -134,7 +141,7 @@ class _Walk:
             self._partition(node, draw, grouped=grouped)
         return Read(tree=node, names=names, kinds=kinds, noisy=noisy, selected=scope.selected)
 
-    # --- FROM ---------------------------------------------------------------------------------------------------------
+    # --- FROM -------------------------------------------------------------------------------------
 
     def _read(self, node: exp.Select, scope: Scope) -> None:
         clause = node.args.get("from_")
@@ -151,10 +158,14 @@ class _Walk:
             table: Read = PublicRead(tree=node, names=[], kinds=[], noisy=False)
             if known is not None:
                 names, kinds = list(known.kinds), list(known.kinds.values())
-                table = Read(tree=node, names=names, kinds=kinds, noisy=True, selected=known.selected)
+                table = Read(
+                    tree=node, names=names, kinds=kinds, noisy=True, selected=known.selected
+                )
         else:
             table = self.query(node)
-            node = exp.Subquery(this=table.tree, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+            node = exp.Subquery(
+                this=table.tree, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+            )
         scope.sources[alias.lower()] = table
         scope.selected = scope.selected or table.selected
         return node
@@ -176,8 +187,12 @@ class _Walk:
             reached = reached or scope.sources[alias].noisy
         return draw
 
-    def _all_draws(self, node: exp.Select, aliases: Sequence[str], joins: Sequence[exp.Join]) -> exp.Expression:
-        """Return the draw of a SELECT that begins with no noisy table: every row for every change."""
+    def _all_draws(
+        self, node: exp.Select, aliases: Sequence[str], joins: Sequence[exp.Join]
+    ) -> exp.Expression:
+        """Return the draw of a SELECT that begins with no noisy table: every row for every
+        change.
+        """
         if joins:
             self.possible = False
         table = exp.alias_(exp.table_(DRAWS, quoted=True), "#all", quoted=True, table=True)
@@ -187,7 +202,7 @@ class _Walk:
             node.set("from_", exp.From(this=table))
         return exp.column(DRAW, table="#all", quoted=True)
 
-    # --- the other clauses --------------------------------------------------------------------------------------------
+    # --- the other clauses ------------------------------------------------------------------------
 
     def _embed(self, node: exp.Select, scope: Scope) -> None:
         """Subqueries that stand as values: each is asked within the change of the row around it."""
@@ -205,16 +220,23 @@ class _Walk:
             scope.subqueries[id(new)] = table
 
     def _filter(self, node: exp.Select, scope: Scope, *, grouped: bool, outermost: bool) -> None:
-        """Note whether noise chooses rows; the last SELECT's own filters do not count: margins hold before them."""
+        """Note whether noise chooses rows; the last SELECT's own filters do not count: margins hold
+        before them.
+        """
         windows = any(isinstance(each, exp.Window) for each in _inside(node))
         for join in node.args.get("joins") or []:
-            if join.args.get("on") is not None and kind_of(join.args["on"], scope, draws=True) is not Kind.PUBLIC:
+            if (
+                join.args.get("on") is not None
+                and kind_of(join.args["on"], scope, draws=True) is not Kind.PUBLIC
+            ):
                 scope.selected = True
         for clause in ("where", "having", "qualify"):
             part = node.args.get(clause)
             if part is None or kind_of(part.this, scope) is Kind.PUBLIC:
                 continue
-            free = {"where": not grouped and not windows, "having": not windows, "qualify": True}[clause]
+            free = {"where": not grouped and not windows, "having": not windows, "qualify": True}[
+                clause
+            ]
             if outermost and free:
                 node.set(clause, None)
             elif clause == "qualify":
@@ -224,7 +246,9 @@ class _Walk:
                 scope.selected = True
 
     def _cut(self, node: exp.Select, scope: Scope, *, outermost: bool) -> None:
-        """Every row, in whatever order. A part of them, or each only once, is not found for several changes at once."""
+        """Every row, in whatever order. A part of them, or each only once, is not found for several
+        changes at once.
+        """
         cut = not outermost and (node.args.get("limit") or node.args.get("offset"))
         if node.args.get("distinct") or cut:
             self.possible, scope.selected = False, True
@@ -239,7 +263,11 @@ class _Walk:
             return False
         items = node.expressions
         for each in group.expressions:
-            named = isinstance(each, exp.Literal) and each.this.isdigit() and int(each.this) <= len(items)
+            named = (
+                isinstance(each, exp.Literal)
+                and each.this.isdigit()
+                and int(each.this) <= len(items)
+            )
             if kind_of(items[int(each.this) - 1] if named else each, scope) is not Kind.PUBLIC:
                 return True
         return any(part for name, part in group.args.items() if name != "expressions")
@@ -263,7 +291,10 @@ class _Walk:
 
 def _drop_margins(node: exp.Select) -> None:
     """Leave out the columns of half-widths that inner SELECTs hand on."""
-    node.set("expressions", [each for each in node.expressions if not each.alias_or_name.startswith(_MARGIN)])
+    node.set(
+        "expressions",
+        [each for each in node.expressions if not each.alias_or_name.startswith(_MARGIN)],
+    )
 
 
 def _drop_half_widths(node: exp.Select) -> None:

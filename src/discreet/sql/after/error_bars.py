@@ -1,8 +1,10 @@
-"""MARGIN(x): the half-width of x as a column, for tools that draw error bars. Free: noise alone decides it (S11).
+"""MARGIN(x): the half-width of x as a column, for tools that draw error bars. Free: noise alone
+decides it (S11).
 
-Where x is an aggregate, or computed from those of its own row, its half-width is a column of the noisy table, and
-MARGIN(x) may stand in any expression. Where it is found by computing the statement again (`joint`), the column carries
-x itself to the end, and there its margins take its place. Such a `LATE` column can be handed on, and nothing else.
+Where x is an aggregate, or computed from those of its own row, its half-width is a column of the
+noisy table, and MARGIN(x) may stand in any expression. Where it is found by computing the statement
+again (`joint`), the column carries x itself to the end, and there its margins take its place. Such
+a `LATE` column can be handed on, and nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from sqlglot import exp
 from discreet.sql.text.parse import reject, show
 
 NAME = "margin"
-HalfWidth = Literal["here", "late"]  # what a column that MARGIN made holds: half-widths, or what they will be of
+HalfWidth = Literal[
+    "here", "late"
+]  # what a column that MARGIN made holds: half-widths, or what they will be of
 _MARK = "half_width"  # in the meta of a node: it is a half-width, or will be one
 
 
@@ -32,7 +36,9 @@ def argument(node: exp.Expression) -> exp.Expression | None:
     if not isinstance(node, exp.Anonymous) or node.name.lower() != NAME:
         return None
     if len(node.expressions) != 1 or node.expressions[0].is_star:
-        raise reject(node, "MARGIN has one argument, a number of the answer.", "Write MARGIN(COUNT(*)).")
+        raise reject(
+            node, "MARGIN has one argument, a number of the answer.", "Write MARGIN(COUNT(*))."
+        )
     inner: exp.Expression = node.expressions[0]
     return inner
 
@@ -71,7 +77,9 @@ def inside(node: exp.Expression) -> HalfWidth | None:
 
 
 def not_here(node: exp.Expression) -> Exception:
-    """The refusal to use MARGIN(x), where it is known at the end only, for anything but to show it."""
+    """The refusal to use MARGIN(x), where it is known at the end only, for anything but to show
+    it.
+    """
     return reject(
         node,
         f"{show(node)} is found after all else, so that nothing can be computed, chosen or put in order by it.",
@@ -89,8 +97,17 @@ def check_unused(tree: exp.Select, node: exp.Select) -> None:
     for clause in ("group", "order", "having", "qualify"):
         part = tree.args.get(clause)
         for each in _own(part.expressions or [part.this]) if part is not None and places else ():
-            place = names.get(each.name.lower()) if isinstance(each, exp.Column) and not each.table else None
-            if isinstance(each, exp.Literal) and _alone(each) and each.name.isdigit() and int(each.name) - 1 in places:
+            place = (
+                names.get(each.name.lower())
+                if isinstance(each, exp.Column) and not each.table
+                else None
+            )
+            if (
+                isinstance(each, exp.Literal)
+                and _alone(each)
+                and each.name.isdigit()
+                and int(each.name) - 1 in places
+            ):
                 place = int(each.name) - 1
             if place is not None:
                 raise not_here(node.expressions[place].unalias())
@@ -106,8 +123,12 @@ def _alone(node: exp.Expression) -> bool:
     return isinstance(node.parent, exp.Ordered | exp.Group)
 
 
-def take_places(table: pa.Table, margins: pa.Table, columns: Sequence[_Shown]) -> tuple[pa.Table, pa.Table]:
-    """The answer and its margins, with the margins of `late` columns in the place of their values."""
+def take_places(
+    table: pa.Table, margins: pa.Table, columns: Sequence[_Shown]
+) -> tuple[pa.Table, pa.Table]:
+    """The answer and its margins, with the margins of `late` columns in the place of their
+    values.
+    """
     for place, column in enumerate(columns):
         if column.half_width == "late":
             name = table.column_names[place]

@@ -1,8 +1,8 @@
 """From noisy numbers to an aggregate and its margin: post-processing, which costs nothing.
 
-An estimate stands with the statistic that it is computed of (`sql.plan.Statistic`). `components` are the noisy numbers
-of that statistic, one integer array per form, one entry per group. Margins are half-widths with a coverage of at least
-95 % (S11).
+An estimate stands with the statistic that it is computed of (`sql.plan.Statistic`). `components`
+are the noisy numbers of that statistic, one integer array per form, one entry per group. Margins
+are half-widths with a coverage of at least 95 % (S11).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from discreet import arrow
 from discreet.mechanisms.simulate import Noise, part, redrawn, simulate
 from discreet.sql.after.margins import half_width
 
-Components = tuple[npt.NDArray[Any], ...]  # integers, also as Python objects where they pass 64 bits
+Components = tuple[
+    npt.NDArray[Any], ...
+]  # integers, also as Python objects where they pass 64 bits
 Floats = npt.NDArray[np.float64]
 
 
@@ -38,17 +40,23 @@ class Estimate(Protocol):
         ...
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """The half-width that can be told before any data is read; None where it needs `assuming` so many rows."""
+        """The half-width that can be told before any data is read; None where it needs `assuming`
+        so many rows.
+        """
         ...
 
 
 def redraws(groups: int) -> int:
-    """Return how often to draw noise again: enough to see how an answer bends, fewer for very many groups."""
+    """Return how often to draw noise again: enough to see how an answer bends, fewer for very many
+    groups.
+    """
     return max(60, min(600, 600_000 // max(groups, 1)))
 
 
 def number_type(step: Fraction, largest: int) -> pa.DataType:
-    """The Arrow type that shows multiples of a step: integer, decimal, or float where decimals do not end or fit."""
+    """The Arrow type that shows multiples of a step: integer, decimal, or float where decimals do
+    not end or fit.
+    """
     largest = max(largest, 1)  # a step beyond 64 bits is, even where all there is are zeros
     if step.denominator == 1 and largest * step.numerator < 2**63:
         return pa.int64()
@@ -66,13 +74,19 @@ def as_written(value: Fraction, kind: pa.DataType) -> int | float | Decimal:
 
 
 def _largest(numbers: npt.NDArray[Any]) -> int:
-    return max((abs(int(end)) for end in (numbers.min(), numbers.max())), default=0) if len(numbers) else 0
+    return (
+        max((abs(int(end)) for end in (numbers.min(), numbers.max())), default=0)
+        if len(numbers)
+        else 0
+    )
 
 
 def _decimals(units: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
     """Decimals from their digits as 64-bit integers, of which the upper half is the sign."""
     words = np.stack([units, units >> 63], axis=1)
-    return pa.Array.from_buffers(kind, len(units), [None, pa.py_buffer(np.ascontiguousarray(words))])
+    return pa.Array.from_buffers(
+        kind, len(units), [None, pa.py_buffer(np.ascontiguousarray(words))]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +104,11 @@ class Linear:
     def values(self, components: Components) -> pa.Array:
         units = self._units(components)
         largest = max(abs(int(units.min())), abs(int(units.max()))) if len(units) else 0
-        kind = number_type(self.step, 32 * largest)  # with room for a few that are added up after noise
-        # Privacy: a factor that does not fit counts even where all numbers are zero, or only those would fail.
+        kind = number_type(
+            self.step, 32 * largest
+        )  # with room for a few that are added up after noise
+        # Privacy: a factor that does not fit counts even where all numbers are zero, or only those
+        # would fail.
         scale = kind.scale if pa.types.is_decimal(kind) else 0
         times = int(self.step * 10**scale)
         if units.dtype != object and max(largest, 1) * times < 2**63:
@@ -122,22 +139,32 @@ class Linear:
 
 
 def reach(function: Callable[[Floats], tuple[Floats, ...]], parts: Floats, noise: Noise) -> Floats:
-    """Half-widths from answers with redrawn noise; infinite where noise may halve what is divided by.
+    """Half-widths from answers with redrawn noise; infinite where noise may halve what is divided
+    by.
 
-    `function` gives answers, and what must not be halved, from parts along the first axis. There answers are no
-    straight function of noise, and the quantiles of their distances are not those of the errors: nothing is known but
-    what is possible at all. No answer is kept inside that here: the answer that is told is the nearest possible number
-    to the one in the middle, and so no farther from the truth, which is possible.
+    `function` gives answers, and what must not be halved, from parts along the first axis. There
+    answers are no straight function of noise, and the quantiles of their distances are not those of
+    the errors: nothing is known but what is possible at all. No answer is kept inside that here:
+    the answer that is told is the nearest possible number to the one in the middle, and so no
+    farther from the truth, which is possible.
     """
     times, size = redraws(parts.shape[1]), len(parts)
     noises = [noise] * size
     drawn = redrawn(noises, times)
     center, *divisors = function(parts)
-    moved, *lower = function(parts[:, None, :] - np.array([each.astype(np.float64) for each in drawn])[:, :, None])
+    moved, *lower = function(
+        parts[:, None, :] - np.array([each.astype(np.float64) for each in drawn])[:, :, None]
+    )
     step = part(noise).spread
-    around = [function(parts[:, None, :] + sign * step * np.eye(size)[:, :, None])[0] for sign in (1, -1)]
-    found = simulate(np.abs(moved - center[None, :]), (around[0] - around[1]) / (2 * step), noises, drawn)
-    straight = [(low > divisor / 2).all(axis=0) for low, divisor in zip(lower, divisors, strict=True)]
+    around = [
+        function(parts[:, None, :] + sign * step * np.eye(size)[:, :, None])[0] for sign in (1, -1)
+    ]
+    found = simulate(
+        np.abs(moved - center[None, :]), (around[0] - around[1]) / (2 * step), noises, drawn
+    )
+    straight = [
+        (low > divisor / 2).all(axis=0) for low, divisor in zip(lower, divisors, strict=True)
+    ]
     return np.where(np.logical_and.reduce(straight) & np.isfinite(found), found, np.inf)
 
 
@@ -152,16 +179,19 @@ def sampled(count: Floats) -> Floats:
 
 
 def raw_moments(parts: Floats, count: Floats, *, width: int, most: int) -> list[Floats]:
-    """The mean of u, u², ... up to a power, of the places u in [0, 1] that rows have in their range.
+    """The mean of u, u², ... up to a power, of the places u in [0, 1] that rows have in their
+    range.
 
-    Parts of degree d are along the first axis, from the low end: u^k is made of them with binomial(i, k) /
-    binomial(d, k).
+    Parts of degree d are along the first axis, from the low end: u^k is made of them with
+    binomial(i, k) / binomial(d, k).
     """
     degree = len(parts) - 1
     whole = np.maximum(count, 1.0)
     found = []
     for power in range(1, most + 1):
-        weights = [math.comb(place, power) / math.comb(degree, power) for place in range(degree + 1)]
+        weights = [
+            math.comb(place, power) / math.comb(degree, power) for place in range(degree + 1)
+        ]
         found.append(np.tensordot(np.array(weights), parts, 1) / float(width**degree) / whole)
     return found
 

@@ -1,4 +1,6 @@
-"""From noisy numbers to the noisy table that the rest of the statement reads: keys, aggregates, margins. All free."""
+"""From noisy numbers to the noisy table that the rest of the statement reads: keys, aggregates,
+margins. All free.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ from discreet.sql.values.value import Text, few_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noisy:
-    """What left a block, by id: each statistic's noisy numbers, and the cells that each pick chose in each group."""
+    """What left a block, by id: each statistic's noisy numbers, and the cells that each pick chose
+    in each group.
+    """
 
     numbers: Mapping[str, Components]
     picks: Mapping[str, Any]
@@ -48,13 +52,19 @@ Run = Callable[[str, dict[str, pa.Table]], pa.Table]
 MOST_MOVED = 1 << 20  # rows with redrawn noise that are held at once
 
 
-def noisy_table(block: Block, noisy: Noisy, noise: Mapping[str, Noise], run: Run, *, name: str) -> pa.Table:
-    """The block's noisy table: keys; each aggregate with its margins; and the margins of computed columns."""
+def noisy_table(
+    block: Block, noisy: Noisy, noise: Mapping[str, Noise], run: Run, *, name: str
+) -> pa.Table:
+    """The block's noisy table: keys; each aggregate with its margins; and the margins of computed
+    columns.
+    """
     columns = keys_of(block, noisy.survivors)
     for number, aggregate in block.aggregates.items():
         if isinstance(aggregate, Pick):
             columns[aggregate_name(number)] = picked(aggregate, noisy.picks[aggregate.id])
-            columns[margin_name(number)] = pa.nulls(len(columns[aggregate_name(number)]), pa.float64())
+            columns[margin_name(number)] = pa.nulls(
+                len(columns[aggregate_name(number)]), pa.float64()
+            )
             continue
         statistic, estimate = aggregate
         numbers = noisy.numbers[statistic.id]
@@ -71,7 +81,8 @@ def noisy_table(block: Block, noisy: Noisy, noise: Mapping[str, Noise], run: Run
 def added_up(
     kind: RolledUp, sizes: Sequence[int], finer: Sequence[int], numbers: Mapping[str, Components]
 ) -> dict[str, Components]:
-    """The numbers of a block that is rolled up: sums of another's released numbers over the keys that it has not.
+    """The numbers of a block that is rolled up: sums of another's released numbers over the keys
+    that it has not.
 
     `sizes` are those of its own keys, and `finer` those of the other block's.
     """
@@ -93,15 +104,19 @@ def half_widths(plan: Plan, noise: Sequence[Mapping[str, Noise]]) -> dict[str, p
     if not plan.combined:
         return {}
     widths = [half_width(form, plan.blocks, noise, assuming=None) for form in plan.combined]
-    columns = {constant_name(index): arrow.array([width], pa.float64()) for index, width in enumerate(widths)}
+    columns = {
+        constant_name(index): arrow.array([width], pa.float64())
+        for index, width in enumerate(widths)
+    }
     return {HALF_WIDTHS: pa.table(columns)}
 
 
 def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
-    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid.
+    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them
+    before it is paid.
 
-    With large numbers, with negative ones and with zeros; what stands behind a filter also without it, since which rows
-    pass is for noise to decide.
+    With large numbers, with negative ones and with zeros; what stands behind a filter also without
+    it, since which rows pass is for noise to decide.
     """
     statements = dict.fromkeys((plan.after, unfiltered(plan.after)))
     for sign in (1, -1, 0):
@@ -133,7 +148,9 @@ def _rehearsed(block: Block, sign: int) -> pa.Table:
             numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in statistic.forms)
             columns[aggregate_name(number)] = estimate.values(numbers)
         columns[margin_name(number)] = pa.nulls(rows, pa.float64())
-    columns |= {computed_name(index): pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
+    columns |= {
+        computed_name(index): pa.nulls(rows, pa.float64()) for index in range(len(block.derived))
+    }
     return pa.table(columns)
 
 
@@ -144,7 +161,9 @@ def picked(pick: Pick, cells: Any) -> pa.Array:
 
 
 def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
-    """The key columns of the whole grid, in the order of the keys' values; survivors vary slowest."""
+    """The key columns of the whole grid, in the order of the keys' values; survivors vary
+    slowest.
+    """
     sizes = block.sizes if survivors is None else [survivors.num_rows, *block.sizes]
     places = list(np.unravel_index(np.arange(math.prod(sizes)), sizes)) if sizes else []
     columns, public, unknown = {}, 0 if survivors is None else 1, 0
@@ -170,12 +189,13 @@ def _derived_margins(
     name: str,
     table: pa.Table,
 ) -> list[pa.Array]:
-    """Half-widths of computed columns: the expression is evaluated again with the declared noise redrawn (S11).
+    """Half-widths of computed columns: the expression is evaluated again with the declared noise
+    redrawn (S11).
 
-    Each redrawn noise is taken off and, for `simulated_half_widths`, also put on; then each noisy number is moved by
-    itself, for the slopes. A divisor that is zero or changes its sign has passed a pole, beyond which a quotient has no
-    bound: that counts as infinitely far, as in Fieller's interval. Groups are taken in parts, so that few rows are held
-    at once.
+    Each redrawn noise is taken off and, for `simulated_half_widths`, also put on; then each noisy
+    number is moved by itself, for the slopes. A divisor that is zero or changes its sign has passed
+    a pole, beyond which a quotient has no bound: that counts as infinitely far, as in Fieller's
+    interval. Groups are taken in parts, so that few rows are held at once.
     """
     noises = [noise[statistic] for statistic, numbers in noisy.numbers.items() for _ in numbers]
     drawn = redrawn(noises, max(60, redraws(table.num_rows) // 2))
@@ -183,10 +203,17 @@ def _derived_margins(
     parts = list[list[pa.Array]]()
     for begin in range(0, max(1, table.num_rows), at_once):
         here = slice(begin, begin + at_once)
-        numbers = {name: tuple(values[here] for values in each) for name, each in noisy.numbers.items()}
+        numbers = {
+            name: tuple(values[here] for values in each) for name, each in noisy.numbers.items()
+        }
         rows = table.slice(begin, at_once)
         moved = _moved(block, numbers, rows, noises, drawn)
-        parts.append([_derived_margin(derived, rows, moved, noises, drawn, run, name) for derived in block.derived])
+        parts.append(
+            [
+                _derived_margin(derived, rows, moved, noises, drawn, run, name)
+                for derived in block.derived
+            ]
+        )
     return [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
 
 
@@ -196,19 +223,35 @@ def _steps(noises: Sequence[Noise]) -> list[int]:
 
 
 def _moved(
-    block: Block, numbers: Mapping[str, Components], rows: pa.Table, noises: Sequence[Noise], drawn: Sequence[Any]
+    block: Block,
+    numbers: Mapping[str, Components],
+    rows: pa.Table,
+    noises: Sequence[Noise],
+    drawn: Sequence[Any],
 ) -> pa.Table:
-    """Rows of a noisy table, again and again: with redrawn noise off, then on; then with each number off, then on."""
+    """Rows of a noisy table, again and again: with redrawn noise off, then on; then with each
+    number off, then on.
+    """
     groups, times = rows.num_rows, 2 * (len(drawn[0]) + len(noises))
     again = arrow.array(np.tile(np.arange(groups), times))
-    moved = {key: rows.column(key).take(again) for key in rows.column_names if key_number(key) is not None}
-    shifts, shifted = iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True)), {}
+    moved = {
+        key: rows.column(key).take(again)
+        for key in rows.column_names
+        if key_number(key) is not None
+    }
+    shifts, shifted = (
+        iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True)),
+        {},
+    )
     for name, components in numbers.items():
         found = []
         for values in components:
             off, step, place = next(shifts)
             alone = place.astype(off.dtype) * step
-            found.append(np.tile(values, times) + np.repeat(np.concatenate((-off, off, -alone, alone)), groups))
+            found.append(
+                np.tile(values, times)
+                + np.repeat(np.concatenate((-off, off, -alone, alone)), groups)
+            )
         shifted[name] = tuple(found)
     for number, aggregate in block.aggregates.items():
         if not isinstance(aggregate, Pick):  # no expression with a pick in it gets here
@@ -218,12 +261,20 @@ def _moved(
 
 
 def _derived_margin(
-    derived: str, rows: pa.Table, moved: pa.Table, noises: Sequence[Noise], drawn: Any, run: Run, name: str
+    derived: str,
+    rows: pa.Table,
+    moved: pa.Table,
+    noises: Sequence[Noise],
+    drawn: Any,
+    run: Run,
+    name: str,
 ) -> pa.Array:
     """Half-widths of one computed column in some rows, given the same rows `moved`."""
     groups, pairs = rows.num_rows, len(drawn[0])
     times = 2 * (pairs + len(noises))
-    items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived)))
+    items = ", ".join(
+        f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived))
+    )
     try:
         center = run(f'SELECT {items} FROM "{name}"', {name: rows})
         replicas = run(f'SELECT {items} FROM "{name}"', {name: moved})
@@ -255,14 +306,17 @@ def _floats(table: pa.Table, index: int) -> Any:
 def simulated_half_widths(
     center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]
 ) -> Any:
-    """From answers with noise taken off and put on: replicas[0] and replicas[1], a row for each redrawn noise.
+    """From answers with noise taken off and put on: replicas[0] and replicas[1], a row for each
+    redrawn noise.
 
-    Noise is symmetric, so an interval that holds for it must hold on both sides: of each pair the farther counts. Of
-    a straight function of noise those are the distances of the errors. One that bends by more than half (a quotient
-    by few, a product near zero, CASE) has other distances around the truth than around the answer: there it is as far
-    as any redrawn one.
+    Noise is symmetric, so an interval that holds for it must hold on both sides: of each pair the
+    farther counts. Of a straight function of noise those are the distances of the errors. One that
+    bends by more than half (a quotient by few, a product near zero, CASE) has other distances
+    around the truth than around the answer: there it is as far as any redrawn one.
     """
-    with np.errstate(invalid="ignore", over="ignore"):  # infinities beside each other, of which nothing is known
+    with np.errstate(
+        invalid="ignore", over="ignore"
+    ):  # infinities beside each other, of which nothing is known
         distance = np.abs(replicas - center[None, None, :])
         bend = np.abs(replicas[0] + replicas[1] - 2 * center[None, :])
     distance[~np.isfinite(distance)] = np.inf  # a replica without a value counts as infinitely far
@@ -270,11 +324,15 @@ def simulated_half_widths(
     widths = redrawn_quantile(farther)
     straight = (bend <= np.maximum(farther, widths[None, :]) / 2).all(axis=0)
     farthest = np.where(np.isfinite(farther), farther, 0.0).max(axis=0)
-    return np.asarray(np.where(straight, simulate(farther, slopes, noises, drawn), np.maximum(widths, farthest)))
+    return np.asarray(
+        np.where(straight, simulate(farther, slopes, noises, drawn), np.maximum(widths, farthest))
+    )
 
 
 def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
-    """What a statement above noise gives; where it fails on noisy numbers, NULL in the place of what failed."""
+    """What a statement above noise gives; where it fails on noisy numbers, NULL in the place of
+    what failed.
+    """
     try:
         return run(sql, tables)
     except EngineFailure:
@@ -284,7 +342,9 @@ def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
 def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Table]:
     """The final table and, of the same shape, its margins."""
     shown = [column.name for column in columns]
-    table = pa.Table.from_arrays([_shown(result.column(index)) for index in range(len(shown))], names=shown)
+    table = pa.Table.from_arrays(
+        [_shown(result.column(index)) for index in range(len(shown))], names=shown
+    )
     carriers = [index for index, column in enumerate(columns) if column.measured]
     present = result.num_columns == len(shown) + len(carriers)
     margins = [pa.nulls(result.num_rows, pa.float64())] * len(shown)
@@ -319,19 +379,27 @@ def without_margin(table: pa.Table, margins: pa.Table, columns: Sequence[Column]
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
 
 
 def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """What cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may be; years beyond 9999."""
-    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":  # which hold no more than some centuries
+    """What cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may be;
+    years beyond 9999.
+    """
+    if (
+        pa.types.is_timestamp(column.type) and column.type.unit == "ns"
+    ):  # which hold no more than some centuries
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     if pa.types.is_floating(column.type):
         there = pa.compute.is_finite(column)
     elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         kind = datetime.date if pa.types.is_date(column.type) else datetime.datetime
         first, last = (arrow.scalar(end, column.type) for end in (kind.min, kind.max))
-        there = pa.compute.and_(pa.compute.greater_equal(column, first), pa.compute.less_equal(column, last))
+        there = pa.compute.and_(
+            pa.compute.greater_equal(column, first), pa.compute.less_equal(column, last)
+        )
     else:
         return column
     return pa.compute.if_else(there, column, arrow.scalar(None, column.type))

@@ -1,4 +1,6 @@
-"""The half-width of a form that is linear in the noise of several blocks, known exactly and before paying (S11)."""
+"""The half-width of a form that is linear in the noise of several blocks, known exactly and before
+paying (S11).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,15 @@ from discreet.sql.plan import Block, Shared
 
 
 def half_width(
-    form: Form, blocks: Sequence[Block], noise: Sequence[Mapping[str, Noise]], *, assuming: int | None
+    form: Form,
+    blocks: Sequence[Block],
+    noise: Sequence[Mapping[str, Noise]],
+    *,
+    assuming: int | None,
 ) -> float | None:
-    """The half-width of a form with the noise of each block; None where it depends on more than that."""
+    """The half-width of a form with the noise of each block; None where it depends on more than
+    that.
+    """
     numbers = {number: factor for number, factor in form.factors.items() if factor}
     if len(numbers) == 1:
         ((number, factor),) = numbers.items()
@@ -48,10 +56,12 @@ def _together(
     blocks: Sequence[Block],
     noise: Sequence[Mapping[str, Noise]],
 ) -> Fraction:
-    """Rows of tables that were measured apart have noise of their own. Others may share some of it or none.
+    """Rows of tables that were measured apart have noise of their own. Others may share some of it
+    or none.
 
-    Two rows of one table are the same row or have nothing in common: the wider of both. Of rows in other relations each
-    is within its half-width at 1 - 5 % / n, but for 5 % in all, whatever they share.
+    Two rows of one table are the same row or have nothing in common: the wider of both. Of rows in
+    other relations each is within its half-width at 1 - 5 % / n, but for 5 % in all, whatever they
+    share.
     """
     parts = {place: _parts(noise[place[1]], draws) for place, draws in rows.items()}
     sources = [_source(blocks, block) for _, block in rows]
@@ -78,11 +88,17 @@ def _same(blocks: Sequence[Block], block: int) -> int:
 
 
 def _source(blocks: Sequence[Block], block: int) -> int:
-    """The first of the blocks whose draws are in this one's numbers, or in those of one that has some of them too."""
+    """The first of the blocks whose draws are in this one's numbers, or in those of one that has
+    some of them too.
+    """
     found = {block}
     while True:  # a statistic that two blocks have is measured once, and one that is rolled up is the other's
         names = {each.id for index in found for each in blocks[index].statistics}
-        more = {index for index, each in enumerate(blocks) if names & {one.id for one in each.statistics}}
+        more = {
+            index
+            for index, each in enumerate(blocks)
+            if names & {one.id for one in each.statistics}
+        }
         if more <= found:
             return min(found)
         found |= more

@@ -1,8 +1,10 @@
-"""Margins of what is computed from several noisy rows, found by computing it again on changed numbers (S11).
+"""Margins of what is computed from several noisy rows, found by computing it again on changed
+numbers (S11).
 
-A column that is linear in the noise is told by its slopes: each noisy number is moved by itself, and the half-width of
-the sum of all draws follows. One that is a quotient or the like is computed again with noise redrawn as well, as
-`finish` does for columns of one row. Everything is made from released numbers, so it costs nothing.
+A column that is linear in the noise is told by its slopes: each noisy number is moved by itself,
+and the half-width of the sum of all draws follows. One that is a quotient or the like is computed
+again with noise redrawn as well, as `finish` does for columns of one row. Everything is made from
+released numbers, so it costs nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ _UNSURE = 1.25  # times a deviation that a few hundred redraws told: it is large
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Moves:
-    """How far each noisy number is moved in each change: redrawn noise off, then on; then one number off, then on."""
+    """How far each noisy number is moved in each change: redrawn noise off, then on; then one
+    number off, then on.
+    """
 
     noises: tuple[Noise, ...]
     drawn: Sequence[Any]  # for each number
@@ -57,7 +61,9 @@ class _Moves:
     def of(self, begin: int, end: int) -> Any:
         """The changes of numbers from one place to another, a row for each change."""
         size = end - begin
-        off = np.array([self.drawn[place] for place in range(begin, end)]).T.reshape(self.pairs, size)
+        off = np.array([self.drawn[place] for place in range(begin, end)]).T.reshape(
+            self.pairs, size
+        )
         parts = [np.zeros((1, size), dtype=off.dtype), -off, off]
         if self.alone:
             one = np.zeros((len(self.noises), size), dtype=np.int64)
@@ -73,7 +79,9 @@ def measured(block: Block) -> Measured:
         if isinstance(aggregate, Pick):
             kinds[aggregate_name(number)] = Kind.UNKNOWN
         else:
-            kinds[aggregate_name(number)] = Kind.STRAIGHT if isinstance(aggregate[1], Linear) else Kind.SMOOTH
+            kinds[aggregate_name(number)] = (
+                Kind.STRAIGHT if isinstance(aggregate[1], Linear) else Kind.SMOOTH
+            )
     return Measured(kinds=kinds, selected=bool(block.unknown))
 
 
@@ -107,10 +115,14 @@ def joint_margins(
 
 def _own(plan: Plan) -> list[int]:
     """The blocks whose numbers have noise of their own."""
-    return [index for index, block in enumerate(plan.blocks) if isinstance(block.kind, BlockMeasured)]
+    return [
+        index for index, block in enumerate(plan.blocks) if isinstance(block.kind, BlockMeasured)
+    ]
 
 
-def _moves(plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Mapping[str, Noise]]) -> _Moves | None:
+def _moves(
+    plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Mapping[str, Noise]]
+) -> _Moves | None:
     """None where there are too many numbers to change them often enough."""
     noises: list[Noise] = []
     for index in _own(plan):
@@ -134,7 +146,9 @@ def _rows(block: Block, noisy: Noisy) -> int:
 
 def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.Table]:
     """Every noisy table, once for each change."""
-    own: dict[int, list[dict[str, tuple[Any, ...]]]] = {}  # numbers of a block by statistic, change by change
+    own: dict[
+        int, list[dict[str, tuple[Any, ...]]]
+    ] = {}  # numbers of a block by statistic, change by change
     begin = 0
     for index in _own(plan):
         measured = {}
@@ -145,13 +159,18 @@ def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.T
                 begin += len(values)
             measured[statistic] = moved
         own[index] = [
-            {statistic: tuple(each[change] for each in moved) for statistic, moved in measured.items()}
+            {
+                statistic: tuple(each[change] for each in moved)
+                for statistic, moved in measured.items()
+            }
             for change in range(moves.changes)
         ]
     for index, block in enumerate(plan.blocks):
         if isinstance(kind := block.kind, RolledUp):
             finer = plan.blocks[kind.block].sizes
-            own[index] = [added_up(kind, block.sizes, finer, numbers) for numbers in own[kind.block]]
+            own[index] = [
+                added_up(kind, block.sizes, finer, numbers) for numbers in own[kind.block]
+            ]
     tables = {DRAWS: pa.table({DRAW: arrow.array(np.arange(moves.changes))})}
     for index, block in enumerate(plan.blocks):
         if block.aggregates:
@@ -160,35 +179,48 @@ def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.T
     return tables
 
 
-def _changed(block: Block, noisy: Noisy, numbers: Sequence[Mapping[str, tuple[Any, ...]]]) -> pa.Table:
+def _changed(
+    block: Block, noisy: Noisy, numbers: Sequence[Mapping[str, tuple[Any, ...]]]
+) -> pa.Table:
     rows, changes = _rows(block, noisy), len(numbers)
     again = arrow.array(np.tile(np.arange(rows), changes))
     columns = {name: values.take(again) for name, values in keys_of(block, noisy.survivors).items()}
     for number, aggregate in block.aggregates.items():
-        if isinstance(aggregate, Pick):  # of which nothing is known here: whatever reads it is of kind UNKNOWN
-            columns[aggregate_name(number)] = picked(aggregate, noisy.picks[aggregate.id]).take(again)
+        if isinstance(
+            aggregate, Pick
+        ):  # of which nothing is known here: whatever reads it is of kind UNKNOWN
+            columns[aggregate_name(number)] = picked(aggregate, noisy.picks[aggregate.id]).take(
+                again
+            )
             continue
         statistic, estimate = aggregate
         together = tuple(
-            np.concatenate([each[statistic.id][place] for each in numbers]) for place in range(len(statistic.forms))
+            np.concatenate([each[statistic.id][place] for each in numbers])
+            for place in range(len(statistic.forms))
         )
         columns[aggregate_name(number)] = estimate.values(together)
     columns[DRAW] = arrow.array(np.repeat(np.arange(changes), rows))
     return pa.table(columns)
 
 
-# --- which row is which -----------------------------------------------------------------------------------------------
+# --- which row is which ---------------------------------------------------------------------------
 
 
 def _placed(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[np.int64]:
-    """For each row of all changes the row of the answer that it is, by its public columns; -1 where it is not told."""
+    """For each row of all changes the row of the answer that it is, by its public columns; -1 where
+    it is not told.
+    """
     code = np.zeros(answer.num_rows + found.num_rows, dtype=np.int64)
     for index, kind in enumerate(asked.kinds):
         if kind is not Kind.PUBLIC:
             continue
         own = answer.column(index).combine_chunks()
-        every = pa.concat_arrays([own, found.column(index).combine_chunks().cast(own.type, safe=False)])
-        place = arrow.numbers(every.dictionary_encode(null_encoding="encode").indices).astype(np.int64)
+        every = pa.concat_arrays(
+            [own, found.column(index).combine_chunks().cast(own.type, safe=False)]
+        )
+        place = arrow.numbers(every.dictionary_encode(null_encoding="encode").indices).astype(
+            np.int64
+        )
         _, code = np.unique(code * (place.max(initial=0) + 1) + place, return_inverse=True)
     rows, changed = code[: answer.num_rows], code[answer.num_rows :]
     here = np.full(int(code.max(initial=0)) + 1, -1, dtype=np.int64)
@@ -198,10 +230,17 @@ def _placed(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[np.i
     return here[changed]
 
 
-def _spread(found: pa.Table, name: str, place: npt.NDArray[np.int64], *, changes: int, rows: int) -> Floats:
-    """A column's values by change and row of the answer; NaN where there is none, or more than one."""
+def _spread(
+    found: pa.Table, name: str, place: npt.NDArray[np.int64], *, changes: int, rows: int
+) -> Floats:
+    """A column's values by change and row of the answer; NaN where there is none, or more than
+    one.
+    """
     values = np.full((changes, rows), np.nan)
-    draw, number = arrow.numbers(found.column(DRAW)).astype(np.int64), arrow.numbers(found.column(name))
+    draw, number = (
+        arrow.numbers(found.column(DRAW)).astype(np.int64),
+        arrow.numbers(found.column(name)),
+    )
     known = place >= 0
     at = draw[known] * rows + place[known]
     values.ravel()[at] = number[known]
@@ -209,7 +248,7 @@ def _spread(found: pa.Table, name: str, place: npt.NDArray[np.int64], *, changes
     return values
 
 
-# --- half-widths ------------------------------------------------------------------------------------------------------
+# --- half-widths ----------------------------------------------------------------------------------
 
 
 def _widths(values: Floats, kind: Kind, moves: _Moves) -> Floats:

@@ -3,7 +3,8 @@
 PUBLIC     the same whatever the noise
 STRAIGHT   linear in the noise: sums, differences, running totals
 SMOOTH     computed from straight ones row by row: quotients, products, logarithms
-UNKNOWN    all else. A rank, a maximum, a count of rows that pass a noisy filter, or a sum of quotients: noise
+UNKNOWN    all else. A rank, a maximum, a count of rows that pass a noisy filter, or a sum of
+quotients: noise
            moves these to one side, and drawing it again around noisy numbers does not show how far.
 """
 
@@ -32,7 +33,9 @@ class Kind(IntEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Read:
-    """A table that is read: the kinds of its columns by name, and whether it has the column `DRAW`."""
+    """A table that is read: the kinds of its columns by name, and whether it has the column
+    `DRAW`.
+    """
 
     tree: exp.Expression
     names: list[str]
@@ -98,7 +101,15 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
             return _case_kind(node, of)
         case exp.Cast() if _to_double(node):
             return of(node.this)
-        case exp.Add() | exp.Sub() | exp.Coalesce() | exp.Mul() | exp.Div() | exp.Nullif() | exp.Filter():
+        case (
+            exp.Add()
+            | exp.Sub()
+            | exp.Coalesce()
+            | exp.Mul()
+            | exp.Div()
+            | exp.Nullif()
+            | exp.Filter()
+        ):
             return _operation_kind(node, of)
         case exp.AggFunc():
             return _aggregate_kind(node, scope, of)
@@ -110,7 +121,9 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
 
 
 def _most(parts: Iterable[Any], of: Callable[[Any], Kind]) -> Kind:
-    return max((of(part) for part in parts if isinstance(part, exp.Expression)), default=Kind.PUBLIC)
+    return max(
+        (of(part) for part in parts if isinstance(part, exp.Expression)), default=Kind.PUBLIC
+    )
 
 
 def _subquery_kind(table: Read | None) -> Kind:
@@ -124,7 +137,13 @@ def _operation_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
     """Sums keep the kind of their parts, products and quotients of noisy numbers are smooth."""
     match node:
         case exp.Add() | exp.Sub() | exp.Coalesce():
-            return _most([node.this, *([node.expression] if node.args.get("expression") else node.expressions)], of)
+            return _most(
+                [
+                    node.this,
+                    *([node.expression] if node.args.get("expression") else node.expressions),
+                ],
+                of,
+            )
         case exp.Mul():
             left, right = of(node.this), of(node.expression)
             return max(left, right, Kind.SMOOTH if left and right else Kind.PUBLIC)
@@ -138,7 +157,9 @@ def _operation_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
 def _function_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
     """Return the kind of a function: handed on, smooth, public if its parts are; else unknown."""
     if isinstance(node, _THROUGH):
-        return of(node.this) if isinstance(node.this, exp.Expression) else _most(node.expressions, of)
+        return (
+            of(node.this) if isinstance(node.this, exp.Expression) else _most(node.expressions, of)
+        )
     parts = _most(_children(node), of)
     if parts is Kind.PUBLIC:
         return Kind.PUBLIC
@@ -147,7 +168,11 @@ def _function_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
 
 def _children(node: exp.Expression) -> Iterator[exp.Expression]:
     for part in node.args.values():
-        yield from (each for each in (part if isinstance(part, list) else [part]) if isinstance(each, exp.Expression))
+        yield from (
+            each
+            for each in (part if isinstance(part, list) else [part])
+            if isinstance(each, exp.Expression)
+        )
 
 
 def _is_item(node: exp.Expression) -> bool:
@@ -160,7 +185,10 @@ def _is_item(node: exp.Expression) -> bool:
 
 def _windowed_kind(node: exp.Window, scope: Scope) -> Kind:
     order = node.args.get("order")
-    around = [*(node.args.get("partition_by") or []), *(each.this for each in (order.expressions if order else []))]
+    around = [
+        *(node.args.get("partition_by") or []),
+        *(each.this for each in (order.expressions if order else [])),
+    ]
     function = node.this
     if scope.selected or any(kind_of(part, scope) is not Kind.PUBLIC for part in around):
         return Kind.UNKNOWN
@@ -182,11 +210,15 @@ def _aggregate_kind(node: exp.AggFunc, scope: Scope, of: Callable[[Any], Kind]) 
         return kind if kind <= Kind.STRAIGHT else Kind.UNKNOWN
     if isinstance(node, exp.First) or kind is Kind.PUBLIC:
         return kind
-    return Kind.PUBLIC if isinstance(node, exp.Count) and not node.find(exp.Distinct) else Kind.UNKNOWN
+    return (
+        Kind.PUBLIC if isinstance(node, exp.Count) and not node.find(exp.Distinct) else Kind.UNKNOWN
+    )
 
 
 def _case_kind(node: exp.Case | exp.If, of: Callable[[Any], Kind]) -> Kind:
-    """Public conditions choose between rows. One about a noisy number may guard what is only computed beyond zero."""
+    """Public conditions choose between rows. One about a noisy number may guard what is only
+    computed beyond zero.
+    """
     branches = node.args.get("ifs") or [node]
     values = [each.args["true"] for each in branches]
     last = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
@@ -197,13 +229,17 @@ def _case_kind(node: exp.Case | exp.If, of: Callable[[Any], Kind]) -> Kind:
         return kinds if of(node.this) is Kind.PUBLIC else Kind.UNKNOWN
     if all(of(each) is Kind.PUBLIC for each in conditions):
         return kinds
-    plain = all(isinstance(each, exp.Literal | exp.Null) for each in values if of(each) is Kind.PUBLIC)
+    plain = all(
+        isinstance(each, exp.Literal | exp.Null) for each in values if of(each) is Kind.PUBLIC
+    )
     guards = all(of(each) is Kind.PUBLIC or _about_zero(each, of) for each in conditions)
     return max(kinds, Kind.SMOOTH) if plain and guards and kinds else Kind.UNKNOWN
 
 
 def _about_zero(node: exp.Expression, of: Callable[[Any], Kind]) -> bool:
-    """x = 0, x <> 0, or x > 0 before a root or a logarithm: a number that noise may take past zero has no margin."""
+    """x = 0, x <> 0, or x > 0 before a root or a logarithm: a number that noise may take past zero
+    has no margin.
+    """
     if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE):
         return False
     zero = isinstance(node.expression, exp.Literal) and node.expression.name in ("0", "0.0")

@@ -1,9 +1,12 @@
-"""Arithmetic that is linear in the noise: its margin is that of a sum of draws, known exactly and before paying (S11).
+"""Arithmetic that is linear in the noise: its margin is that of a sum of draws, known exactly and
+before paying (S11).
 
-    -SUM(x)   COUNT(*) + 1   SUM(x) / 3   COUNT(*) FILTER (WHERE a) - COUNT(*) FILTER (WHERE b)   s.n - t.n
+    -SUM(x)   COUNT(*) + 1   SUM(x) / 3   COUNT(*) FILTER (WHERE a) - COUNT(*) FILTER (WHERE b)
+    s.n - t.n
 
-A `Form` stands for an expression: factors of numbers, and how far rounding takes it from that. Whether numbers share
-noise is told by the row that they stand in: numbers of one row of a noisy table have that row's draws.
+A `Form` stands for an expression: factors of numbers, and how far rounding takes it from that.
+Whether numbers share noise is told by the row that they stand in: numbers of one row of a noisy
+table have that row's draws.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from sqlglot import exp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """An aggregate of a noisy table: of which block, and which row it stands in, among those that meet in a row."""
+    """An aggregate of a noisy table: of which block, and which row it stands in, among those that
+    meet in a row.
+    """
 
     row: tuple[str, ...]
     block: int
@@ -29,10 +34,12 @@ class Number:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """sum(factor * number) plus something public, within `slack`; of a `bent` one that is true of differences only.
+    """sum(factor * number) plus something public, within `slack`; of a `bent` one that is true of
+    differences only.
 
-    `value` is known of constants. All values are multiples of `grid`, if there is one. A form that is `present` is
-    never NULL. One that is `straight` is of counts and sums only, and not of means and the like.
+    `value` is known of constants. All values are multiples of `grid`, if there is one. A form that
+    is `present` is never NULL. One that is `straight` is of counts and sums only, and not of means
+    and the like.
     """
 
     factors: Mapping[Any, Fraction]
@@ -70,7 +77,9 @@ class Form:
         )
 
     def rounded(self, step: Fraction) -> Form:
-        """To multiples of a step: two roundings differ by less than a step more than what was rounded."""
+        """To multiples of a step: two roundings differ by less than a step more than what was
+        rounded.
+        """
         if self.grid is not None and (self.grid / step).denominator == 1:
             return self
         return replace(self, slack=self.slack + step, grid=step, value=None)
@@ -92,7 +101,9 @@ Leaf = Callable[[exp.Expression], "Form | None"]
 
 
 def form_of(node: exp.Expression, leaf: Leaf) -> Form | None:
-    """The form of an expression over noisy numbers, or None where it has none; `leaf` knows columns and subqueries."""
+    """The form of an expression over noisy numbers, or None where it has none; `leaf` knows columns
+    and subqueries.
+    """
     match node:
         case exp.Paren() | exp.Try() | exp.Alias():
             return form_of(node.this, leaf)
@@ -151,13 +162,21 @@ _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
 
 def _step(node: exp.Expression) -> Fraction | None:
-    """Return what an expression rounds to; 0 where it does not round, None where that is not known."""
+    """Return what an expression rounds to; 0 where it does not round, None where that is not
+    known.
+    """
     if isinstance(node, exp.Floor | exp.Ceil):
-        return Fraction(1) if node.args.get("decimals") is None and node.args.get("to") is None else None
+        return (
+            Fraction(1)
+            if node.args.get("decimals") is None and node.args.get("to") is None
+            else None
+        )
     if isinstance(node, exp.Round):
         digits = node.args.get("decimals") or exp.Literal.number(0)
         plain = isinstance(digits, exp.Literal) and digits.name.isdigit() and int(digits.name) <= 30
-        return Fraction(1, 10 ** int(digits.name)) if plain and not node.args.get("truncate") else None
+        return (
+            Fraction(1, 10 ** int(digits.name)) if plain and not node.args.get("truncate") else None
+        )
     kind = node.args["to"]
     name = kind.this.value if isinstance(kind, exp.DataType) and hasattr(kind.this, "value") else ""
     if name == "DOUBLE":
@@ -172,7 +191,9 @@ def _no_steeper(node: exp.Expression, leaf: Leaf) -> Form | None:
     """ABS(x), GREATEST(x, 0), LEAST(x, 100): their errors are no larger than those of x."""
     parts = [form_of(each, leaf) for each in (node.this, *node.expressions)]
     noisy = [each for each in parts if each is not None and each.factors]
-    if len(noisy) != 1 or any(each is None or (each.value is None and each is not noisy[0]) for each in parts):
+    if len(noisy) != 1 or any(
+        each is None or (each.value is None and each is not noisy[0]) for each in parts
+    ):
         return None
     return replace(noisy[0], bent=True, grid=None)
 

@@ -1,5 +1,6 @@
-"""Half-widths with a coverage of at least 95 %, for counts and sums that are made of several noisy numbers, and for
-ratios (S11)."""
+"""Half-widths with a coverage of at least 95 %, for counts and sums that are made of several noisy
+numbers, and for ratios (S11).
+"""
 
 from __future__ import annotations
 
@@ -18,16 +19,23 @@ Floats = npt.NDArray[np.float64]
 
 
 def half_width(noise: Noise, factors: tuple[Fraction, ...]) -> int:
-    """Smallest h such that the rounded error of sum(factor * noise) is at most h with 95 %, in whole units."""
-    return math.floor(combined.half_width(part(noise, factor) for factor in factors) + Fraction(1, 2))
+    """Smallest h such that the rounded error of sum(factor * noise) is at most h with 95 %, in
+    whole units.
+    """
+    return math.floor(
+        combined.half_width(part(noise, factor) for factor in factors) + Fraction(1, 2)
+    )
 
 
 def ratio_quantile(noise: Noise, share: Floats) -> Floats:
     """95 % quantile of |(1 - share) * noise - share * noise'|: the noise of A (1 - p) - B p."""
     each = part(noise)
     if each.draws > 1:
-        # For its variance, a sum of two has its 95 % no farther out than one of them: the more draws, the more normal.
-        return np.asarray(np.hypot(1 - share, share) * combined.continuous((each,), CONFIDENCE) + 1.5)
+        # For its variance, a sum of two has its 95 % no farther out than one of them: the more
+        # draws, the more normal.
+        return np.asarray(
+            np.hypot(1 - share, share) * combined.continuous((each,), CONFIDENCE) + 1.5
+        )
     if each.gaussian:
         unit = combined.continuous((each,), CONFIDENCE) * np.sqrt((1 - share) ** 2 + share**2)
     else:

@@ -1,14 +1,18 @@
-"""What runs after noise calls the noisy tables and their columns. Nobody else writes or reads such a name.
+"""What runs after noise calls the noisy tables and their columns. Nobody else writes or reads such
+a name.
 
-A policy can have no table of these names. The columns' names stand in the text of what runs after noise, and so in what
-a question is known by (`sql.identity`): another name would be another question.
+A policy can have no table of these names. The columns' names stand in the text of what runs after
+noise, and so in what a question is known by (`sql.identity`): another name would be another
+question.
 """
 
 from __future__ import annotations
 
 from discreet.policy.declaration import HIDDEN
 
-HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
+HALF_WIDTHS = (
+    f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
+)
 _KEY, _AGGREGATE, _MARGIN, _COMPUTED, _CONSTANT = "kamdc"
 
 
@@ -33,7 +37,9 @@ def margin_name(number: int) -> str:
 
 
 def computed_name(number: int) -> str:
-    """The half-widths of what is computed from a row's aggregates, as the block numbers such expressions."""
+    """The half-widths of what is computed from a row's aggregates, as the block numbers such
+    expressions.
+    """
     return f"{_COMPUTED}{number}"
 
 
@@ -48,7 +54,9 @@ def key_number(name: str) -> int | None:
 
 
 def aggregate_number(name: str) -> int | None:
-    """Return the number of the aggregate that a column of a noisy table is; None where it is none."""
+    """Return the number of the aggregate that a column of a noisy table is; None where it is
+    none.
+    """
     return _number(name, _AGGREGATE)
 
 

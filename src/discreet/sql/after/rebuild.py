@@ -1,4 +1,6 @@
-"""Expressions that run after noise, rebuilt node by node from kinds that are known to be total and harmless."""
+"""Expressions that run after noise, rebuilt node by node from kinds that are known to be total and
+harmless.
+"""
 
 from __future__ import annotations
 
@@ -85,8 +87,12 @@ def as_sql(node: exp.Expression) -> str:
     return str(node.sql(dialect=WRITER, comments=False))
 
 
-def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
-    """The node with its parts rewritten, made total: division by zero, overflows and failed casts give NULL."""
+def rebuilt(
+    node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]
+) -> exp.Expression:
+    """The node with its parts rewritten, made total: division by zero, overflows and failed casts
+    give NULL.
+    """
     if isinstance(node, exp.Anonymous):
         return _clamp(node, rewrite)
     if isinstance(node, exp.Bracket):
@@ -94,7 +100,11 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
     if "clock" in node.meta:
         raise reject(node, f"{show(node)} is known to the day alone.", "Write CURRENT_DATE.")
     if type(node) not in _KNOWN:
-        raise reject(node, f"{show(node)} is not answered on aggregated results.", "docs/language.md lists what is.")
+        raise reject(
+            node,
+            f"{show(node)} is not answered on aggregated results.",
+            "docs/language.md lists what is.",
+        )
     if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
         raise reject(node, f"{show(node)} lists several values.", "Use ORDER BY and LIMIT.")
     copy = type(node)(**{name: _rebuilt_part(part, rewrite) for name, part in node.args.items()})
@@ -104,16 +114,26 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
 
 
 def _check_numbers(node: exp.Expression, copy: exp.Expression) -> None:
-    """Refuse numbers that the engine must know beforehand and does not, and those that are too long for it."""
+    """Refuse numbers that the engine must know beforehand and does not, and those that are too long
+    for it.
+    """
     if isinstance(copy, exp.Pad):
         _check_pad(copy)
     if isinstance(copy, exp.Ntile) and not whole(copy.this):
         raise reject(node, f"{show(node)} needs a whole number, from 1.", "Write it out: NTILE(4).")
-    if isinstance(copy, exp.WindowSpec) and not all(_bound(copy.args.get(end)) for end in ("start", "end")):
+    if isinstance(copy, exp.WindowSpec) and not all(
+        _bound(copy.args.get(end)) for end in ("start", "end")
+    ):
         raise reject(
-            node, "a frame needs whole numbers written out.", "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW."
+            node,
+            "a frame needs whole numbers written out.",
+            "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW.",
         )
-    if isinstance(copy, exp.Literal) and not copy.is_string and len(re.sub(r"[eE].*|[.]", "", copy.name)) > MOST_DIGITS:
+    if (
+        isinstance(copy, exp.Literal)
+        and not copy.is_string
+        and len(re.sub(r"[eE].*|[.]", "", copy.name)) > MOST_DIGITS
+    ):
         raise reject(node, f"{show(node)} has more than {MOST_DIGITS} digits.", "Write it as 1e20.")
 
 
@@ -121,27 +141,49 @@ def _total(copy: exp.Expression) -> exp.Expression:
     """Return an expression that gives NULL where the operation has no result."""
     if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
         copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
-    if type(copy) is exp.Cast and copy.args["to"].this == exp.DataType.Type.DECIMAL and not copy.args["to"].expressions:
+    if (
+        type(copy) is exp.Cast
+        and copy.args["to"].this == exp.DataType.Type.DECIMAL
+        and not copy.args["to"].expressions
+    ):
         return exp.TryCast(this=copy.this, to=exp.DataType.build("DOUBLE"))  # Postgres's NUMERIC
     if type(copy) is exp.Cast:
         return exp.TryCast(this=copy.this, to=copy.args["to"])
-    if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):
+    if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(
+        *_NOT_TRIED
+    ):
         return exp.Try(this=copy)
-    if isinstance(copy, exp.Mul) and not copy.find(exp.Interval):  # products pass 128 bits, sums do not
-        return exp.Mul(this=exp.cast(copy.this, "DOUBLE"), expression=exp.cast(copy.expression, "DOUBLE"))
+    if isinstance(copy, exp.Mul) and not copy.find(
+        exp.Interval
+    ):  # products pass 128 bits, sums do not
+        return exp.Mul(
+            this=exp.cast(copy.this, "DOUBLE"), expression=exp.cast(copy.expression, "DOUBLE")
+        )
     if isinstance(copy, exp.Sqrt | exp.Ln | exp.Log):
-        argument = copy.expression if isinstance(copy, exp.Log) and copy.expression is not None else copy.this
+        argument = (
+            copy.expression
+            if isinstance(copy, exp.Log) and copy.expression is not None
+            else copy.this
+        )
         low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT
-        return exp.Case(ifs=[exp.If(this=low(this=argument.copy(), expression=exp.Literal.number(0)), true=copy)])
+        return exp.Case(
+            ifs=[
+                exp.If(this=low(this=argument.copy(), expression=exp.Literal.number(0)), true=copy)
+            ]
+        )
     return copy
 
 
 def whole_division(node: exp.Expression, column: ColumnKind) -> exp.Expression:
-    """Return what the workbench computes where Postgres divides whole numbers: noisy ones may be of any type."""
+    """Return what the workbench computes where Postgres divides whole numbers: noisy ones may be of
+    any type.
+    """
     found = resolve(node, column)
     if found is node or not isinstance(found, exp.IntDiv):
         return found
-    quotient = exp.Div(this=exp.cast(found.this.copy(), "DOUBLE"), expression=found.expression.copy())
+    quotient = exp.Div(
+        this=exp.cast(found.this.copy(), "DOUBLE"), expression=found.expression.copy()
+    )
     made = exp.Cast(this=exp.Trunc(this=quotient), to=exp.DataType.build("BIGINT"))
     made.parent = node.parent
     return made
@@ -149,15 +191,26 @@ def whole_division(node: exp.Expression, column: ColumnKind) -> exp.Expression:
 
 def _bound(end: Any) -> bool:
     """An end of a frame: UNBOUNDED, CURRENT ROW, a number of rows, or of days and the like."""
-    return not isinstance(end, exp.Expression) or whole(end.this if isinstance(end, exp.Interval) else end) is not None
+    return (
+        not isinstance(end, exp.Expression)
+        or whole(end.this if isinstance(end, exp.Interval) else end) is not None
+    )
 
 
 def _check_pad(node: exp.Pad) -> None:
     """A billion letters are a billion letters, also after noise."""
     fill = node.args.get("fill_pattern")
     length = whole(node.expression)
-    if length is None or length > 1_000 or (fill is not None and not (isinstance(fill, exp.Literal) and fill.this)):
-        raise reject(node, f"{show(node)} is not answered.", "Write LPAD(code, 5, '0'), to at most 1,000 letters.")
+    if (
+        length is None
+        or length > 1_000
+        or (fill is not None and not (isinstance(fill, exp.Literal) and fill.this))
+    ):
+        raise reject(
+            node,
+            f"{show(node)} is not answered.",
+            "Write LPAD(code, 5, '0'), to at most 1,000 letters.",
+        )
 
 
 def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]) -> Any:
@@ -168,15 +221,23 @@ def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]
     return rewrite(part) if isinstance(part, exp.Expression) else part
 
 
-def _element(node: exp.Bracket, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
-    """quantiles[2]: the place as it is written; the parser counts from 0 or from 1, by what it takes the list for."""
+def _element(
+    node: exp.Bracket, rewrite: Callable[[exp.Expression], exp.Expression]
+) -> exp.Expression:
+    """quantiles[2]: the place as it is written; the parser counts from 0 or from 1, by what it
+    takes the list for.
+    """
     written = re.search(r"\[(\d{1,6})\]$", as_sql(node))
     if written is None:
         raise reject(node, f"{show(node)} needs a place written out.", "Write quantiles[1].")
-    return exp.Anonymous(this="list_extract", expressions=[rewrite(node.this), exp.Literal.number(int(written[1]))])
+    return exp.Anonymous(
+        this="list_extract", expressions=[rewrite(node.this), exp.Literal.number(int(written[1]))]
+    )
 
 
-def _clamp(node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+def _clamp(
+    node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expression]
+) -> exp.Expression:
     if node.name.lower() != "clamp" or len(node.expressions) != 3:
         raise reject(
             node,

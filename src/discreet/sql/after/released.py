@@ -1,4 +1,6 @@
-"""A table that may be shown: computed from noisy and public tables, each column with its half-widths beside it."""
+"""A table that may be shown: computed from noisy and public tables, each column with its
+half-widths beside it.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,19 @@ from discreet.sql.text.postgres import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A column of a released table. `margin` computes its half-widths from the tables in its FROM clause."""
+    """A column of a released table. `margin` computes its half-widths from the tables in its FROM
+    clause.
+    """
 
     name: str
     margin: exp.Expression | None
     estimate: tuple[int, int] | None
-    also: tuple[tuple[int, int], ...] = ()  # further estimates in the same column: a UNION ALL has those of both sides
-    forms: tuple[Form, ...] = ()  # where it is linear in noise: a form, or one for each side of a UNION ALL
+    also: tuple[
+        tuple[int, int], ...
+    ] = ()  # further estimates in the same column: a UNION ALL has those of both sides
+    forms: tuple[
+        Form, ...
+    ] = ()  # where it is linear in noise: a form, or one for each side of a UNION ALL
     kind: Kind | None = None  # its type in Postgres, as far as its meaning depends on that
     half_width: HalfWidth | None = None  # where MARGIN made it
 
@@ -48,29 +56,44 @@ class Released:
             return tree
         for output in self.outputs:
             if output.margin is not None:
-                tree.select(exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False)
+                tree.select(
+                    exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False
+                )
         return tree
 
     def unmeasured(self) -> Released:
         """The same table without margins: its rows stand for several."""
-        return replace(self, outputs=tuple(replace(each, margin=None, forms=()) for each in self.outputs))
+        return replace(
+            self, outputs=tuple(replace(each, margin=None, forms=()) for each in self.outputs)
+        )
 
     def renamed(self, names: Sequence[str]) -> Released:
         """The same table with other names for its first columns."""
         alias = exp.TableAlias(this=exp.to_identifier("r"))
         every = [*names, *(output.name for output in self.outputs[len(names) :])]
-        pairs = [handed_on("r", output, name) for output, name in zip(self.outputs, every, strict=True)]
-        tree = exp.select(*(item for item, _ in pairs)).from_(exp.Subquery(this=self.shadowed(), alias=alias))
-        kept = tuple(replace(output, margin=None, forms=()) if self.distinct else output for _, output in pairs)
+        pairs = [
+            handed_on("r", output, name) for output, name in zip(self.outputs, every, strict=True)
+        ]
+        tree = exp.select(*(item for item, _ in pairs)).from_(
+            exp.Subquery(this=self.shadowed(), alias=alias)
+        )
+        kept = tuple(
+            replace(output, margin=None, forms=()) if self.distinct else output
+            for _, output in pairs
+        )
         return replace(self, tree=tree, outputs=kept, stored=None)
 
 
 def told_apart(table: Released, node: exp.Expression) -> Released:
-    """The table, where no two of its columns have one name: what is above it finds them by their names."""
+    """The table, where no two of its columns have one name: what is above it finds them by their
+    names.
+    """
     names = [output.name.lower() for output in table.outputs]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
-        raise reject(node, f"two columns are called {twice}.", "Give each a name of its own: x AS a, y AS b.")
+        raise reject(
+            node, f"two columns are called {twice}.", "Give each a name of its own: x AS a, y AS b."
+        )
     return table
 
 
@@ -81,7 +104,9 @@ def shadow(name: str) -> str:
 def handed_on(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
     """A column handed on as it is keeps its margins."""
     expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
-    return expression, replace(output, name=name, margin=output.margin and shadowing(alias, output.name))
+    return expression, replace(
+        output, name=name, margin=output.margin and shadowing(alias, output.name)
+    )
 
 
 def shadowing(alias: str, name: str) -> exp.Expression:
@@ -89,4 +114,6 @@ def shadowing(alias: str, name: str) -> exp.Expression:
     return exp.column(shadow(name), table=alias, quoted=True)
 
 
-Combine = Callable[[Output, Form], Output]  # the column, with the half-width of a form of several numbers
+Combine = Callable[
+    [Output, Form], Output
+]  # the column, with the half-width of a form of several numbers

@@ -1,4 +1,6 @@
-"""What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy table."""
+"""What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy
+table.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,19 @@ from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Flag, Identity, Number, Text
 from discreet.sql.walk import Environment, Walk
 
-Keys = dict[Identity, tuple[Key | Unknown, Expression]]  # of GROUP BY, each with where its value stands
+Keys = dict[
+    Identity, tuple[Key | Unknown, Expression]
+]  # of GROUP BY, each with where its value stands
 
 
 def has_aggregate(node: exp.Select) -> bool:
-    """Return True if this SELECT itself aggregates; subqueries and window functions do not count."""
-    clauses = [*node.expressions, *(node.args[name] for name in ("having", "qualify", "order") if node.args.get(name))]
+    """Return True if this SELECT itself aggregates; subqueries and window functions do not
+    count.
+    """
+    clauses = [
+        *node.expressions,
+        *(node.args[name] for name in ("having", "qualify", "order") if node.args.get(name)),
+    ]
     return any(aggregates.aggregates_in(part) for part in clauses)
 
 
@@ -54,7 +63,11 @@ def meaning_of(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expr
     if isinstance(item, exp.Literal) and not item.is_string:
         index = whole(item) or 0
         if not 1 <= index <= len(node.expressions):
-            raise reject(item, f"there is no column {show(item)} in the SELECT list.", "Group by a column's name.")
+            raise reject(
+                item,
+                f"there is no column {show(item)} in the SELECT list.",
+                "Group by a column's name.",
+            )
         return node.expressions[index - 1].unalias()
     if isinstance(item, exp.Column) and not item.table:
         known = any(field.name.lower() == item.name.lower() for field in names.fields)
@@ -72,20 +85,36 @@ def meaning_of(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expr
 
 
 _ON_KEYS = (
-    *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike),
+    *(
+        exp.EQ,
+        exp.NEQ,
+        exp.GT,
+        exp.GTE,
+        exp.LT,
+        exp.LTE,
+        exp.Between,
+        exp.In,
+        exp.Is,
+        exp.Like,
+        exp.ILike,
+    ),
     *(exp.And, exp.Or, exp.Not, exp.Paren, exp.Literal, exp.Neg, exp.Null, exp.Boolean),
 )
 
 
 @dataclass(slots=True, kw_only=True)
 class Rewrite:
-    """What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy table."""
+    """What of an aggregating SELECT runs after noise: keys and aggregates become columns of the
+    noisy table.
+    """
 
     analysis: Walk
     environment: Environment
     names: Names
     keys: Keys
-    meanings: list[tuple[exp.Expression, Identity]]  # what stands in GROUP BY, and the identity of its value
+    meanings: list[
+        tuple[exp.Expression, Identity]
+    ]  # what stands in GROUP BY, and the identity of its value
     node: exp.Select
     index: int
     requests: list[Request] = field(default_factory=list)
@@ -95,8 +124,12 @@ class Rewrite:
     def released(self) -> Released:
         items, outputs = [], []
         for item in self.node.expressions:
-            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-                raise reject(item, "* stands for rows, and rows never leave.", "List keys and aggregates.")
+            if isinstance(item, exp.Star) or (
+                isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
+            ):
+                raise reject(
+                    item, "* stands for rows, and rows never leave.", "List keys and aggregates."
+                )
             expression, output = self.item(item.output_name or spelt(item), item.unalias())
             items.append(expression)
             outputs.append(replace(output, kind=kind_of(item, self.kind)))
@@ -112,7 +145,10 @@ class Rewrite:
         error_bars.check_unused(tree, self.node)
         selected = bool(conditions) or after.selects(self.node)
         return Released(
-            tree=tree, outputs=tuple(outputs), selected=selected, distinct=bool(self.node.args.get("distinct"))
+            tree=tree,
+            outputs=tuple(outputs),
+            selected=selected,
+            distinct=bool(self.node.args.get("distinct")),
         )
 
     def item(self, name: str, node: exp.Expression) -> tuple[exp.Expression, Output]:
@@ -127,7 +163,9 @@ class Rewrite:
         return after.with_half_width(name, expression, output.margin)
 
     def on_keys(self) -> Iterator[exp.Expression]:
-        """Yield what WHERE says about keys alone, in the noisy table's names: groups ruled out are nobody's."""
+        """Yield what WHERE says about keys alone, in the noisy table's names: groups ruled out are
+        nobody's.
+        """
         where = self.node.args.get("where") if self.keys else None
         for part in conjuncts(where.this if where is not None else None):
             if part.find(exp.Column):
@@ -137,20 +175,25 @@ class Rewrite:
     def of_keys(self, node: exp.Expression) -> exp.Expression:
         """A copy of a condition that compares keys with constants, or Rejected.
 
-        No more than that, which means on noisy tables what it means on rows: a number beside a text does not.
+        No more than that, which means on noisy tables what it means on rows: a number beside a text
+        does not.
         """
         found = self.key(node) if node.find(exp.Column) else None
         if found is not None:
             compared = node.find_ancestor(exp.Predicate)
             beside = compared.find_all(exp.Literal) if compared is not None else ()
-            if not isinstance(self.domain(found), Number | Flag) or not any(each.is_string for each in beside):
+            if not isinstance(self.domain(found), Number | Flag) or not any(
+                each.is_string for each in beside
+            ):
                 return found
         if found is not None or not isinstance(node, _ON_KEYS):
             raise reject(node, f"{show(node)} is not about keys alone.", "Group by it.")
         return rebuilt(node, self.of_keys)
 
     def output(self, name: str, expression: exp.Expression) -> Output:
-        """Describe an output column: a key, an aggregate as measured, or something computed from them."""
+        """Describe an output column: a key, an aggregate as measured, or something computed from
+        them.
+        """
         if error_bars.inside(expression) is not None:
             return Output(name=name, margin=None, estimate=None, half_width="here")
         plain = expression.this if isinstance(expression, exp.Paren) else expression
@@ -161,22 +204,30 @@ class Rewrite:
             if self.requests[number].chosen:
                 return Output(name=name, margin=None, estimate=(self.index, number))
             forms = (self.form(number),)
-            return Output(name=name, margin=self.margin(number), estimate=(self.index, number), forms=forms)
+            return Output(
+                name=name, margin=self.margin(number), estimate=(self.index, number), forms=forms
+            )
         if expression.find(exp.Window):
             return Output(name=name, margin=None, estimate=None)
         found = self.linear(Output(name=name, margin=None, estimate=None), expression)
-        if found is not None or expression.find(exp.Query):  # whose columns are not those of this block
+        if found is not None or expression.find(
+            exp.Query
+        ):  # whose columns are not those of this block
             return found or Output(name=name, margin=None, estimate=None)
         numbers = (aggregate_number(column.name) for column in expression.find_all(exp.Column))
         used = [self.requests[number] for number in numbers if number is not None]
         if not used or any(request.chosen for request in used):
             return Output(name=name, margin=None, estimate=None)
         self.derived.append(as_sql(expression))
-        margin = exp.column(computed_name(len(self.derived) - 1), table=table_name(self.index), quoted=True)
+        margin = exp.column(
+            computed_name(len(self.derived) - 1), table=table_name(self.index), quoted=True
+        )
         return Output(name=name, margin=margin, estimate=None)
 
     def linear(self, output: Output, expression: exp.Expression) -> Output | None:
-        """The column with its margin, where that is known from the noise alone or from that of one aggregate."""
+        """The column with its margin, where that is known from the noise alone or from that of one
+        aggregate.
+        """
         form = form_of(expression, self.leaf)
         if form is None or not any(form.factors.values()):
             return None
@@ -185,12 +236,18 @@ class Rewrite:
         (number,) = form.factors
         if number.row:  # a subquery's
             return self.analysis.combine(output, form) if form.straight else None
-        return replace(output, margin=after.scaled(self.margin(number.estimate), form), forms=(form,))
+        return replace(
+            output, margin=after.scaled(self.margin(number.estimate), form), forms=(form,)
+        )
 
     def leaf(self, node: exp.Expression) -> Form | None:
         if isinstance(node, exp.Subquery):
             found = node.meta.get("output")
-            return after.inside(found.forms[0], f"subquery {id(node)}") if found and len(found.forms) == 1 else None
+            return (
+                after.inside(found.forms[0], f"subquery {id(node)}")
+                if found and len(found.forms) == 1
+                else None
+            )
         number = aggregate_number(node.name)
         if number is None:  # a key
             return Form(factors={}) if isinstance(self.domain(node), Number) else None
@@ -205,7 +262,10 @@ class Rewrite:
 
     def form(self, number: int) -> Form:
         """An aggregate by itself."""
-        place, step = linear.Number(row=(), block=self.index, estimate=number), self.requests[number].step
+        place, step = (
+            linear.Number(row=(), block=self.index, estimate=number),
+            self.requests[number].step,
+        )
         summed = step is not None
         return Form(factors={place: Fraction(1)}, grid=step, present=summed, straight=summed)
 
@@ -213,7 +273,9 @@ class Rewrite:
         return exp.column(margin_name(number), table=table_name(self.index), quoted=True)
 
     def ordered(self, node: exp.Expression) -> exp.Expression:
-        """Resolve ORDER BY: a name alone is a column of the result, if it is one, and not of the rows."""
+        """Resolve ORDER BY: a name alone is a column of the result, if it is one, and not of the
+        rows.
+        """
         if isinstance(node, exp.Column) and not node.table:
             shown = [each.output_name.lower() for each in self.node.expressions]
             if shown.count(node.name.lower()) == 1:
@@ -221,12 +283,17 @@ class Rewrite:
         return self.rewritten(node)
 
     def rewritten(self, node: exp.Expression) -> exp.Expression:
-        """A copy of the expression with keys and aggregates replaced by columns of the noisy table."""
+        """A copy of the expression with keys and aggregates replaced by columns of the noisy
+        table.
+        """
         if isinstance(node, exp.Query | exp.Subquery):
             return after.embedded(node, after.subquery(node, self.analysis, self.environment))
         if isinstance(node, exp.Window):
             return rebuilt(
-                node, lambda part: rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
+                node,
+                lambda part: (
+                    rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
+                ),
             )
         if error_bars.argument(node) is not None:
             return self.half_width(node)
@@ -244,7 +311,9 @@ class Rewrite:
                 return exp.Paren(this=self.rewritten(alias.this))
             self.names.column(node)  # an unknown name is the better message
             raise reject(
-                node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
+                node,
+                f"{show(node)} is neither aggregated nor in GROUP BY.",
+                "Aggregate it, or add it to GROUP BY.",
             )
         return rebuilt(whole_division(node, self.kind), self.rewritten)
 
@@ -267,7 +336,9 @@ class Rewrite:
         return next((part for part in named if part.alias.lower() == name.lower()), None)
 
     def key(self, node: exp.Expression) -> exp.Expression | None:
-        """The key's column, where the expression is one of the GROUP BY expressions, by its text or by its meaning."""
+        """The key's column, where the expression is one of the GROUP BY expressions, by its text or
+        by its meaning.
+        """
         same = next((identity for meaning, identity in self.meanings if meaning == node), None)
         if same is None and self.keys and not node.find(exp.Query):
             try:
@@ -275,11 +346,17 @@ class Rewrite:
             except Rejected:  # it may mean something after noise only; its parts are looked at next
                 return None
         position = list(self.keys).index(same) if same in self.keys else None
-        return None if position is None else exp.column(key_name(position), table=table_name(self.index))
+        return (
+            None
+            if position is None
+            else exp.column(key_name(position), table=table_name(self.index))
+        )
 
     def aggregate(self, node: exp.Expression) -> exp.Expression:
         request = aggregates.read(node, self.names)
         if request.signature not in self.signatures:
             self.signatures[request.signature] = len(self.requests)
             self.requests.append(request)
-        return exp.column(aggregate_name(self.signatures[request.signature]), table=table_name(self.index))
+        return exp.column(
+            aggregate_name(self.signatures[request.signature]), table=table_name(self.index)
+        )

@@ -16,10 +16,11 @@ from discreet.sql.after.estimates import Components, Floats, floats, raw_moments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standardized(ABC):
-    """A moment of `power`, from the sums of binomial(d, i) v^i (W - v)^(d - i), which make W^d in every row.
+    """A moment of `power`, from the sums of binomial(d, i) v^i (W - v)^(d - i), which make W^d in
+    every row.
 
-    Whatever the range and the unit, it is the same. It has no bound that is public, so where noise may halve what it
-    is divided by it has no margin.
+    Whatever the range and the unit, it is the same. It has no bound that is public, so where noise
+    may halve what it is divided by it has no margin.
     """
 
     degree: int
@@ -36,7 +37,9 @@ class Standardized(ABC):
         return arrow.array(found, mask=(more <= 0.5) | ~np.isfinite(found))
 
     def _moment(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
-        """It, what it was divided by, and how many rows more than too few; parts along the first axis."""
+        """It, what it was divided by, and how many rows more than too few; parts along the first
+        axis.
+        """
         count = parts.sum(axis=0) / float(self.width**self.degree)
         moments = raw_moments(parts, count, width=self.width, most=self.power)
         variance = moments[1] - moments[0] ** 2
@@ -54,5 +57,7 @@ class Standardized(ABC):
         if assuming is None:
             return None
         even = float(assuming) * float(self.width**self.degree) / (self.degree + 1)
-        found = float(self.margins(tuple(np.array([even]) for _ in range(self.degree + 1)), mechanism)[0])
+        found = float(
+            self.margins(tuple(np.array([even]) for _ in range(self.degree + 1)), mechanism)[0]
+        )
         return found if np.isfinite(found) else None

@@ -12,15 +12,29 @@ from discreet.sql.text.postgres import common_kind
 
 
 def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
-    """UNION, UNION ALL, INTERSECT, EXCEPT of released tables; margins are handed on where both sides have them."""
+    """UNION, UNION ALL, INTERSECT, EXCEPT of released tables; margins are handed on where both
+    sides have them.
+    """
     if len(left.outputs) != len(right.outputs):
-        raise reject(node, "both sides of a UNION need the same number of columns.", "Name them on both sides.")
+        raise reject(
+            node,
+            "both sides of a UNION need the same number of columns.",
+            "Name them on both sides.",
+        )
     if node.args.get("by_name"):
         raise reject(node, "UNION BY NAME is not answered.", "Write the columns in the same order.")
     told_apart(left, node)
     _check_half_widths(node, left, right)
-    kept = type(node) is exp.Union and not node.args.get("distinct") and not left.distinct and not right.distinct
-    both = [kept and None not in (a.margin, b.margin) for a, b in zip(left.outputs, right.outputs, strict=True)]
+    kept = (
+        type(node) is exp.Union
+        and not node.args.get("distinct")
+        and not left.distinct
+        and not right.distinct
+    )
+    both = [
+        kept and None not in (a.margin, b.margin)
+        for a, b in zip(left.outputs, right.outputs, strict=True)
+    ]
     sides = [_uniform(side, both) for side in (left, right)]
     tree = type(node)(this=sides[0], expression=sides[1], distinct=node.args.get("distinct"))
     alias = exp.TableAlias(this=exp.to_identifier("u"))
@@ -33,7 +47,9 @@ def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
         if isinstance(part, exp.Column):
             if part.name.lower() not in {name.lower() for name in names}:
                 raise reject(
-                    part, f"there is no column {show(part)} in this UNION.", f"Columns are {', '.join(names)}."
+                    part,
+                    f"there is no column {show(part)} in this UNION.",
+                    f"Columns are {', '.join(names)}.",
                 )
             return exp.column(part.name, table="u", quoted=True)
         return rebuilt(part, rewrite)
@@ -50,9 +66,13 @@ def _check_half_widths(node: exp.SetOperation, left: Released, right: Released) 
     late = False
     for a, b in zip(left.outputs, right.outputs, strict=True):
         if a.half_width != b.half_width and "late" in (a.half_width, b.half_width):
-            raise reject(node, "MARGIN stands on one side of a UNION.", "Write MARGIN(x) on both sides.")
+            raise reject(
+                node, "MARGIN stands on one side of a UNION.", "Write MARGIN(x) on both sides."
+            )
         late = late or a.half_width == "late"
-    if late and (type(node) is not exp.Union or node.args.get("distinct") or node.args.get("order")):
+    if late and (
+        type(node) is not exp.Union or node.args.get("distinct") or node.args.get("order")
+    ):
         raise reject(
             node,
             "MARGIN is found after all else, so that rows cannot be compared or put in order by it.",
@@ -73,7 +93,10 @@ def _of_both(a: Output, b: Output) -> Output:
 
 
 def _without_margin(a: Output, b: Output) -> Output:
-    kind, both = common_kind([a.kind, b.kind]), a.half_width if a.half_width == b.half_width else None
+    kind, both = (
+        common_kind([a.kind, b.kind]),
+        a.half_width if a.half_width == b.half_width else None,
+    )
     return Output(name=a.name, margin=None, estimate=None, kind=kind, half_width=both)
 
 
@@ -82,11 +105,15 @@ def _uniform(side: Released, margins: list[bool]) -> exp.Expression:
     tree = side.tree.copy()
     for output, wanted in zip(side.outputs, margins, strict=True):
         if wanted and output.margin is not None:
-            tree.select(exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False)
+            tree.select(
+                exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False
+            )
     return exp.Subquery(this=tree)
 
 
 def _with_items(node: exp.Union, outer: exp.Select) -> exp.Select:
-    """A stand-in that has the UNION's ORDER BY and LIMIT and the outer SELECT's columns, for ORDER BY 2."""
+    """A stand-in that has the UNION's ORDER BY and LIMIT and the outer SELECT's columns, for ORDER
+    BY 2.
+    """
     clauses = {name: node.args.get(name) for name in ("order", "limit", "offset")}
     return exp.Select(expressions=outer.expressions, **clauses)

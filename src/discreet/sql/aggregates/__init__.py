@@ -1,4 +1,5 @@
-"""The aggregates, one module each: their syntax, what they are made of, their estimates and margins.
+"""The aggregates, one module each: their syntax, what they are made of, their estimates and
+margins.
 
 `read` finds the member that reads a node; `requests.assembly.assemble` measures what all
 requests of one aggregation need.
@@ -46,12 +47,20 @@ AGGREGATES: tuple[Member, ...] = (
     geometric.MEMBER,
     harmonic.MEMBER,
 )
-READERS: dict[type[exp.Expression], Reader] = {node: read for each in AGGREGATES for node, read in each.readers.items()}
+READERS: dict[type[exp.Expression], Reader] = {
+    node: read for each in AGGREGATES for node, read in each.readers.items()
+}
 NAMED: dict[str, Reader] = {name: read for each in AGGREGATES for name, read in each.named.items()}
 _NAMES = [name for member in AGGREGATES for name in member.names]
 NAMES = f"{', '.join(_NAMES[:-1])} and {_NAMES[-1]}"
 # Aggregates that would show single people, or that have another name here.
-_SINGLE: tuple[type[exp.Expression], ...] = (exp.First, exp.Last, exp.AnyValue, exp.ArgMax, exp.ArgMin)
+_SINGLE: tuple[type[exp.Expression], ...] = (
+    exp.First,
+    exp.Last,
+    exp.AnyValue,
+    exp.ArgMax,
+    exp.ArgMin,
+)
 _LISTS: tuple[type[exp.Expression], ...] = (exp.ArrayAgg, exp.GroupConcat, exp.ArrayUniqueAgg)
 REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
     (
@@ -80,24 +89,34 @@ _READ = ("this", "expression", "expressions", "big_int", "quantile")
 
 
 def _of_this(hint: str, node: exp.Expression) -> str:
-    """The hint with the column and the table that were meant, where an aggregate is of one of each."""
+    """The hint with the column and the table that were meant, where an aggregate is of one of
+    each.
+    """
     columns = {column.sql(dialect="duckdb") for column in node.find_all(exp.Column)}
     select = node.find_ancestor(exp.Select)
-    source = select.args.get("from_") if select is not None and not select.args.get("joins") else None
+    source = (
+        select.args.get("from_") if select is not None and not select.args.get("joins") else None
+    )
     if len(columns) != 1 or source is None or not isinstance(source.this, exp.Table):
         return hint
     column, table = columns.pop(), written(source.this.name)
     return hint.replace(
-        "SELECT x, COUNT(*) FROM t GROUP BY x", f"SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}"
+        "SELECT x, COUNT(*) FROM t GROUP BY x",
+        f"SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}",
     )
 
 
 def is_aggregate(node: exp.Expression) -> bool:
-    return isinstance(node, exp.AggFunc | exp.AnyValue | exp.Filter | exp.WithinGroup) or type(node) in READERS
+    return (
+        isinstance(node, exp.AggFunc | exp.AnyValue | exp.Filter | exp.WithinGroup)
+        or type(node) in READERS
+    )
 
 
 def aggregates_in(node: exp.Expression) -> bool:
-    """Return True if an expression aggregates rows of its own SELECT, not of a subquery or window."""
+    """Return True if an expression aggregates rows of its own SELECT, not of a subquery or
+    window.
+    """
     if isinstance(node, exp.Query | exp.Subquery):
         return False
     if isinstance(node, exp.Window):
@@ -124,11 +143,21 @@ def read(node: exp.Expression, scope: Scope) -> Request:
         for kinds, reason, hint in REFUSED:
             if isinstance(inner, kinds):
                 raise reject(node, f"{show(inner)} {reason}.", _of_this(hint, inner))
-        raise reject(node, f"{show(inner)} is not an aggregate that can be answered.", f"Aggregates are {NAMES}.")
+        raise reject(
+            node,
+            f"{show(inner)} is not an aggregate that can be answered.",
+            f"Aggregates are {NAMES}.",
+        )
     own = (inner, inner.this) if isinstance(inner, exp.WithinGroup) else (inner,)
     if any(part not in own for part in inner.find_all(exp.AggFunc)):
-        raise reject(node, f"{show(inner)} is an aggregate of an aggregate.", "Aggregate in a subquery first.")
+        raise reject(
+            node,
+            f"{show(inner)} is an aggregate of an aggregate.",
+            "Aggregate in a subquery first.",
+        )
     for name, part in inner.args.items():
         if name not in _READ and part not in (None, False, []):
-            raise reject(node, f"{show(inner)} has a part that is not understood ({name}).", "Leave it out.")
+            raise reject(
+                node, f"{show(inner)} has a part that is not understood ({name}).", "Leave it out."
+            )
     return reader(inner, scope, spelt(node), condition)

@@ -81,7 +81,9 @@ def _count(node: exp.Expression, scope: Scope, label: str, condition: Expression
     return Count(label=label, value=value, condition=condition)
 
 
-def _count_if(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _count_if(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> Request:
     flag = as_flag(translate(node.this, scope), node).expression
     return Rows(label=label, condition=both(flag, condition))
 

@@ -13,7 +13,15 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
-from discreet.sql.after.estimates import Components, Estimate, Floats, floats, possible, reach, sampled
+from discreet.sql.after.estimates import (
+    Components,
+    Estimate,
+    Floats,
+    floats,
+    possible,
+    reach,
+    sampled,
+)
 from discreet.sql.requests.request import Corner, Member, Pair, Reader, Request
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_number
@@ -21,10 +29,11 @@ from discreet.sql.values.unify import as_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """COVAR and CORR from products of parts of two columns: component i * (degree + 1) + j goes with parts i and j.
+    """COVAR and CORR from products of parts of two columns: component i * (degree + 1) + j goes
+    with parts i and j.
 
-    With u, w the places of x, y in their ranges: the mean of u is that of i / degree, of u w that of (i j) / degree²;
-    with degree 2, the mean of u² is the share of i = 2.
+    With u, w the places of x, y in their ranges: the mean of u is that of i / degree, of u w that
+    of (i j) / degree²; with degree 2, the mean of u² is the share of i = 2.
     """
 
     degree: int
@@ -43,7 +52,8 @@ class Together:
         return self._nearest(found, count), (count <= 1.5) | ~np.isfinite(found)
 
     def _joint(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
-        """The covariance or correlation, possible or not, the noisy count, and what it was divided by.
+        """The covariance or correlation, possible or not, the noisy count, and what it was divided
+        by.
 
         Parts are along the first axis.
         """
@@ -53,14 +63,21 @@ class Together:
         shares = np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
         table = shares.reshape((degree + 1, degree + 1, *shares.shape[1:]))
         place = np.arange(degree + 1) / degree
-        mean_x, mean_y = np.tensordot(place, table.sum(axis=1), 1), np.tensordot(place, table.sum(axis=0), 1)
+        mean_x, mean_y = (
+            np.tensordot(place, table.sum(axis=1), 1),
+            np.tensordot(place, table.sum(axis=0), 1),
+        )
         product = np.tensordot(place, np.tensordot(place, table, (0, 0)), (0, 0))
         covariance = product - mean_x * mean_y
         if self.correlation:
             spread_x = np.clip(table[2].sum(axis=0) - mean_x**2, 0, 0.25)
             spread_y = np.clip(table[:, 2].sum(axis=0) - mean_y**2, 0, 0.25)
             root = np.sqrt(spread_x * spread_y)
-            return np.divide(covariance, root, out=np.full_like(root, np.nan), where=root > 0), count, count * root
+            return (
+                np.divide(covariance, root, out=np.full_like(root, np.nan), where=root > 0),
+                count,
+                count * root,
+            )
         return covariance * self._unit * (sampled(count) if self.sample else 1.0), count, count
 
     def _nearest(self, found: Floats, count: Floats) -> Floats:
@@ -114,9 +131,18 @@ class Covariance(Pair):
 
 
 def _pair(*, sample: bool, correlation: bool) -> Reader:
-    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    def apply(
+        node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+    ) -> Request:
         x, y = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
-        return Covariance(label=label, value=x, other=y, condition=condition, sample=sample, correlation=correlation)
+        return Covariance(
+            label=label,
+            value=x,
+            other=y,
+            condition=condition,
+            sample=sample,
+            correlation=correlation,
+        )
 
     return apply
 

@@ -25,7 +25,9 @@ class People(Single):
         return Persons(self.condition)
 
     def sensitivity(self, extent: Extent) -> Sensitivity:
-        return sensitivity.of_persons(touched=extent.touched, groups=extent.groups, neighbors=extent.neighbors)
+        return sensitivity.of_persons(
+            touched=extent.touched, groups=extent.groups, neighbors=extent.neighbors
+        )
 
     def additive(self, touched: int) -> bool:
         """A person is counted once in every group: only where nobody is in two do people add up."""
@@ -68,10 +70,16 @@ def read(node: exp.Expression, scope: Scope, label: str, condition: Expression |
     listed = node.this.expressions
     only = listed[0].unnest() if len(listed) == 1 else None
     if only is None:
-        raise reject(node, "COUNT(DISTINCT a, b) counts several columns.", "Write COUNT(DISTINCT (a, b)).")
+        raise reject(
+            node, "COUNT(DISTINCT a, b) counts several columns.", "Write COUNT(DISTINCT (a, b))."
+        )
     if isinstance(only, exp.Tuple):
         parts = (translate(part, scope).expression for part in only.expressions)
-        return Values(label=label, value=Value(expression=call("row", *parts), domain=Text()), condition=condition)
+        return Values(
+            label=label,
+            value=Value(expression=call("row", *parts), domain=Text()),
+            condition=condition,
+        )
     chosen = identifier_if(only, scope)
     value, where = chosen if chosen is not None else (translate(only, scope), None)
     owner = isinstance(value.domain, Opaque) and value.domain.owner
@@ -80,12 +88,25 @@ def read(node: exp.Expression, scope: Scope, label: str, condition: Expression |
 
 
 def identifier_if(node: exp.Expression, scope: Scope) -> tuple[Value, Expression] | None:
-    """CASE WHEN p THEN owner END, as in COUNT(DISTINCT CASE WHEN p THEN owner END): the identifier, and p."""
-    branches = node.args.get("ifs") if isinstance(node, exp.Case) else [node] if isinstance(node, exp.If) else []
+    """CASE WHEN p THEN owner END, as in COUNT(DISTINCT CASE WHEN p THEN owner END): the identifier,
+    and p.
+    """
+    branches = (
+        node.args.get("ifs")
+        if isinstance(node, exp.Case)
+        else [node]
+        if isinstance(node, exp.If)
+        else []
+    )
     if len(branches or ()) != 1 or (isinstance(node, exp.Case) and node.this is not None):
         return None
-    [branch], default = branches or [], node.args.get("default" if isinstance(node, exp.Case) else "false")
-    if not isinstance(branch.args["true"], exp.Column) or not (default is None or isinstance(default, exp.Null)):
+    [branch], default = (
+        branches or [],
+        node.args.get("default" if isinstance(node, exp.Case) else "false"),
+    )
+    if not isinstance(branch.args["true"], exp.Column) or not (
+        default is None or isinstance(default, exp.Null)
+    ):
         return None
     value = scope.column(branch.args["true"])
     if not isinstance(value.domain, Opaque):

@@ -35,10 +35,14 @@ class GeometricMean(Moment):
         return Exponential(lo=place.lo, width=place.width, step=place.step, degree=place.degree)
 
 
-def _geomean(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _geomean(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> Request:
     if grid(number(node, scope)).lo <= 0:
         raise reject(
-            node, f"{show(node)} is of numbers above 0 only.", "Hold them to a range: GEOMEAN(GREATEST(x, 1))."
+            node,
+            f"{show(node)} is of numbers above 0 only.",
+            "Hold them to a range: GEOMEAN(GREATEST(x, 1)).",
         )
     logarithm = translate(exp.Ln(this=argument_node(node).copy()), scope)
     return GeometricMean(label=label, value=logarithm, condition=condition)

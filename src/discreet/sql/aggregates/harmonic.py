@@ -47,16 +47,22 @@ class HarmonicMean(Moment):
         )
 
 
-def _harmonic(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _harmonic(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> Request:
     value = argument(node, scope)
     domain = grid(value)
     if domain.lo <= 0:
         raise reject(
-            node, f"{show(node)} is of numbers above 0 only.", "Hold them to a range: HARMONIC_MEAN(GREATEST(x, 1))."
+            node,
+            f"{show(node)} is of numbers above 0 only.",
+            "Hold them to a range: HARMONIC_MEAN(GREATEST(x, 1)).",
         )
     low, high = domain.at(domain.lo), domain.at(domain.hi)
     whole = 1
-    while whole < high:  # quotients are kept to a millionth, so the smallest should not be far below 1
+    while (
+        whole < high
+    ):  # quotients are kept to a millionth, so the smallest should not be far below 1
         whole *= 10
     quotient = divide(number(whole), value, node)
     step = grid(quotient).step

@@ -45,8 +45,12 @@ class Kurtosis(Moment):
 
 
 def _kurtosis(*, sample: bool) -> Reader:
-    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
-        return Kurtosis(label=label, value=few_steps(number(node, scope)), condition=condition, sample=sample)
+    def apply(
+        node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+    ) -> Request:
+        return Kurtosis(
+            label=label, value=few_steps(number(node, scope)), condition=condition, sample=sample
+        )
 
     return apply
 

@@ -22,10 +22,12 @@ from discreet.sql.values.expressions import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """AVG: from the sums A of x - lo and B of hi - x over the rows that have x, all in units of `step`.
+    """AVG: from the sums A of x - lo and B of hi - x over the rows that have x, all in units of
+    `step`.
 
-    mean = lo + width * A / (A + B), kept inside [lo, hi]. A group with a noisy count of zero or less has no mean.
-    Of a higher degree, A and B are put together from the parts that a variance and the like measure.
+    mean = lo + width * A / (A + B), kept inside [lo, hi]. A group with a noisy count of zero or
+    less has no mean. Of a higher degree, A and B are put together from the parts that a variance
+    and the like measure.
     """
 
     lo: int
@@ -46,8 +48,14 @@ class Mean:
         if self.degree == 1:
             return parts[0], parts[1]
         whole, places = float(self.width ** (self.degree - 1)), range(self.degree + 1)
-        up = sum((parts[place] * (place / self.degree) for place in places), start=np.zeros_like(parts[0]))
-        down = sum((parts[place] * (1 - place / self.degree) for place in places), start=np.zeros_like(parts[0]))
+        up = sum(
+            (parts[place] * (place / self.degree) for place in places),
+            start=np.zeros_like(parts[0]),
+        )
+        down = sum(
+            (parts[place] * (1 - place / self.degree) for place in places),
+            start=np.zeros_like(parts[0]),
+        )
         return up / whole, down / whole
 
     def _place(self, parts: Floats) -> tuple[Floats, Floats]:
@@ -64,7 +72,11 @@ class Mean:
             else reach(self._place, np.stack(parts[: self.degree + 1]), mechanism)
         )
         farthest = np.maximum(_share(a, b), 1 - _share(a, b))
-        return np.where(a + b > 0, np.minimum(within, farthest), farthest) * self.width * float(self.step)
+        return (
+            np.where(a + b > 0, np.minimum(within, farthest), farthest)
+            * self.width
+            * float(self.step)
+        )
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:
@@ -74,7 +86,8 @@ class Mean:
         between = (0.0,) * (self.degree - 1)
         cases = [(0.5, *between, 0.5), (1.0, *between, 0.0)]
         return max(
-            float(self.margins(tuple(np.array([total * share]) for share in case), mechanism)[0]) for case in cases
+            float(self.margins(tuple(np.array([total * share]) for share in case), mechanism)[0])
+            for case in cases
         )
 
 
@@ -84,8 +97,13 @@ def _share(a: Floats, b: Floats) -> Floats:
 
 
 def _fieller(a: Floats, b: Floats, mechanism: Noise) -> Floats:
-    """Half-width of Fieller's interval for p = A / (A + B): |A (1 - p) - B p| within the noise it can have."""
-    share, total = _share(a, b), np.maximum(a + b, 1.0)  # noise is 1 or more, so below that the reach is everything
+    """Half-width of Fieller's interval for p = A / (A + B): |A (1 - p) - B p| within the noise it
+    can have.
+    """
+    share, total = (
+        _share(a, b),
+        np.maximum(a + b, 1.0),
+    )  # noise is 1 or more, so below that the reach is everything
     farthest = np.zeros_like(a)
     for side in (-1.0, 1.0):
         within = np.zeros_like(a)
@@ -108,7 +126,9 @@ class Average(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfMean(Mean):
-    """A monotone function of a mean, which is kept inside its range: its margin is that of the ends of the mean's."""
+    """A monotone function of a mean, which is kept inside its range: its margin is that of the ends
+    of the mean's.
+    """
 
     def function(self, mean: Floats) -> Floats:
         """Return what is told of a mean."""

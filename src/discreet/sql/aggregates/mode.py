@@ -22,7 +22,11 @@ def _mode(node: exp.Expression, scope: Scope, label: str, condition: Expression 
             "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 1, which shows what many share.",
         )
     if not isinstance(value.domain, Coded | Flag | Number | Day) or value.domain.size > MOST_MODES:
-        raise reject(node, f"{show(node)} needs a column with at most {MOST_MODES} public values.", "Round it first.")
+        raise reject(
+            node,
+            f"{show(node)} needs a column with at most {MOST_MODES} public values.",
+            "Round it first.",
+        )
     return Choice(label=label, value=value, condition=condition, kind="mode")
 
 

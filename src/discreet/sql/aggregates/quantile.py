@@ -20,25 +20,35 @@ MOST_QUANTILES = 32
 def fixed(quantile: Fraction) -> Reader:
     """Return the reader of an aggregate whose name says which quantile it is."""
 
-    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    def apply(
+        node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+    ) -> Request:
         value = _pickable(argument(node, scope), node)
-        return Choice(label=label, value=value, condition=condition, kind="quantile", quantiles=(quantile,))
+        return Choice(
+            label=label, value=value, condition=condition, kind="quantile", quantiles=(quantile,)
+        )
 
     return apply
 
 
-def _fractions(node: exp.Expression | None, owner: exp.Expression) -> tuple[tuple[Fraction, ...], bool]:
+def _fractions(
+    node: exp.Expression | None, owner: exp.Expression
+) -> tuple[tuple[Fraction, ...], bool]:
     """The wanted quantiles, and whether they were written as a list."""
     items = node.expressions if isinstance(node, exp.Array) else [node]
     try:
         # 1e999999999 is short, and must not be computed
-        written = [item.this for item in items if isinstance(item, exp.Literal) and len(item.this) < 20]
+        written = [
+            item.this for item in items if isinstance(item, exp.Literal) and len(item.this) < 20
+        ]
         found = tuple(Fraction(text) for text in written if "e" not in text.lower())
     except ValueError:
         found = ()
     if not found or len(found) != len(items) or not all(0 <= each <= 1 for each in found):
         raise reject(
-            owner, f"{show(owner)} needs numbers between 0 and 1, written out.", "Write QUANTILE_CONT(x, 0.5)."
+            owner,
+            f"{show(owner)} needs numbers between 0 and 1, written out.",
+            "Write QUANTILE_CONT(x, 0.5).",
         )
     if list(found) != sorted(set(found)) or len(found) > MOST_QUANTILES:
         raise reject(
@@ -55,29 +65,55 @@ def _pickable(value: Value, node: exp.Expression) -> Value:
     if isinstance(value.domain, Coded) and all_numeric(value.domain.values):
         return as_number(value, node)
     raise reject(
-        node, f"{show(node)} needs numbers or dates with a public range.", "Use a number, a date or a timestamp."
+        node,
+        f"{show(node)} needs numbers or dates with a public range.",
+        "Use a number, a date or a timestamp.",
     )
 
 
-def _quantile(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _quantile(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> Request:
     wanted = node.args.get("quantile") if isinstance(node, exp.Quantile) else node.expression
     quantiles, listed = _fractions(wanted, node)
     value = _pickable(argument(node, scope), node)
-    return Choice(label=label, value=value, condition=condition, kind="quantile", quantiles=quantiles, listed=listed)
+    return Choice(
+        label=label,
+        value=value,
+        condition=condition,
+        kind="quantile",
+        quantiles=quantiles,
+        listed=listed,
+    )
 
 
-def _within_group(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _within_group(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> Request:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
     order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
     if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc) or len(order) != 1:
-        raise reject(node, f"{show(node)} is not answered.", "Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x).")
+        raise reject(
+            node,
+            f"{show(node)} is not answered.",
+            "Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x).",
+        )
     quantiles, listed = _fractions(node.this.this, node)
     if order[0].args.get("desc"):
         quantiles = tuple(1 - each for each in reversed(quantiles))
         if listed:
-            raise reject(node, "a list of quantiles in descending order is not answered.", "Leave DESC out.")
+            raise reject(
+                node, "a list of quantiles in descending order is not answered.", "Leave DESC out."
+            )
     value = _pickable(translate(order[0].this, scope), node)
-    return Choice(label=label, value=value, condition=condition, kind="quantile", quantiles=quantiles, listed=listed)
+    return Choice(
+        label=label,
+        value=value,
+        condition=condition,
+        kind="quantile",
+        quantiles=quantiles,
+        listed=listed,
+    )
 
 
 MEMBER = Member(

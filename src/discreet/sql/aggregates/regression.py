@@ -1,4 +1,6 @@
-"""REGR_SLOPE(y, x), REGR_INTERCEPT(y, x) and REGR_R2(y, x): the line of y over x, as DuckDB has it."""
+"""REGR_SLOPE(y, x), REGR_INTERCEPT(y, x) and REGR_R2(y, x): the line of y over x, as DuckDB has
+it.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,12 @@ _DEGREES = (1, 2)  # of y and of x
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Slope or intercept, from products of 2 parts of y and 3 of x: component 3 i + j goes with parts i and j.
+    """Slope or intercept, from products of 2 parts of y and 3 of x: component 3 i + j goes with
+    parts i and j.
 
-    With u, w the places of y, x in their ranges: the mean of u is that of i, of w that of j / 2, of u w that of
-    i j / 2, and the mean of w² is the share of j = 2. Neither has a bound that is public, so where noise may halve the
-    variance of x there is no margin.
+    With u, w the places of y, x in their ranges: the mean of u is that of i, of w that of j / 2, of
+    u w that of i j / 2, and the mean of w² is the share of j = 2. Neither has a bound that is
+    public, so where noise may halve the variance of x there is no margin.
     """
 
     widths: tuple[int, int]
@@ -41,7 +44,9 @@ class Line:
         return arrow.array(found, mask=(more <= 0.5) | ~np.isfinite(found))
 
     def _line(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
-        """It, what it was divided by, and how many rows more than one; parts along the first axis."""
+        """It, what it was divided by, and how many rows more than one; parts along the first
+        axis.
+        """
         total = parts.sum(axis=0)
         count = total / float(self.widths[0] * self.widths[1] ** 2)
         shares = np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
@@ -51,7 +56,9 @@ class Line:
         variance = of_x[2] - mean_x**2
         spread = np.where(variance > 0, variance, np.nan)
         slope = (table[1, 1] / 2 + table[1, 2] - mean_y * mean_x) / spread
-        high, wide = (float(width * step) for width, step in zip(self.widths, self.steps, strict=True))
+        high, wide = (
+            float(width * step) for width, step in zip(self.widths, self.steps, strict=True)
+        )
         start_y, start_x = (float(start) for start in self.starts)
         found = slope * high / wide
         if not self.slope:
@@ -74,7 +81,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained(Together):
-    """R²: the square of a correlation, whose margin is that of the squares of the ends of its margin."""
+    """R²: the square of a correlation, whose margin is that of the squares of the ends of its
+    margin.
+    """
 
     def values(self, components: Components) -> pa.Array:
         found, missing = self.found(components)
@@ -87,7 +96,9 @@ class Explained(Together):
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         """The widest: that of a correlation of almost 1."""
         within = Together.margin(self, mechanism, assuming=assuming)
-        return None if within is None else float(self._around(np.array([1.0]), np.array([within]))[0])
+        return (
+            None if within is None else float(self._around(np.array([1.0]), np.array([within]))[0])
+        )
 
     def _around(self, center: Floats, within: Floats) -> Floats:
         size = np.abs(center)
@@ -134,14 +145,18 @@ class Determination(Pair):
 
 
 def _line(*, slope: bool) -> Reader:
-    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    def apply(
+        node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+    ) -> Request:
         y, x = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
         return Regression(label=label, value=y, other=x, condition=condition, slope=slope)
 
     return apply
 
 
-def _explained(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _explained(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> Request:
     y, x = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
     return Determination(label=label, value=y, other=x, condition=condition)
 
@@ -149,7 +164,11 @@ def _explained(node: exp.Expression, scope: Scope, label: str, condition: Expres
 MEMBER = Member(
     tags=("regression",),
     names=("REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2"),
-    readers={exp.RegrSlope: _line(slope=True), exp.RegrIntercept: _line(slope=False), exp.RegrR2: _explained},
+    readers={
+        exp.RegrSlope: _line(slope=True),
+        exp.RegrIntercept: _line(slope=False),
+        exp.RegrR2: _explained,
+    },
     estimates={
         Line: ("line", ("widths", "steps", "starts", "slope")),
         Explained: ("explained", ("degree", "widths", "steps", "sample", "correlation")),

@@ -39,7 +39,9 @@ class Skewness(Moment):
         return ThirdMoment(degree=place.degree, width=place.width)
 
 
-def _skewness(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _skewness(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> Request:
     return Skewness(label=label, value=few_steps(number(node, scope)), condition=condition)
 
 

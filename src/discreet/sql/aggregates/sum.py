@@ -35,11 +35,17 @@ class Total(Moment, Alone):
     def sensitivity(self, extent: Extent) -> Sensitivity:
         domain = grid(self.value)
         return sensitivity.of_sum(
-            rows=extent.rows, lo=domain.lo, hi=domain.hi, groups=extent.groups, neighbors=extent.neighbors
+            rows=extent.rows,
+            lo=domain.lo,
+            hi=domain.hi,
+            groups=extent.groups,
+            neighbors=extent.neighbors,
         )
 
     def estimate(self, place: Place) -> Linear:
-        """x = lo + W * (weighted place in the range): the weights of the parts are 0, 1/d, 2/d, ..., 1."""
+        """x = lo + W * (weighted place in the range): the weights of the parts are 0, 1/d, 2/d,
+        ..., 1.
+        """
         weights = [Fraction(each * place.width, place.degree) for each in range(place.degree + 1)]
         factors = tuple(place.unit * (place.lo + weight) for weight in weights)
         ordered = factors[::-1] if place.degree == 1 else factors

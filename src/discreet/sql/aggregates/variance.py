@@ -13,17 +13,26 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
-from discreet.sql.after.estimates import Components, Floats, floats, possible, raw_moments, reach, sampled
+from discreet.sql.after.estimates import (
+    Components,
+    Floats,
+    floats,
+    possible,
+    raw_moments,
+    reach,
+    sampled,
+)
 from discreet.sql.requests.request import Member, Moment, Place, Reader, Request, number
 from discreet.sql.values.expressions import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """VARIANCE and STDDEV from the sums of (W - v)², 2 v (W - v) and v², with v = x - lo in units and W the width.
+    """VARIANCE and STDDEV from the sums of (W - v)², 2 v (W - v) and v², with v = x - lo in units
+    and W the width.
 
-    The three make W² in every row, so their noise costs no more than that of one of them. Beside a skewness or a
-    kurtosis there are more of them, of a higher degree.
+    The three make W² in every row, so their noise costs no more than that of one of them. Beside a
+    skewness or a kurtosis there are more of them, of a higher degree.
     """
 
     lo: int
@@ -36,10 +45,14 @@ class Spread:
     def values(self, components: Components) -> pa.Array:
         found, count = self._spread(floats(components[: self.degree + 1]))
         variance = self._nearest(found, count)
-        return arrow.array(np.sqrt(variance) if self.root else variance, mask=count <= (1.5 if self.sample else 0))
+        return arrow.array(
+            np.sqrt(variance) if self.root else variance, mask=count <= (1.5 if self.sample else 0)
+        )
 
     def _spread(self, sums: Floats) -> tuple[Floats, Floats]:
-        """The variance in the column's own unit, possible or not, and the noisy count; sums along the first axis."""
+        """The variance in the column's own unit, possible or not, and the noisy count; sums along
+        the first axis.
+        """
         count = sums.sum(axis=0) / float(self.width**self.degree)
         mean, square = raw_moments(sums, count, width=self.width, most=2)
         return (square - mean**2) * (sampled(count) if self.sample else 1.0) * self._unit, count
@@ -53,20 +66,28 @@ class Spread:
         return (self.width * float(self.step)) ** 2
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        """Return margins by redrawing the declared noise (S11); of a root, from the ends of its square."""
+        """Return margins by redrawing the declared noise (S11); of a root, from the ends of its
+        square.
+        """
         sums = floats(components[: self.degree + 1])
         center, count = self._spread(sums)
         within = np.where(count > 2, reach(self._spread, sums, mechanism), np.inf)
         answer = self._nearest(center, count)
         ends = possible(answer, within, least=0.0, most=self._unit / (2 if self.sample else 4))
-        low, middle, high = (np.sqrt(each) if self.root else each for each in (ends[0], answer, ends[1]))
+        low, middle, high = (
+            np.sqrt(each) if self.root else each for each in (ends[0], answer, ends[1])
+        )
         return np.maximum(middle - low, high - middle)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:
             return None
         count = np.array([float(assuming)])
-        shares = (0.5, *(0.0,) * (self.degree - 1), 0.5)  # the widest spread there is: half at each end
+        shares = (
+            0.5,
+            *(0.0,) * (self.degree - 1),
+            0.5,
+        )  # the widest spread there is: half at each end
         sums = tuple(np.round(count * share * float(self.width**self.degree)) for share in shares)
         return float(self.margins(sums, mechanism)[0])
 
@@ -91,8 +112,12 @@ class Variance(Moment):
 
 
 def _variance(*, sample: bool, root: bool) -> Reader:
-    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
-        return Variance(label=label, value=number(node, scope), condition=condition, sample=sample, root=root)
+    def apply(
+        node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+    ) -> Request:
+        return Variance(
+            label=label, value=number(node, scope), condition=condition, sample=sample, root=root
+        )
 
     return apply
 

@@ -1,14 +1,18 @@
-"""All requests of one aggregation as few statistics: which exact sums are read, and how they get noise together.
+"""All requests of one aggregation as few statistics: which exact sums are read, and how they get
+noise together.
 
 - What is alone over its value is one number: COUNT(*), COUNT(x), COUNT(DISTINCT owner), SUM(x).
-- Moments over the same value are the parts of one statistic, of the highest degree d among them: for v = x - lo and
-  W = hi - lo, the sums of binomial(d, i) v^i (W - v)^(d - i), which make W^d in every row. So noise on all of them
-  costs what noise on one does, and count, sum, mean and variance come out of any degree that is high enough.
-- COUNT(*) beside any of these over the same rows is a further part: rows without x count as a whole width of their own.
-- Numbers whose conditions exclude each other, COUNT(*) FILTER (WHERE month = 1), COUNT(*) FILTER (WHERE month = 2), ...
-  are one vector: a row adds to one of them at most, so noise on all of them costs what noise on one does.
-- Pairs are products of the parts of two columns, which again make a constant in every row; those of the same columns
-  and degrees are measured once.
+- Moments over the same value are the parts of one statistic, of the highest degree d among them:
+  for v = x - lo and W = hi - lo, the sums of binomial(d, i) v^i (W - v)^(d - i), which make W^d in
+  every row. So noise on all of them costs what noise on one does, and count, sum, mean and variance
+  come out of any degree that is high enough.
+- COUNT(*) beside any of these over the same rows is a further part: rows without x count as a whole
+  width of their own.
+- Numbers whose conditions exclude each other, COUNT(*) FILTER (WHERE month = 1), COUNT(*) FILTER
+  (WHERE month = 2), ... are one vector: a row adds to one of them at most, so noise on all of them
+  costs what noise on one does.
+- Pairs are products of the parts of two columns, which again make a constant in every row; those of
+  the same columns and degrees are measured once.
 """
 
 from __future__ import annotations
@@ -49,7 +53,9 @@ from discreet.sql.values.numbers import grid
 from discreet.sql.values.value import Coded, Day, Flag, Number
 from discreet.sql.values.value import Moment as Instant
 
-Target = tuple[Expression, object, Expression | None]  # a value, its range, and a condition on the rows
+Target = tuple[
+    Expression, object, Expression | None
+]  # a value, its range, and a condition on the rows
 Wanted = Sequence[tuple[int, Request]]  # requests for the same number, with their numbers
 Combination = dict[Reading, int]  # factors of what is read
 MOST_CLUSTERED = 48  # numbers that are taken together: the proof tries every pair of them
@@ -60,7 +66,9 @@ UNBOUNDED = 2**31  # groups, where their number is not public
 class _Part:
     """A statistic in the making: requests may still be added to it."""
 
-    labels: dict[str, Fraction]  # each aggregate as it was written, and what one step of the grid is in its own units
+    labels: dict[
+        str, Fraction
+    ]  # each aggregate as it was written, and what one step of the grid is in its own units
     forms: list[Combination]
     sensitivity: Sensitivity
     additive: bool
@@ -76,9 +84,17 @@ class Assembly:
 
 
 def assemble(
-    requests: list[Request], *, rows: Rows, touched: int, groups: int, neighbors: Neighbors, node: exp.Expression
+    requests: list[Request],
+    *,
+    rows: Rows,
+    touched: int,
+    groups: int,
+    neighbors: Neighbors,
+    node: exp.Expression,
 ) -> Assembly:
-    """Statistics that serve all requests at the least noise (see the module's text), with each request's estimate."""
+    """Statistics that serve all requests at the least noise (see the module's text), with each
+    request's estimate.
+    """
     extent = Extent(rows=rows.most, touched=touched, groups=groups, neighbors=neighbors)
     making = _Making(rows=rows, extent=extent, node=node)
     numbered = list(enumerate(requests))
@@ -98,7 +114,9 @@ def assemble(
         companions = plain.pop(target[2], []) if hosts.get(target[2]) == target else []
         alone = isinstance(wanted[0][1], Single) or (not companions and _one_number(wanted))
         order.append((wanted, None if alone else companions))
-    order += [(plain[each], None) for each in sorted(plain, key=lambda each: each is not None)]  # all rows first
+    order += [
+        (plain[each], None) for each in sorted(plain, key=lambda each: each is not None)
+    ]  # all rows first
     clusters = _clusters([each for each, beside in order if beside is None])
     for each, beside in order:
         if beside is not None:
@@ -110,12 +128,16 @@ def assemble(
 
 
 def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
-    """Numbers whose conditions exclude each other, taken together: a row adds to one of them at most.
+    """Numbers whose conditions exclude each other, taken together: a row adds to one of them at
+    most.
 
-    They are taken in an order of their own, so that another order of columns measures the same (S10).
+    They are taken in an order of their own, so that another order of columns measures the same
+    (S10).
     """
     clusters: list[list[Wanted]] = []
-    for wanted in sorted(single, key=lambda each: repr(replace(_conditional(each[0][1]), label=""))):
+    for wanted in sorted(
+        single, key=lambda each: repr(replace(_conditional(each[0][1]), label=""))
+    ):
         one = _conditional(wanted[0][1])
         for cluster in clusters:
             others = [_conditional(each[0][1]) for each in cluster]
@@ -135,20 +157,30 @@ def _apart(one: Request, other: Request) -> bool:
 
 
 def _conditional(request: Request) -> Request:
-    """SUM(CASE WHEN p THEN x ELSE 0 END) and COUNT(CASE WHEN p THEN 1 END) as of the rows where p holds."""
+    """SUM(CASE WHEN p THEN x ELSE 0 END) and COUNT(CASE WHEN p THEN 1 END) as of the rows where p
+    holds.
+    """
     if not isinstance(request, Total | Count) or request.condition is not None:
         return request
     value = request.value.expression
     match value.value if isinstance(value, Careful) else value:
-        case Case(branches=((condition, Constant()),), otherwise=Constant(value=None)) if isinstance(request, Count):
+        case Case(branches=((condition, Constant()),), otherwise=Constant(value=None)) if (
+            isinstance(request, Count)
+        ):
             return AllRows(label=request.label, condition=condition)
-        case Case(branches=((condition, chosen),), otherwise=Constant(value=0 | None)) if isinstance(request, Total):
-            return replace(request, value=replace(request.value, expression=chosen), condition=condition)
+        case Case(branches=((condition, chosen),), otherwise=Constant(value=0 | None)) if (
+            isinstance(request, Total)
+        ):
+            return replace(
+                request, value=replace(request.value, expression=chosen), condition=condition
+            )
     return request
 
 
 def _width(request: Request) -> int | None:
-    """The most that a row adds to a count, or to a sum of what is not negative; None of other numbers."""
+    """The most that a row adds to a count, or to a sum of what is not negative; None of other
+    numbers.
+    """
     if isinstance(request, AllRows | Count):
         return 1
     if isinstance(request, Total) and grid(request.value).lo >= 0:
@@ -156,21 +188,31 @@ def _width(request: Request) -> int | None:
     return None
 
 
-def _targets(numbered: list[tuple[int, Request]]) -> dict[Target, list[tuple[int, Single | Moment]]]:
-    """Requests over the same value and condition, which share their sums; people and distinct values share nothing."""
+def _targets(
+    numbered: list[tuple[int, Request]],
+) -> dict[Target, list[tuple[int, Single | Moment]]]:
+    """Requests over the same value and condition, which share their sums; people and distinct
+    values share nothing.
+    """
     targets: dict[Target, list[tuple[int, Single | Moment]]] = {}
     for index, request in numbered:
         if isinstance(request, Single | Moment):
-            # Numbers that differ in their step only are one sum; codes of other labels, or of the same as numbers, not.
+            # Numbers that differ in their step only are one sum; codes of other labels, or of the
+            # same as numbers, not.
             domain = request.value.domain
             range_ = (domain.lo, domain.hi) if isinstance(domain, Number) else domain
             told = "distinct" if isinstance(request, Single) else range_
-            targets.setdefault((request.value.expression, told, request.condition), []).append((index, request))
+            targets.setdefault((request.value.expression, told, request.condition), []).append(
+                (index, request)
+            )
     return targets
 
 
-def _hosts(targets: dict[Target, list[tuple[int, Single | Moment]]]) -> dict[Expression | None, Target]:
-    """The target beside which rows are counted, for each condition: one that has parts anyway, and as few as can be.
+def _hosts(
+    targets: dict[Target, list[tuple[int, Single | Moment]]],
+) -> dict[Expression | None, Target]:
+    """The target beside which rows are counted, for each condition: one that has parts anyway, and
+    as few as can be.
 
     It does not depend on the order of columns, so that another order measures the same (S10).
     """
@@ -205,7 +247,9 @@ class _Making:
     corners: dict[tuple[object, ...], tuple[Corner, _Part]] = field(default_factory=dict)
 
     def read(self, reading: Reading) -> Reading:
-        """Note that this is read, in the order in which things are read first; each is fetched once."""
+        """Note that this is read, in the order in which things are read first; each is fetched
+        once.
+        """
         if reading not in self.readings:
             self.readings.append(reading)
         return reading
@@ -245,12 +289,17 @@ class _Making:
             forms=[{self.read(first.reading(self.rows, self.node)): 1}],
             sensitivity=first.sensitivity(self.extent),
             additive=first.additive(self.extent.touched),
-            estimates={index: Linear(factors=(Fraction(1),), step=labels[request.label]) for index, request in wanted},
+            estimates={
+                index: Linear(factors=(Fraction(1),), step=labels[request.label])
+                for index, request in wanted
+            },
         )
         self.parts.append(part)
 
     def side_by_side(self, cluster: Sequence[Wanted]) -> None:
-        """Numbers of which a row adds to one at most, as one vector: noise on all of them costs what it does on one."""
+        """Numbers of which a row adds to one at most, as one vector: noise on all of them costs
+        what it does on one.
+        """
         if len(cluster) == 1:
             self.alone(cluster[0])
             return
@@ -278,7 +327,11 @@ class _Making:
         # All of them over the same value: where it is NULL, a row adds to none.
         value, where = first.value, first.condition
         powers = [
-            self.read(self.rows.total(value, power, where, self.node) if degree else self.rows.present(value, where))
+            self.read(
+                self.rows.total(value, power, where, self.node)
+                if degree
+                else self.rows.present(value, where)
+            )
             for power in range(degree + 1)
         ]
         polynomials = bernstein(lo, width, degree)
@@ -306,7 +359,9 @@ class _Making:
         self._append(labels, forms, width**degree, estimates)
 
     def pair(self, index: int, request: Pair) -> None:
-        """Products of the parts of two columns, each taken to few steps, so that fourth powers stay exact integers."""
+        """Products of the parts of two columns, each taken to few steps, so that fourth powers stay
+        exact integers.
+        """
         key = (request.value.identity, request.other.identity, request.condition, request.degrees)
         if key not in self.corners:
             x, y = coarse(request.value), coarse(request.other)
@@ -332,10 +387,16 @@ class _Making:
         part.estimates[index] = request.estimate(corner)
 
     def _append(
-        self, labels: dict[str, Fraction], forms: list[Combination], width: int, estimates: dict[int, Estimate]
+        self,
+        labels: dict[str, Fraction],
+        forms: list[Combination],
+        width: int,
+        estimates: dict[int, Estimate],
     ) -> _Part:
         sensitivity = constant_width(self.extent, width=width, parts=len(forms))
-        part = _Part(labels=labels, forms=forms, sensitivity=sensitivity, additive=True, estimates=estimates)
+        part = _Part(
+            labels=labels, forms=forms, sensitivity=sensitivity, additive=True, estimates=estimates
+        )
         self.parts.append(part)
         return part
 
@@ -356,16 +417,24 @@ class _Making:
 
 
 def with_test(
-    assembly: Assembly, requests: Sequence[Request], *, rows: int, touched: int, neighbors: Neighbors, groups: int
+    assembly: Assembly,
+    requests: Sequence[Request],
+    *,
+    rows: int,
+    touched: int,
+    neighbors: Neighbors,
+    groups: int,
 ) -> tuple[Statistic, ...]:
     """The statistics with the one first that the threshold tests, which is people per key (S5).
 
-    Where a statistic counts people anyway, and no public keys part them into `groups`, that one is tested and the test
-    needs no number of its own.
+    Where a statistic counts people anyway, and no public keys part them into `groups`, that one is
+    tested and the test needs no number of its own.
     """
     own = {number: each for each in assembly.statistics for number, _ in each.estimates}
     for number, request in enumerate(requests if groups == 1 else ()):
-        counts = isinstance(request, Alone) and request.condition is None and request.counts_people(rows)
+        counts = (
+            isinstance(request, Alone) and request.condition is None and request.counts_people(rows)
+        )
         if counts and len(own[number].forms) == 1:
             others = (each for each in assembly.statistics if each is not own[number])
             return (replace(own[number], tested=True), *others)

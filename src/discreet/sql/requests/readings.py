@@ -19,16 +19,22 @@ COARSE_STEPS = 1 << 15  # of a range, where fourth powers are added up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """The rows that are aggregated: how many one person has, and which expressions a snapshot holds to their range."""
+    """The rows that are aggregated: how many one person has, and which expressions a snapshot holds
+    to their range.
+    """
 
     most: int
     held: Callable[[Expression, int, int], bool]
 
-    def total(self, value: Value, power: int, where: Expression | None, node: exp.Expression) -> Sum:
+    def total(
+        self, value: Value, power: int, where: Expression | None, node: exp.Expression
+    ) -> Sum:
         """The exact sum of a power of a number; of the power 0, how many rows have it."""
         domain = grid(value)
         check_size(domain.lo, domain.largest**power, node)
-        return self.product((self.factor(value.expression, domain.lo, domain.hi, power),), where, node)
+        return self.product(
+            (self.factor(value.expression, domain.lo, domain.hi, power),), where, node
+        )
 
     def present(self, value: Value, where: Expression | None) -> Sum:
         """Return a reading that counts the rows with a value, whatever kind it is."""
@@ -37,15 +43,19 @@ class Rows:
     def factor(self, value: Expression, lo: int, hi: int, power: int) -> Factor:
         return Factor(value, lo, hi, power, clamp=not self.held(value, lo, hi))
 
-    def product(self, factors: tuple[Factor, ...], where: Expression | None, node: exp.Expression) -> Sum:
-        """A sum of products, in bits that hold every sum, whole or partial, of fewer than 2^36 people.
+    def product(
+        self, factors: tuple[Factor, ...], where: Expression | None, node: exp.Expression
+    ) -> Sum:
+        """A sum of products, in bits that hold every sum, whole or partial, of fewer than 2^36
+        people.
 
         Privacy
-            S21. A sum that wraps around moves by 2^64 when one person arrives, and one that fails tells who did. Fewer
-            than 2^36 people have at most `most` rows each (Relation holds every way to make rows to it), so no partial
-            sum is beyond 2^36 * most * largest, in whatever order the engine adds; sums of 128 bits come back as
-            decimals of 38 digits. Where 64 bits do, the engine adds up twice as fast in them; it would choose them
-            itself only after a look at the data's range, which it may not take.
+            S21. A sum that wraps around moves by 2^64 when one person arrives, and one that fails
+            tells who did. Fewer than 2^36 people have at most `most` rows each (Relation holds
+            every way to make rows to it), so no partial sum is beyond 2^36 * most * largest, in
+            whatever order the engine adds; sums of 128 bits come back as decimals of 38 digits.
+            Where 64 bits do, the engine adds up twice as fast in them; it would choose them itself
+            only after a look at the data's range, which it may not take.
         """
         largest = math.prod(max(abs(each.lo), abs(each.hi)) ** each.power for each in factors)
         reach = largest * max(self.most, 1) * MOST_PEOPLE
@@ -66,11 +76,14 @@ def coarse(value: Value) -> Value:
     shifted = widened(value.expression, 2 * domain.largest + ratio) - domain.lo
     counted = shifted if ratio == 1 else (2 * shifted + ratio) // (2 * ratio)
     steps = (2 * span + ratio) // (2 * ratio) if ratio > 1 else span
-    return Value(expression=careful(counted), domain=Number(step=domain.step * ratio, lo=0, hi=steps))
+    return Value(
+        expression=careful(counted), domain=Number(step=domain.step * ratio, lo=0, hi=steps)
+    )
 
 
 def bernstein(lo: int, width: int, degree: int) -> list[dict[int, int]]:
-    """Polynomials in x, {power: factor}, that are not negative on [lo, lo + width] and together make width ** degree.
+    """Polynomials in x, {power: factor}, that are not negative on [lo, lo + width] and together
+    make width ** degree.
 
     The i-th is binomial(degree, i) (x - lo)^i (lo + width - x)^(degree - i).
     """
@@ -87,9 +100,14 @@ def bernstein(lo: int, width: int, degree: int) -> list[dict[int, int]]:
 
 def _times(factors: list[int], constant: int, slope: int) -> list[int]:
     """A polynomial, times constant + slope * x."""
-    return [constant * one + slope * other for one, other in zip([*factors, 0], [0, *factors], strict=True)]
+    return [
+        constant * one + slope * other
+        for one, other in zip([*factors, 0], [0, *factors], strict=True)
+    ]
 
 
 def few_steps(value: Value) -> Value:
-    """The same number, where its third and fourth powers are small; else `coarse`: what is asked of it is the same."""
+    """The same number, where its third and fourth powers are small; else `coarse`: what is asked of
+    it is the same.
+    """
     return value if grid(value).largest <= COARSE_STEPS else coarse(value)

@@ -57,7 +57,9 @@ class Request:
 
     @property
     def step(self) -> Fraction | None:
-        """The step of counts and sums, which are linear in noise and multiples of it; None for others."""
+        """The step of counts and sums, which are linear in noise and multiples of it; None for
+        others.
+        """
         return None
 
 
@@ -95,11 +97,12 @@ class Single(Alone):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a moment finds its parts: the measurement, how many there are, and what of the value they are made of.
+    """Where a moment finds its parts: the measurement, how many there are, and what of the value
+    they are made of.
 
-    Parts go by their place in the range, from the low end: the i-th of degree d makes up binomial(d, i) v^i
-    (W - v)^(d - i) of W^d in every row; of degree 1 the high end comes first. `with_rows`: a last part counts the rows
-    without a value.
+    Parts go by their place in the range, from the low end: the i-th of degree d makes up
+    binomial(d, i) v^i (W - v)^(d - i) of W^d in every row; of degree 1 the high end comes first.
+    `with_rows`: a last part counts the rows without a value.
     """
 
     degree: int
@@ -135,7 +138,9 @@ class Moment(Request, ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corner:
-    """Where a pair finds its parts: products of those of both values, each in `widths` steps from its low end."""
+    """Where a pair finds its parts: products of those of both values, each in `widths` steps from
+    its low end.
+    """
 
     widths: tuple[int, int]
     steps: tuple[Fraction, Fraction]
@@ -177,10 +182,15 @@ class Member:
     names: tuple[str, ...]  # as refusals list them
     tags: tuple[str, ...]  # as tests/sql/plans.sql calls what it answers
     readers: Mapping[type[exp.Expression], Reader] = field(default_factory=dict)
-    named: Mapping[str, Reader] = field(default_factory=dict)  # by names, in small letters, that the parser knows not
-    # Its estimates, with their tags and fields in what a question is known by (`sql.identity`); Linear is known there.
+    named: Mapping[str, Reader] = field(
+        default_factory=dict
+    )  # by names, in small letters, that the parser knows not
+    # Its estimates, with their tags and fields in what a question is known by (`sql.identity`);
+    # Linear is known there.
     estimates: Mapping[type, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    line: tuple[str, str, str]  # in docs/language.md: how it is written, what is measured, how far it moves
+    line: tuple[
+        str, str, str
+    ]  # in docs/language.md: how it is written, what is measured, how far it moves
     tolerance: float = 1e-7  # of its answers without noise, beside DuckDB's
     meaning: str = ""  # what DuckDB would call a macro, where it has no such aggregate
 
@@ -197,7 +207,7 @@ def range_of(value: Value) -> tuple[int, int]:
     return domain.lo, max(domain.hi - domain.lo, 1)
 
 
-# --- what members read ------------------------------------------------------------------------------------------------
+# --- what members read ----------------------------------------------------------------------------
 
 
 def argument(node: exp.Expression, scope: Scope) -> Value:
@@ -210,11 +220,15 @@ def argument_node(node: exp.Expression) -> exp.Expression:
     only = node.expressions[0] if isinstance(node, exp.AnonymousAggFunc) else node.this
     if isinstance(only, exp.Distinct):
         raise reject(
-            node, f"{show(node)}: DISTINCT is answered in COUNT only.", f"Write {show(node).replace('DISTINCT ', '')}."
+            node,
+            f"{show(node)}: DISTINCT is answered in COUNT only.",
+            f"Write {show(node).replace('DISTINCT ', '')}.",
         )
     if isinstance(only, exp.Order):
         raise reject(
-            node, f"{show(node)}: the order of rows has no meaning here.", "Leave ORDER BY out of the aggregate."
+            node,
+            f"{show(node)}: the order of rows has no meaning here.",
+            "Leave ORDER BY out of the aggregate.",
         )
     assert isinstance(only, exp.Expression)
     return only
@@ -226,4 +240,10 @@ def number(node: exp.Expression, scope: Scope) -> Value:
 
 def both(one: Expression | None, other: Expression | None) -> Expression | None:
     """Two conditions, of which each may be missing."""
-    return call("AND", one, other) if one is not None and other is not None else one if other is None else other
+    return (
+        call("AND", one, other)
+        if one is not None and other is not None
+        else one
+        if other is None
+        else other
+    )

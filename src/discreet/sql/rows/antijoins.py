@@ -1,8 +1,10 @@
-"""LEFT JOIN b ON a.owner = b.owner WHERE b.owner IS NULL: the rows of a that meet none of b, planned as NOT EXISTS.
+"""LEFT JOIN b ON a.owner = b.owner WHERE b.owner IS NULL: the rows of a that meet none of b,
+planned as NOT EXISTS.
 
-Of a row of a that meets some of b, `b.owner` is equal to something, hence not NULL: WHERE drops it. One that meets none
-is kept once. That is NOT EXISTS (SELECT 1 FROM b WHERE a.owner = b.owner). As a join, one person may have as many rows
-as both tables allow; as NOT EXISTS no more than a allows (S4).
+Of a row of a that meets some of b, `b.owner` is equal to something, hence not NULL: WHERE drops it.
+One that meets none is kept once. That is NOT EXISTS (SELECT 1 FROM b WHERE a.owner = b.owner). As a
+join, one person may have as many rows as both tables allow; as NOT EXISTS no more than a allows
+(S4).
 """
 
 from __future__ import annotations
@@ -27,12 +29,16 @@ def private_columns(policy: Policy, *, hidden: Collection[str]) -> dict[str, set
 
 
 def without_antijoins(node: exp.Select, private: Columns) -> exp.Select:
-    """The SELECT with NOT EXISTS in the place of such joins, if nothing but WHERE looks at what they joined."""
+    """The SELECT with NOT EXISTS in the place of such joins, if nothing but WHERE looks at what
+    they joined.
+    """
     for place, join in enumerate(node.args.get("joins") or []):
         condition = _unmatched(node, join, private)
         if condition is not None:
             copy = node.copy()
-            copy.set("joins", [each for index, each in enumerate(copy.args["joins"]) if index != place])
+            copy.set(
+                "joins", [each for index, each in enumerate(copy.args["joins"]) if index != place]
+            )
             copy.set("where", exp.Where(this=condition))
             return without_antijoins(copy, private)
     return node
@@ -41,7 +47,12 @@ def without_antijoins(node: exp.Select, private: Columns) -> exp.Select:
 def _unmatched(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expression | None:
     """What WHERE says without the join; None where the join is more than a test."""
     table, where = join.this, node.args.get("where")
-    if where is None or not _is_plain(join) or not isinstance(table, exp.Table) or table.name.lower() not in private:
+    if (
+        where is None
+        or not _is_plain(join)
+        or not isinstance(table, exp.Table)
+        or table.name.lower() not in private
+    ):
         return None
     alias = str(table.alias or table.name).lower()
     parts = _condition(node, join, alias)
@@ -50,7 +61,9 @@ def _unmatched(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expres
     if not tests or _is_used(node, join, alias, tests, private[table.name.lower()]):
         return None
     inner = exp.select("1").from_(table.copy()).where(*(part.copy() for part in parts))
-    rest = [part.copy() for part in conjuncts(where.this) if not any(part is test for test in tests)]
+    rest = [
+        part.copy() for part in conjuncts(where.this) if not any(part is test for test in tests)
+    ]
     return exp.and_(*rest, exp.Not(this=exp.Exists(this=inner)))
 
 
@@ -59,7 +72,8 @@ def _is_plain(join: exp.Join) -> bool:
     used = {name for name, part in join.args.items() if part}
     named = {name for name, part in join.this.args.items() if part}
     left = (
-        str(join.args.get("side") or "").upper() == "LEFT" and str(join.args.get("kind") or "OUTER").upper() == "OUTER"
+        str(join.args.get("side") or "").upper() == "LEFT"
+        and str(join.args.get("kind") or "OUTER").upper() == "OUTER"
     )
     return left and used <= {"this", "side", "kind", "on", "using"} and named <= {"this", "alias"}
 
@@ -72,7 +86,9 @@ def _condition(node: exp.Select, join: exp.Join, alias: str) -> list[exp.Express
         if len(node.args["joins"]) > 1 or not isinstance(first, exp.Table):
             return []
         outer = first.alias or first.name
-        return [exp.EQ(this=_column(each, outer), expression=_column(each, alias)) for each in names]
+        return [
+            exp.EQ(this=_column(each, outer), expression=_column(each, alias)) for each in names
+        ]
     parts = conjuncts(join.args.get("on"))
     told = all(column.table for part in parts for column in part.find_all(exp.Column))
     return parts if told and not any(part.find(exp.Query) for part in parts) else []
@@ -89,21 +105,35 @@ def _equated(parts: list[exp.Expression], alias: str) -> Iterator[str]:
     for part in parts:
         if isinstance(part, exp.EQ):
             for ours, other in ((part.this, part.expression), (part.expression, part.this)):
-                mentioned = any(column.table.lower() == alias for column in other.find_all(exp.Column))
+                mentioned = any(
+                    column.table.lower() == alias for column in other.find_all(exp.Column)
+                )
                 if isinstance(ours, exp.Column) and ours.table.lower() == alias and not mentioned:
                     yield ours.name.lower()
 
 
 def _tests(part: exp.Expression, alias: str, keys: Collection[str]) -> bool:
     """Whether it says b.key IS NULL."""
-    column = part.this if isinstance(part, exp.Is) and isinstance(part.expression, exp.Null) else None
-    return isinstance(column, exp.Column) and column.table.lower() == alias and column.name.lower() in keys
+    column = (
+        part.this if isinstance(part, exp.Is) and isinstance(part.expression, exp.Null) else None
+    )
+    return (
+        isinstance(column, exp.Column)
+        and column.table.lower() == alias
+        and column.name.lower() in keys
+    )
 
 
 def _is_used(
-    node: exp.Select, join: exp.Join, alias: str, tests: list[exp.Expression], columns: Collection[str]
+    node: exp.Select,
+    join: exp.Join,
+    alias: str,
+    tests: list[exp.Expression],
+    columns: Collection[str],
 ) -> bool:
-    """Whether anything beside the join's own condition and these tests may look at the joined table."""
+    """Whether anything beside the join's own condition and these tests may look at the joined
+    table.
+    """
     if _is_mixed(node, join, alias):
         return True
     merged = {each.name.lower() for each in join.args.get("using") or []}

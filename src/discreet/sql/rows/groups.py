@@ -1,4 +1,6 @@
-"""The keys of a measured block: which are public, which must pass a test, and which groups of them can be."""
+"""The keys of a measured block: which are public, which must pass a test, and which groups of them
+can be.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,40 @@ from discreet.sql.plan import Joint, Key, Unknown, key_position
 from discreet.sql.rows.possible import Possible, listed_texts, place_among, place_of_text
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.parse import reject, show
-from discreet.sql.values.value import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, careful
+from discreet.sql.values.value import (
+    Coded,
+    Day,
+    Flag,
+    Missing,
+    Moment,
+    Number,
+    Opaque,
+    Text,
+    Value,
+    careful,
+)
 
 MOST_TEXTS = 1_000  # of a list in the question that are groups
 
 
-def keys_of(node: exp.Select, values: list[Value], relation: Relation, policy: Policy, finder: Possible | None) -> Keys:
-    """The group keys by the identity of their value: what they are, and the SQL of what the engine groups by."""
+def keys_of(
+    node: exp.Select,
+    values: list[Value],
+    relation: Relation,
+    policy: Policy,
+    finder: Possible | None,
+) -> Keys:
+    """The group keys by the identity of their value: what they are, and the SQL of what the engine
+    groups by.
+    """
     clause = node.args.get("group")
     if clause is None:
         return {}
     for name, part in clause.args.items():
         if name != "expressions" and part not in (None, False, []):
-            raise reject(clause, f"GROUP BY {name.upper()} is not answered.", "Group by a list of columns.")
+            raise reject(
+                clause, f"GROUP BY {name.upper()} is not answered.", "Group by a list of columns."
+            )
     found: Keys = {}
     limit = policy.limits.keys
     for item, value in zip(clause.expressions, values, strict=True):
@@ -42,14 +65,20 @@ def keys_of(node: exp.Select, values: list[Value], relation: Relation, policy: P
     groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
     if groups > limit and not _few_enough(relation, found, limit, finder):
         # S5: too many to give each a number; those that exist must pass a test
-        found = {value.identity: key_of(value, limit, unknown=True) for value in values if value.identity in found}
+        found = {
+            value.identity: key_of(value, limit, unknown=True)
+            for value in values
+            if value.identity in found
+        }
     if any(isinstance(key, Unknown) for key, _ in found.values()):
         _require_delta(clause, policy)
     return found
 
 
 def _listed_key(value: Value, relation: Relation) -> tuple[Key, Expression] | None:
-    """A text that the question itself lists, WHERE dest IN ('ATL', 'BOS'): its values are public."""
+    """A text that the question itself lists, WHERE dest IN ('ATL', 'BOS'): its values are
+    public.
+    """
     if not isinstance(value.domain, Text):
         return None
     texts = listed_texts(value.expression, relation.source, relation.conditions)
@@ -64,12 +93,20 @@ def key_of(value: Value, limit: int, *, unknown: bool = False) -> tuple[Key | Un
         return Unknown(domain=domain, nullable=nullable), value.expression
     assert isinstance(domain, Number | Coded | Flag | Day | Moment)
     if unknown or domain.size > limit:
-        return Unknown(domain=domain, nullable=nullable), key_position(value.expression, domain, nullable=False)
-    return Key(domain=domain, nullable=nullable), key_position(value.expression, domain, nullable=nullable)
+        return Unknown(domain=domain, nullable=nullable), key_position(
+            value.expression, domain, nullable=False
+        )
+    return Key(domain=domain, nullable=nullable), key_position(
+        value.expression, domain, nullable=nullable
+    )
 
 
-def possible(relation: Relation, keys: Keys, finder: Possible | None) -> tuple[Joint | None, Expression | None]:
-    """The public keys taken together, and a row's place among the groups that can be, where not all can."""
+def possible(
+    relation: Relation, keys: Keys, finder: Possible | None
+) -> tuple[Joint | None, Expression | None]:
+    """The public keys taken together, and a row's place among the groups that can be, where not all
+    can.
+    """
     public = [key for key, _ in keys.values() if isinstance(key, Key)]
     if finder is None or not public or len(public) < len(keys):
         return None, None
@@ -81,7 +118,9 @@ def possible(relation: Relation, keys: Keys, finder: Possible | None) -> tuple[J
 
 
 def _few_enough(relation: Relation, keys: Keys, limit: int, finder: Possible | None) -> bool:
-    """Return True if no more groups can exist than the policy allows, though the grid of keys is larger."""
+    """Return True if no more groups can exist than the policy allows, though the grid of keys is
+    larger.
+    """
     joint, _ = possible(relation, keys, finder)
     return joint is not None and joint.size <= limit
 

@@ -1,10 +1,11 @@
 """Joins with private rows, by S4: on the owner with private tables, on anything with public ones.
 
-private JOIN private       needs owner = owner as a top-level conjunct; one person has at most m1 * m2 rows
-private LEFT JOIN private  the same; m1 * max(1, m2), and the right columns may be NULL
+private JOIN private       needs owner = owner as a top-level conjunct; one person has at most m1 *
+m2 rows private LEFT JOIN private  the same; m1 * max(1, m2), and the right columns may be NULL
 private JOIN public        m times how many public rows one row can meet, which is known
-public LEFT JOIN private   refused: the null-extended row belongs to nobody, and vanishes when one person arrives
-EXISTS, IN                 only correlated by equality of owners: a row stays or goes by its own person's rows
+public LEFT JOIN private   refused: the null-extended row belongs to nobody, and vanishes when one
+person arrives EXISTS, IN                 only correlated by equality of owners: a row stays or goes
+by its own person's rows
 """
 
 from __future__ import annotations
@@ -49,12 +50,14 @@ def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
 def unbracketed(node: exp.Select) -> exp.Select:
     """The SELECT without the brackets in its FROM that change nothing.
 
-    FROM (a JOIN b ON ...) JOIN c is a JOIN b JOIN c; (a JOIN b ON ...) AS t is (SELECT * FROM a JOIN b ON ...) AS t.
-    Brackets around joins stay where they decide what is joined first: a JOIN (b JOIN c ON ...) ON ...
+    FROM (a JOIN b ON ...) JOIN c is a JOIN b JOIN c; (a JOIN b ON ...) AS t is (SELECT * FROM a
+    JOIN b ON ...) AS t. Brackets around joins stay where they decide what is joined first: a JOIN
+    (b JOIN c ON ...) ON ...
     """
     clauses = [node.args.get("from_"), *(node.args.get("joins") or [])]
     if not any(
-        clause is not None and (_in_brackets(clause.this) or clause.this.args.get("joins")) for clause in clauses
+        clause is not None and (_in_brackets(clause.this) or clause.this.args.get("joins"))
+        for clause in clauses
     ):
         return node
     copy = node.copy()
@@ -106,7 +109,9 @@ def join(
     where: exp.Expression | None,
     alias: str,
 ) -> Relation:
-    """Two sides joined; at least one of them is private. `alias` is a fresh engine alias, should one be needed."""
+    """Two sides joined; at least one of them is private. `alias` is a fresh engine alias, should
+    one be needed.
+    """
     first, side = left, _side(clause)
     if side == "RIGHT":
         left, right, side = right, left, "LEFT"
@@ -131,14 +136,23 @@ def join(
 
 
 def _turned(fields: Sequence[Field], place: int, using: Sequence[str]) -> tuple[Field, ...]:
-    """The columns of two sides that changed places, as * lists them: those from `place` on come first.
+    """The columns of two sides that changed places, as * lists them: those from `place` on come
+    first.
 
     What USING made one of two stands where the first side has it.
     """
     later, first = list(fields[:place]), list(fields[place:])
     for name in dict.fromkeys(map(str.lower, using)):
-        one = next(index for index, field in enumerate(later) if field.name.lower() == name and not field.merged)
-        two = next(index for index, field in enumerate(first) if field.name.lower() == name and field.merged)
+        one = next(
+            index
+            for index, field in enumerate(later)
+            if field.name.lower() == name and not field.merged
+        )
+        two = next(
+            index
+            for index, field in enumerate(first)
+            if field.name.lower() == name and field.merged
+        )
         later[one], first[two] = first[two], later[one]
     return (*first, *later)
 
@@ -147,7 +161,11 @@ def _side(clause: exp.Join) -> str:
     for name, part in clause.args.items():
         if name not in ("this", "on", "using", "side", "kind") and part not in (None, False, []):
             word = str(part).upper() if name == "method" else name
-            raise reject(clause, f"{word} JOIN is not answered.", "Use JOIN or LEFT JOIN, with USING (column) or ON.")
+            raise reject(
+                clause,
+                f"{word} JOIN is not answered.",
+                "Use JOIN or LEFT JOIN, with USING (column) or ON.",
+            )
     side, kind = (str(clause.args.get(name) or "").upper() for name in ("side", "kind"))
     if kind in ("SEMI", "ANTI"):
         word = "IN" if kind == "SEMI" else "NOT IN"
@@ -157,7 +175,11 @@ def _side(clause: exp.Join) -> str:
             f"Write WHERE owner {word} (SELECT owner FROM ...).",
         )
     if side == "FULL" or kind not in ("", "INNER", "OUTER", "CROSS"):
-        raise reject(clause, f"{side or kind} JOIN is not answered on private rows.", "Use JOIN or LEFT JOIN.")
+        raise reject(
+            clause,
+            f"{side or kind} JOIN is not answered on private rows.",
+            "Use JOIN or LEFT JOIN.",
+        )
     return side
 
 
@@ -178,15 +200,26 @@ def _named(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
     found = [field for field in fields if field.name.lower() == name.lower() and not field.merged]
     if not found:
         raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
-    owners = [field for field in found if isinstance(field.value.domain, Opaque) and field.value.domain.owner]
+    owners = [
+        field
+        for field in found
+        if isinstance(field.value.domain, Opaque) and field.value.domain.owner
+    ]
     if len({field.value.expression for field in found}) > 1 and not owners:
         which = f"{found[0].table}.{name}"
-        raise reject(node, f"USING ({name}) could mean several columns.", f"Write ON {which} = b.{name}.")
+        raise reject(
+            node, f"USING ({name}) could mean several columns.", f"Write ON {which} = b.{name}."
+        )
     return owners[0] if owners else found[0]
 
 
 def _with_public(
-    left: Relation, right: PublicSide, condition: _Condition, side: str, names: Names, node: exp.Join
+    left: Relation,
+    right: PublicSide,
+    condition: _Condition,
+    side: str,
+    names: Names,
+    node: exp.Join,
 ) -> Relation:
     pins, on, met, origins = list[Pin](), list[Expression](), list[int](), set[tuple[str, int]]()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
@@ -219,7 +252,13 @@ def _with_public(
     found = frozenset(origins) if multiplicity <= 1 else frozenset({(right.source.stage, rows)})
     fields = tuple(replace(field, origins=found) for field in right.fields)
     source = PublicJoin(left.source, right.source, multiplicity, tuple(pins), tuple(on), nullable)
-    return replace(left, source=source, fields=_fields(left, fields, nullable, condition, node), rows=rows, plain=False)
+    return replace(
+        left,
+        source=source,
+        fields=_fields(left, fields, nullable, condition, node),
+        rows=rows,
+        plain=False,
+    )
 
 
 Pin = tuple[Expression, Expression]
@@ -233,8 +272,14 @@ def _pinned(condition: Expression, right: PublicSide) -> Pin | None:
     first, second = bare.arguments
     if _mentions(first, right.source.stage):
         first, second = second, first
-    only_public = all(part.stage == right.source.stage for part in walk(second) if isinstance(part, Column))
-    if _mentions(first, right.source.stage) or not _mentions(second, right.source.stage) or not only_public:
+    only_public = all(
+        part.stage == right.source.stage for part in walk(second) if isinstance(part, Column)
+    )
+    if (
+        _mentions(first, right.source.stage)
+        or not _mentions(second, right.source.stage)
+        or not only_public
+    ):
         return None
     return first, second
 
@@ -244,7 +289,9 @@ def _mentions(node: Expression, stage: str) -> bool:
 
 
 def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[int]:
-    """The place of the public column that a conjunct private = public pins, if it is of that form."""
+    """The place of the public column that a conjunct private = public pins, if it is of that
+    form.
+    """
     if not isinstance(part, exp.EQ):
         return []
     for ours, theirs in ((part.this, part.expression), (part.expression, part.this)):
@@ -262,15 +309,20 @@ def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Nam
 def _tells_apart(ours: Value, place: int, right: PublicSide) -> bool:
     """Whether equality with `ours` holds for one value of the public column at this place only.
 
-    Not so of floats, which are compared on a grid; of texts beside a number, which are compared as numbers; of times in
-    nanoseconds, which are compared in microseconds.
+    Not so of floats, which are compared on a grid; of texts beside a number, which are compared as
+    numbers; of times in nanoseconds, which are compared in microseconds.
     """
     kind, types = right.table.column(place).type, pa.types
     if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
         return isinstance(ours.domain, Coded | Text)
-    # Privacy: a type that is not known to be compared exactly pins nothing. Were two of its values one to the engine,
-    # a row would meet both.
-    exact = types.is_boolean(kind) or types.is_integer(kind) or types.is_decimal(kind) or types.is_date(kind)
+    # Privacy: a type that is not known to be compared exactly pins nothing. Were two of its values
+    # one to the engine, a row would meet both.
+    exact = (
+        types.is_boolean(kind)
+        or types.is_integer(kind)
+        or types.is_decimal(kind)
+        or types.is_date(kind)
+    )
     exact = exact or (types.is_timestamp(kind) and kind.unit != "ns")
     return exact and not isinstance(ours.domain, Coded | Text)
 
@@ -303,12 +355,18 @@ def _with_private(
             owned = True
             on.append(match)
     # FROM a, b WHERE a.owner = b.owner: the condition stands in WHERE, and is applied there too.
-    owned = owned or any(_matches_owners(part, left, right, names) is not None for part in conjuncts(where))
+    owned = owned or any(
+        _matches_owners(part, left, right, names) is not None for part in conjuncts(where)
+    )
     if not owned and condition.using:
         listed = ", ".join(condition.using)
-        raise reject(node, f"USING ({listed}) joins different people's rows.", _owner_hint(left, right))
+        raise reject(
+            node, f"USING ({listed}) joins different people's rows.", _owner_hint(left, right)
+        )
     if not owned:
-        raise reject(node, "private tables can be joined on the owner only.", _owner_hint(left, right))
+        raise reject(
+            node, "private tables can be joined on the owner only.", _owner_hint(left, right)
+        )
     # That the owners are equal is said by OwnerJoin itself.
     on = [each for each in dict.fromkeys(on) if each != left.owner.equals(right.owner)]
     nullable = side == "LEFT"
@@ -329,44 +387,71 @@ def _with_private(
 
 
 def _fields(
-    left: Relation, right: Sequence[Field], nullable: bool, condition: _Condition, node: exp.Expression
+    left: Relation,
+    right: Sequence[Field],
+    nullable: bool,
+    condition: _Condition,
+    node: exp.Expression,
 ) -> tuple[Field, ...]:
-    """All columns; those of an outer side nullable, those of USING once, unless they are written with their table."""
+    """All columns; those of an outer side nullable, those of USING once, unless they are written
+    with their table.
+    """
     ours = {theirs: field for field, theirs in _pairs(condition, left.fields, right, node)}
     theirs = []
     for field in right:
         same = ours.get(field)
         if nullable:  # then b.x is NULL where a.x is not
             theirs.append(replace(_outer(field), merged=field.merged or same is not None))
-        elif same is not None and type(same.value.domain) is type(field.value.domain):  # a.x and b.x are one
+        elif same is not None and type(same.value.domain) is type(
+            field.value.domain
+        ):  # a.x and b.x are one
             theirs.append(replace(field, value=same.value, origins=same.origins, merged=True))
         else:
             theirs.append(replace(field, merged=field.merged or same is not None))
     # A row number stops being one when rows are multiplied.
-    return tuple(replace(field, value=replace(field.value, numbering=False)) for field in (*left.fields, *theirs))
+    return tuple(
+        replace(field, value=replace(field.value, numbering=False))
+        for field in (*left.fields, *theirs)
+    )
 
 
 def _outer(field: Field) -> Field:
-    """A column of the side that may be missing: NULL is one more value. An owner that may be NULL owns no rows."""
+    """A column of the side that may be missing: NULL is one more value. An owner that may be NULL
+    owns no rows.
+    """
     value = field.value
-    domain = Opaque(owner=False, link=_leads(value)) if isinstance(value.domain, Opaque) else value.domain
-    origins = frozenset((alias, rows + 1) for alias, rows in field.origins) or frozenset({(field.name, 2)})
-    return replace(field, value=replace(value, nullable=True, domain=domain, constant=False), origins=origins)
+    domain = (
+        Opaque(owner=False, link=_leads(value))
+        if isinstance(value.domain, Opaque)
+        else value.domain
+    )
+    origins = frozenset((alias, rows + 1) for alias, rows in field.origins) or frozenset(
+        {(field.name, 2)}
+    )
+    return replace(
+        field, value=replace(value, nullable=True, domain=domain, constant=False), origins=origins
+    )
 
 
 def _leads(value: Value) -> str | None:
-    """By which key an identifier leads to the owner, if it does: the owner's own name is such a key."""
+    """By which key an identifier leads to the owner, if it does: the owner's own name is such a
+    key.
+    """
     domain = value.domain
     return None if not isinstance(domain, Opaque) else OWNER if domain.owner else domain.link
 
 
 def _same_owner(left: Value, right: Value) -> bool:
-    """Equality of these two, which no NULL is part of, implies that both rows belong to one person."""
+    """Equality of these two, which no NULL is part of, implies that both rows belong to one
+    person.
+    """
     return _leads(left) is not None and _leads(left) == _leads(right)
 
 
 def _owner_hint(left: Relation, right: Relation) -> str:
-    """What to join two private relations on: their owners, or the key through which one of them is owned."""
+    """What to join two private relations on: their owners, or the key through which one of them is
+    owned.
+    """
     for side in (right, left):
         keys = {field: link for field in side.fields if (link := _leads(field.value)) is not None}
         if keys and OWNER not in keys.values():
@@ -377,7 +462,9 @@ def _owner_hint(left: Relation, right: Relation) -> str:
     return "Join on the owner: ON a.owner = b.owner, with the owner columns of both tables."
 
 
-def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names: Names) -> Expression | None:
+def _matches_owners(
+    part: exp.Expression, left: Relation, right: Relation, names: Names
+) -> Expression | None:
     """A conjunct that equates the two sides' owners (or keys that lead to the owner), else None."""
     if (
         not isinstance(part, exp.EQ)
@@ -395,13 +482,18 @@ def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names
     return x.equals(y) if across and _same_owner(a, b) else None
 
 
-# --- semi- and anti-joins ---------------------------------------------------------------------------------------------
+# --- semi- and anti-joins -------------------------------------------------------------------------
 
 
 def member(value: Value, owner: Column, inner: Relation, node: exp.Expression) -> Value:
     """owner IN (SELECT owner FROM ...): whether the row's own person is among those."""
     listed = inner.fields[0].value
-    if len(inner.fields) != 1 or not _same_owner(value, listed) or value.nullable or listed.nullable:
+    if (
+        len(inner.fields) != 1
+        or not _same_owner(value, listed)
+        or value.nullable
+        or listed.nullable
+    ):
         raise reject(
             node,
             f"{show(node)} would let one person's rows decide about other people's.",
@@ -412,14 +504,18 @@ def member(value: Value, owner: Column, inner: Relation, node: exp.Expression) -
     return _exists(inner, owner, [*inner.conditions, same])
 
 
-def exists(inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression) -> Value:
+def exists(
+    inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression
+) -> Value:
     """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
     names = Names(fields=inner.fields, outer=outer.fields)
     owned, where = False, list(inner.conditions)
     for part in conjuncts(condition):
         match = _matches_owners(part, outer, inner, names)
         owned = owned or match is not None
-        where.append(match if match is not None else as_flag(translate(part, names), part).expression)
+        where.append(
+            match if match is not None else as_flag(translate(part, names), part).expression
+        )
     if not owned:
         raise reject(
             node,

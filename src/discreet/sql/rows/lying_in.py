@@ -1,7 +1,8 @@
-"""Combinations of columns that a declared hierarchy allows: a county lies in one state, so it makes one pair with it.
+"""Combinations of columns that a declared hierarchy allows: a county lies in one state, so it makes
+one pair with it.
 
-Everything is read from the policy and its public tables. Values are codes as a snapshot stores them: the place in the
-list of a column's values, or the whole number itself.
+Everything is read from the policy and its public tables. Values are codes as a snapshot stores
+them: the place in the list of a column's values, or the whole number itself.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ MOST_COMBINATIONS = 20_000  # that are listed, those with a NULL included
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combinations:
-    """The rows that some columns of a table can hold together, as codes; any of them may also be NULL."""
+    """The rows that some columns of a table can hold together, as codes; any of them may also be
+    NULL.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[int | None, ...], ...]
@@ -47,7 +50,8 @@ def combinations(
         if listed.num_rows << len(levels) > MOST_COMBINATIONS:
             continue
         codes = [
-            _codes(listed.column(level).to_pylist(), domain) for level, domain in zip(levels, domains, strict=True)
+            _codes(listed.column(level).to_pylist(), domain)
+            for level, domain in zip(levels, domains, strict=True)
         ]
         rows = {row for row in zip(*codes, strict=True) if None not in row}
         if rows:
@@ -61,21 +65,33 @@ def _domain(table: Table, level: str) -> Categories | Integers | None:
 
 
 def _codes(values: list[Any], domain: Categories | Integers | None) -> list[int | None]:
-    """Values of a public table as a snapshot of the private one would store them; NULL for what is not declared."""
+    """Values of a public table as a snapshot of the private one would store them; NULL for what is
+    not declared.
+    """
     if isinstance(domain, Categories):
         places = {str(value): place for place, value in enumerate(domain.values)}
         return [None if value is None else places.get(str(value)) for value in values]
     assert domain is not None
-    whole = [value if isinstance(value, int) and not isinstance(value, bool) else None for value in values]
-    return [value if value is not None and domain.first <= value <= domain.last else None for value in whole]
+    whole = [
+        value if isinstance(value, int) and not isinstance(value, bool) else None
+        for value in values
+    ]
+    return [
+        value if value is not None and domain.first <= value <= domain.last else None
+        for value in whole
+    ]
 
 
 def _with_nulls(rows: set[tuple[int | None, ...]]) -> set[tuple[int | None, ...]]:
-    """The same, and each with NULL in some of its places: a value that was not declared is stored as NULL."""
+    """The same, and each with NULL in some of its places: a value that was not declared is stored
+    as NULL.
+    """
     width = len(next(iter(rows)))
     masks = list(itertools.product((False, True), repeat=width))
     return {
-        tuple(None if gone else value for gone, value in zip(mask, row, strict=True)) for row in rows for mask in masks
+        tuple(None if gone else value for gone, value in zip(mask, row, strict=True))
+        for row in rows
+        for mask in masks
     }
 
 

@@ -1,7 +1,8 @@
-"""What is computed within each person's own rows: GROUP BY owner. `windows` has the windows over the owner.
+"""What is computed within each person's own rows: GROUP BY owner. `windows` has the windows over
+the owner.
 
-The results are exact per person and stay private rows: one person still changes only that person's rows. Ties are
-decided by the rows' content, never by their position (S4).
+The results are exact per person and stay private rows: one person still changes only that person's
+rows. Ties are decided by the rows' content, never by their position (S4).
 """
 
 from __future__ import annotations
@@ -36,14 +37,26 @@ from discreet.sql.values.categories import all_numeric
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.numbers import check_size, grid
 from discreet.sql.values.unify import as_flag, as_number
-from discreet.sql.values.value import Coded, Flag, Identity, Missing, Number, Opaque, Text, Value, widened
+from discreet.sql.values.value import (
+    Coded,
+    Flag,
+    Identity,
+    Missing,
+    Number,
+    Opaque,
+    Text,
+    Value,
+    widened,
+)
 
 MEAN_STEPS = 1_000  # a mean per person is kept to a thousandth of the column's step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
-    """How one person's rows are folded: those that satisfy a condition, and in a window, if there is one."""
+    """How one person's rows are folded: those that satisfy a condition, and in a window, if there
+    is one.
+    """
 
     where: Expression | None = None
     window: Over | None = None
@@ -60,7 +73,9 @@ class Folding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonScope:
-    """Names inside a SELECT that groups by the owner: keys and aggregates become columns of the grouped stage."""
+    """Names inside a SELECT that groups by the owner: keys and aggregates become columns of the
+    grouped stage.
+    """
 
     names: Names
     alias: str
@@ -73,7 +88,9 @@ class PersonScope:
         if value.identity in self.keys:
             return self.keys[value.identity]
         raise reject(
-            node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
+            node,
+            f"{show(node)} is neither aggregated nor in GROUP BY.",
+            "Aggregate it, or add it to GROUP BY.",
         )
 
     def kind(self, node: exp.Column) -> Kind | None:
@@ -83,7 +100,11 @@ class PersonScope:
         kind = node.this if isinstance(node, exp.Filter) else node
         if isinstance(kind, exp.AggFunc):
             return self.aggregate(node)
-        if node.find(exp.Column) and not node.find(exp.AggFunc) and not isinstance(node, exp.Column):
+        if (
+            node.find(exp.Column)
+            and not node.find(exp.AggFunc)
+            and not isinstance(node, exp.Column)
+        ):
             try:
                 value = translate(node, self.names)
             except Rejected:
@@ -95,23 +116,31 @@ class PersonScope:
         fold, inner = Folding(), node
         if isinstance(node, exp.Filter):
             check_arguments(node)
-            fold = Folding(where=as_flag(translate(node.expression.this, self.names), node).expression)
+            fold = Folding(
+                where=as_flag(translate(node.expression.this, self.names), node).expression
+            )
             inner = node.this
         function = AGGREGATES.get(type(inner))
         if function is None:
             raise reject(
-                node, f"{show(inner)} is not answered within each person.", f"Within each person: {PERSON_NAMES}."
+                node,
+                f"{show(inner)} is not answered within each person.",
+                f"Within each person: {PERSON_NAMES}.",
             )
         value = function(inner, self.names, self.rows, fold)
         if value.expression not in self.columns:
             self.columns.append(value.expression)
-        return replace(value, expression=Column(self.alias, f"p{self.columns.index(value.expression)}"))
+        return replace(
+            value, expression=Column(self.alias, f"p{self.columns.index(value.expression)}")
+        )
 
 
 def _argument(node: exp.Expression, names: Names) -> Value:
     if isinstance(node.this, exp.Distinct | exp.Order):
         raise reject(
-            node, f"{show(node)} is not answered within each person.", "Leave DISTINCT and ORDER BY out of it."
+            node,
+            f"{show(node)} is not answered within each person.",
+            "Leave DISTINCT and ORDER BY out of it.",
         )
     check_arguments(node)
     return translate(node.this, names)
@@ -133,7 +162,9 @@ def _count(node: exp.Count, names: Names, rows: int, fold: Folding) -> Value:
 
 def _count_if(node: exp.CountIf, names: Names, rows: int, fold: Folding) -> Value:
     flag = as_flag(translate(node.this, names), node).expression
-    return Value(expression=fold("count", case((flag, 1))), domain=Number(step=Fraction(1), lo=0, hi=rows))
+    return Value(
+        expression=fold("count", case((flag, 1))), domain=Number(step=Fraction(1), lo=0, hi=rows)
+    )
 
 
 def _sum(node: exp.Sum, names: Names, rows: int, fold: Folding) -> Value:
@@ -159,7 +190,9 @@ def _mean(node: exp.Avg, names: Names, rows: int, fold: Folding) -> Value:
     n = widened(fold("sum", value.expression), bound) * MEAN_STEPS
     d = call("nullif", fold("count", value.expression), 0)
     found = case((n >= 0, (2 * n + d) // (2 * d)), otherwise=-((-2 * n + d) // (2 * d)))
-    scaled = Number(step=domain.step / MEAN_STEPS, lo=domain.lo * MEAN_STEPS, hi=domain.hi * MEAN_STEPS)
+    scaled = Number(
+        step=domain.step / MEAN_STEPS, lo=domain.lo * MEAN_STEPS, hi=domain.hi * MEAN_STEPS
+    )
     return Value(expression=found, domain=scaled, nullable=value.nullable or fold.partial)
 
 
@@ -188,15 +221,22 @@ def _logical(function: str) -> Function:
 
 
 def _at_extreme(function: str) -> Function:
-    """arg_max(x, y): x in the row of the largest y; of several such rows, the one with the largest x."""
+    """arg_max(x, y): x in the row of the largest y; of several such rows, the one with the largest
+    x.
+    """
 
     def apply(node: exp.Expression, names: Names, rows: int, fold: Folding) -> Value:
         if node.args.get("count"):
             raise reject(node, f"{show(node)} lists several values.", "Leave the number out.")
         value, key = translate(node.this, names), translate(node.expression, names)
         if isinstance(key.domain, Coded | Opaque | Text) or isinstance(value.domain, Opaque):
-            raise reject(node, f"{show(node)} needs a number or a date to order by.", "Order by a number or a date.")
-        # Privacy: S4. The pair is ordered by content alone, so equal keys cannot make the choice depend on position.
+            raise reject(
+                node,
+                f"{show(node)} needs a number or a date to order by.",
+                "Order by a number or a date.",
+            )
+        # Privacy: S4. The pair is ordered by content alone, so equal keys cannot make the choice
+        # depend on position.
         known = call("AND", key.expression.is_known, value.expression.is_known)
         pair = case((known, call("pair", key.expression, value.expression)))
         found = call("second of pair", fold(function, pair))
@@ -223,10 +263,15 @@ PERSON_NAMES = "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, BOOL_OR, BOOL_AND,
 
 
 def is_own(key: Value) -> bool:
-    """Return True if equal keys are one person's: the owner, or a key that leads to the owner, as of a visit."""
+    """Return True if equal keys are one person's: the owner, or a key that leads to the owner, as
+    of a visit.
+    """
     domain = key.domain
-    # Where an outer join left it NULL, it leads to nobody: then the rows of different people would be one group.
-    return isinstance(domain, Opaque) and (domain.owner or (domain.link is not None and not key.nullable))
+    # Where an outer join left it NULL, it leads to nobody: then the rows of different people would
+    # be one group.
+    return isinstance(domain, Opaque) and (
+        domain.owner or (domain.link is not None and not key.nullable)
+    )
 
 
 def _field(item: exp.Expression, scope: PersonScope, origins: Origins) -> Field:
@@ -237,32 +282,50 @@ def _field(item: exp.Expression, scope: PersonScope, origins: Origins) -> Field:
     return Field(table="", name=item.output_name or spelt(item), value=value, origins=origins)
 
 
-def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str, inner_alias: str) -> Relation:
-    """SELECT ... GROUP BY owner, keys: one row per person, or per person and key, as many as a person can have.
+def grouped(
+    node: exp.Select, relation: Relation, keys: list[Value], alias: str, inner_alias: str
+) -> Relation:
+    """SELECT ... GROUP BY owner, keys: one row per person, or per person and key, as many as a
+    person can have.
 
-    A key that leads to the owner, as of a visit, has one owner: GROUP BY visit_id is GROUP BY owner, visit_id, without
-    the rows whose visit is unknown.
+    A key that leads to the owner, as of a visit, has one owner: GROUP BY visit_id is GROUP BY
+    owner, visit_id, without the rows whose visit is unknown.
     """
     names = Names(fields=relation.fields)
     others = [key for key in keys if not (isinstance(key.domain, Opaque) and key.domain.owner)]
     # A number that stands in GROUP BY would be taken for the place of a column.
-    if any(key.constant or isinstance(key.domain, Missing) or isinstance(key.expression, Constant) for key in others):
-        raise reject(node.args["group"], "a constant key is the same for everybody.", "Leave it out of GROUP BY.")
+    if any(
+        key.constant or isinstance(key.domain, Missing) or isinstance(key.expression, Constant)
+        for key in others
+    ):
+        raise reject(
+            node.args["group"],
+            "a constant key is the same for everybody.",
+            "Leave it out of GROUP BY.",
+        )
     stage = {
-        key.identity: replace(key, expression=Column(alias, f"g{index}"), constant=False, numbering=False)
+        key.identity: replace(
+            key, expression=Column(alias, f"g{index}"), constant=False, numbering=False
+        )
         for index, key in enumerate(others)
     }
     owner = Value(expression=Column(alias, OWNER), domain=Opaque(owner=True))
     owned = {key.identity: owner for key in keys if key not in others}
     scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**stage, **owned})
-    parted = [item for item, key in zip(meanings_of(node, names), keys, strict=True) if key in others]
+    parted = [
+        item for item, key in zip(meanings_of(node, names), keys, strict=True) if key in others
+    ]
     rows = distinct_values(frozenset().union(*map(names.origins, parted)), relation.rows)
     fields = [_field(item, scope, frozenset({(alias, rows)})) for item in node.expressions]
     conditions: tuple[Expression, ...] = ()
     if node.args.get("having"):
-        conditions = (as_flag(translate(node.args["having"].this, scope), node.args["having"]).expression,)
+        conditions = (
+            as_flag(translate(node.args["having"].this, scope), node.args["having"]).expression,
+        )
     known = () if owned else tuple(key.expression.is_known for key in keys if is_own(key))
     parted_by = tuple((f"g{index}", key.expression) for index, key in enumerate(others))
     folded = tuple((f"p{index}", each) for index, each in enumerate(scope.columns))
     query = PerPerson(relation.source, parted_by, folded, (*relation.conditions, *known))
-    return Relation(source=Stage(query, alias), fields=tuple(fields), rows=rows, conditions=conditions)
+    return Relation(
+        source=Stage(query, alias), fields=tuple(fields), rows=rows, conditions=conditions
+    )

@@ -1,13 +1,16 @@
-"""Which groups of public keys can be: the keys computed of every value that the policy allows their columns.
+"""Which groups of public keys can be: the keys computed of every value that the policy allows their
+columns.
 
-`WHERE age >= 80 GROUP BY age // 10` has five groups. The year and the month of a day make only those pairs that exist,
-as do the county and the state of a declared hierarchy. The question's own tree is run over a table of all combinations
-of values of the columns that its keys are made of, without the conditions on others: no data is read. A group that
-nobody can be in gets no number and no noise.
+`WHERE age >= 80 GROUP BY age // 10` has five groups. The year and the month of a day make only
+those pairs that exist, as do the county and the state of a declared hierarchy. The question's own
+tree is run over a table of all combinations of values of the columns that its keys are made of,
+without the conditions on others: no data is read. A group that nobody can be in gets no number and
+no noise.
 
 Privacy
-    Nothing rests on this list being right. What is released is one number for each listed group, and rows in other
-    groups are left out by the query itself; `check` bounds what a person can move by the number of listed groups.
+    Nothing rests on this list being right. What is released is one number for each listed group,
+    and rows in other groups are left out by the query itself; `check` bounds what a person can move
+    by the number of listed groups.
 """
 
 from __future__ import annotations
@@ -46,7 +49,15 @@ from discreet.algebra import (
     walk,
 )
 from discreet.errors import EngineFailure
-from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Dates,
+    Decimals,
+    Domain,
+    Integers,
+    Timestamps,
+)
 from discreet.policy.policy import Policy
 from discreet.sql.check import conjuncts, stages
 from discreet.sql.rows.lying_in import Combinations, combinations
@@ -55,9 +66,12 @@ from discreet.sql.text.parse import quoted
 from discreet.sql.values.value import careful
 
 MOST_VALUES = 300_000  # rows of all combinations of values that are tried
-MOSTLY_EMPTY = 8  # times as many places in a grid as groups that can be: there nothing is gained by adding it up
+# times as many places in a grid as groups that can be: there nothing is gained by adding it up
+MOSTLY_EMPTY = 8
 MOST_CELLS = 4_096  # groups that are listed one by one, where they do not follow one another
-Base = tuple[str, str]  # a column of a table, by the stage that reads it; of a public table, the stage alone
+Base = tuple[
+    str, str
+]  # a column of a table, by the stage that reads it; of a public table, the stage alone
 Spell = Callable[[Aggregate], str]
 Evaluate = Callable[[str], pa.Table]
 
@@ -74,18 +88,30 @@ class Possible:
     public: Mapping[str, pa.Table]
     spell: Spell
     evaluate: Evaluate
-    sets: bool = False  # of grouping sets, which are added up over the whole grid unless most of it cannot be
+    # of grouping sets, which are added up over the whole grid unless most of it cannot be
+    sets: bool = False
     wanted: set[Base] = field(default_factory=set)
-    ends: dict[Base, tuple[datetime, datetime]] = field(default_factory=dict)  # of moments that conditions leave
+    ends: dict[Base, tuple[datetime, datetime]] = field(
+        default_factory=dict
+    )  # of moments that conditions leave
 
     def cells(
-        self, source: Source, where: Sequence[Expression], places: Sequence[Expression], sizes: Sequence[int]
+        self,
+        source: Source,
+        where: Sequence[Expression],
+        places: Sequence[Expression],
+        sizes: Sequence[int],
     ) -> tuple[int, ...] | None:
-        """The places in the grid of keys that can be, in order; None where all can, or it cannot be told."""
+        """The places in the grid of keys that can be, in order; None where all can, or it cannot be
+        told.
+        """
         if (
             not places
             or math.prod(sizes) >= 2**62
-            or (all(isinstance(each, Column) for each in places) and not self._narrows(source, where, places))
+            or (
+                all(isinstance(each, Column) for each in places)
+                and not self._narrows(source, where, places)
+            )
         ):
             return None
         try:
@@ -102,10 +128,16 @@ class Possible:
         except (_GiveUp, EngineFailure):
             return None
         cells = _in_grid(found, sizes)
-        return None if cells and self.sets and MOSTLY_EMPTY * len(cells) > math.prod(sizes) else cells
+        return (
+            None if cells and self.sets and MOSTLY_EMPTY * len(cells) > math.prod(sizes) else cells
+        )
 
-    def _narrows(self, source: Source, where: Sequence[Expression], places: Sequence[Expression]) -> bool:
-        """Return True if conditions speak of plain columns that are keys, or public columns depend on others."""
+    def _narrows(
+        self, source: Source, where: Sequence[Expression], places: Sequence[Expression]
+    ) -> bool:
+        """Return True if conditions speak of plain columns that are keys, or public columns depend
+        on others.
+        """
         try:
             self._want(source, where, places)
             depends = isinstance(source, PublicJoin | Stage) or bool(list(self._lying_in(source)))
@@ -113,12 +145,20 @@ class Possible:
         except _GiveUp:
             return False
 
-    def _want(self, source: Source, where: Sequence[Expression], places: Sequence[Expression]) -> None:
-        """Note what the keys are made of, and of the same hierarchy what conditions are made of: WHERE state = 'CA'."""
+    def _want(
+        self, source: Source, where: Sequence[Expression], places: Sequence[Expression]
+    ) -> None:
+        """Note what the keys are made of, and of the same hierarchy what conditions are made of:
+        WHERE state = 'CA'.
+        """
         self.wanted.update(*(self.bases(each, source) for each in places))
         if not self.policy.hierarchies:
             return
-        spoken = {base for each, at in _conditions(source, where) for base in self._bases_or_none(each, at)}
+        spoken = {
+            base
+            for each, at in _conditions(source, where)
+            for base in self._bases_or_none(each, at)
+        }
         for stage, column in list(self.wanted):
             for hierarchy in self.policy.hierarchies.values():
                 if column in hierarchy.levels:
@@ -130,7 +170,7 @@ class Possible:
         except _GiveUp:
             return frozenset()
 
-    # --- what a value is made of --------------------------------------------------------------------------------------
+    # --- what a value is made of ------------------------------------------------------------------
 
     def bases(self, node: Expression, source: Source) -> frozenset[Base]:
         """The stored columns that decide a value; gives up on windows, EXISTS and folds."""
@@ -146,7 +186,9 @@ class Possible:
         match source:
             case Scan(stage=stage) if stage == column.stage:
                 return frozenset({(stage, column.name)})
-            case Stage(stage=stage, query=Select(source=inner, columns=columns)) if stage == column.stage:
+            case Stage(stage=stage, query=Select(source=inner, columns=columns)) if (
+                stage == column.stage
+            ):
                 if column.name not in dict(columns):
                     raise _GiveUp
                 return self.bases(dict(columns)[column.name], inner)
@@ -168,7 +210,7 @@ class Possible:
             if bases and bases <= self.wanted:
                 yield each
 
-    # --- the tree -----------------------------------------------------------------------------------------------------
+    # --- the tree ---------------------------------------------------------------------------------
 
     def pruned(self, source: Source) -> Source:
         """The source without tables, columns and conditions that the keys are not made of."""
@@ -177,7 +219,10 @@ class Possible:
                 if not self._has(left) or not self._has(right):
                     return self.pruned(left if self._has(left) else right)
                 return replace(
-                    source, left=self.pruned(left), right=self.pruned(right), on=tuple(self.kept(on, source))
+                    source,
+                    left=self.pruned(left),
+                    right=self.pruned(right),
+                    on=tuple(self.kept(on, source)),
                 )
             case PublicJoin(left=left, right=right):
                 if (right.stage, "") not in self.wanted:
@@ -187,7 +232,12 @@ class Possible:
                 return replace(source, left=self.pruned(left), right=right)
             case Stage(query=Select(source=inner, columns=columns, where=where) as query):
                 listed = tuple(pair for pair in columns if self._is_made(pair[1], inner))
-                made = replace(query, source=self.pruned(inner), columns=listed, where=tuple(self.kept(where, inner)))
+                made = replace(
+                    query,
+                    source=self.pruned(inner),
+                    columns=listed,
+                    where=tuple(self.kept(where, inner)),
+                )
                 return replace(source, query=replace(made, distinct=False))
         return source
 
@@ -201,25 +251,34 @@ class Possible:
         inside = _inside(source)
         return any(stage in inside for stage, _ in self.wanted)
 
-    # --- all values ---------------------------------------------------------------------------------------------------
+    # --- all values -------------------------------------------------------------------------------
 
     def _columns(self, source: Source) -> list[tuple[Scan, str]]:
         scans = {each.stage: each for each in _scans(source)}
-        return sorted(((scans[stage], name) for stage, name in self.wanted if name), key=lambda each: str(each))
+        return sorted(
+            ((scans[stage], name) for stage, name in self.wanted if name),
+            key=lambda each: str(each),
+        )
 
     def _reads_once(self, source: Source) -> bool:
-        """Return whether no table stands twice: a condition on the one must not narrow the values of the other."""
+        """Return whether no table stands twice: a condition on the one must not narrow the values
+        of the other.
+        """
         tables = [scan.table for scan in _scans(source)]
         return len(set(tables)) == len(tables)
 
     def _rows(self, source: Source, columns: Sequence[tuple[Scan, str]]) -> int:
-        """Return how many rows the tree makes of all values; one table that stands twice makes its rows twice over."""
+        """Return how many rows the tree makes of all values; one table that stands twice makes its
+        rows twice over.
+        """
         match source:
             case Scan(table=table):
                 names = {name: scan for scan, name in columns if scan.table == table}
                 known = self._together(table, names)
                 apart = names.keys() - set(known.columns if known else ())
-                return math.prod(self._size(names[name], name) for name in apart) * (len(known.rows) if known else 1)
+                return math.prod(self._size(names[name], name) for name in apart) * (
+                    len(known.rows) if known else 1
+                )
             case OwnerJoin(left=left, right=right):
                 return self._rows(left, columns) * self._rows(right, columns)
             case PublicJoin(left=left, meets=meets):
@@ -256,11 +315,17 @@ class Possible:
         first = domain.lo + (low - domain.lo) // step * step if low > domain.lo else domain.lo
         return first, min(high, domain.hi)
 
-    def _ends(self, where: Sequence[Expression], source: Source) -> Iterator[tuple[Base, tuple[datetime, datetime]]]:
+    def _ends(
+        self, where: Sequence[Expression], source: Source
+    ) -> Iterator[tuple[Base, tuple[datetime, datetime]]]:
         """Yield, for each moment compared with constants, the earliest and the latest that pass."""
         low, high = dict[Base, datetime](), dict[Base, datetime]()
         for each in conjuncts(where):
-            if not isinstance(each, Call) or len(each.arguments) != 2 or not isinstance(each.arguments[0], Column):
+            if (
+                not isinstance(each, Call)
+                or len(each.arguments) != 2
+                or not isinstance(each.arguments[0], Column)
+            ):
                 continue
             moment = _moment(each.arguments[1])
             if moment is None:
@@ -276,7 +341,9 @@ class Possible:
             yield from self._ends(source.query.where, source.query.source)
 
     def _tables(self, source: Source) -> str:
-        """WITH tables of all combinations of values, under the names of the stored ones; anything may be NULL."""
+        """WITH tables of all combinations of values, under the names of the stored ones; anything
+        may be NULL.
+        """
         found: dict[str, dict[str, str]] = {scan.table: {} for scan in _scans(source)}
         for scan, name in self._columns(source):
             domain = self._domain(scan, name)
@@ -284,8 +351,12 @@ class Possible:
                 start, end = self._window(scan, name, domain)
                 domain = replace(domain, lo=start, hi=max(start, end))
             found[scan.table][name] = _values(domain)
-        made = ((table, columns, self._together(table, columns)) for table, columns in found.items())
-        return ", ".join(f"{quoted(table)} AS ({_product(columns, known)})" for table, columns, known in made)
+        made = (
+            (table, columns, self._together(table, columns)) for table, columns in found.items()
+        )
+        return ", ".join(
+            f"{quoted(table)} AS ({_product(columns, known)})" for table, columns, known in made
+        )
 
     def _together(self, table: str, names: Collection[str]) -> Combinations | None:
         return combinations(self.policy, self.public, self.policy.tables[table], names)
@@ -293,7 +364,9 @@ class Possible:
     def _lying_in(self, source: Source) -> Iterator[Combinations]:
         """The declared combinations of columns that the keys are made of."""
         for scan in _scans(source):
-            if known := self._together(scan.table, {name for stage, name in self.wanted if stage == scan.stage}):
+            if known := self._together(
+                scan.table, {name for stage, name in self.wanted if stage == scan.stage}
+            ):
                 yield known
 
 
@@ -322,13 +395,17 @@ def _values(domain: Domain) -> str:
     """A SELECT of everything that a stored column may hold, and NULL."""
     match domain:
         case Integers() | Decimals():
-            listed = f"SELECT CAST(x AS BIGINT) FROM range({domain.first}, {domain.last + 1}) AS r(x)"
+            listed = (
+                f"SELECT CAST(x AS BIGINT) FROM range({domain.first}, {domain.last + 1}) AS r(x)"
+            )
         case Categories(values=values):
             listed = f"SELECT CAST(x AS BIGINT) FROM range({len(values)}) AS r(x)"
         case Booleans():
             listed = "SELECT TRUE UNION ALL SELECT FALSE"
         case Dates(lo=lo, hi=hi):
-            listed = f"SELECT DATE '{lo}' + CAST(x AS INTEGER) FROM range({(hi - lo).days + 1}) AS r(x)"
+            listed = (
+                f"SELECT DATE '{lo}' + CAST(x AS INTEGER) FROM range({(hi - lo).days + 1}) AS r(x)"
+            )
         case Timestamps(lo=start, hi=end, step=step):
             passed, each = int((end - start) / timedelta(microseconds=1)), int(step * 1_000_000)
             listed = (
@@ -341,7 +418,9 @@ def _values(domain: Domain) -> str:
 
 
 def _in_grid(found: pa.Table, sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """The places that came back, of those in the grid; None where that is all of them, or none, or too many to list."""
+    """The places that came back, of those in the grid; None where that is all of them, or none, or
+    too many to list.
+    """
     known = found.select([key_column(index) for index in range(len(sizes))]).drop_null()
     flat, inside = np.zeros(known.num_rows, dtype=np.int64), np.ones(known.num_rows, dtype=bool)
     for column, size in zip(known.columns, sizes, strict=True):
@@ -354,8 +433,12 @@ def _in_grid(found: pa.Table, sizes: Sequence[int]) -> tuple[int, ...] | None:
     return tuple(cells.tolist()) if follow or len(cells) <= MOST_CELLS else None
 
 
-def listed_texts(value: Expression, source: Source, where: Sequence[Expression]) -> tuple[str, ...] | None:
-    """The texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a subquery; None without any."""
+def listed_texts(
+    value: Expression, source: Source, where: Sequence[Expression]
+) -> tuple[str, ...] | None:
+    """The texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a subquery;
+    None without any.
+    """
     for each in conjuncts(where):
         parts = each.arguments if isinstance(each, Call) and each.name == "OR" else (each,)
         found = [_text_of(part, value) for part in parts]
@@ -378,12 +461,23 @@ def _text_of(node: Expression, value: Expression) -> str | None:
 
 def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
     """The place of a text among those listed; NULL for others."""
-    return careful(call("list_position", call("list", *(Cast(Constant(each), "VARCHAR") for each in texts)), value) - 1)
+    return careful(
+        call(
+            "list_position",
+            call("list", *(Cast(Constant(each), "VARCHAR") for each in texts)),
+            value,
+        )
+        - 1
+    )
 
 
-def place_among(places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]) -> Expression:
+def place_among(
+    places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]
+) -> Expression:
     """The place of a row's keys among the listed groups; NULL for a row that is in none of them."""
-    flat: Expression = Cast(places[0], "BIGINT")  # a place has the type of its column, in which a product overflows
+    flat: Expression = Cast(
+        places[0], "BIGINT"
+    )  # a place has the type of its column, in which a product overflows
     for place, size in zip(places[1:], sizes[1:], strict=True):
         flat = flat * size + place
     if cells[-1] - cells[0] + 1 == len(cells):
@@ -406,7 +500,9 @@ def _scans(source: Source) -> Iterator[Scan]:
 
 
 def _conditions(source: Source, where: Sequence[Expression]) -> Iterator[tuple[Expression, Source]]:
-    """Yield what rows must satisfy, here and in subqueries, each with the source that it speaks of."""
+    """Yield what rows must satisfy, here and in subqueries, each with the source that it speaks
+    of.
+    """
     yield from ((each, source) for each in conjuncts(where))
     match source:
         case OwnerJoin(left=left, right=right, on=on):

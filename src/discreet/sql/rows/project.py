@@ -1,4 +1,6 @@
-"""A SELECT over private rows that aggregates nothing: still private rows, fewer of them or with other columns."""
+"""A SELECT over private rows that aggregates nothing: still private rows, fewer of them or with
+other columns.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def filter_rows(condition: exp.Expression, scope: RowScope) -> Relation:
 
 
 def _rows_numbered(part: exp.Expression, scope: Names, rows: int) -> int:
-    """How many rows a person has where `row number = 1`, `<= k` or `< k`; otherwise as many as before."""
+    """How many rows a person has where `row number = 1`, `<= k` or `< k`; otherwise as many as
+    before.
+    """
     if type(part) not in (exp.EQ, exp.LTE, exp.LT) or not isinstance(part.this, exp.Column):
         return rows
     limit = whole(part.expression)
@@ -77,24 +81,40 @@ def project(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
         return _distinct(node, result, alias)
     if node.args.get("qualify"):
         return _qualify(node, result, names, alias)
-    return result.nested(alias()) if any(item.find(exp.Window) for item in node.expressions) else result
+    return (
+        result.nested(alias())
+        if any(item.find(exp.Window) for item in node.expressions)
+        else result
+    )
 
 
 def _fields(item: exp.Expression, scope: RowScope) -> list[Field]:
     """The columns that one item of a SELECT list stands for."""
-    if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+    if isinstance(item, exp.Star) or (
+        isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
+    ):
         dropped = after.excluded(item)
         chosen = item.table.lower() if isinstance(item, exp.Column) else ""
         return [each for each in scope.relation.listed(chosen) if each.name.lower() not in dropped]
     value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
-    return [Field(table="", name=item.output_name or spelt(item), value=value, origins=scope.origins(item))]
+    return [
+        Field(
+            table="", name=item.output_name or spelt(item), value=value, origins=scope.origins(item)
+        )
+    ]
 
 
 def _distinct(node: exp.Select, relation: Relation, alias: Alias) -> Relation:
     """Apply SELECT DISTINCT within each person: the owner must be among the columns."""
     if node.args["distinct"].args.get("on") or node.args.get("qualify"):
-        raise reject(node.args["distinct"], "DISTINCT ON is not answered.", "Use ROW_NUMBER() per person.")
-    owners = [each for each in relation.fields if isinstance(each.value.domain, Opaque) and each.value.domain.owner]
+        raise reject(
+            node.args["distinct"], "DISTINCT ON is not answered.", "Use ROW_NUMBER() per person."
+        )
+    owners = [
+        each
+        for each in relation.fields
+        if isinstance(each.value.domain, Opaque) and each.value.domain.owner
+    ]
     if not owners:
         raise reject(node, _DISTINCT, _count_them(node))
     nested = relation.nested(alias(), distinct=True)
@@ -102,10 +122,14 @@ def _distinct(node: exp.Select, relation: Relation, alias: Alias) -> Relation:
 
 
 def _qualify(node: exp.Select, result: Relation, scope: RowScope, alias: Alias) -> Relation:
-    """Apply QUALIFY: compute the windows in a stage of their own, then filter by what the rows had before it."""
+    """Apply QUALIFY: compute the windows in a stage of their own, then filter by what the rows had
+    before it.
+    """
     relation = scope.relation
     taken = {field.name.lower() for field in relation.fields}
-    aliases = {part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)}
+    aliases = {
+        part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)
+    }
     meanings = {name: part for name, part in aliases.items() if name not in taken}
 
     def meaning(part: exp.Expression) -> exp.Expression:
@@ -121,12 +145,16 @@ def _qualify(node: exp.Select, result: Relation, scope: RowScope, alias: Alias) 
     nested = replace(result, fields=(*result.fields, *relation.fields, *extra)).nested(alias())
     shown, rest = nested.fields[: len(result.fields)], nested.fields[len(result.fields) :]
     mapping = {mark: f"#{index}" for index, mark in enumerate(marks)}
-    condition = condition.transform(lambda part: exp.column(mapping[part], table="#") if part in mapping else part)
+    condition = condition.transform(
+        lambda part: exp.column(mapping[part], table="#") if part in mapping else part
+    )
     inside = replace(scope, fields=rest, relation=replace(nested, fields=rest), windows=False)
     return replace(filter_rows(condition, inside), fields=shown)
 
 
-def group_by_owner(node: exp.Select, relation: Relation, keys: list[Value], alias: Alias) -> Relation:
+def group_by_owner(
+    node: exp.Select, relation: Relation, keys: list[Value], alias: Alias
+) -> Relation:
     """Aggregate within each person: GROUP BY the owner, alone or with other keys."""
     if any(node.args.get(clause) for clause in ("qualify", "order", "limit", "offset", "distinct")):
         raise reject(
@@ -138,7 +166,9 @@ def group_by_owner(node: exp.Select, relation: Relation, keys: list[Value], alia
 
 
 def limit_groups(relation: Relation, keys: list[Expression], alias: Alias) -> Relation:
-    """Keep only the rows of each person's first `max_groups` keys, in an order of the keys' content alone (S4, S5)."""
+    """Keep only the rows of each person's first `max_groups` keys, in an order of the keys' content
+    alone (S4, S5).
+    """
     assert relation.max_groups is not None
     order = (*(call("md5", Cast(key, "VARCHAR")) for key in keys), *keys)
     place = Over(Fold("dense_rank", ()), relation.owner, (), tuple(map(Order, order)))
@@ -150,7 +180,9 @@ def limit_groups(relation: Relation, keys: list[Expression], alias: Alias) -> Re
     # What is constant stays so: the keys, read again from here, must be those that were ranked.
     pairs = zip(relation.fields, rest, strict=True)
     fields = tuple(before if before.value.constant else now for before, now in pairs)
-    return replace(nested, fields=fields, conditions=(inside,), max_groups=None, touched=relation.max_groups)
+    return replace(
+        nested, fields=fields, conditions=(inside,), max_groups=None, touched=relation.max_groups
+    )
 
 
 def word(clause: str) -> str:
@@ -162,7 +194,9 @@ def example(tree: exp.Expression, relation: Relation) -> str:
     """A question that can be answered instead."""
     table = tree.find(exp.Table)
     name = written(table.name) if table is not None else "t"
-    asked = {column.name.lower() for item in tree.expressions for column in item.find_all(exp.Column)}
+    asked = {
+        column.name.lower() for item in tree.expressions for column in item.find_all(exp.Column)
+    }
     public = [each.name for each in relation.fields if isinstance(each.value.domain, Coded | Flag)]
     public.sort(key=lambda each: each.lower() not in asked)
     if not public:

@@ -1,4 +1,6 @@
-"""Public tables beside private rows: what their columns may contain is known, because all of it is known."""
+"""Public tables beside private rows: what their columns may contain is known, because all of it is
+known.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,33 @@ from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, Va
 
 MAX_LISTED = 1_000  # distinct values up to which a public text is treated as a category
 MAX_INLINE = 2_000  # rows of a computed public table that are written into the engine's SQL
-MOST_FLOAT = 1_000_000_000_000  # floats beyond are NULL beside private rows: on a grid of a millionth they do not fit
+# floats beyond are NULL beside private rows: on a grid of a millionth they do not fit
+MOST_FLOAT = 1_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicSide:
-    """A public table that is joined to private rows: what the engine reads, its columns, and the rows themselves."""
+    """A public table that is joined to private rows: what the engine reads, its columns, and the
+    rows themselves.
+    """
 
     source: PublicScan | Written
     fields: tuple[Field, ...]
     table: pa.Table
 
     def multiplicity(self, columns: list[int]) -> int:
-        """Return how many of its rows one row can meet, if the columns at these places equal given values."""
+        """Return how many of its rows one row can meet, if the columns at these places equal given
+        values.
+        """
         if not columns:
             return int(self.table.num_rows)
         if not self.table.num_rows:
             return 0
-        keys = self.table.select(columns).rename_columns([f"c{place}" for place in columns]).drop_null()
+        keys = (
+            self.table.select(columns)
+            .rename_columns([f"c{place}" for place in columns])
+            .drop_null()
+        )
         if not keys.num_rows:
             return 0
         counts = keys.group_by(keys.column_names).aggregate([([], "count_all")])
@@ -60,8 +71,8 @@ def public_side(
                 f"a computed public table of {table.num_rows} rows is too long to be joined.",
                 f"Keep it under {MAX_INLINE} rows.",
             )
-        # Privacy: under names of our own. Of two columns that an analyst calls a and A, the engine would read the first
-        # for both, and the second one's range would bound it.
+        # Privacy: under names of our own. Of two columns that an analyst calls a and A, the engine
+        # would read the first for both, and the second one's range would bound it.
         columns = [f"c{index}" for index in range(table.num_columns)]
         source = _written(table, columns, engine_alias)
     fields = tuple(
@@ -84,7 +95,9 @@ def written_table(table: pa.Table, alias: str) -> Written:
 def _written(table: pa.Table, columns: Sequence[str], alias: str) -> Written:
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     written = tuple(tuple(_text(value) for value in row) for row in rows)
-    return Written(tuple(columns), tuple(_engine_type(column.type) for column in table.columns), written, alias)
+    return Written(
+        tuple(columns), tuple(_engine_type(column.type) for column in table.columns), written, alias
+    )
 
 
 def _engine_type(kind: pa.DataType) -> str:
@@ -126,14 +139,21 @@ def _value(stored: Column, column: pa.ChunkedArray) -> Value:
         return Value(expression=Cast(stored, "VARCHAR"), domain=Text(), nullable=True)
     if pa.types.is_integer(kind):
         return _number(Cast(stored, _engine_type(kind)), known, Fraction(1), nullable)
-    # Privacy: what does not fit in the engine's decimals on the way would fail for those who meet that row only.
-    if pa.types.is_decimal(kind) and _units(known, 10**kind.scale) < min(2**62, 10 ** (37 - kind.scale)):
-        return _number(Cast(stored * 10**kind.scale, "BIGINT"), known, Fraction(1, 10**kind.scale), nullable)
+    # Privacy: what does not fit in the engine's decimals on the way would fail for those who meet
+    # that row only.
+    if pa.types.is_decimal(kind) and _units(known, 10**kind.scale) < min(
+        2**62, 10 ** (37 - kind.scale)
+    ):
+        return _number(
+            Cast(stored * 10**kind.scale, "BIGINT"), known, Fraction(1, 10**kind.scale), nullable
+        )
     if pa.types.is_floating(kind):
         return _float(stored, known, nullable)
     if pa.types.is_date(kind):
         return Value(
-            expression=stored, domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()), nullable=nullable
+            expression=stored,
+            domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()),
+            nullable=nullable,
         )
     if pa.types.is_timestamp(kind):
         return _moment(stored, known, nullable)
@@ -141,39 +161,65 @@ def _value(stored: Column, column: pa.ChunkedArray) -> Value:
 
 
 def _float(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
-    # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who meet that row only.
+    # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who
+    # meet that row only.
     finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
     if len(finite) == 0:
         return Value(expression=Cast(stored, "VARCHAR"), domain=Text(), nullable=nullable)
-    # Privacy: and it stays within its ends where the engine rounds otherwise: 5e-7 is 0 here, a millionth there.
+    # Privacy: and it stays within its ends where the engine rounds otherwise: 5e-7 is 0 here, a
+    # millionth there.
     lo, hi = _ends(finite, Fraction(1, 10**6))
-    units = call("least", call("greatest", Cast(call("round", stored * 1_000_000), "BIGINT"), lo), hi)
+    units = call(
+        "least", call("greatest", Cast(call("round", stored * 1_000_000), "BIGINT"), lo), hi
+    )
     inside = call("abs", stored) < MOST_FLOAT
-    return _number(case((inside, units)), finite, Fraction(1, 10**6), nullable or len(finite) < len(known))
+    return _number(
+        case((inside, units)), finite, Fraction(1, 10**6), nullable or len(finite) < len(known)
+    )
 
 
 def _moment(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
     # In microseconds, which is what the engine compares; of nanoseconds Arrow makes another class.
     zone = known.type.tz
-    ends = (end.cast(pa.timestamp("us", zone), safe=False) for end in (pc.min(known), pc.max(known)))
+    ends = (
+        end.cast(pa.timestamp("us", zone), safe=False) for end in (pc.min(known), pc.max(known))
+    )
     lo, hi = (end.as_py() for end in ends)
     moment: Expression = stored
     if zone is not None:  # its range must not depend on where the machine stands
         moment = careful(call("make_timestamp", call("epoch_us", stored)))
         lo, hi = (end.astimezone(UTC).replace(tzinfo=None) for end in (lo, hi))
-    return Value(expression=moment, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
+    return Value(
+        expression=moment, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable
+    )
 
 
 def _texts(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
-    """Texts and times of day: one of a list, where there are few; and whatever else has no domain of its own."""
+    """Texts and times of day: one of a list, where there are few; and whatever else has no domain
+    of its own.
+    """
     kind = known.type
-    listed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+    listed = (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+    )
     texts = sorted(set(map(str, known.to_pylist()))) if listed or pa.types.is_time(kind) else []
     if listed and len(texts) > MAX_LISTED:
-        return Value(expression=Cast(stored, "VARCHAR"), domain=Text(letters=max(map(len, texts))), nullable=nullable)
-    if not 0 < len(texts) <= MAX_LISTED:  # lists, intervals and whatever else has no domain of its own
-        return Value(expression=call("left", Cast(stored, "VARCHAR"), MOST_LETTERS), domain=Text(), nullable=nullable)
-    same = "TIME" if pa.types.is_time(kind) else "VARCHAR"  # the engine writes a time of day in another way
+        return Value(
+            expression=Cast(stored, "VARCHAR"),
+            domain=Text(letters=max(map(len, texts))),
+            nullable=nullable,
+        )
+    if (
+        not 0 < len(texts) <= MAX_LISTED
+    ):  # lists, intervals and whatever else has no domain of its own
+        return Value(
+            expression=call("left", Cast(stored, "VARCHAR"), MOST_LETTERS),
+            domain=Text(),
+            nullable=nullable,
+        )
+    same = (
+        "TIME" if pa.types.is_time(kind) else "VARCHAR"
+    )  # the engine writes a time of day in another way
     listed_texts = call("list", *(Cast(Constant(text), same) for text in texts))
     position = careful(call("list_position", listed_texts, Cast(stored, same)) - 1)
     return Value(expression=position, domain=Coded(values=tuple(texts)), nullable=nullable)
@@ -186,7 +232,9 @@ def _units(known: pa.ChunkedArray, scale: int) -> int:
 
 def _number(units: Expression, known: pa.ChunkedArray, step: Fraction, nullable: bool) -> Value:
     lo, hi = _ends(known, step)
-    return Value(expression=careful(units), domain=Number(step=step, lo=lo, hi=hi), nullable=nullable)
+    return Value(
+        expression=careful(units), domain=Number(step=step, lo=lo, hi=hi), nullable=nullable
+    )
 
 
 def _ends(known: pa.ChunkedArray, step: Fraction) -> tuple[int, int]:

@@ -1,4 +1,6 @@
-"""What names mean beside private rows, and what only that place explains: windows, and subqueries on owners."""
+"""What names mean beside private rows, and what only that place explains: windows, and subqueries
+on owners.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from discreet.sql.walk import Environment, Walk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowScope(Names):
-    """Names of a private relation's columns, and what only this place explains: subqueries on owners, windows."""
+    """Names of a private relation's columns, and what only this place explains: subqueries on
+    owners, windows.
+    """
 
     analysis: Walk
     environment: Environment
@@ -45,7 +49,9 @@ class RowScope(Names):
         return None
 
     def scalar(self, node: exp.Expression) -> Value:
-        """A query that stands for a value: of public tables that is a constant, of private ones it is refused."""
+        """A query that stands for a value: of public tables that is a constant, of private ones it
+        is refused.
+        """
         try:
             inner = self.analysis.query(node, self.environment)
         except Rejected:
@@ -57,7 +63,9 @@ class RowScope(Names):
             ) from None
         if isinstance(inner, Relation):
             raise reject(
-                node, "a subquery that returns rows of people cannot stand for a value.", "Join it on the owner."
+                node,
+                "a subquery that returns rows of people cannot stand for a value.",
+                "Join it on the owner.",
             )
         if inner.noisy:
             asked = node.this.sql(dialect="duckdb", comments=False)
@@ -68,7 +76,11 @@ class RowScope(Names):
             )
         table = self.analysis.of_public(inner, node)
         if table.num_columns != 1 or table.num_rows > 1 or pa.types.is_nested(table.column(0).type):
-            raise reject(node, "a subquery that stands for a value needs one row and one column.", "Write MAX(x).")
+            raise reject(
+                node,
+                "a subquery that stands for a value needs one row and one column.",
+                "Write MAX(x).",
+            )
         return translate(_constant(table.column(0)[0].as_py() if table.num_rows else None), self)
 
     def member(self, node: exp.In) -> Value:
@@ -84,13 +96,21 @@ class RowScope(Names):
             )
         column = self.analysis.of_public(inner, node).column(0)
         if pa.types.is_nested(column.type):
-            raise reject(node, "IN (SELECT ...) needs a column of plain values.", "Write a list of constants.")
+            raise reject(
+                node,
+                "IN (SELECT ...) needs a column of plain values.",
+                "Write a list of constants.",
+            )
         listed = column.unique().to_pylist()
         if len(listed) > public.MAX_LISTED:
-            raise reject(node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}.")
+            raise reject(
+                node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}."
+            )
         if not listed:
             return Value(expression=Constant(False), domain=Flag())
-        return translate(exp.In(this=node.this.copy(), expressions=[_constant(each) for each in listed]), self)
+        return translate(
+            exp.In(this=node.this.copy(), expressions=[_constant(each) for each in listed]), self
+        )
 
     def exists(self, node: exp.Exists) -> Value:
         inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this

@@ -1,4 +1,6 @@
-"""UNION, INTERSECT and EXCEPT: of noisy results, of private rows person by person, and of sets of owners."""
+"""UNION, INTERSECT and EXCEPT: of noisy results, of private rows person by person, and of sets of
+owners.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,32 @@ from discreet.sql.values.value import Opaque, Value
 
 
 def combined(
-    node: exp.SetOperation, left: Relation | Released, right: Relation | Released, alias: Callable[[], str]
+    node: exp.SetOperation,
+    left: Relation | Released,
+    right: Relation | Released,
+    alias: Callable[[], str],
 ) -> Relation | Released:
-    """Return what a set operation of two queries stands for; `alias` gives fresh names for the engine."""
+    """Return what a set operation of two queries stands for; `alias` gives fresh names for the
+    engine.
+    """
     if isinstance(left, Released) and isinstance(right, Released):
         return union(node, left, right)
     if isinstance(left, Relation) and isinstance(right, Relation):
-        return _stacked(node, left, right, alias) if isinstance(node, exp.Union) else _kept(node, left, right, alias)
-    raise reject(node, f"{_word(node)} of private and other rows is not answered.", "Ask each part by itself.")
+        return (
+            _stacked(node, left, right, alias)
+            if isinstance(node, exp.Union)
+            else _kept(node, left, right, alias)
+        )
+    raise reject(
+        node,
+        f"{_word(node)} of private and other rows is not answered.",
+        "Ask each part by itself.",
+    )
 
 
-def _kept(node: exp.SetOperation, left: Relation, right: Relation, alias: Callable[[], str]) -> Relation:
+def _kept(
+    node: exp.SetOperation, left: Relation, right: Relation, alias: Callable[[], str]
+) -> Relation:
     """INTERSECT and EXCEPT of owners: whoever is on the left, and also, or not, on the right."""
     within = isinstance(node, exp.Intersect)
     if not _of_owners(node, left, right):
@@ -41,11 +58,17 @@ def _kept(node: exp.SetOperation, left: Relation, right: Relation, alias: Callab
         )
     people = replace(left.nested(alias(), distinct=True), rows=1)
     found = member(people.fields[0].value, people.owner, right, node)
-    return people.filtered(found if within else replace(found, expression=call("NOT", found.expression)))
+    return people.filtered(
+        found if within else replace(found, expression=call("NOT", found.expression))
+    )
 
 
-def _stacked(node: exp.Union, left: Relation, right: Relation, alias: Callable[[], str]) -> Relation:
-    """UNION ALL of private rows: a person has the rows of both sides. UNION of owners: each person once."""
+def _stacked(
+    node: exp.Union, left: Relation, right: Relation, alias: Callable[[], str]
+) -> Relation:
+    """UNION ALL of private rows: a person has the rows of both sides. UNION of owners: each person
+    once.
+    """
     once = bool(node.args.get("distinct"))
     plain = type(node) is exp.Union and not node.args.get("by_name") and not after.selects(node)
     if not plain or (once and not _of_owners(node, left, right)):
@@ -55,7 +78,11 @@ def _stacked(node: exp.Union, left: Relation, right: Relation, alias: Callable[[
             "Write UNION ALL, and count people with COUNT(DISTINCT owner).",
         )
     if node.args.get("order") or len(left.fields) != len(right.fields):
-        raise reject(node, "both sides of UNION ALL need the same columns, unordered.", "List them on both sides.")
+        raise reject(
+            node,
+            "both sides of UNION ALL need the same columns, unordered.",
+            "List them on both sides.",
+        )
     name, fields, rows = alias(), [], left.rows + right.rows
     sides: tuple[list[Field], list[Field]] = ([], [])
     for index, (a, b) in enumerate(zip(left.fields, right.fields, strict=True)):

@@ -1,6 +1,7 @@
 """What the clients of Postgres write, in words that the analysis knows: one rule for each habit.
 
-As in `spelling`, a rule turns one spelling into another that means the same, and returns other nodes as they are.
+As in `spelling`, a rule turns one spelling into another that means the same, and returns other
+nodes as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def _in_utc(node: exp.Expression) -> exp.Expression:
         zone = node.args.get("zone")
         if not isinstance(zone, exp.Literal) or zone.name.lower() not in _UTC:
             raise reject(
-                node, f"{show(node)}: moments are in UTC here.", "Write AT TIME ZONE 'UTC', or shift by hours."
+                node,
+                f"{show(node)}: moments are in UTC here.",
+                "Write AT TIME ZONE 'UTC', or shift by hours.",
             )
         return exp.Cast(this=node.this, to=exp.DataType.build("TIMESTAMP"))
     if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.TIMESTAMPTZ:
@@ -37,19 +40,31 @@ def _listed(node: exp.Expression) -> exp.Expression:
     if type(node) not in (exp.EQ, exp.NEQ):
         return node
     other = node.expression
-    every = isinstance(other, exp.All) or (isinstance(other, exp.Anonymous) and other.name.lower() == "all")
+    every = isinstance(other, exp.All) or (
+        isinstance(other, exp.Anonymous) and other.name.lower() == "all"
+    )
     if not every and not isinstance(other, exp.Any):
         return node
     if isinstance(node, exp.NEQ) is not every:
         return node
-    inner = other.expressions[0] if isinstance(other, exp.Anonymous) and other.expressions else other.this
+    inner = (
+        other.expressions[0]
+        if isinstance(other, exp.Anonymous) and other.expressions
+        else other.this
+    )
     inner = inner.unnest() if isinstance(inner, exp.Expression) else inner
     inner = inner.this if isinstance(inner, exp.Cast) else inner
     found: list[exp.Expression] = []
     if isinstance(inner, exp.Array):
         found = inner.expressions
-    elif isinstance(inner, exp.Literal) and inner.is_string and re.fullmatch(r"\{[^{}\"\\]*\}", inner.name):
-        found = [exp.Literal.string(each.strip()) for each in inner.name[1:-1].split(",") if each.strip()]
+    elif (
+        isinstance(inner, exp.Literal)
+        and inner.is_string
+        and re.fullmatch(r"\{[^{}\"\\]*\}", inner.name)
+    ):
+        found = [
+            exp.Literal.string(each.strip()) for each in inner.name[1:-1].split(",") if each.strip()
+        ]
     if not found:
         return node
     among = exp.In(this=node.this, expressions=found)
@@ -57,7 +72,9 @@ def _listed(node: exp.Expression) -> exp.Expression:
 
 
 def pattern(node: exp.Expression) -> exp.Expression:
-    """ILIKE ('%' || REPLACE('ada', '_', '!_') || '%'): a pattern that is put together from constants."""
+    """ILIKE ('%' || REPLACE('ada', '_', '!_') || '%'): a pattern that is put together from
+    constants.
+    """
     like = node.this if isinstance(node, exp.Escape) else node
     if isinstance(like, exp.Like | exp.ILike) and not isinstance(like.expression, exp.Literal):
         text = _text(like.expression)
@@ -83,7 +100,9 @@ def _text(node: exp.Expression | None) -> str | None:
             inner = _text(node.this)
             return inner and (inner.lower() if isinstance(node, exp.Lower) else inner.upper())
         case exp.Replace():
-            found = [_text(part) for part in (node.this, node.expression, node.args.get("replacement"))]
+            found = [
+                _text(part) for part in (node.this, node.expression, node.args.get("replacement"))
+            ]
             if None in found or not found[1]:
                 return None
             text, old, new = (str(each) for each in found)
@@ -114,12 +133,20 @@ def _only(node: exp.Expression) -> exp.Expression:
 
 def _first_of_groups(node: exp.Expression) -> exp.Expression:
     """DISTINCT ON (k) ... GROUP BY k: a group has one row."""
-    if not isinstance(node, exp.Select) or not node.args.get("distinct") or not node.args.get("group"):
+    if (
+        not isinstance(node, exp.Select)
+        or not node.args.get("distinct")
+        or not node.args.get("group")
+    ):
         return node
     on = node.args["distinct"].args.get("on")
     keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()] if on is not None else []
     grouped = node.args["group"].expressions
-    if keys and all(any(key == each for each in keys) for key in grouped) and len(keys) >= len(grouped) > 0:
+    if (
+        keys
+        and all(any(key == each for each in keys) for key in grouped)
+        and len(keys) >= len(grouped) > 0
+    ):
         node.set("distinct", None)
     return node
 
@@ -128,7 +155,9 @@ _PLAIN = re.compile(r"(\^?)((?:[^\\^$.|?*+()\[\]{}%_]|\\[.$*+?()\[\]{}|^-])*)(\$
 
 
 def _regular(node: exp.Expression) -> exp.Expression:
-    """name ~ '^Ka' is name LIKE 'Ka%', where the pattern has nothing but letters between its ends."""
+    """name ~ '^Ka' is name LIKE 'Ka%', where the pattern has nothing but letters between its
+    ends.
+    """
     if not isinstance(node, exp.RegexpLike | exp.RegexpILike) or not node.expression.is_string:
         return node
     found = _PLAIN.fullmatch(node.expression.name)
@@ -147,14 +176,24 @@ def _years_of(node: exp.Expression) -> exp.Expression:
     if not isinstance(node, exp.Extract) or node.this.name.lower() not in ("year", "years"):
         return node
     gap = node.expression.unnest()
-    if not isinstance(gap, exp.Anonymous) or gap.name.lower() != "age" or len(gap.expressions) not in (1, 2):
+    if (
+        not isinstance(gap, exp.Anonymous)
+        or gap.name.lower() != "age"
+        or len(gap.expressions) not in (1, 2)
+    ):
         return node
-    later, earlier = gap.expressions if len(gap.expressions) == 2 else (exp.CurrentDate(), gap.expressions[0])
-    return exp.Anonymous(this="timestampdiff", expressions=[exp.Literal.string("year"), earlier, later])
+    later, earlier = (
+        gap.expressions if len(gap.expressions) == 2 else (exp.CurrentDate(), gap.expressions[0])
+    )
+    return exp.Anonymous(
+        this="timestampdiff", expressions=[exp.Literal.string("year"), earlier, later]
+    )
 
 
 def _sundays(node: exp.Expression) -> exp.Expression:
-    """day + (-EXTRACT(DOW FROM day) * INTERVAL '1 DAY'): the Sunday before, as weeks begin in some countries."""
+    """day + (-EXTRACT(DOW FROM day) * INTERVAL '1 DAY'): the Sunday before, as weeks begin in some
+    countries.
+    """
     if not isinstance(node, exp.Add | exp.Sub):
         return node
     moved = node.expression.unnest()
@@ -164,9 +203,17 @@ def _sundays(node: exp.Expression) -> exp.Expression:
     back = isinstance(days, exp.Neg) == isinstance(node, exp.Add)
     days = days.this.unnest() if isinstance(days, exp.Neg) else days
     unit = str(length.args.get("unit") or "").lower().removesuffix("s")
-    if not back or not isinstance(days, exp.Extract) or unit != "day" or length.this is None or length.this.name != "1":
+    if (
+        not back
+        or not isinstance(days, exp.Extract)
+        or unit != "day"
+        or length.this is None
+        or length.this.name != "1"
+    ):
         return node
-    if days.this.name.lower() not in ("dow", "dayofweek") or not _same_day(node.this, days.expression):
+    if days.this.name.lower() not in ("dow", "dayofweek") or not _same_day(
+        node.this, days.expression
+    ):
         return node
     one = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("DAY"))
     next_day = exp.Add(this=exp.cast(days.expression, "DATE"), expression=one)
@@ -192,7 +239,9 @@ def _last_day(node: exp.Expression) -> exp.Expression:
     """LAST_DAY(day): a day before the next month."""
     if not isinstance(node, exp.LastDay) or node.args.get("unit") is not None:
         return node
-    month, day = (exp.Interval(this=exp.Literal.string("1"), unit=exp.var(unit)) for unit in ("MONTH", "DAY"))
+    month, day = (
+        exp.Interval(this=exp.Literal.string("1"), unit=exp.var(unit)) for unit in ("MONTH", "DAY")
+    )
     first = exp.cast(exp.DateTrunc(this=node.this, unit=exp.Literal.string("month")), "DATE")
     return exp.Paren(this=exp.Sub(this=exp.Add(this=first, expression=month), expression=day))
 
@@ -223,7 +272,9 @@ def _beside(node: exp.Expression) -> exp.Expression:
             found = next(item for (_, name), item in named.items() if name == part.name.lower())
         return exp.Paren(this=found.copy()) if found is not None else part
 
-    node.set("expressions", [_renamed(item, item.transform(expression)) for item in node.expressions])
+    node.set(
+        "expressions", [_renamed(item, item.transform(expression)) for item in node.expressions]
+    )
     for clause in ("where", "group", "having", "qualify", "order"):
         if node.args.get(clause):
             node.set(clause, node.args[clause].transform(expression))
@@ -240,9 +291,17 @@ def _computed(source: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
     """The items of LATERAL (SELECT a, b) without a FROM clause."""
     query = source.this if isinstance(source, exp.Lateral) else None
     select = query.this if isinstance(query, exp.Subquery) else query
-    plain = isinstance(select, exp.Select) and {name for name, part in select.args.items() if part} == {"expressions"}
-    if plain and select is not None and not any(item.find(exp.AggFunc, exp.Window) for item in select.expressions):
-        yield from ((item.output_name, item.unalias()) for item in select.expressions if item.output_name)
+    plain = isinstance(select, exp.Select) and {
+        name for name, part in select.args.items() if part
+    } == {"expressions"}
+    if (
+        plain
+        and select is not None
+        and not any(item.find(exp.AggFunc, exp.Window) for item in select.expressions)
+    ):
+        yield from (
+            (item.output_name, item.unalias()) for item in select.expressions if item.output_name
+        )
 
 
 def clocks(today: date | None) -> Rule:
@@ -253,7 +312,8 @@ def clocks(today: date | None) -> Rule:
             return node
         if isinstance(node, exp.CurrentDate) or node.name.lower() == "today":
             return exp.cast(exp.Literal.string(today.isoformat()), "DATE")
-        # A microsecond past midnight: what it is to a day, and to every coarser part of the calendar.
+        # A microsecond past midnight: what it is to a day, and to every coarser part of the
+        # calendar.
         found = exp.cast(exp.Literal.string(f"{today.isoformat()} 00:00:00.000001"), "TIMESTAMP")
         if not _to_the_day(node):
             found.meta["clock"] = True
@@ -270,19 +330,38 @@ def is_clock(node: exp.Expression) -> bool:
 
 _NOW = exp.CurrentTimestamp | exp.Localtimestamp | exp.CurrentDatetime
 _CLOCKS = exp.CurrentDate | _NOW
-_NOW_NAMES = ("now", "getdate", "sysdate", "get_current_timestamp", "transaction_timestamp", "statement_timestamp")
+_NOW_NAMES = (
+    "now",
+    "getdate",
+    "sysdate",
+    "get_current_timestamp",
+    "transaction_timestamp",
+    "statement_timestamp",
+)
 _HOURS = ("hour", "minute", "second", "millisecond", "microsecond")
 
 
 def _to_the_day(node: exp.Expression) -> bool:
-    """Whether only the day of a moment is looked at: DATE_TRUNC('month', NOW()), CAST(NOW() AS DATE)."""
-    above = node.find_ancestor(exp.DateTrunc, exp.TimestampTrunc, exp.Cast, exp.Predicate, exp.Query)
+    """Whether only the day of a moment is looked at: DATE_TRUNC('month', NOW()), CAST(NOW() AS
+    DATE).
+    """
+    above = node.find_ancestor(
+        exp.DateTrunc, exp.TimestampTrunc, exp.Cast, exp.Predicate, exp.Query
+    )
     if isinstance(above, exp.Cast):
         within = bool(above.args["to"].this == exp.DataType.Type.DATE)
     else:
-        unit = above.args.get("unit") if isinstance(above, exp.DateTrunc | exp.TimestampTrunc) else None
+        unit = (
+            above.args.get("unit")
+            if isinstance(above, exp.DateTrunc | exp.TimestampTrunc)
+            else None
+        )
         within = unit is not None and unit.name.lower() not in _HOURS
-    units = [str(each.args.get("unit")).lower() for each in above.find_all(exp.Interval)] if above is not None else []
+    units = (
+        [str(each.args.get("unit")).lower() for each in above.find_all(exp.Interval)]
+        if above is not None
+        else []
+    )
     return within and not any(unit.removesuffix("s") in _HOURS for unit in units)
 
 
@@ -291,7 +370,11 @@ def _lengths(node: exp.Expression) -> exp.Expression:
     if not isinstance(node, exp.Mul):
         return node
     for times, length in ((node.this, node.expression), (node.expression, node.this)):
-        if isinstance(length, exp.Interval) and length.args.get("unit") is not None and length.this is not None:
+        if (
+            isinstance(length, exp.Interval)
+            and length.args.get("unit") is not None
+            and length.this is not None
+        ):
             count, each = _number(times.unnest()), re.fullmatch("-?[0-9]{1,6}", length.this.name)
             if count is not None and each is not None:
                 total = exp.Literal.string(str(count * int(each[0])))
@@ -300,7 +383,9 @@ def _lengths(node: exp.Expression) -> exp.Expression:
 
 
 def series(node: exp.GenerateSeries) -> list[int] | None:
-    """The numbers of GENERATE_SERIES(1, 10) and GENERATE_SERIES(0, 100, 10), written out; None where it is not that."""
+    """The numbers of GENERATE_SERIES(1, 10) and GENERATE_SERIES(0, 100, 10), written out; None
+    where it is not that.
+    """
     start, end, step = (_number(node.args.get(name)) for name in ("start", "end", "step"))
     step = 1 if node.args.get("step") is None else step
     if start is None or end is None or not step or abs(end - start) // abs(step) >= MOST_SERIES:
@@ -308,7 +393,9 @@ def series(node: exp.GenerateSeries) -> list[int] | None:
     return list(range(start, end + (1 if step > 0 else -1), step))
 
 
-MOST_SERIES = 2_000  # numbers that a series may have: as many as rows of a table that is written out
+MOST_SERIES = (
+    2_000  # numbers that a series may have: as many as rows of a table that is written out
+)
 
 
 def _number(node: exp.Expression | None) -> int | None:

@@ -1,7 +1,8 @@
 """The dialects in which a question may be written, and how the text of each is read.
 
-`duckdb` is the language of `docs/language.md`. `postgres` is what Postgres's clients write: the same trees, and where a
-word means something else there (`7 / 2`, NULLs in ORDER BY, names of columns) `postgres` writes what is meant.
+`duckdb` is the language of `docs/language.md`. `postgres` is what Postgres's clients write: the
+same trees, and where a word means something else there (`7 / 2`, NULLs in ORDER BY, names of
+columns) `postgres` writes what is meant.
 """
 
 from __future__ import annotations

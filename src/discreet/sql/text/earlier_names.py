@@ -10,14 +10,18 @@ from discreet.sql.text.parse import check_weight
 
 
 def with_meanings(node: exp.Select, known: Collection[str]) -> exp.Select:
-    """The SELECT with what earlier items mean in the place of their names; `known` columns of its tables go first."""
+    """The SELECT with what earlier items mean in the place of their names; `known` columns of its
+    tables go first.
+    """
     meanings: dict[str, exp.Expression] = {}
     items, changed = [], False
     for item in node.expressions:
         copy = item.copy()
         for column in list(copy.find_all(exp.Column)):
             name = column.name.lower()
-            own = not column.table and column.find_ancestor(exp.Query) is None  # those of subqueries are theirs
+            own = (
+                not column.table and column.find_ancestor(exp.Query) is None
+            )  # those of subqueries are theirs
             if own and name in meanings and name not in known:
                 meant = exp.Paren(this=meanings[name].copy())
                 changed = True
@@ -25,9 +29,13 @@ def with_meanings(node: exp.Select, known: Collection[str]) -> exp.Select:
                     copy = meant
                 else:
                     column.replace(meant)
-        check_weight(sum(1 for _ in copy.walk()))  # each name twice, twice over, would grow without end
+        check_weight(
+            sum(1 for _ in copy.walk())
+        )  # each name twice, twice over, would grow without end
         items.append(
-            copy if copy.alias_or_name == item.alias_or_name else exp.alias_(copy, item.alias_or_name, quoted=True)
+            copy
+            if copy.alias_or_name == item.alias_or_name
+            else exp.alias_(copy, item.alias_or_name, quoted=True)
         )
         if isinstance(item, exp.Alias):
             meanings[item.alias.lower()] = copy.this

@@ -1,4 +1,6 @@
-"""TO_CHAR, TO_DATE and TO_TIMESTAMP: formats in the words of Postgres and Oracle, as STRFTIME and as constants."""
+"""TO_CHAR, TO_DATE and TO_TIMESTAMP: formats in the words of Postgres and Oracle, as STRFTIME and
+as constants.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,27 @@ _FIELDS: dict[str, str | None] = {
     "Q": None,
     "D": None,
 }
-_ALSO = {"yyyy": "YYYY", "mm": "MM", "dd": "DD", "hh24": "HH24", "mi": "MI", "ss": "SS", "q": "Q", "iw": "IW"}
-_FIELD = re.compile("|".join([r'"([^"]*)"', *sorted([*_FIELDS, *_ALSO], key=len, reverse=True), r"[^A-Za-z0-9\"]"]))
+_ALSO = {
+    "yyyy": "YYYY",
+    "mm": "MM",
+    "dd": "DD",
+    "hh24": "HH24",
+    "mi": "MI",
+    "ss": "SS",
+    "q": "Q",
+    "iw": "IW",
+}
+_FIELD = re.compile(
+    "|".join([r'"([^"]*)"', *sorted([*_FIELDS, *_ALSO], key=len, reverse=True), r"[^A-Za-z0-9\"]"])
+)
 _FINER = ("US", "MS")  # read in constants, and not written
 NAMES = ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
 
 
 def formatted(node: exp.Expression) -> exp.Expression:
-    """A call of one of `NAMES` with a format, as STRFTIME or a constant; other nodes as they are."""
+    """A call of one of `NAMES` with a format, as STRFTIME or a constant; other nodes as they
+    are.
+    """
     if not isinstance(node, exp.Anonymous) or node.name.upper() not in NAMES:
         return node
     name, parts = node.name.upper(), node.expressions
@@ -55,7 +70,9 @@ def formatted(node: exp.Expression) -> exp.Expression:
         return exp.Cast(this=parts[0], to=exp.DataType.build("DATE"))
     written = parts[1] if len(parts) == 2 else None
     if not isinstance(written, exp.Literal) or not written.is_string:
-        raise reject(node, f"{show(node)} needs a format written out.", f"Write {name}(x, 'YYYY-MM-DD').")
+        raise reject(
+            node, f"{show(node)} needs a format written out.", f"Write {name}(x, 'YYYY-MM-DD')."
+        )
     fields = _split(written.name)
     if fields is None:
         raise reject(
@@ -71,7 +88,9 @@ def formatted(node: exp.Expression) -> exp.Expression:
 
 
 def _split(text: str) -> list[tuple[str, str]] | None:
-    """The fields of a format, each with the letters that stand for themselves as the second; None if one is unknown."""
+    """The fields of a format, each with the letters that stand for themselves as the second; None
+    if one is unknown.
+    """
     fields, place = [], 0
     while place < len(text):
         found = _FIELD.match(text, place)
@@ -112,19 +131,30 @@ def _part(field: str, value: exp.Expression) -> exp.Expression:
         number = exp.Add(this=number, expression=exp.Literal.number(1))
     text = exp.cast(number, "VARCHAR")
     if field == "IW":
-        return exp.Pad(this=text, expression=exp.Literal.number(2), fill_pattern=exp.Literal.string("0"), is_left=True)
+        return exp.Pad(
+            this=text,
+            expression=exp.Literal.number(2),
+            fill_pattern=exp.Literal.string("0"),
+            is_left=True,
+        )
     return text
 
 
-def _constant(node: exp.Anonymous, value: exp.Expression, fields: list[tuple[str, str]]) -> exp.Expression:
+def _constant(
+    node: exp.Anonymous, value: exp.Expression, fields: list[tuple[str, str]]
+) -> exp.Expression:
     """TO_DATE('2024-01-31', 'YYYY-MM-DD'): the date itself."""
     text = value.this if isinstance(value, exp.Cast) else value
-    pattern = "".join(_FIELDS.get(field) or "" if field else itself.replace("%", "%%") for field, itself in fields)
+    pattern = "".join(
+        _FIELDS.get(field) or "" if field else itself.replace("%", "%%") for field, itself in fields
+    )
     try:
         moment = datetime.strptime(text.name if text.is_string else "", pattern)
     except ValueError:
         raise reject(
-            node, f"{show(node)} is not a date of that format.", "Write TO_DATE('2024-12-31', 'YYYY-MM-DD')."
+            node,
+            f"{show(node)} is not a date of that format.",
+            "Write TO_DATE('2024-12-31', 'YYYY-MM-DD').",
         ) from None
     kind = "DATE" if node.name.upper() == "TO_DATE" else "TIMESTAMP"
     written = moment.date().isoformat() if kind == "DATE" else moment.isoformat(sep=" ")

@@ -1,7 +1,7 @@
 """GROUPING SETS, ROLLUP and CUBE, written out as a UNION ALL of plain groupings.
 
-Whether every set is measured by itself, or coarser ones are added up from a finer one's noisy numbers, is decided when
-the whole statement is known: see `rolling`.
+Whether every set is measured by itself, or coarser ones are added up from a finer one's noisy
+numbers, is decided when the whole statement is known: see `rolling`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ def without_tuples(node: exp.Select) -> exp.Select:
     if group is None or not any(isinstance(item, exp.Tuple) for item in group.expressions):
         return node
     copy = node.copy()
-    keys = [item.expressions if isinstance(item, exp.Tuple) else [item] for item in copy.args["group"].expressions]
+    keys = [
+        item.expressions if isinstance(item, exp.Tuple) else [item]
+        for item in copy.args["group"].expressions
+    ]
     copy.args["group"].set("expressions", list(itertools.chain(*keys)))
     return copy
 
@@ -39,23 +42,35 @@ def has_sets(node: exp.Select) -> bool:
 
 
 def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
-    """The statement as one SELECT per grouping set; ORDER BY and LIMIT apply to all of them together.
+    """The statement as one SELECT per grouping set; ORDER BY and LIMIT apply to all of them
+    together.
 
     `columns` are those of the tables that it reads: they win over aliases of the SELECT list.
     """
     group = node.args["group"]
-    if node.args.get("qualify") or node.args.get("distinct") or any(item.find(exp.Window) for item in node.expressions):
+    if (
+        node.args.get("qualify")
+        or node.args.get("distinct")
+        or any(item.find(exp.Window) for item in node.expressions)
+    ):
         raise reject(
             group,
             "windows, QUALIFY and DISTINCT would see each grouping set by itself.",
             "Use them in an outer SELECT.",
         )
     choices = [_sets(item) for item in group.expressions]
-    meaning = {part: _meaning(part, node, columns) for keys in itertools.chain(*choices) for part in keys}
-    sets = [tuple(meaning[part] for part in itertools.chain(*parts)) for parts in itertools.product(*choices)]
+    meaning = {
+        part: _meaning(part, node, columns) for keys in itertools.chain(*choices) for part in keys
+    }
+    sets = [
+        tuple(meaning[part] for part in itertools.chain(*parts))
+        for parts in itertools.product(*choices)
+    ]
     if len(sets) > MAX_SETS:
         raise reject(
-            group, f"this makes {len(sets)} grouping sets, and {MAX_SETS} are allowed.", "Group by fewer columns."
+            group,
+            f"this makes {len(sets)} grouping sets, and {MAX_SETS} are allowed.",
+            "Group by fewer columns.",
         )
     normal = _normal(node)
     every = frozenset(normal(key) for key in itertools.chain(*sets))
@@ -78,18 +93,24 @@ def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
 
 
 def _normal(node: exp.Select) -> Spelling:
-    """One spelling of equal expressions, to compare them: names in small letters, no brackets, columns without a table.
+    """One spelling of equal expressions, to compare them: names in small letters, no brackets,
+    columns without a table.
 
-    A column keeps its table where the SELECT names two tables' columns of that name: a.x is not b.x. A column of USING
-    is the left table's, and with RIGHT and FULL JOIN neither's.
+    A column keeps its table where the SELECT names two tables' columns of that name: a.x is not
+    b.x. A column of USING is the left table's, and with RIGHT and FULL JOIN neither's.
     """
     tables = defaultdict[str, set[str]](set)
-    parts = [*node.expressions, *(node.args[name] for name in ("group", "having", "order") if node.args.get(name))]
+    parts = [
+        *node.expressions,
+        *(node.args[name] for name in ("group", "having", "order") if node.args.get(name)),
+    ]
     for column in itertools.chain(*(part.find_all(exp.Column) for part in parts)):
         if column.table and column.find_ancestor(exp.Query) is node:
             tables[column.name.lower()].add(column.table.lower())
     for join in node.args.get("joins") or []:
-        sides = [node.args["from_"], join] if join.side in ("RIGHT", "FULL") else [node.args["from_"]]
+        sides = (
+            [node.args["from_"], join] if join.side in ("RIGHT", "FULL") else [node.args["from_"]]
+        )
         for name in join.args.get("using") or []:
             tables[name.name.lower()] |= {side.alias_or_name.lower() for side in sides}
 
@@ -105,17 +126,29 @@ def _normal(node: exp.Select) -> Spelling:
 
 
 def _meaning(item: exp.Expression, node: exp.Select, columns: Collection[str]) -> exp.Expression:
-    """Positions of the SELECT list, and its aliases that are not names of columns, mean their expressions."""
+    """Positions of the SELECT list, and its aliases that are not names of columns, mean their
+    expressions.
+    """
     if isinstance(item, exp.Literal) and not item.is_string:
         index = whole(item) or 0
         if not 1 <= index <= len(node.expressions):
-            raise reject(item, f"there is no column {show(item)} in the SELECT list.", "Group by a column's name.")
+            raise reject(
+                item,
+                f"there is no column {show(item)} in the SELECT list.",
+                "Group by a column's name.",
+            )
         return node.expressions[index - 1].unalias()
-    aliases = {part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)}
+    aliases = {
+        part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)
+    }
     taken = {name.lower() for name in columns}
 
     def meaning(part: exp.Expression) -> exp.Expression:
-        if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases.keys() - taken:
+        if (
+            isinstance(part, exp.Column)
+            and not part.table
+            and part.name.lower() in aliases.keys() - taken
+        ):
             return aliases[part.name.lower()].copy()
         return part
 
@@ -125,15 +158,22 @@ def _meaning(item: exp.Expression, node: exp.Select, columns: Collection[str]) -
 def _order(
     node: exp.Select, every: Collection[exp.Expression], columns: Collection[str], normal: Spelling
 ) -> tuple[exp.Order | None, Items]:
-    """ORDER BY for all sets together: what is not a column of the result becomes a hidden one of each set."""
+    """ORDER BY for all sets together: what is not a column of the result becomes a hidden one of
+    each set.
+    """
     if not node.args.get("order"):
         return None, []
     order = node.args["order"].copy()
     hidden: Items = []
     shown = {item.output_name.lower() for item in node.expressions}
     for item in order.expressions:
-        outside = any(column.table or column.name.lower() not in shown for column in item.this.find_all(exp.Column))
-        computed = any(part in every and not isinstance(part, exp.Column) for part in normal(item.this).walk())
+        outside = any(
+            column.table or column.name.lower() not in shown
+            for column in item.this.find_all(exp.Column)
+        )
+        computed = any(
+            part in every and not isinstance(part, exp.Column) for part in normal(item.this).walk()
+        )
         if outside or computed or item.this.find(exp.Grouping, exp.AggFunc):
             name = f"#order {len(hidden)}"
             hidden.append((name, _meaning(item.this, node, columns)))
@@ -150,7 +190,11 @@ def _sets(item: exp.Expression) -> list[Keys]:
         case exp.Cube():
             parts = [_keys(part) for part in item.expressions]
             if len(parts) > 6:
-                raise reject(item, "CUBE of more than six columns is not answered.", "Name the grouping sets you need.")
+                raise reject(
+                    item,
+                    "CUBE of more than six columns is not answered.",
+                    "Name the grouping sets you need.",
+                )
             chosen = itertools.product((True, False), repeat=len(parts))
             return [tuple(itertools.chain(*itertools.compress(parts, which))) for which in chosen]
         case exp.GroupingSets():
@@ -186,21 +230,31 @@ def _select(
             unknown = next((each for each in asked if normal(each) not in every), None)
             if unknown is not None:
                 raise reject(
-                    part, f"{show(unknown)} is not one of the grouped columns.", "Ask GROUPING of a grouped column."
+                    part,
+                    f"{show(unknown)} is not one of the grouped columns.",
+                    "Ask GROUPING of a grouped column.",
                 )
-            value = sum((normal(each) not in present) << place for place, each in enumerate(reversed(asked)))
+            value = sum(
+                (normal(each) not in present) << place for place, each in enumerate(reversed(asked))
+            )
             return exp.Literal.number(value)
-        if type(part) not in kinds or part.find_ancestor(exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Query):
+        if type(part) not in kinds or part.find_ancestor(
+            exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Query
+        ):
             return part  # inside an aggregate it is the column that is aggregated
         same = normal(part)
         if same in present:
-            return part.copy()  # as a whole: `transform` does not look for missing keys in what is new
+            return (
+                part.copy()
+            )  # as a whole: `transform` does not look for missing keys in what is new
         return exp.Null() if same in every else part
 
     copy = node.copy()
     for clause in ("order", "limit", "offset", "group", "with_"):
         copy.set(clause, None)
-    shown = [exp.alias_(expression.transform(rewrite), name, quoted=True) for name, expression in items]
+    shown = [
+        exp.alias_(expression.transform(rewrite), name, quoted=True) for name, expression in items
+    ]
     copy.set("expressions", shown)
     if node.args.get("having"):
         copy.set("having", node.args["having"].transform(rewrite))

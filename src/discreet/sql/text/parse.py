@@ -1,6 +1,8 @@
-"""Text to a syntax tree: one SELECT, of bounded size and depth, and the place of each node in the text.
+"""Text to a syntax tree: one SELECT, of bounded size and depth, and the place of each node in the
+text.
 
-Nothing of the analyst's text goes further than this tree: engines run SQL that `discreet` writes itself.
+Nothing of the analyst's text goes further than this tree: engines run SQL that `discreet` writes
+itself.
 """
 
 from __future__ import annotations
@@ -23,8 +25,10 @@ from discreet.sql.text.showing import in_words_of_select
 
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
-MAX_LABELS = 1_000_000  # values of categories that the functions in one statement are computed of: a second or two
-MOST_NODES = 20_000  # of one expression, each counted as often as it is written; nested ones repeat their parts
+# values of categories that the functions in one statement are computed of: a second or two
+MAX_LABELS = 1_000_000
+# of one expression, each counted as often as it is written; nested ones repeat their parts
+MOST_NODES = 20_000
 MAX_TABLES = 50  # the engine's planning grows faster than their number
 MAX_OPEN_JOINS = 8  # JOINs in a row without a condition: the parser tries every way to nest them
 
@@ -47,7 +51,10 @@ _UNREADABLE = tuple(
     (re.compile(pattern, re.IGNORECASE), hint)
     for pattern, hint in (
         (r"\s*SELECT\s+(DISTINCT\s+)?TOP\b", "Write LIMIT at the end instead of TOP."),
-        (r".*\b(FROM|JOIN)\s+\[", "Write names as they are, or in double quotes, not between [ and ]."),
+        (
+            r".*\b(FROM|JOIN)\s+\[",
+            "Write names as they are, or in double quotes, not between [ and ].",
+        ),
         (r".*\bXOR\b", "Write a <> b instead of a XOR b."),
         (r".*\bDECODE\s*\(", "Write CASE x WHEN 'a' THEN 'b' ELSE 'c' END instead of DECODE."),
     )
@@ -57,37 +64,54 @@ _UNREADABLE = tuple(
 _EXAMPLE = "Write one, for example SELECT COUNT(*) FROM a_table."
 
 
-def parse(text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collection[str] = ()) -> exp.Query:
-    """The tree of one SELECT statement, or `Rejected`; SHOW and DESCRIBE of `tables` are SELECTs, too."""
+def parse(
+    text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collection[str] = ()
+) -> exp.Query:
+    """The tree of one SELECT statement, or `Rejected`; SHOW and DESCRIBE of `tables` are SELECTs,
+    too.
+    """
     _check_text(text, limit)
     tree = _inside_brackets(_statement(text, dialect))
     meant = in_words_of_select(tree, tables)
     if meant is not None:
         text, tree = meant, _statement(meant, "duckdb")
     if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
-        raise Rejected(f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE)
+        raise Rejected(
+            f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE
+        )
     if not isinstance(tree, exp.Select | exp.SetOperation):
         name = _statement_name(tree)
         if isinstance(tree, exp.Pivot):
             raise Rejected("PIVOT is not a question.", hint=_unpivoted(tree))
-        raise Rejected(f"{name} is not a question.", hint=_HINTS.get(name, "Only SELECT statements are answered."))
+        raise Rejected(
+            f"{name} is not a question.",
+            hint=_HINTS.get(name, "Only SELECT statements are answered."),
+        )
     _check_size(tree)
     _remember_places(tree, text)
     _check_selects(tree)
     _check_clauses(tree)
-    for call in reversed([call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _MARKED]):
+    for call in reversed(
+        [call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _MARKED]
+    ):
         _arrange(call)
     return tree
 
 
 def _unpivoted(tree: exp.Pivot) -> str:
-    """Say what to write instead of PIVOT t ON x USING COUNT(*) GROUP BY y: the same numbers, one in a row."""
+    """Say what to write instead of PIVOT t ON x USING COUNT(*) GROUP BY y: the same numbers, one in
+    a row.
+    """
     group = tree.args.get("group")
     keys = [*(group.expressions if group is not None else []), *tree.expressions]
-    if not isinstance(tree.this, exp.Table) or not all(isinstance(each, exp.Column) for each in keys):
+    if not isinstance(tree.this, exp.Table) or not all(
+        isinstance(each, exp.Column) for each in keys
+    ):
         return "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f."
     listed = ", ".join(key.sql(dialect="duckdb") for key in keys)
-    numbers = ", ".join(each.sql(dialect="duckdb") for each in tree.args.get("using") or []) or "COUNT(*)"
+    numbers = (
+        ", ".join(each.sql(dialect="duckdb") for each in tree.args.get("using") or []) or "COUNT(*)"
+    )
     return f"Write SELECT {listed}, {numbers} FROM {written(tree.this.name)} GROUP BY {listed}."
 
 
@@ -96,9 +120,11 @@ def _check_text(text: str, limit: int) -> None:
         raise Rejected("there is no question in this text.", hint=_EXAMPLE)
     if len(text.encode("utf-8", "surrogatepass")) > limit:
         raise Rejected(
-            f"the statement is longer than the {limit} bytes that the policy allows.", hint="Ask less at once."
+            f"the statement is longer than the {limit} bytes that the policy allows.",
+            hint="Ask less at once.",
         )
-    # Control characters would speak to the terminal of whoever reads the ledger; others turn a line's reading around.
+    # Control characters would speak to the terminal of whoever reads the ledger; others turn a
+    # line's reading around.
     if NO_TEXT.search(text.replace("\r\n", "\n")):
         raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
     _check_brackets(text)
@@ -119,7 +145,9 @@ def _statement(text: str, dialect: Dialect) -> exp.Expression:
         flat = " ".join(text.split())
         known = (hint for pattern, hint in _UNREADABLE if pattern.match(flat))
         hint = next(known, "Check the statement near here.")
-        raise Rejected("this is not SQL that can be read.", hint=hint, line=line, column=column) from None
+        raise Rejected(
+            "this is not SQL that can be read.", hint=hint, line=line, column=column
+        ) from None
     except (RecursionError, ValueError):
         raise Rejected("the statement is nested too deeply to be read.", hint="Split it.") from None
     if not trees:
@@ -131,19 +159,28 @@ def _statement(text: str, dialect: Dialect) -> exp.Expression:
 
 @contextmanager
 def refuse_depth() -> Iterator[None]:
-    """Refuse a statement whose trees are deeper than Python recurses: long chains of NOT, || or + are."""
+    """Refuse a statement whose trees are deeper than Python recurses: long chains of NOT, || or +
+    are.
+    """
     try:
         yield
     except RecursionError:
-        raise Rejected("the statement is nested too deeply to be analyzed.", hint="Split it.") from None
+        raise Rejected(
+            "the statement is nested too deeply to be analyzed.", hint="Split it."
+        ) from None
 
 
 def _inside_brackets(tree: exp.Expression) -> exp.Expression:
     """The statement that stands in brackets, with what stands behind them."""
     while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
         tree = tree.this
-    if isinstance(tree, exp.Subquery) and not {name for name, part in tree.args.items() if part} - _BEHIND_BRACKETS:
-        inner = exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("bracketed")))
+    if (
+        isinstance(tree, exp.Subquery)
+        and not {name for name, part in tree.args.items() if part} - _BEHIND_BRACKETS
+    ):
+        inner = exp.Subquery(
+            this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("bracketed"))
+        )
         behind = {name: tree.args.get(name) for name in ("order", "limit", "offset")}
         tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **behind)
     return tree
@@ -177,7 +214,9 @@ def word(node: exp.Expression) -> str:
 
 def is_bare(node: exp.Subquery) -> bool:
     """Return True if a query in brackets has nothing behind them, such as a LIMIT, but its name."""
-    return not any(part for name, part in node.args.items() if name not in ("this", "alias")) and not columns_of(node)
+    return not any(
+        part for name, part in node.args.items() if name not in ("this", "alias")
+    ) and not columns_of(node)
 
 
 def columns_of(node: exp.Expression) -> list[str]:
@@ -189,7 +228,10 @@ def columns_of(node: exp.Expression) -> list[str]:
 def check_weight(nodes: int) -> None:
     """Refuse an expression that grew out of all proportion to the question."""
     if nodes > MOST_NODES:
-        raise Rejected("this nests expressions too deeply to be computed.", hint="Compute parts of it in a subquery.")
+        raise Rejected(
+            "this nests expressions too deeply to be computed.",
+            hint="Compute parts of it in a subquery.",
+        )
 
 
 _labels: ContextVar[list[int]] = ContextVar("labels")
@@ -206,17 +248,22 @@ def counted_labels() -> Iterator[None]:
 
 
 def check_labels(count: int) -> None:
-    """Refuse a statement whose functions of categories would have to be computed of too many values."""
+    """Refuse a statement whose functions of categories would have to be computed of too many
+    values.
+    """
     made = _labels.get([0])
     made[0] += count
     if made[0] > MAX_LABELS:
         raise Rejected(
-            "this computes functions of too many values, one by one.", hint="Compute them once, in a subquery."
+            "this computes functions of too many values, one by one.",
+            hint="Compute them once, in a subquery.",
         )
 
 
 def show(node: exp.Expression) -> str:
-    """The node as SQL, shortened, for messages: functions in the words in which they were asked for."""
+    """The node as SQL, shortened, for messages: functions in the words in which they were asked
+    for.
+    """
     return _shortened(node.meta["written"]) if "written" in node.meta else spelt(node)
 
 
@@ -242,7 +289,9 @@ def quoted(name: str) -> str:
 
 
 def _check_brackets(text: str) -> None:
-    """Refuse deep nesting before the parser recurses into it (brackets inside strings count too: harmless)."""
+    """Refuse deep nesting before the parser recurses into it (brackets inside strings count too:
+    harmless).
+    """
     if sum(map(text.count, "([{")) <= MAX_DEPTH:
         return
     depth = deepest = 0
@@ -254,16 +303,24 @@ def _check_brackets(text: str) -> None:
 
 
 def _check_joins(tokens: list[Token]) -> None:
-    """Refuse JOIN JOIN JOIN ... without conditions, on which the parser's time doubles with each."""
+    """Refuse JOIN JOIN JOIN ... without conditions, on which the parser's time doubles with
+    each.
+    """
     pending, previous = 0, None
     for token in tokens:
-        if token.token_type is TokenType.JOIN and previous not in (TokenType.CROSS, TokenType.NATURAL):
+        if token.token_type is TokenType.JOIN and previous not in (
+            TokenType.CROSS,
+            TokenType.NATURAL,
+        ):
             pending += 1
         elif token.token_type in (TokenType.ON, TokenType.USING):
             pending = max(0, pending - 1)
         previous = token.token_type
         if pending > MAX_OPEN_JOINS:
-            raise Rejected("many JOINs have no condition.", hint="Write JOIN t ON a.owner = t.owner after each.")
+            raise Rejected(
+                "many JOINs have no condition.",
+                hint="Write JOIN t ON a.owner = t.owner after each.",
+            )
 
 
 def _check_parameters(tokens: list[Token]) -> None:
@@ -283,15 +340,25 @@ def _check_selects(tree: exp.Expression) -> None:
         if not select.expressions and not select.args.get("from_"):
             raise reject(select, "SELECT is followed by nothing.", _EXAMPLE)
         if select.args.get("locks"):
-            raise reject(select, "FOR UPDATE and the like lock rows to change them, and nothing is.", "Leave it out.")
+            raise reject(
+                select,
+                "FOR UPDATE and the like lock rows to change them, and nothing is.",
+                "Leave it out.",
+            )
 
 
 def _check_clauses(tree: exp.Expression) -> None:
-    """No clause is ignored: what the parser knows from other dialects, and means nothing here, is refused."""
+    """No clause is ignored: what the parser knows from other dialects, and means nothing here, is
+    refused.
+    """
     for node in tree.find_all(*_PARTS):
         for name, part in node.args.items():
             if part and name not in _PARTS[type(node)]:
-                raise reject(node, f"{show(node)} has a part that is not answered.", "Write it as in standard SQL.")
+                raise reject(
+                    node,
+                    f"{show(node)} has a part that is not answered.",
+                    "Write it as in standard SQL.",
+                )
     for group in tree.find_all(exp.Group):
         if group.args.get("all") is False:
             raise reject(group, "GROUP BY DISTINCT is not answered.", "Write each grouping once.")
@@ -302,12 +369,15 @@ def _check_size(tree: exp.Expression) -> None:
     while pending:
         node, depth = pending.pop()
         nodes += 1
-        # A chain of ANDs is a deep tree, though nobody nested anything: it counts by its nodes only.
+        # A chain of ANDs is a deep tree, though nobody nested anything: it counts by its nodes
+        # only.
         if depth > MAX_DEPTH * 4 or nodes > MAX_NODES:
             raise Rejected("the statement is too large to be analyzed.", hint="Ask less at once.")
         tables += isinstance(node, exp.Table)
         if tables > MAX_TABLES:
-            raise reject(node, f"the statement reads more than {MAX_TABLES} tables.", "Ask less at once.")
+            raise reject(
+                node, f"the statement reads more than {MAX_TABLES} tables.", "Ask less at once."
+            )
         pending.extend((child, depth + 1) for child in node.iter_expressions())
 
 
@@ -325,7 +395,7 @@ def _remember_places(tree: exp.Expression, text: str) -> None:
                 node.meta["written"] = written
 
 
-# --- calls whose arguments other databases write in another order -----------------------------------------------------
+# --- calls whose arguments other databases write in another order ---------------------------------
 
 _ASIDE = "#"  # marks the name of a call that the parser is to leave as it is written
 _TURNED = ("DATE_DIFF", "DATEDIFF", "DATE_TRUNC", "TIMESTAMPDIFF")
@@ -338,18 +408,31 @@ _PARTS: dict[type[exp.Expression], frozenset[str]] = {  # of clauses that other 
 _BEHIND_BRACKETS = frozenset(("this", "order", "limit", "offset"))
 _FORMATS = ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")  # whose formats `formats` reads
 _MARKED = tuple(name + _ASIDE for name in (*_TURNED, *_FORMATS))
-_UNITS = ("second", "minute", "hour", "day", "month", "quarter", "year")  # not weeks: elsewhere they begin on Sundays
+_UNITS = (
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "month",
+    "quarter",
+    "year",
+)  # not weeks: elsewhere they begin on Sundays
 
 
 def _set_aside(tokens: list[Token]) -> list[Token]:
     for token, following in pairwise(tokens):
-        if token.text.upper() in (*_TURNED, *_FORMATS) and following.token_type is TokenType.L_PAREN:
+        if (
+            token.text.upper() in (*_TURNED, *_FORMATS)
+            and following.token_type is TokenType.L_PAREN
+        ):
             token.text += _ASIDE
     return tokens
 
 
 def _arrange(call: exp.Anonymous) -> None:
-    """DATE_DIFF(later, earlier, DAY), DATEDIFF(later, earlier), DATE_TRUNC(day, YEAR), as DuckDB writes them."""
+    """DATE_DIFF(later, earlier, DAY), DATEDIFF(later, earlier), DATE_TRUNC(day, YEAR), as DuckDB
+    writes them.
+    """
     name, parts = call.name.removesuffix(_ASIDE).upper(), list(call.expressions)
     call.set("this", name)
     if name in _FORMATS:
@@ -357,14 +440,20 @@ def _arrange(call: exp.Anonymous) -> None:
     if len(parts) not in {"DATE_TRUNC": (2,), "TIMESTAMPDIFF": (3,)}.get(name, (2, 3)):
         raise reject(call, f"{show(call)} has too few arguments, or too many.", _ORDERS[name])
     first, last = word(parts[0]), word(parts[-1])
-    behind = first not in _UNITS and not parts[0].is_string and (len(parts) == 3 or name == "DATE_TRUNC")
+    behind = (
+        first not in _UNITS and not parts[0].is_string and (len(parts) == 3 or name == "DATE_TRUNC")
+    )
     if name == "TIMESTAMPDIFF":
         if first not in (*_UNITS, "week"):
-            raise reject(call, f"{show(call)} begins with no unit of time that is answered.", _ORDERS[name])
+            raise reject(
+                call, f"{show(call)} begins with no unit of time that is answered.", _ORDERS[name]
+            )
         call.set("expressions", [exp.Literal.string(first), *parts[1:]])
         return
     if behind and last in ("week", "isoweek"):
-        raise reject(call, f"{show(call)}: where this is written, weeks begin on other days.", _ORDERS[name])
+        raise reject(
+            call, f"{show(call)}: where this is written, weeks begin on other days.", _ORDERS[name]
+        )
     if behind and last in _UNITS:
         parts = [exp.Literal.string(last), *reversed(parts[:-1])]
     elif name != "DATE_TRUNC" and len(parts) == 2:
@@ -387,10 +476,16 @@ _NAME = re.compile(r"[A-Za-z_]\w*\s*\(")
 
 
 def _before(node: exp.Expression, text: str) -> int | None:
-    """Return where a call begins whose place the parser forgot: the name before its first argument."""
+    """Return where a call begins whose place the parser forgot: the name before its first
+    argument.
+    """
     known = [part.meta["start"] for part in islice(node.walk(), 1, 12) if "start" in part.meta]
     before = text[max(0, min(known) - 60) : min(known)] if known else ""
-    calls = [match for match in _NAME.finditer(before) if before[match.end() :].strip().upper() in ("", "DISTINCT")]
+    calls = [
+        match
+        for match in _NAME.finditer(before)
+        if before[match.end() :].strip().upper() in ("", "DISTINCT")
+    ]
     return min(known) - len(before) + calls[-1].start() if calls else None
 
 

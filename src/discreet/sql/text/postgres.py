@@ -1,8 +1,9 @@
 """Postgres's meaning, written in the trees that the analysis knows.
 
-`meant` changes what needs no types: names of columns, folding of case, escapes in LIKE. `resolve` does the rest where
-the types of columns are known: `/` of two whole numbers drops the fraction, `concat` writes t and f. `kind_of` tells
-what a part's type is, as far as that matters; where it cannot, the question is refused.
+`meant` changes what needs no types: names of columns, folding of case, escapes in LIKE. `resolve`
+does the rest where the types of columns are known: `/` of two whole numbers drops the fraction,
+`concat` writes t and f. `kind_of` tells what a part's type is, as far as that matters; where it
+cannot, the question is refused.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def meant(tree: exp.Query) -> exp.Query:
     return found
 
 
-# --- names of columns -------------------------------------------------------------------------------------------------
+# --- names of columns -----------------------------------------------------------------------------
 
 
 def _with_name(item: exp.Expression) -> exp.Expression:
@@ -70,7 +71,9 @@ _NAMED: dict[type[exp.Expression], str] = {
 
 
 def _name(node: exp.Expression) -> tuple[str, bool]:
-    """The name of an unnamed item, and whether a cast or CASE around it would hand it on (Postgres's FigureColname)."""
+    """The name of an unnamed item, and whether a cast or CASE around it would hand it on
+    (Postgres's FigureColname).
+    """
     match node:
         case exp.Column():
             return node.name, True
@@ -102,7 +105,7 @@ def _name(node: exp.Expression) -> tuple[str, bool]:
     return written[1].lower(), True
 
 
-# --- what needs no types ----------------------------------------------------------------------------------------------
+# --- what needs no types --------------------------------------------------------------------------
 
 
 def _folded(node: exp.Expression) -> exp.Expression:
@@ -142,7 +145,9 @@ def _text(node: exp.Expression) -> exp.Expression:
 def _series(node: exp.Expression) -> exp.Expression:
     """GENERATE_SERIES, which this parser calls exploding."""
     if isinstance(node, exp.ExplodingGenerateSeries):
-        return exp.GenerateSeries(**{name: part for name, part in node.args.items() if part is not None})
+        return exp.GenerateSeries(
+            **{name: part for name, part in node.args.items() if part is not None}
+        )
     return node
 
 
@@ -158,14 +163,25 @@ def _from_the_end(node: exp.Expression) -> exp.Expression:
     """SUBSTR(x, -1) counts from the end elsewhere, and here begins before the text."""
     start = node.args.get("start") if isinstance(node, exp.Substring) else None
     if isinstance(start, exp.Neg):
-        raise reject(node, f"{show(node)} begins before the text.", "Write RIGHT(x, 1) for its last letter.")
+        raise reject(
+            node, f"{show(node)} begins before the text.", "Write RIGHT(x, 1) for its last letter."
+        )
     return node
 
 
-RULES: tuple[Rule, ...] = (_folded, _negated, _liked, _marked, _text, _series, _order_within, _from_the_end)
+RULES: tuple[Rule, ...] = (
+    _folded,
+    _negated,
+    _liked,
+    _marked,
+    _text,
+    _series,
+    _order_within,
+    _from_the_end,
+)
 
 
-# --- what needs types -------------------------------------------------------------------------------------------------
+# --- what needs types -----------------------------------------------------------------------------
 
 
 def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
@@ -173,7 +189,9 @@ def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
     if isinstance(node, exp.Div) and node.args.get("typed"):
         kinds = [kind_of(part, column) for part in (node.this, node.expression)]
         if "other" in kinds or "null" in kinds:
-            return _copied(exp.Div(this=node.this, expression=node.expression, typed=False, safe=True), node)
+            return _copied(
+                exp.Div(this=node.this, expression=node.expression, typed=False, safe=True), node
+            )
         if None in kinds:
             raise reject(
                 node,
@@ -183,9 +201,14 @@ def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
         node.meta["whole"] = True  # for whoever asks how its value is written
         return _copied(exp.IntDiv(this=node.this, expression=node.expression), node)
     if isinstance(node, exp.Concat | exp.ConcatWs) and "postgres" in node.meta:
-        parts = [_letter(part) if kind_of(part, column) == "boolean" else part for part in node.expressions]
+        parts = [
+            _letter(part) if kind_of(part, column) == "boolean" else part
+            for part in node.expressions
+        ]
         if parts != node.expressions:
-            return _copied(type(node)(**{**node.args, "expressions": [part.copy() for part in parts]}), node)
+            return _copied(
+                type(node)(**{**node.args, "expressions": [part.copy() for part in parts]}), node
+            )
     return node
 
 
@@ -201,14 +224,62 @@ def _letter(node: exp.Expression) -> exp.Expression:
     return exp.Left(this=exp.cast(node.copy(), "VARCHAR"), expression=exp.Literal.number(1))
 
 
-_SAME = (exp.Min, exp.Max, exp.AnyValue, exp.Mode, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.Abs, exp.Neg)
+_SAME = (
+    exp.Min,
+    exp.Max,
+    exp.AnyValue,
+    exp.Mode,
+    exp.Lag,
+    exp.Lead,
+    exp.FirstValue,
+    exp.LastValue,
+    exp.Abs,
+    exp.Neg,
+)
 _INTEGERS = (exp.Length, exp.StrPosition, exp.Unicode, exp.WidthBucket, exp.Ntile)
 _BIGINTS = (exp.Count, exp.RowNumber, exp.Rank, exp.DenseRank)
-_BOOLEANS = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean, exp.Exists, exp.LogicalAnd, exp.LogicalOr)
+_BOOLEANS = (
+    exp.Predicate,
+    exp.Connector,
+    exp.Not,
+    exp.Boolean,
+    exp.Exists,
+    exp.LogicalAnd,
+    exp.LogicalOr,
+)
 _OTHERS = (
-    *(exp.Extract, exp.Avg, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr),
-    *(exp.CovarPop, exp.CovarSamp, exp.Median, exp.PercentileCont, exp.Quantile, exp.Round, exp.Floor, exp.Ceil),
-    *(exp.Trunc, exp.Pow, exp.Sqrt, exp.Cbrt, exp.Ln, exp.Log, exp.Exp, exp.Pi, exp.Sign, exp.PercentRank),
+    *(
+        exp.Extract,
+        exp.Avg,
+        exp.Stddev,
+        exp.StddevPop,
+        exp.StddevSamp,
+        exp.Variance,
+        exp.VariancePop,
+        exp.Corr,
+    ),
+    *(
+        exp.CovarPop,
+        exp.CovarSamp,
+        exp.Median,
+        exp.PercentileCont,
+        exp.Quantile,
+        exp.Round,
+        exp.Floor,
+        exp.Ceil,
+    ),
+    *(
+        exp.Trunc,
+        exp.Pow,
+        exp.Sqrt,
+        exp.Cbrt,
+        exp.Ln,
+        exp.Log,
+        exp.Exp,
+        exp.Pi,
+        exp.Sign,
+        exp.PercentRank,
+    ),
     *(exp.CumeDist, exp.Interval),
 )
 _CASTS: dict[str, Kind] = {
@@ -220,7 +291,9 @@ _CASTS: dict[str, Kind] = {
 
 
 def kind_of(node: exp.Expression, column: ColumnKind) -> Kind | None:
-    """Return the type that Postgres gives an expression, as far as it matters; None where that is not known."""
+    """Return the type that Postgres gives an expression, as far as it matters; None where that is
+    not known.
+    """
     match node:
         case exp.Column():
             return column(node)
@@ -230,7 +303,14 @@ def kind_of(node: exp.Expression, column: ColumnKind) -> Kind | None:
             return _literal(node)
         case exp.Cast() | exp.TryCast():
             return _CASTS.get(node.args["to"].this.name, "other")
-        case exp.Alias() | exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup() | exp.Where():
+        case (
+            exp.Alias()
+            | exp.Paren()
+            | exp.Filter()
+            | exp.Window()
+            | exp.WithinGroup()
+            | exp.Where()
+        ):
             return kind_of(node.this, column)
         case exp.IgnoreNulls() | exp.RespectNulls():
             return kind_of(node.this, column)
@@ -239,7 +319,9 @@ def kind_of(node: exp.Expression, column: ColumnKind) -> Kind | None:
             return {"integer": "bigint", None: None}.get(inner, "other")
         case exp.Case():
             default = [node.args["default"]] if node.args.get("default") is not None else []
-            return _common([*(branch.args["true"] for branch in node.args["ifs"]), *default], column)
+            return _common(
+                [*(branch.args["true"] for branch in node.args["ifs"]), *default], column
+            )
         case exp.Coalesce() | exp.Least() | exp.Greatest():
             return _common([node.this, *node.expressions], column)
         case exp.Nullif():
@@ -267,7 +349,13 @@ _KINDS: tuple[tuple[tuple[type[exp.Expression], ...], Kind], ...] = (
 def _literal(node: exp.Literal) -> Kind:
     if node.is_string or not node.name.isdigit():
         return "other"
-    return "integer" if int(node.name[:20]) < 2**31 else "bigint" if int(node.name[:20]) < 2**63 else "other"
+    return (
+        "integer"
+        if int(node.name[:20]) < 2**31
+        else "bigint"
+        if int(node.name[:20]) < 2**63
+        else "other"
+    )
 
 
 def _common(parts: Sequence[exp.Expression], column: ColumnKind) -> Kind | None:

@@ -1,4 +1,6 @@
-"""Probes: statements that no row can come of, by which clients learn names and types. They are free."""
+"""Probes: statements that no row can come of, by which clients learn names and types. They are
+free.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from discreet.sql.text.parse import whole
 
 
 def probed(tree: exp.Query) -> exp.Query | None:
-    """The statement without what rules all rows out, where something does: LIMIT 0, WHERE 1 = 0, WHERE FALSE."""
+    """The statement without what rules all rows out, where something does: LIMIT 0, WHERE 1 = 0,
+    WHERE FALSE.
+    """
     if not isinstance(tree, exp.Select) or not _is_empty(tree):
         return None
     made = tree.copy()
@@ -58,11 +62,23 @@ def _truth(node: exp.Expression) -> bool | None:
             parts = [_truth(node.this), _truth(node.expression)]
             return False if False in parts else None if None in parts else True
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.GT():
-            sides = [part.this if isinstance(part, exp.Literal) else None for part in (node.this, node.expression)]
-            numbers = [int(side) for side in sides if isinstance(side, str) and side.isdigit() and len(side) < 10]
+            sides = [
+                part.this if isinstance(part, exp.Literal) else None
+                for part in (node.this, node.expression)
+            ]
+            numbers = [
+                int(side)
+                for side in sides
+                if isinstance(side, str) and side.isdigit() and len(side) < 10
+            ]
             if len(numbers) != 2:
                 return None
             left, right = numbers
-            holds = {exp.EQ: left == right, exp.NEQ: left != right, exp.LT: left < right, exp.GT: left > right}
+            holds = {
+                exp.EQ: left == right,
+                exp.NEQ: left != right,
+                exp.LT: left < right,
+                exp.GT: left > right,
+            }
             return holds[type(node)]
     return None

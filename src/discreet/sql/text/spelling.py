@@ -1,7 +1,9 @@
-"""Other ways of writing the same thing, written one way: syntax to syntax, before anything is analyzed.
+"""Other ways of writing the same thing, written one way: syntax to syntax, before anything is
+analyzed.
 
-Analysts bring the habits of other databases. Each rule turns one spelling into another that means the same whatever the
-tables are; the analysis then knows one of them. A rule that does not recognize a node returns it as it is.
+Analysts bring the habits of other databases. Each rule turns one spelling into another that means
+the same whatever the tables are; the analysis then knows one of them. A rule that does not
+recognize a node returns it as it is.
 """
 
 from __future__ import annotations
@@ -20,9 +22,17 @@ Rule = Callable[[exp.Expression], exp.Expression]
 
 
 def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -> exp.Query:
-    """The statement in one spelling; `database` is what the policy is called where tables have three names."""
+    """The statement in one spelling; `database` is what the policy is called where tables have
+    three names.
+    """
     schemas = partial(_unqualified, databases=("", database.lower()))
-    rules: tuple[Rule, ...] = (clients.clocks(today), clients.pattern, *RULES, *clients.RULES, schemas)
+    rules: tuple[Rule, ...] = (
+        clients.clocks(today),
+        clients.pattern,
+        *RULES,
+        *clients.RULES,
+        schemas,
+    )
 
     def apply(given: exp.Expression) -> exp.Expression:
         node = given
@@ -30,7 +40,10 @@ def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -
             other = rule(node)
             if other is node:
                 continue
-            for known in ("place", "written"):  # a refusal names what was written, where it was written
+            for known in (
+                "place",
+                "written",
+            ):  # a refusal names what was written, where it was written
                 if known in node.meta:
                     other.meta.setdefault(known, node.meta[known])
             node = other
@@ -61,14 +74,28 @@ def _named(node: exp.Expression) -> exp.Expression:
 
 
 def _of_dates(name: str, parts: list[exp.Expression]) -> exp.Expression | None:
-    """DATE_ADD(day, 1, x), DATE_PART('year', x), TO_DATE(x) and their like, where their arguments are of that kind."""
+    """DATE_ADD(day, 1, x), DATE_PART('year', x), TO_DATE(x) and their like, where their arguments
+    are of that kind.
+    """
     if name == "date_sub" and len(parts) == 2 and isinstance(parts[1], exp.Interval):
         return exp.Sub(this=parts[0], expression=parts[1])
-    if name in ("date_add", "dateadd") and len(parts) == 3 and isinstance(parts[0], exp.Column | exp.Literal):
-        return exp.Add(this=parts[2], expression=exp.Interval(this=parts[1], unit=exp.var(parts[0].name)))
-    if name in ("date_part", "datepart") and len(parts) == 2 and (parts[0].is_string or word(parts[0])):
+    if (
+        name in ("date_add", "dateadd")
+        and len(parts) == 3
+        and isinstance(parts[0], exp.Column | exp.Literal)
+    ):
+        return exp.Add(
+            this=parts[2], expression=exp.Interval(this=parts[1], unit=exp.var(parts[0].name))
+        )
+    if (
+        name in ("date_part", "datepart")
+        and len(parts) == 2
+        and (parts[0].is_string or word(parts[0]))
+    ):
         return exp.Extract(this=exp.var(parts[0].name), expression=parts[1])
-    if name == "to_date" and (len(parts) == 1 or (len(parts) == 2 and parts[1].name.upper() in _DASHED)):
+    if name == "to_date" and (
+        len(parts) == 1 or (len(parts) == 2 and parts[1].name.upper() in _DASHED)
+    ):
         return exp.Cast(this=parts[0], to=exp.DataType.build("DATE"))
     return None
 
@@ -95,7 +122,9 @@ _AGGREGATES: dict[str, type[exp.Expression]] = {
 
 
 def _other(node: exp.Expression) -> exp.Expression:
-    """SAFE_DIVIDE(a, b), NVL2(a, b, c), EQUAL_NULL(a, b), DATE(seen), GROUPING_ID(a, b), CAST(x AS FLOAT64)."""
+    """SAFE_DIVIDE(a, b), NVL2(a, b, c), EQUAL_NULL(a, b), DATE(seen), GROUPING_ID(a, b), CAST(x AS
+    FLOAT64).
+    """
     match node:
         case exp.SafeDivide():  # where division by zero is NULL, all division is safe
             return exp.Paren(this=exp.Div(this=_held(node.this), expression=_held(node.expression)))
@@ -105,12 +134,19 @@ def _other(node: exp.Expression) -> exp.Expression:
         case exp.Date() if set(_used(node)) == {"this"}:
             return exp.Cast(this=node.this, to=exp.DataType.build("DATE"))
         case exp.EqualNull():
-            return exp.Paren(this=exp.NullSafeEQ(this=_held(node.this), expression=_held(node.expression)))
+            return exp.Paren(
+                this=exp.NullSafeEQ(this=_held(node.this), expression=_held(node.expression))
+            )
         case exp.GroupingId() if node.expressions:
             return exp.Grouping(expressions=node.expressions)
         case exp.DataType() if str(node.args.get("kind")).upper() == "FLOAT64":
             return exp.DataType.build("DOUBLE")
-        case exp.WidthBucket() if set(_used(node)) == {"this", "min_value", "max_value", "num_buckets"}:
+        case exp.WidthBucket() if set(_used(node)) == {
+            "this",
+            "min_value",
+            "max_value",
+            "num_buckets",
+        }:
             parts = [node.args[name] for name in ("this", "min_value", "max_value", "num_buckets")]
             return exp.Anonymous(this="width_bucket", expressions=parts)
         case exp.TimestampDiff() | exp.DatetimeDiff():
@@ -119,11 +155,24 @@ def _other(node: exp.Expression) -> exp.Expression:
 
 
 def _passed(node: exp.Expression) -> exp.Expression:
-    """TIMESTAMP_DIFF(later, earlier, HOUR) counts whole hours, DATETIME_DIFF(later, earlier, HOUR) ends of hours."""
+    """TIMESTAMP_DIFF(later, earlier, HOUR) counts whole hours, DATETIME_DIFF(later, earlier, HOUR)
+    ends of hours.
+    """
     unit = node.args["unit"].name.lower() if node.args.get("unit") is not None else ""
-    if isinstance(node, exp.DatetimeDiff) and unit in ("second", "minute", "hour", "day", "month", "quarter", "year"):
+    if isinstance(node, exp.DatetimeDiff) and unit in (
+        "second",
+        "minute",
+        "hour",
+        "day",
+        "month",
+        "quarter",
+        "year",
+    ):
         return exp.DateDiff(
-            this=node.this, expression=node.expression, unit=exp.var(unit.upper()), date_part_boundary=True
+            this=node.this,
+            expression=node.expression,
+            unit=exp.var(unit.upper()),
+            date_part_boundary=True,
         )
     if isinstance(node, exp.TimestampDiff) and unit in ("second", "minute", "hour", "day"):
         parts = [exp.Literal.string(unit), node.expression, node.this]
@@ -132,17 +181,27 @@ def _passed(node: exp.Expression) -> exp.Expression:
 
 
 def _escaped(node: exp.Expression) -> exp.Expression:
-    """LIKE '10!%' ESCAPE '!': without the ESCAPE where nothing is escaped; what the engine cannot read is refused."""
+    """LIKE '10!%' ESCAPE '!': without the ESCAPE where nothing is escaped; what the engine cannot
+    read is refused.
+    """
     if not isinstance(node, exp.Escape) or not isinstance(node.this, exp.Like | exp.ILike):
         return node
     pattern, sign = node.this.expression, node.expression
-    written = isinstance(pattern, exp.Literal) and isinstance(sign, exp.Literal) and pattern.is_string
+    written = (
+        isinstance(pattern, exp.Literal) and isinstance(sign, exp.Literal) and pattern.is_string
+    )
     if not written or len(sign.name) != 1 or not sign.name.isascii() or sign.name.isalnum():
         raise reject(
-            node, f"{show(node)} needs a pattern and one sign, written out.", "Write code LIKE '10!%' ESCAPE '!'."
+            node,
+            f"{show(node)} needs a pattern and one sign, written out.",
+            "Write code LIKE '10!%' ESCAPE '!'.",
         )
     if pattern.name.replace(sign.name * 2, "").endswith(sign.name):
-        raise reject(node, f"{show(node)}: nothing follows the last {sign.name}.", "Write code LIKE '10!%' ESCAPE '!'.")
+        raise reject(
+            node,
+            f"{show(node)}: nothing follows the last {sign.name}.",
+            "Write code LIKE '10!%' ESCAPE '!'.",
+        )
     return node if sign.name in pattern.name else node.this
 
 
@@ -159,12 +218,20 @@ def _windows(node: exp.Expression) -> exp.Expression:
     for window in list(node.find_all(exp.Window)):
         name = window.args.get("alias")
         found = known.get(name.name.lower()) if isinstance(name, exp.Identifier) else None
-        plain = set(_used(window)) == {"this", "alias", "over"} and window.find_ancestor(exp.Select) is node
+        plain = (
+            set(_used(window)) == {"this", "alias", "over"}
+            and window.find_ancestor(exp.Select) is node
+        )
         if found is None or not plain:
             continue
         for part in ("partition_by", "order", "spec"):
             copied = found.args.get(part)
-            window.set(part, [each.copy() for each in copied] if isinstance(copied, list) else copied and copied.copy())
+            window.set(
+                part,
+                [each.copy() for each in copied]
+                if isinstance(copied, list)
+                else copied and copied.copy(),
+            )
         window.set("alias", None)
     if not any(window.args.get("alias") for window in node.find_all(exp.Window)):
         node.set("windows", None)
@@ -173,7 +240,11 @@ def _windows(node: exp.Expression) -> exp.Expression:
 
 def _added(node: exp.Expression) -> exp.Expression:
     """DATE_ADD(day, INTERVAL 7 DAY)."""
-    if isinstance(node, exp.DateAdd) and isinstance(node.expression, exp.Interval) and not node.args.get("unit"):
+    if (
+        isinstance(node, exp.DateAdd)
+        and isinstance(node.expression, exp.Interval)
+        and not node.args.get("unit")
+    ):
         return exp.Add(this=node.this, expression=node.expression)
     return node
 
@@ -196,7 +267,9 @@ def _turned(node: exp.Expression) -> exp.Expression:
 
 
 def _approximate(node: exp.Expression) -> exp.Expression:
-    """APPROX_COUNT_DISTINCT(x) and APPROX_QUANTILE(x, q): here they are as exact as the noise allows."""
+    """APPROX_COUNT_DISTINCT(x) and APPROX_QUANTILE(x, q): here they are as exact as the noise
+    allows.
+    """
     if isinstance(node, exp.ApproxDistinct) and set(_used(node)) == {"this"}:
         return exp.Count(this=exp.Distinct(expressions=[node.this]), big_int=True)
     if isinstance(node, exp.ApproxQuantile) and set(_used(node)) == {"this", "quantile"}:
@@ -205,14 +278,20 @@ def _approximate(node: exp.Expression) -> exp.Expression:
 
 
 def _any_value(node: exp.Expression) -> exp.Expression:
-    """ANY_VALUE(x), which the parser reads as ANY_VALUE(x IGNORE NULLS); and RESPECT NULLS, which changes nothing."""
+    """ANY_VALUE(x), which the parser reads as ANY_VALUE(x IGNORE NULLS); and RESPECT NULLS, which
+    changes nothing.
+    """
     meant = isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue)
     return node.this if meant or isinstance(node, exp.RespectNulls) else node
 
 
 def _ordered_mode(node: exp.Expression) -> exp.Expression:
     """MODE() WITHIN GROUP (ORDER BY x)."""
-    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.Mode) and not _used(node.this):
+    if (
+        isinstance(node, exp.WithinGroup)
+        and isinstance(node.this, exp.Mode)
+        and not _used(node.this)
+    ):
         order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
         if len(order) == 1 and not order[0].args.get("desc"):
             return exp.Mode(this=order[0].this)
@@ -231,13 +310,17 @@ def _any_of(node: exp.Expression) -> exp.Expression:
 
 
 def _rows(node: exp.Expression) -> exp.Expression:
-    """(a, b) = (1, 2) and (a, b) IN ((1, 2), (3, 4)), column by column; within such rows NULL equals NULL."""
+    """(a, b) = (1, 2) and (a, b) IN ((1, 2), (3, 4)), column by column; within such rows NULL
+    equals NULL.
+    """
     if type(node) in (exp.EQ, exp.NEQ) and _as_wide(node.this, node.expression):
         same = _equal(node.this, node.expression)
         return same if isinstance(node, exp.EQ) else exp.Not(this=same)
     listed = isinstance(node, exp.In) and set(_used(node)) == {"this", "expressions"}
     if listed and all(_as_wide(node.this, each) for each in node.expressions):
-        return exp.Paren(this=exp.or_(*(_equal(node.this, each) for each in node.expressions), copy=False))
+        return exp.Paren(
+            this=exp.or_(*(_equal(node.this, each) for each in node.expressions), copy=False)
+        )
     return node
 
 
@@ -248,16 +331,24 @@ def _as_wide(left: exp.Expression, right: exp.Expression) -> bool:
 
 def _equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
     pairs = zip(left.expressions, right.expressions, strict=True)
-    return exp.Paren(this=exp.and_(*(exp.NullSafeEQ(this=a.copy(), expression=b.copy()) for a, b in pairs), copy=False))
+    return exp.Paren(
+        this=exp.and_(
+            *(exp.NullSafeEQ(this=a.copy(), expression=b.copy()) for a, b in pairs), copy=False
+        )
+    )
 
 
 def _one_group(node: exp.Expression) -> exp.Expression:
-    """GROUP BY ALL where every item is an aggregate, and GROUP BY (): one group; GROUP BY a, () is GROUP BY a."""
+    """GROUP BY ALL where every item is an aggregate, and GROUP BY (): one group; GROUP BY a, () is
+    GROUP BY a.
+    """
     group = node.args.get("group") if isinstance(node, exp.Select) else None
     if group is None:
         return node
     every = group.args.get("all") is True and set(_used(group)) == {"all"}
-    none = set(_used(group)) == {"expressions"} and all(key == exp.Tuple() for key in group.expressions)
+    none = set(_used(group)) == {"expressions"} and all(
+        key == exp.Tuple() for key in group.expressions
+    )
     if (every or none) and all(item.find(exp.AggFunc) for item in node.expressions):
         node.set("group", None)
     elif exp.Tuple() in group.expressions and not none:
@@ -266,17 +357,32 @@ def _one_group(node: exp.Expression) -> exp.Expression:
 
 
 def _grouped(node: exp.Expression) -> exp.Expression:
-    """GROUP BY ALL is by every item without an aggregate; GROUP BY a, b WITH ROLLUP is ROLLUP (a, b)."""
+    """GROUP BY ALL is by every item without an aggregate; GROUP BY a, b WITH ROLLUP is ROLLUP (a,
+    b).
+    """
     if not isinstance(node, exp.Group):
         return node
     select = node.parent
-    if node.args.get("all") is True and set(_used(node)) == {"all"} and isinstance(select, exp.Select):
+    if (
+        node.args.get("all") is True
+        and set(_used(node)) == {"all"}
+        and isinstance(select, exp.Select)
+    ):
         items = [item.unalias() for item in select.expressions]
-        keys = [item.copy() for item in items if not item.find(exp.AggFunc, exp.Star, exp.Window, exp.Query)]
+        keys = [
+            item.copy()
+            for item in items
+            if not item.find(exp.AggFunc, exp.Star, exp.Window, exp.Query)
+        ]
         return exp.Group(expressions=keys) if keys else node
     for name, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
         clause = node.args.get(name)
-        if clause and len(clause) == 1 and not clause[0].expressions and set(_used(node)) == {"expressions", name}:
+        if (
+            clause
+            and len(clause) == 1
+            and not clause[0].expressions
+            and set(_used(node)) == {"expressions", name}
+        ):
             return exp.Group(expressions=[kind(expressions=node.expressions)])
     return node
 
@@ -284,10 +390,16 @@ def _grouped(node: exp.Expression) -> exp.Expression:
 def _order(node: exp.Expression) -> exp.Expression:
     """ORDER BY ALL is by every item, from left to right."""
     select = node.parent
-    if isinstance(node, exp.Order) and isinstance(select, exp.Select) and len(node.expressions) == 1:
+    if (
+        isinstance(node, exp.Order)
+        and isinstance(select, exp.Select)
+        and len(node.expressions) == 1
+    ):
         only, listed = node.expressions[0], not any(item.is_star for item in select.expressions)
         if listed and isinstance(only.this, exp.Var) and only.this.name.upper() == "ALL":
-            return exp.Order(expressions=[_at(only, place) for place in range(1, len(select.expressions) + 1)])
+            return exp.Order(
+                expressions=[_at(only, place) for place in range(1, len(select.expressions) + 1)]
+            )
     return node
 
 
@@ -307,7 +419,9 @@ def _limited(node: exp.Expression) -> exp.Expression:
 
 
 def _unqualified(node: exp.Expression, *, databases: Sequence[str]) -> exp.Expression:
-    """main.people, public.people, "town"."public"."people": the only schema there is, of the only database."""
+    """main.people, public.people, "town"."public"."people": the only schema there is, of the only
+    database.
+    """
     named = isinstance(node, exp.Table | exp.Column) and node.text("catalog").lower() in databases
     if named and node.text("db").lower() in ("main", "public"):
         node.set("db", None)
@@ -317,7 +431,11 @@ def _unqualified(node: exp.Expression, *, databases: Sequence[str]) -> exp.Expre
 
 def _sliced(node: exp.Expression) -> exp.Expression:
     """code[1:2] of a text is SUBSTR(code, 1, 2); only columns are texts for sure."""
-    if isinstance(node, exp.Bracket) and isinstance(node.this, exp.Column) and len(node.expressions) == 1:
+    if (
+        isinstance(node, exp.Bracket)
+        and isinstance(node.this, exp.Column)
+        and len(node.expressions) == 1
+    ):
         part = node.expressions[0]
         if isinstance(part, exp.Slice) and set(_used(part)) <= {"this", "expression"}:
             first, last = whole(part.this), whole(part.expression)
@@ -328,7 +446,11 @@ def _sliced(node: exp.Expression) -> exp.Expression:
 
 
 def _used(node: exp.Expression) -> list[str]:
-    return [name for name, part in node.args.items() if part not in (None, False, []) and name != "_type"]
+    return [
+        name
+        for name, part in node.args.items()
+        if part not in (None, False, []) and name != "_type"
+    ]
 
 
 RULES: tuple[Rule, ...] = (

@@ -1,8 +1,9 @@
-"""The top groups, joined back: FROM visits JOIN (SELECT clinic, COUNT(*) ... LIMIT 2) AS t ON clinic = t.clinic.
+"""The top groups, joined back: FROM visits JOIN (SELECT clinic, COUNT(*) ... LIMIT 2) AS t ON
+clinic = t.clinic.
 
-Charts of the largest groups over time are asked so. The inner query is noisy, and a noisy result meets no private
-rows. But where the outer query groups by what they meet on, the join only says which groups are shown: HAVING clinic
-IN (...), which runs after noise.
+Charts of the largest groups over time are asked so. The inner query is noisy, and a noisy result
+meets no private rows. But where the outer query groups by what they meet on, the join only says
+which groups are shown: HAVING clinic IN (...), which runs after noise.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ def shown_by_having(node: exp.Select) -> exp.Select:
 
 
 def _pairs(join: exp.Join) -> list[tuple[exp.Column, str]]:
-    """Return what the outer query joins on, with the inner query's column; empty if it is no such join."""
+    """Return what the outer query joins on, with the inner query's column; empty if it is no such
+    join.
+    """
     inner = not join.args.get("side") and str(join.args.get("kind") or "").upper() in ("", "INNER")
     if not inner or not join.args.get("on") or not _keeps_some_groups(join.this):
         return []
@@ -36,8 +39,13 @@ def _pairs(join: exp.Join) -> list[tuple[exp.Column, str]]:
     parts = on.flatten() if isinstance(on, exp.And) else [on]
     found = [_pair(part.unnest(), alias, names) for part in parts]
     pairs = [pair for pair in found if pair is not None]
-    # One row of each: the keys of the inner query are all that it is joined on, and nothing else is asked of them.
-    return pairs if len(found) == len(pairs) == len(names) == len(query.args["group"].expressions) else []
+    # One row of each: the keys of the inner query are all that it is joined on, and nothing else is
+    # asked of them.
+    return (
+        pairs
+        if len(found) == len(pairs) == len(names) == len(query.args["group"].expressions)
+        else []
+    )
 
 
 def _keeps_some_groups(source: exp.Expression) -> bool:
@@ -49,7 +57,9 @@ def _keeps_some_groups(source: exp.Expression) -> bool:
 
 
 def _pair(part: exp.Expression, alias: str, names: list[str]) -> tuple[exp.Column, str] | None:
-    """The two sides of clinic = t.clinic: the outer query's column, and the name of the inner one's."""
+    """The two sides of clinic = t.clinic: the outer query's column, and the name of the inner
+    one's.
+    """
     sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
     own = [side for side in sides if isinstance(side, exp.Column) and _is_of(side, alias, names)]
     rest = [side for side in sides if isinstance(side, exp.Column) and side not in own]
@@ -62,30 +72,45 @@ def _is_of(column: exp.Column, alias: str, names: list[str]) -> bool:
     return str(column.name).lower() in names
 
 
-def _changed(node: exp.Select, join: exp.Join, pairs: list[tuple[exp.Column, str]]) -> exp.Select | None:
-    """The SELECT without the join, if it groups by what is joined on and names nothing else of the inner query."""
+def _changed(
+    node: exp.Select, join: exp.Join, pairs: list[tuple[exp.Column, str]]
+) -> exp.Select | None:
+    """The SELECT without the join, if it groups by what is joined on and names nothing else of the
+    inner query.
+    """
     alias = join.this.alias.lower()
     meant = {name.lower(): column for column, name in pairs}
 
     def outer(part: exp.Expression) -> exp.Expression:
-        if isinstance(part, exp.Column) and part.table.lower() == alias and part.name.lower() in meant:
+        if (
+            isinstance(part, exp.Column)
+            and part.table.lower() == alias
+            and part.name.lower() in meant
+        ):
             return meant[part.name.lower()].copy()
         return part
 
     made = node.copy()
     made.set("joins", [each for each in made.args["joins"] if each != join])
     items = [(item.alias_or_name, item.unalias().transform(outer)) for item in made.expressions]
-    made.set("expressions", [exp.alias_(item, name, quoted=True) if name else item for name, item in items])
+    made.set(
+        "expressions",
+        [exp.alias_(item, name, quoted=True) if name else item for name, item in items],
+    )
     for clause in ("where", "group", "having", "order", "qualify"):
         if made.args.get(clause):
             made.set(clause, made.args[clause].transform(outer))
-    if any(column.table.lower() == alias for column in made.find_all(exp.Column)) or not made.args.get("group"):
+    if any(
+        column.table.lower() == alias for column in made.find_all(exp.Column)
+    ) or not made.args.get("group"):
         return None
     groups = [_meaning(key, made) for key in made.args["group"].expressions]
     if any(column not in groups for column, _ in pairs):
         return None
     for column, name in pairs:
-        source = exp.Subquery(this=join.this.this.copy(), alias=exp.TableAlias(this=exp.to_identifier("top")))
+        source = exp.Subquery(
+            this=join.this.this.copy(), alias=exp.TableAlias(this=exp.to_identifier("top"))
+        )
         listed = exp.select(exp.column(name, table="top", quoted=True)).from_(source)
         made.having(exp.In(this=column.copy(), query=exp.Subquery(this=listed)), copy=False)
     return made
@@ -96,6 +121,11 @@ def _meaning(key: exp.Expression, node: exp.Select) -> exp.Expression:
     if place and place <= len(node.expressions):
         return node.expressions[place - 1].unalias()
     for item in node.expressions:
-        if isinstance(key, exp.Column) and not key.table and isinstance(item, exp.Alias) and item.alias == key.name:
+        if (
+            isinstance(key, exp.Column)
+            and not key.table
+            and isinstance(item, exp.Alias)
+            and item.alias == key.name
+        ):
             return item.this
     return key

@@ -1,4 +1,6 @@
-"""Which parts of a node its translator reads; any other part is refused, so that none is ignored."""
+"""Which parts of a node its translator reads; any other part is refused, so that none is
+ignored.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def check_arguments(node: exp.Expression) -> None:
     for name, part in node.args.items():
         if name not in known and part not in (None, False, []):
             raise reject(
-                node, f"{show(node)} has a part that is not understood ({name.replace('_', ' ')}).", "Leave it out."
+                node,
+                f"{show(node)} has a part that is not understood ({name.replace('_', ' ')}).",
+                "Leave it out.",
             )
 
 

@@ -27,9 +27,14 @@ def cast(value: Value, node: exp.Cast) -> Value:
     if isinstance(value.domain, Missing):
         return value
     if isinstance(value.domain, Opaque):
-        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+        raise reject(
+            node,
+            "an identifier cannot be computed with.",
+            "It can be counted: COUNT(DISTINCT ...).",
+        )
     if target in _INTEGER_BITS:
-        # As the engine does: half away from zero from decimals, to the even number from floats, such as quotients are.
+        # As the engine does: half away from zero from decimals, to the even number from floats,
+        # such as quotients are.
         how: numbers.Rounding = "even" if numbers.is_float(node.this) else "nearest"
         whole_number = numbers.rounded(as_number(value, node), Fraction(1), how, node)
         return _fitting(whole_number, Fraction(2 ** _INTEGER_BITS[target] - 1))
@@ -41,7 +46,9 @@ def cast(value: Value, node: exp.Cast) -> Value:
         sizes = [whole(part.this) for part in node.args["to"].expressions]
         digits = sizes[1] if len(sizes) > 1 else 0
         if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
-            raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
+            raise reject(
+                node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2)."
+            )
         unit = Fraction(1, 10**digits)
         rounded = numbers.rounded(as_number(value, node), unit, "nearest", node)
         if numbers.grid(rounded).step > unit:  # its digits are those of the type: 5.00
@@ -78,7 +85,9 @@ def _fitting(value: Value, largest: Fraction) -> Value:
     if domain.largest <= most:
         return value
     if domain.lo > most or domain.hi < -most:
-        return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
+        return Value(
+            expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True
+        )
     bounds = Number(step=domain.step, lo=max(domain.lo, -most), hi=min(domain.hi, most))
     inside = call("AND", value.expression >= -most, value.expression <= most)
     return Value(expression=case((inside, value.expression)), domain=bounds, nullable=True)

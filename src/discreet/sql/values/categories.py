@@ -1,4 +1,6 @@
-"""Categories: values from a public list, held as codes; a function of one is computed here, value by value."""
+"""Categories: values from a public list, held as codes; a function of one is computed here, value
+by value.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def all_numeric(values: Iterable[str | int]) -> bool:
 
 
 def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expression) -> Value:
-    """A category whose values are written as numbers, as that number; any other value becomes NULL."""
+    """A category whose values are written as numbers, as that number; any other value becomes
+    NULL.
+    """
     read = [Fraction(str(each).strip()) if all_numeric([each]) else None for each in values]
     known = [each for each in read if each is not None]
     if not known:
@@ -64,13 +68,18 @@ def recoded(code: Expression, targets: Sequence[int | None]) -> Expression:
 def _looked_up(code: Expression, listed: Sequence[Operand]) -> Expression:
     """The entry at a code, from 0; the expression stands there once, however many codes there are.
 
-    Branches of a CASE would each repeat it, and the engine unfolds what is nested: seconds for three functions.
+    Branches of a CASE would each repeat it, and the engine unfolds what is nested: seconds for
+    three functions.
     """
     return call("list_extract", call("list", *listed), Cast(code, "BIGINT") + 1)
 
 
-def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
-    """The category with each value replaced by a label; None is NULL, equal labels become one value."""
+def relabelled(
+    value: Value, labels: Sequence[str | int | None], *, nullable: bool = False
+) -> Value:
+    """The category with each value replaced by a label; None is NULL, equal labels become one
+    value.
+    """
     check_labels(len(labels))
     check_letters(sum(len(str(label)) for label in labels))
     distinct = tuple(dict.fromkeys(label for label in labels if label is not None))
@@ -86,7 +95,9 @@ def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bo
 
 
 def check_letters(letters: int) -> None:
-    """Refuse a statement whose computed categories would take much memory: twenty letters count as one value."""
+    """Refuse a statement whose computed categories would take much memory: twenty letters count as
+    one value.
+    """
     check_labels(letters // 20)
 
 
@@ -111,7 +122,11 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
         return [
             value
             if isinstance(value.domain, Missing)
-            else Value(expression=decoded(value), domain=Text(letters=letters_of(value)), nullable=value.nullable)
+            else Value(
+                expression=decoded(value),
+                domain=Text(letters=letters_of(value)),
+                nullable=value.nullable,
+            )
             for value in values
         ]
     domains = [value.domain.values for value in values if isinstance(value.domain, Coded)]
@@ -164,7 +179,11 @@ def compare_codes(operator: str, left: Value, right: Value) -> Value:
     assert isinstance(right.domain, Coded)
     other: str | int | Fraction = right.domain.values[0]
     whole = all(isinstance(each, int) for each in (*left.domain.values, *right.domain.values))
-    if not whole and all_numeric(right.domain.values) and all(isinstance(each, int) for each in left.domain.values):
+    if (
+        not whole
+        and all_numeric(right.domain.values)
+        and all(isinstance(each, int) for each in left.domain.values)
+    ):
         other, whole = Fraction(str(other).strip()), True
     keys = [each if whole else str(each).encode() for each in left.domain.values]
     target = other if whole else str(other).encode()

@@ -1,4 +1,6 @@
-"""Dates and timestamps: truncation, parts, differences and shifts, with the bounds that the policy's range implies."""
+"""Dates and timestamps: truncation, parts, differences and shifts, with the bounds that the
+policy's range implies.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ from sqlglot import exp
 from discreet.algebra import Cast, Expression, Interval, call, case
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.arguments import Read
-from discreet.sql.values.days import as_day, as_moment, midnight, moment_constant, parse_day, read_constants
+from discreet.sql.values.days import (
+    as_day,
+    as_moment,
+    midnight,
+    moment_constant,
+    parse_day,
+    read_constants,
+)
 from discreet.sql.values.numbers import common_step
 from discreet.sql.values.strftime import formatted
 from discreet.sql.values.value import (
@@ -67,7 +76,7 @@ _LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
 }
 
 
-# --- arithmetic -----------------------------------------------------------------------------------------------------
+# --- arithmetic -----------------------------------------------------------------------------------
 
 
 def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
@@ -84,7 +93,9 @@ def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
         or right.domain.step.denominator != 1
     ):
         raise reject(
-            node, f"{show(node)} is not answered.", "A date may be moved by a constant number of days: day + 7."
+            node,
+            f"{show(node)} is not answered.",
+            "A date may be moved by a constant number of days: day + 7.",
         )
     days = sign * int(right.domain.at(right.domain.lo))
     return _moved(left, timedelta(days=_bounded(days, node)), left.expression + days, node)
@@ -109,12 +120,16 @@ def _moved(value: Value, gap: timedelta, found: Expression, node: exp.Expression
 
 
 def _difference(left: Value, right: Value, node: exp.Expression) -> Value:
-    """date - date in days; timestamp - timestamp is refused in favor of date_diff, which names its unit."""
+    """date - date in days; timestamp - timestamp is refused in favor of date_diff, which names its
+    unit.
+    """
     if isinstance(left.domain, Day) and isinstance(right.domain, Day):
         lo, hi = (left.domain.lo - right.domain.hi).days, (left.domain.hi - right.domain.lo).days
         found, domain = _between("day", right, left), Number(step=Fraction(1), lo=lo, hi=hi)
         return Value(expression=found, domain=domain, nullable=left.nullable or right.nullable)
-    raise reject(node, f"{show(node)} has no stated unit.", "Write DATE_DIFF('hour', earlier, later).")
+    raise reject(
+        node, f"{show(node)} has no stated unit.", "Write DATE_DIFF('hour', earlier, later)."
+    )
 
 
 def _between(unit: str, earlier: Value, later: Value) -> Expression:
@@ -122,20 +137,32 @@ def _between(unit: str, earlier: Value, later: Value) -> Expression:
 
 
 def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Translate) -> Value:
-    """date ± INTERVAL n UNIT, timestamp ± INTERVAL n UNIT; a month from January 31 is the last day of February."""
+    """date ± INTERVAL n UNIT, timestamp ± INTERVAL n UNIT; a month from January 31 is the last day
+    of February.
+    """
     moved, interval = (
-        (node.this, node.expression) if isinstance(node.expression, exp.Interval) else (node.expression, node.this)
+        (node.this, node.expression)
+        if isinstance(node.expression, exp.Interval)
+        else (node.expression, node.this)
     )
     value = translate(moved, scope)
     if isinstance(value.domain, Coded) and value.constant:
-        value = as_day(value, node) if parse_day(str(value.domain.values[0])) else as_moment(value, node)
+        value = (
+            as_day(value, node)
+            if parse_day(str(value.domain.values[0]))
+            else as_moment(value, node)
+        )
     unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
     inner = interval.this.unnest() if interval.this is not None else None
     negative = isinstance(inner, exp.Neg)
     amount = (inner.this if negative else inner).name if inner is not None else ""
     if unit in _UNITS and re.fullmatch("-?[0-9]{7,}", amount):
         raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
-    if not isinstance(value.domain, Day | Moment) or unit not in _UNITS or not _DAYS.fullmatch(amount):
+    if (
+        not isinstance(value.domain, Day | Moment)
+        or unit not in _UNITS
+        or not _DAYS.fullmatch(amount)
+    ):
         raise reject(
             node,
             f"{show(node)} is not answered.",
@@ -165,7 +192,9 @@ def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> V
     domain = value.domain
     assert isinstance(domain, Day | Moment)
     gap = timedelta(seconds=seconds)
-    moved = value.expression + (Interval(months, "month") if months else Interval(seconds, "second"))
+    moved = value.expression + (
+        Interval(months, "month") if months else Interval(seconds, "second")
+    )
     try:
         if isinstance(domain, Day):
             lo, hi = (_months_later(end, months) + gap for end in (domain.lo, domain.hi))
@@ -178,7 +207,8 @@ def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> V
             last = midnight(_months_later(last.date(), months)) + timedelta(days=1, microseconds=-1)
     except (OverflowError, ValueError):
         raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
-    # Months keep the time of day, which counted from midnight is on the grid only if the range begins at midnight.
+    # Months keep the time of day, which counted from midnight is on the grid only if the range
+    # begins at midnight.
     even = not months or (86_400 % domain.step == 0 and domain.lo == midnight(domain.lo.date()))
     bounds = Moment(lo=first, hi=last, step=domain.step if even else Fraction(1, 1_000_000))
     return Value(expression=moved, domain=bounds, nullable=value.nullable)
@@ -189,7 +219,7 @@ def _months_later(day: date, months: int) -> date:
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
-# --- functions ------------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 
 def function(node: exp.Expression, scope: Any, translate: Translate) -> Value:
@@ -201,14 +231,20 @@ def part(value: Value, name: str, node: exp.Expression) -> Value:
     if isinstance(value.domain, Coded) and value.constant:
         value = as_day(value, node)
     if not isinstance(value.domain, Day | Moment):
-        raise reject(node, f"{show(node)} needs a date.", "Use a column that the policy declares as date or timestamp.")
+        raise reject(
+            node,
+            f"{show(node)} needs a date.",
+            "Use a column that the policy declares as date or timestamp.",
+        )
     engine_name, lo, hi = PARTS[name]
     if name in _LONG:
         lo, hi = (_LONG[name](end) for end in (value.domain.lo, value.domain.hi))
     found: Expression = call("date_part", engine_name, value.expression)
     if name in _CLOCK and isinstance(value.domain, Day):
         found = case((value.expression.is_known, 0))
-    return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=value.nullable)
+    return Value(
+        expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=value.nullable
+    )
 
 
 def _extract(node: exp.Expression, read: Read) -> Value:
@@ -216,12 +252,16 @@ def _extract(node: exp.Expression, read: Read) -> Value:
     if name == "epoch":
         return _seconds(node, node.expression, read)
     if name not in PARTS:
-        raise reject(node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(PARTS))}.")
+        raise reject(
+            node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(PARTS))}."
+        )
     return part(read(node.expression), name, node)
 
 
 def _seconds(node: exp.Expression, gap: exp.Expression, read: Read) -> Value:
-    """EXTRACT(EPOCH FROM later - earlier): how many seconds have passed; of one timestamp, since 1970."""
+    """EXTRACT(EPOCH FROM later - earlier): how many seconds have passed; of one timestamp, since
+    1970.
+    """
     inner = gap.unnest()
     if isinstance(inner, exp.Sub):
         later, earlier = read_constants(read(inner.this), read(inner.expression), node)
@@ -242,7 +282,9 @@ def _from_seconds(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
     if not isinstance(value.domain, Number) or (value.domain.step * 1_000_000).denominator != 1:
         raise reject(
-            node, f"{show(node)} needs whole seconds.", "Write TO_TIMESTAMP(FLOOR(EXTRACT(EPOCH FROM seen) / 60) * 60)."
+            node,
+            f"{show(node)} needs whole seconds.",
+            "Write TO_TIMESTAMP(FLOOR(EXTRACT(EPOCH FROM seen) / 60) * 60).",
         )
     step = value.domain.step
     try:
@@ -251,7 +293,9 @@ def _from_seconds(node: exp.Expression, read: Read) -> Value:
             for units in (value.domain.lo, value.domain.hi)
         )
     except OverflowError:
-        raise reject(node, f"{show(node)} leaves the calendar.", "Count seconds since 1970.") from None
+        raise reject(
+            node, f"{show(node)} leaves the calendar.", "Count seconds since 1970."
+        ) from None
     microseconds = Cast(value.expression, "BIGINT") * int(step * 1_000_000)
     return Value(
         expression=call("make_timestamp", microseconds),
@@ -264,11 +308,19 @@ _STRIDE = re.compile(r"\s*([0-9]{1,6})\s*(second|minute|hour|day|week)s?\s*", re
 
 
 def _binned(node: exp.Expression, read: Read) -> Value:
-    """DATE_BIN('15 minutes', seen, TIMESTAMP '2001-01-01'): the start of the stretch, counted from the origin."""
+    """DATE_BIN('15 minutes', seen, TIMESTAMP '2001-01-01'): the start of the stretch, counted from
+    the origin.
+    """
     stride, value = node.this, as_moment(read(node.expression), node)
     start = node.args.get("unit") or node.args.get("origin")
-    origin = as_moment(read(start), node) if start is not None else moment_constant(datetime(2000, 1, 3))
-    written = stride.this.name + " " + str(stride.args.get("unit") or "") if isinstance(stride, exp.Interval) else ""
+    origin = (
+        as_moment(read(start), node) if start is not None else moment_constant(datetime(2000, 1, 3))
+    )
+    written = (
+        stride.this.name + " " + str(stride.args.get("unit") or "")
+        if isinstance(stride, exp.Interval)
+        else ""
+    )
     found = _STRIDE.fullmatch(written or (stride.name if isinstance(stride, exp.Literal) else ""))
     seconds = int(found[1]) * _UNITS[found[2].lower()][1] if found is not None else 0
     if not seconds or not origin.constant:
@@ -280,7 +332,9 @@ def _binned(node: exp.Expression, read: Read) -> Value:
     assert isinstance(value.domain, Moment)
     assert isinstance(origin.domain, Moment)
     gap = timedelta(seconds=seconds)
-    first = origin.domain.lo + (value.domain.lo - origin.domain.lo) // gap * gap  # no later than any value
+    first = (
+        origin.domain.lo + (value.domain.lo - origin.domain.lo) // gap * gap
+    )  # no later than any value
     passed = call("date_diff", "microsecond", first, value.expression) // (seconds * 1_000_000)
     began = int(seconds_between(datetime(1970, 1, 1), first) * 1_000_000)
     return Value(
@@ -295,7 +349,9 @@ def _apart(earlier: Value, later: Value) -> Value:
     a, b = earlier.domain, later.domain
     assert isinstance(a, Moment)
     assert isinstance(b, Moment)
-    steps = [each.step for each in (a, b) if each.lo < each.hi]  # a single moment needs no grid of its own
+    steps = [
+        each.step for each in (a, b) if each.lo < each.hi
+    ]  # a single moment needs no grid of its own
     step = common_step(*steps, seconds_between(a.lo, b.lo)) or Fraction(1)
     lo, hi = (math.floor(seconds_between(*ends) / step) for ends in ((a.hi, b.lo), (a.lo, b.hi)))
     return Value(
@@ -311,12 +367,18 @@ def passed(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
     a, b = as_moment(start, node), as_moment(end, node)
     assert isinstance(a.domain, Moment)
     assert isinstance(b.domain, Moment)
-    lo, hi = (_whole(unit, *ends) for ends in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi)))
+    lo, hi = (
+        _whole(unit, *ends) for ends in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
+    )
     months, seconds = _UNITS[unit]
     if months:
-        # A month has passed when its day and time have come: those are counted as if every month had 31 days.
+        # A month has passed when its day and time have come: those are counted as if every month
+        # had 31 days.
         first, second = (
-            call("date_diff", "microsecond", call("date_trunc", "month", x.expression), x.expression) for x in (a, b)
+            call(
+                "date_diff", "microsecond", call("date_trunc", "month", x.expression), x.expression
+            )
+            for x in (a, b)
         )
         ahead = _between("month", a, b)
         late = case((call("AND", ahead > 0, second < first), 1), otherwise=0)
@@ -351,7 +413,9 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
     if isinstance(value.domain, Moment) and grain in _CLOCK:
         step = Fraction(_CLOCK[grain])
-        lo = value.domain.lo - timedelta(seconds=float(seconds_between(datetime(1970, 1, 1), value.domain.lo) % step))
+        lo = value.domain.lo - timedelta(
+            seconds=float(seconds_between(datetime(1970, 1, 1), value.domain.lo) % step)
+        )
         return Value(
             expression=call("date_trunc", grain, value.expression),
             domain=Moment(lo=lo, hi=value.domain.hi, step=step),
@@ -366,24 +430,43 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
         )
     day = as_day(value, node)
     assert isinstance(day.domain, Day)
-    domain = Day(lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain, stamp=True)
+    domain = Day(
+        lo=grain_start(day.domain.lo, grain),
+        hi=grain_start(day.domain.hi, grain),
+        grain=grain,
+        stamp=True,
+    )
     found = Cast(call("date_trunc", grain, day.expression), "DATE")
     return Value(expression=found, domain=domain, nullable=value.nullable)
 
 
 def _date_diff(node: exp.Expression, read: Read) -> Value:
-    """DATE_DIFF(unit, start, end): boundaries of the unit between two dates; of weeks, how many have passed."""
+    """DATE_DIFF(unit, start, end): boundaries of the unit between two dates; of weeks, how many
+    have passed.
+    """
     unit = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
     end, start = read(node.this), read(node.expression)
     start, end = read_constants(start, end, node)
-    units = {"day": 1, "week": 7, "month": 28, "quarter": 89, "year": 365, "hour": 0, "minute": 0, "second": 0}
+    units = {
+        "day": 1,
+        "week": 7,
+        "month": 28,
+        "quarter": 89,
+        "year": 365,
+        "hour": 0,
+        "minute": 0,
+        "second": 0,
+    }
     if unit not in units:
-        raise reject(node, f"DATE_DIFF('{unit}') is not answered.", f"Units are: {', '.join(units)}.")
+        raise reject(
+            node, f"DATE_DIFF('{unit}') is not answered.", f"Units are: {', '.join(units)}."
+        )
     a, b = as_moment(start, node), as_moment(end, node)
     assert isinstance(a.domain, Moment)
     assert isinstance(b.domain, Moment)
     lo, hi = (
-        _count(unit, earlier, later) for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
+        _count(unit, earlier, later)
+        for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
     )
     # Of weeks DuckDB counts whole stretches of seven days, and not Mondays passed.
     found = _between("day", a, b) // 7 if unit == "week" else _between(unit, a, b)
@@ -395,10 +478,15 @@ def _date_diff(node: exp.Expression, read: Read) -> Value:
 
 
 def _count(unit: str, start: datetime, end: datetime) -> int:
-    """Boundaries crossed from start to end: monotone in both, so the ends of the ranges bound it."""
+    """Boundaries crossed from start to end: monotone in both, so the ends of the ranges bound
+    it.
+    """
     if unit in _CLOCK:
         epoch = datetime(1970, 1, 1)
-        return int(seconds_between(epoch, end) // _CLOCK[unit] - seconds_between(epoch, start) // _CLOCK[unit])
+        return int(
+            seconds_between(epoch, end) // _CLOCK[unit]
+            - seconds_between(epoch, start) // _CLOCK[unit]
+        )
     match unit:
         case "day":
             return (end.date() - start.date()).days

@@ -1,4 +1,6 @@
-"""Dates and timestamps as values: constants that are read, casts between the two, common domains."""
+"""Dates and timestamps as values: constants that are read, casts between the two, common
+domains.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,11 @@ def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Val
     """A text constant beside a date is read as a date."""
 
     def read(value: Value, other: Value) -> Value:
-        if isinstance(value.domain, Coded) and value.constant and isinstance(other.domain, Day | Moment):
+        if (
+            isinstance(value.domain, Coded)
+            and value.constant
+            and isinstance(other.domain, Day | Moment)
+        ):
             text = str(value.domain.values[0])
             dated = parse_day(text) or (isinstance(other.domain, Day) and not parse_moment(text))
             return as_day(value, node) if dated else as_moment(value, node)
@@ -102,12 +108,16 @@ def as_moment(value: Value, node: exp.Expression) -> Value:
         case Day() as domain:
             bounds = Moment(lo=midnight(domain.lo), hi=midnight(domain.hi), step=Fraction(86_400))
             found = Cast(value.expression, "TIMESTAMP")
-            return Value(expression=found, domain=bounds, nullable=value.nullable, constant=value.constant)
+            return Value(
+                expression=found, domain=bounds, nullable=value.nullable, constant=value.constant
+            )
         case Coded(values=(only,)) if value.constant:
             moment = parse_moment(str(only))
             if moment is not None:
                 return moment_constant(moment)
-    raise reject(node, f"{show(node)} is not a timestamp.", "Write timestamps as '2024-12-31 23:59:59'.")
+    raise reject(
+        node, f"{show(node)} is not a timestamp.", "Write timestamps as '2024-12-31 23:59:59'."
+    )
 
 
 def midnight(day: date) -> datetime:
@@ -121,7 +131,9 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
         value
         if isinstance(value.domain, Missing)
         else (
-            as_day(value, node) if isinstance(value.domain, Coded) and parse_day(str(value.domain.values[0])) else value
+            as_day(value, node)
+            if isinstance(value.domain, Coded) and parse_day(str(value.domain.values[0]))
+            else value
         )
         for value in values
     ]
@@ -138,6 +150,8 @@ def join_days(domains: Sequence[Day]) -> Day:
 
 def join_moments(domains: Sequence[Moment]) -> Moment:
     lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
-    steps = [domain.step for domain in domains if domain.lo < domain.hi]  # a single moment needs no grid of its own
+    steps = [
+        domain.step for domain in domains if domain.lo < domain.hi
+    ]  # a single moment needs no grid of its own
     apart = [seconds_between(lo, domain.lo) for domain in domains]
     return Moment(lo=lo, hi=hi, step=common_step(*steps, *apart) or Fraction(1, 1_000_000))

@@ -1,7 +1,9 @@
-"""Row-wise expressions: the analyst's syntax tree to a `Value`, an expression of our own with a public domain.
+"""Row-wise expressions: the analyst's syntax tree to a `Value`, an expression of our own with a
+public domain.
 
-Only total functions pass: no expression may fail on data. `TRANSLATORS` maps each kind of node that is understood to
-the function that translates it; a node that is not in it is refused, so that no part of a question is ever ignored.
+Only total functions pass: no expression may fail on data. `TRANSLATORS` maps each kind of node that
+is understood to the function that translates it; a node that is not in it is refused, so that no
+part of a question is ever ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +23,15 @@ from discreet.sql.values import dates, numbers, patterns, strings
 from discreet.sql.values.arguments import check_arguments
 from discreet.sql.values.casts import cast
 from discreet.sql.values.refusals import NEAREST, REFUSED, other_names
-from discreet.sql.values.unify import among_others, as_flag, as_number, comparison, flag, join_domains, unify
+from discreet.sql.values.unify import (
+    among_others,
+    as_flag,
+    as_number,
+    comparison,
+    flag,
+    join_domains,
+    unify,
+)
 from discreet.sql.values.value import (
     NULL,
     Coded,
@@ -48,7 +58,9 @@ class Scope(Protocol):
         ...
 
     def special(self, node: exp.Expression) -> Value | None:
-        """The value of what only the place of an expression explains: subqueries, aggregates per person, windows."""
+        """The value of what only the place of an expression explains: subqueries, aggregates per
+        person, windows.
+        """
         ...
 
 
@@ -66,7 +78,9 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
         leaf = value.constant or isinstance(node, exp.Column | exp.Paren | exp.Boolean | exp.Null)
         return value if leaf else replace(value, expression=careful(value.expression))
     if isinstance(node, exp.Tuple):
-        raise reject(node, f"{show(node)} is several values.", "Compare column by column: a = 1 AND b = 2.")
+        raise reject(
+            node, f"{show(node)} is several values.", "Compare column by column: a = 1 AND b = 2."
+        )
     if isinstance(node, exp.AggFunc):
         raise reject(
             node,
@@ -77,11 +91,13 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
         if isinstance(node, kinds):
             raise reject(node, reason.format(node=show(node)), hint)
     raise reject(
-        node, f"{show(node)} is not understood on rows.", "docs/language.md lists the functions and operators."
+        node,
+        f"{show(node)} is not understood on rows.",
+        "docs/language.md lists the functions and operators.",
     )
 
 
-# --- leaves -------------------------------------------------------------------------------------------------------
+# --- leaves ---------------------------------------------------------------------------------------
 
 
 def _literal(node: exp.Literal, scope: Scope) -> Value:
@@ -89,9 +105,13 @@ def _literal(node: exp.Literal, scope: Scope) -> Value:
         return text_constant(node.this)
     mantissa, _, exponent = node.this.lower().partition("e")
     try:  # the exponent is looked at first: 1e999999999 must not be computed
-        value = Fraction(node.this) if abs(int(exponent or 0)) <= 30 and len(mantissa) <= 60 else None
+        value = (
+            Fraction(node.this) if abs(int(exponent or 0)) <= 30 and len(mantissa) <= 60 else None
+        )
     except ValueError:
-        raise reject(node, f"{show(node)} is not a number that can be read.", "Write it in digits.") from None
+        raise reject(
+            node, f"{show(node)} is not a number that can be read.", "Write it in digits."
+        ) from None
     if value is None or abs(value.numerator) >= numbers.LARGEST or value.denominator > 10**18:
         raise reject(node, f"{show(node)} has too many digits.", "Write a shorter number.")
     return number(value)
@@ -101,7 +121,7 @@ def text_constant(text: str) -> Value:
     return Value(expression=Constant(0), domain=Coded(values=(text,)), constant=True)
 
 
-# --- operators ------------------------------------------------------------------------------------------------------
+# --- operators ------------------------------------------------------------------------------------
 
 
 def _arithmetic(operation: Callable[[Value, Value, exp.Expression], Value]) -> Translator:
@@ -119,7 +139,9 @@ def _plus_or_minus(sign: int) -> Translator:
         left, right = translate(node.this, scope), translate(node.expression, scope)
         if isinstance(left.domain, Day | Moment) or isinstance(right.domain, Day | Moment):
             return dates.add(left, right, sign, node)
-        return numbers.add(as_number(left, node.this), as_number(right, node.expression), node, sign=sign)
+        return numbers.add(
+            as_number(left, node.this), as_number(right, node.expression), node, sign=sign
+        )
 
     return apply
 
@@ -134,10 +156,14 @@ def _compare(operator: str) -> Translator:
 
 
 def _check_clock(node: exp.Expression, *values: Value) -> None:
-    """Refuse NOW() beside moments: it is known to the day. Beside days it is past midnight, whatever the hour."""
+    """Refuse NOW() beside moments: it is known to the day. Beside days it is past midnight,
+    whatever the hour.
+    """
     clock = next((part for part in node.walk() if "clock" in part.meta), None)
     if clock is not None:
-        days = [value for value in values if isinstance(value.domain, Day) and not value.domain.stamp]
+        days = [
+            value for value in values if isinstance(value.domain, Day) and not value.domain.stamp
+        ]
         if len(days) < len(values) - 1:
             raise reject(
                 node,
@@ -161,17 +187,30 @@ def _not(node: exp.Not, scope: Scope) -> Value:
 
 def _between(node: exp.Between, scope: Scope) -> Value:
     if node.args.get("symmetric"):
-        raise reject(node, "BETWEEN SYMMETRIC is not answered.", "Write BETWEEN with the smaller bound first.")
-    value, low, high = (translate(part, scope) for part in (node.this, node.args["low"], node.args["high"]))
+        raise reject(
+            node,
+            "BETWEEN SYMMETRIC is not answered.",
+            "Write BETWEEN with the smaller bound first.",
+        )
+    value, low, high = (
+        translate(part, scope) for part in (node.this, node.args["low"], node.args["high"])
+    )
     _check_clock(node, value, low, high)
     above, below = comparison(">=", value, low, node), comparison("<=", value, high, node)
     return flag(call("AND", above.expression, below.expression), above, below)
 
 
 def _in(node: exp.In, scope: Scope) -> Value:
-    if node.args.get("query") or node.args.get("unnest") or node.args.get("field") or not node.expressions:
+    if (
+        node.args.get("query")
+        or node.args.get("unnest")
+        or node.args.get("field")
+        or not node.expressions
+    ):
         raise reject(
-            node, "this form of IN is not answered.", "Write a list of constants, or owner IN (SELECT owner FROM ...)."
+            node,
+            "this form of IN is not answered.",
+            "Write a list of constants, or owner IN (SELECT owner FROM ...).",
         )
     value = translate(node.this, scope)
     check_weight(value.expression.weight * len(node.expressions))
@@ -207,7 +246,9 @@ def _like(node: exp.Expression, scope: Scope) -> Value:
     if not isinstance(inner, exp.Like | exp.ILike):
         raise reject(node, f"{show(node)} is not answered.", "ESCAPE goes with LIKE.")
     check_arguments(inner)
-    found = patterns.like(translate(inner.this, scope), inner, ignore_case=isinstance(inner, exp.ILike), escape=sign)
+    found = patterns.like(
+        translate(inner.this, scope), inner, ignore_case=isinstance(inner, exp.ILike), escape=sign
+    )
     return flag(call("NOT", found.expression), found) if inner.args.get("negate") else found
 
 
@@ -222,7 +263,11 @@ def _case(node: exp.Case, scope: Scope) -> Value:
             conditions.append(comparison("=", subject, translate(branch.this, scope), branch.this))
     results = [translate(branch.args["true"], scope) for branch in node.args["ifs"]]
     default = node.args.get("default")
-    results.append(translate(default, scope) if default else Value(expression=NULL, domain=Missing(), nullable=True))
+    results.append(
+        translate(default, scope)
+        if default
+        else Value(expression=NULL, domain=Missing(), nullable=True)
+    )
     return _choose(conditions, results, node)
 
 
@@ -231,7 +276,9 @@ def _if(node: exp.If, scope: Scope) -> Value:
     otherwise = node.args.get("false")
     results = [
         translate(node.args["true"], scope),
-        translate(otherwise, scope) if otherwise else Value(expression=NULL, domain=Missing(), nullable=True),
+        translate(otherwise, scope)
+        if otherwise
+        else Value(expression=NULL, domain=Missing(), nullable=True),
     ]
     return _choose([condition], results, node)
 
@@ -239,31 +286,47 @@ def _if(node: exp.If, scope: Scope) -> Value:
 def _choose(conditions: Sequence[Value], results: Sequence[Value], node: exp.Expression) -> Value:
     common = unify(results, node)
     branches = [
-        (condition.expression, among_others(result)) for condition, result in zip(conditions, common[:-1], strict=True)
+        (condition.expression, among_others(result))
+        for condition, result in zip(conditions, common[:-1], strict=True)
     ]
     found = case(*branches, otherwise=among_others(common[-1]))
-    return Value(expression=found, domain=join_domains(common), nullable=any(result.nullable for result in results))
+    return Value(
+        expression=found,
+        domain=join_domains(common),
+        nullable=any(result.nullable for result in results),
+    )
 
 
 def _coalesce(node: exp.Coalesce, scope: Scope) -> Value:
     values = [translate(part, scope) for part in (node.this, *node.expressions)]
     common = unify(values, node)
     found = call("coalesce", *map(among_others, common))
-    return Value(expression=found, domain=join_domains(common), nullable=all(value.nullable for value in values))
+    return Value(
+        expression=found,
+        domain=join_domains(common),
+        nullable=all(value.nullable for value in values),
+    )
 
 
 def _nullif(node: exp.Nullif, scope: Scope) -> Value:
     value, other = translate(node.this, scope), translate(node.expression, scope)
     if isinstance(value.domain, Opaque):
-        # Privacy: S4. What is NULL for some people is no owner: as a window's partition it would hold many people.
-        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+        # Privacy: S4. What is NULL for some people is no owner: as a window's partition it would
+        # hold many people.
+        raise reject(
+            node,
+            "an identifier cannot be computed with.",
+            "It can be counted: COUNT(DISTINCT ...).",
+        )
     same = comparison("=", value, other, node)
     found = case((same.expression, None), otherwise=value.expression)
     return Value(expression=found, domain=value.domain, nullable=True)
 
 
 def _extreme(function: str) -> Translator:
-    """LEAST and GREATEST skip NULLs, so any argument may be the result, except beyond a constant one."""
+    """LEAST and GREATEST skip NULLs, so any argument may be the result, except beyond a constant
+    one.
+    """
 
     def apply(node: exp.Expression, scope: Scope) -> Value:
         common = unify([translate(part, scope) for part in (node.this, *node.expressions)], node)
@@ -273,23 +336,33 @@ def _extreme(function: str) -> Translator:
         if isinstance(domain, Coded):
             raise reject(node, f"{function.upper()} of categories is not answered.", "Use CASE.")
         if isinstance(domain, Number):
-            # Privacy: the engine's integers must hold every argument, not only the result, or a large one is an error.
+            # Privacy: the engine's integers must hold every argument, not only the result, or a
+            # large one is an error.
             most = domain.largest
             fixed = [numbers.grid(value).lo for value in common if value.constant]
             if fixed and function == "least":
                 domain = Number(step=domain.step, lo=domain.lo, hi=min(fixed))
             elif fixed:
                 domain = Number(step=domain.step, lo=max(fixed), hi=domain.hi)
-            known = [widened(value.expression, most) for value in common if not isinstance(value.domain, Missing)]
+            known = [
+                widened(value.expression, most)
+                for value in common
+                if not isinstance(value.domain, Missing)
+            ]
             found = call(function, *known)
         else:
-            found = call(function, *(value.expression for value in common if not isinstance(value.domain, Missing)))
-        return Value(expression=found, domain=domain, nullable=all(value.nullable for value in common))
+            found = call(
+                function,
+                *(value.expression for value in common if not isinstance(value.domain, Missing)),
+            )
+        return Value(
+            expression=found, domain=domain, nullable=all(value.nullable for value in common)
+        )
 
     return apply
 
 
-# --- functions ------------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 
 def _numeric_function(apply: Callable[[Value, exp.Expression], Value]) -> Translator:
@@ -318,12 +391,22 @@ def _rounded_to(how: numbers.Rounding) -> Translator:
         if node.args.get("decimals") is not None:
             places = translate(node.args["decimals"], scope)
             constant = places.constant or isinstance(node.args["decimals"], exp.Neg)
-            if not constant or not isinstance(places.domain, Number) or places.domain.step.denominator != 1:
-                raise reject(node, f"{name} needs a constant number of digits.", f"Write {name}(x, 2).")
+            if (
+                not constant
+                or not isinstance(places.domain, Number)
+                or places.domain.step.denominator != 1
+            ):
+                raise reject(
+                    node, f"{name} needs a constant number of digits.", f"Write {name}(x, 2)."
+                )
             digits = int(places.domain.at(places.domain.lo))
         if abs(digits) > 12:
-            raise reject(node, f"{name} to more than 12 digits is not answered.", f"Write {name}(x, 2).")
-        return numbers.rounded(as_number(translate(node.this, scope), node), Fraction(10) ** -digits, how, node)
+            raise reject(
+                node, f"{name} to more than 12 digits is not answered.", f"Write {name}(x, 2)."
+            )
+        return numbers.rounded(
+            as_number(translate(node.this, scope), node), Fraction(10) ** -digits, how, node
+        )
 
     return apply
 
@@ -336,7 +419,11 @@ def _power(node: exp.Pow, scope: Scope) -> Value:
     if power == Fraction(1, 2):
         return _square_root(base, node)
     if power.denominator != 1 or not 1 <= power <= 8:
-        raise reject(node, "POWER is answered for whole exponents from 1 to 8.", "Write POWER(x, 2), or SQRT(x).")
+        raise reject(
+            node,
+            "POWER is answered for whole exponents from 1 to 8.",
+            "Write POWER(x, 2), or SQRT(x).",
+        )
     result = base
     for _ in range(int(power) - 1):
         result = numbers.multiply(result, base, node)
@@ -351,7 +438,11 @@ def _square_root(value: Value, node: exp.Expression) -> Value:
 
 def _logarithm(node: exp.Log, scope: Scope) -> Value:
     """LOG(x) is to base 10, LOG(b, x) to base b, as in the engine."""
-    base, argument = (None, node.this) if node.expression is None else (translate(node.this, scope), node.expression)
+    base, argument = (
+        (None, node.this)
+        if node.expression is None
+        else (translate(node.this, scope), node.expression)
+    )
     value = as_number(translate(argument, scope), node)
     radix = 10.0
     if base is not None:
@@ -361,7 +452,9 @@ def _logarithm(node: exp.Log, scope: Scope) -> Value:
             or base.domain.lo <= 0
             or base.domain.at(base.domain.lo) == 1
         ):
-            raise reject(node, "LOG needs a constant base above zero other than 1.", "Write LOG(x) or LN(x).")
+            raise reject(
+                node, "LOG needs a constant base above zero other than 1.", "Write LOG(x) or LN(x)."
+            )
         radix = float(base.domain.at(base.domain.lo))
     return numbers.real_function(
         value,
@@ -399,7 +492,12 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
 def _bucket(node: exp.Anonymous, scope: Scope) -> Value:
     value, *rest = (as_number(translate(part, scope), part) for part in node.expressions)
     lo, hi, count = (numbers.grid(each).at(numbers.grid(each).lo) for each in rest)
-    if not all(each.constant for each in rest) or lo >= hi or count.denominator != 1 or not 1 <= count <= 10_000:
+    if (
+        not all(each.constant for each in rest)
+        or lo >= hi
+        or count.denominator != 1
+        or not 1 <= count <= 10_000
+    ):
         wanted = "two ends and a number of buckets, written out, the smaller end first"
         raise reject(node, f"{show(node)} needs {wanted}.", "Write WIDTH_BUCKET(age, 0, 100, 10).")
     return numbers.bucket(value, (lo, hi), int(count), node)
@@ -445,8 +543,12 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Greatest: _extreme("greatest"),
     exp.Abs: _numeric_function(lambda value, node: numbers.absolute(value)),
     exp.Sign: _numeric_function(lambda value, node: numbers.sign(value)),
-    exp.Floor: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "down", node)),
-    exp.Ceil: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "up", node)),
+    exp.Floor: _numeric_function(
+        lambda value, node: numbers.rounded(value, Fraction(1), "down", node)
+    ),
+    exp.Ceil: _numeric_function(
+        lambda value, node: numbers.rounded(value, Fraction(1), "up", node)
+    ),
     exp.Round: _rounded_to("nearest"),
     exp.Trunc: _rounded_to("toward_zero"),
     exp.Pow: _power,
@@ -459,6 +561,12 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Cast: lambda node, scope: cast(translate(node.this, scope), node),
     exp.TryCast: lambda node, scope: cast(translate(node.this, scope), node),
     exp.Anonymous: _anonymous,
-    **{kind: (lambda node, scope: strings.function(node, scope, translate)) for kind in strings.FUNCTIONS},
-    **{kind: (lambda node, scope: dates.function(node, scope, translate)) for kind in dates.FUNCTIONS},
+    **{
+        kind: (lambda node, scope: strings.function(node, scope, translate))
+        for kind in strings.FUNCTIONS
+    },
+    **{
+        kind: (lambda node, scope: dates.function(node, scope, translate))
+        for kind in dates.FUNCTIONS
+    },
 }

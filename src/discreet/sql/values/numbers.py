@@ -1,6 +1,8 @@
-"""Arithmetic on grid numbers: every operation gives an expression over integers, and exact bounds of its result.
+"""Arithmetic on grid numbers: every operation gives an expression over integers, and exact bounds
+of its result.
 
-All of it is total: division by zero is NULL, and an operation whose result could overflow is refused.
+All of it is total: division by zero is NULL, and an operation whose result could overflow is
+refused.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.value import Number, Value, number, widened
 
-LARGEST = 2**90  # units; leaves room for 2^36 people's rows in the engine's 128-bit sums (requests.readings)
+LARGEST = (
+    2**90
+)  # units; leaves room for 2^36 people's rows in the engine's 128-bit sums (requests.readings)
 QUOTIENT_STEP = Fraction(1, 1_000_000)  # the grid of a quotient of two columns
 Rounding = Literal["down", "up", "nearest", "even", "toward_zero"]
 
@@ -52,7 +56,9 @@ def grid(value: Value) -> Number:
 def check_size(lo: int, hi: int, node: exp.Expression) -> None:
     if max(abs(lo), abs(hi)) >= LARGEST:
         raise reject(
-            node, f"{show(node)} can become too large to be added up exactly.", "Scale it down, or CLAMP its parts."
+            node,
+            f"{show(node)} can become too large to be added up exactly.",
+            "Scale it down, or CLAMP its parts.",
         )
 
 
@@ -70,13 +76,19 @@ def add(left: Value, right: Value, node: exp.Expression, *, sign: int = 1) -> Va
     bound = max(abs(lo), abs(hi), lows.largest, highs.largest)
     x, y = widened(a.expression, bound), widened(b.expression, bound)
     found = x + y if sign > 0 else x - y
-    return Value(expression=found, domain=Number(step=step, lo=lo, hi=hi), nullable=left.nullable or right.nullable)
+    return Value(
+        expression=found,
+        domain=Number(step=step, lo=lo, hi=hi),
+        nullable=left.nullable or right.nullable,
+    )
 
 
 def negate(value: Value) -> Value:
     domain = grid(value)
     return Value(
-        expression=Constant(-domain.lo) if value.constant else -widened(value.expression, domain.largest),
+        expression=Constant(-domain.lo)
+        if value.constant
+        else -widened(value.expression, domain.largest),
         domain=Number(step=domain.step, lo=-domain.hi, hi=-domain.lo),
         nullable=value.nullable,
         constant=value.constant,
@@ -105,12 +117,19 @@ def scale(value: Value, factor: Fraction, node: exp.Expression) -> Value:
     """value * factor: the engine's integers stay, only what one unit means changes."""
     if factor == 0:
         zero = widened(value.expression, grid(value).largest) * 0
-        return Value(expression=zero, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=value.nullable)
+        return Value(
+            expression=zero, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=value.nullable
+        )
     positive = value if factor > 0 else negate(value)
     domain = grid(positive)
     check_step(domain.step * abs(factor), node)
     scaled = Number(step=domain.step * abs(factor), lo=domain.lo, hi=domain.hi)
-    return Value(expression=positive.expression, domain=scaled, nullable=value.nullable, constant=value.constant)
+    return Value(
+        expression=positive.expression,
+        domain=scaled,
+        nullable=value.nullable,
+        constant=value.constant,
+    )
 
 
 def divide(left: Value, right: Value, node: exp.Expression) -> Value:
@@ -122,7 +141,9 @@ def divide(left: Value, right: Value, node: exp.Expression) -> Value:
     a, b = grid(left), grid(right)
     ratio = a.step / b.step / QUOTIENT_STEP
     check_step(ratio, node)
-    bound = 2 * (a.largest * ratio.numerator + b.largest * ratio.denominator)  # of the numbers on the way, too
+    bound = 2 * (
+        a.largest * ratio.numerator + b.largest * ratio.denominator
+    )  # of the numbers on the way, too
     check_size(0, bound, node)
     n = widened(left.expression, bound) * ratio.numerator
     d = widened(right.expression, bound) * ratio.denominator
@@ -156,12 +177,20 @@ def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
     most = min(dividend.largest, max(divisor.largest - 1, 0))
     bound = max(dividend.largest, divisor.largest)
     found = widened(a.expression, bound) % call("nullif", widened(b.expression, bound), 0)
-    domain = Number(step=dividend.step, lo=0 if dividend.lo >= 0 else -most, hi=0 if dividend.hi <= 0 else most)
-    return Value(expression=found, domain=domain, nullable=left.nullable or right.nullable or not right.constant)
+    domain = Number(
+        step=dividend.step, lo=0 if dividend.lo >= 0 else -most, hi=0 if dividend.hi <= 0 else most
+    )
+    return Value(
+        expression=found,
+        domain=domain,
+        nullable=left.nullable or right.nullable or not right.constant,
+    )
 
 
 def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -> Value:
-    """The number moved to a grid of `step`, by the named rule; half goes away from zero, or to the even one."""
+    """The number moved to a grid of `step`, by the named rule; half goes away from zero, or to the
+    even one.
+    """
     domain = grid(value)
     ratio = domain.step / step
     up, down = ratio.numerator, ratio.denominator
@@ -181,14 +210,20 @@ def absolute(value: Value) -> Value:
     domain = grid(value)
     lo = 0 if domain.lo <= 0 <= domain.hi else min(abs(domain.lo), abs(domain.hi))
     found = call("abs", widened(value.expression, domain.largest))
-    return Value(expression=found, domain=Number(step=domain.step, lo=lo, hi=domain.largest), nullable=value.nullable)
+    return Value(
+        expression=found,
+        domain=Number(step=domain.step, lo=lo, hi=domain.largest),
+        nullable=value.nullable,
+    )
 
 
 def sign(value: Value) -> Value:
     domain = grid(value)
     x = value.expression
     found = case((x > 0, 1), (x < 0, -1), (x.equals(0), 0))
-    bounds = Number(step=Fraction(1), lo=(domain.lo > 0) - (domain.lo < 0), hi=(domain.hi > 0) - (domain.hi < 0))
+    bounds = Number(
+        step=Fraction(1), lo=(domain.lo > 0) - (domain.lo < 0), hi=(domain.hi > 0) - (domain.hi < 0)
+    )
     return Value(expression=found, domain=bounds, nullable=value.nullable)
 
 
@@ -201,15 +236,21 @@ def clamp(value: Value, lo: Value, hi: Value, node: exp.Expression) -> Value:
     if least > most:
         raise reject(node, "the range of CLAMP is reversed.", "Write the smaller number first.")
     domain = grid(x)
-    bounds = Number(step=step, lo=min(max(domain.lo, least), most), hi=max(min(domain.hi, most), least))
+    bounds = Number(
+        step=step, lo=min(max(domain.lo, least), most), hi=max(min(domain.hi, most), least)
+    )
     wide = widened(x.expression, max(domain.largest, abs(least), abs(most)))
     # LEAST and GREATEST skip NULLs, so NULL has to be kept by hand.
     found = case((x.expression.is_known, call("least", call("greatest", wide, least), most)))
     return Value(expression=found, domain=bounds, nullable=value.nullable)
 
 
-def bucket(value: Value, ends: tuple[Fraction, Fraction], count: int, node: exp.Expression) -> Value:
-    """Return which of `count` equal parts between the ends holds the number: from 1; 0 below, count + 1 above."""
+def bucket(
+    value: Value, ends: tuple[Fraction, Fraction], count: int, node: exp.Expression
+) -> Value:
+    """Return which of `count` equal parts between the ends holds the number: from 1; 0 below, count
+    + 1 above.
+    """
     lo, hi = ends
     parts = scale(add(value, number(-lo), node), count / (hi - lo), node)
     place = add(rounded(parts, Fraction(1), "down", node), number(1), node)
@@ -225,17 +266,27 @@ def real_function(
     above: float,
     strict: bool,
 ) -> Value:
-    """A monotone float function, taken to a grid of a millionth row by row; NULL outside its domain."""
+    """A monotone float function, taken to a grid of a millionth row by row; NULL outside its
+    domain.
+    """
     domain = grid(value)
     x = Cast(value.expression, "DOUBLE") * domain.step.numerator / domain.step.denominator
     inside = x.is_known if math.isinf(above) else x > above if strict else x >= above
     ends = [float(domain.at(end)) for end in (domain.lo, domain.hi)]
-    # The smallest argument inside the domain that the grid can hold bounds functions with a pole, such as ln at 0.
+    # The smallest argument inside the domain that the grid can hold bounds functions with a pole,
+    # such as ln at 0.
     least = max(ends[0], above + (float(domain.step) if strict else 0.0))
     if ends[1] < least:
-        raise reject(node, f"{show(node)} is never defined: its argument is out of range.", "Change the argument.")
+        raise reject(
+            node,
+            f"{show(node)} is never defined: its argument is out of range.",
+            "Change the argument.",
+        )
     try:
-        bounds = [math.floor(function(least) * 1e6) - 1, math.ceil(function(max(ends[1], least)) * 1e6) + 1]
+        bounds = [
+            math.floor(function(least) * 1e6) - 1,
+            math.ceil(function(max(ends[1], least)) * 1e6) + 1,
+        ]
     except OverflowError:
         raise reject(node, f"{show(node)} can become too large.", "CLAMP its argument.") from None
     lo, hi = min(bounds), max(bounds)
@@ -245,7 +296,9 @@ def real_function(
     units = Cast(call("round", engine(x) * 1_000_000), "BIGINT")
     clamped = case((inside, call("least", call("greatest", units, lo), hi)))
     return Value(
-        expression=clamped, domain=Number(step=QUOTIENT_STEP, lo=lo, hi=hi), nullable=value.nullable or ends[0] < least
+        expression=clamped,
+        domain=Number(step=QUOTIENT_STEP, lo=lo, hi=hi),
+        nullable=value.nullable or ends[0] < least,
     )
 
 
@@ -286,7 +339,9 @@ def _quotient(n: Expression, d: int, how: Rounding, *, negative: bool) -> Expres
 
 
 def _half_even(n: Expression, d: int) -> Expression:
-    """n / d for n >= 0 to the nearest whole number; from the middle between two, to the even one."""
+    """n / d for n >= 0 to the nearest whole number; from the middle between two, to the even
+    one.
+    """
     up = (2 * n + d) // (2 * d)
     halfway = call("AND", ((2 * n + d) % (2 * d)).equals(0), (up % 2).equals(1))
     return up - case((halfway, 1), otherwise=0)

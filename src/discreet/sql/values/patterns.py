@@ -29,21 +29,35 @@ def like(value: Value, node: exp.Expression, *, ignore_case: bool, escape: str =
         signs = _signs(fold(text), escape)
         if _ONE in signs:  # then each letter may have to be held against all of the pattern
             check_labels(sum(len(str(each)) for each in value.domain.values) * len(signs) // 20)
-        found = [code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), signs)]
+        found = [
+            code
+            for code, each in enumerate(value.domain.values)
+            if _is_like(fold(str(each)), signs)
+        ]
         return among(value, found)
     if isinstance(value.domain, Missing):
         return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
     if isinstance(value.domain, Text):
         name, more = "ilike" if ignore_case else "like", (escape,) if escape else ()
-        return Value(expression=call(name, value.expression, text, *more), domain=Flag(), nullable=value.nullable)
-    raise reject(node, f"LIKE is for text, and {show(node.this)} is not text.", "Compare it with =, < or BETWEEN.")
+        return Value(
+            expression=call(name, value.expression, text, *more),
+            domain=Flag(),
+            nullable=value.nullable,
+        )
+    raise reject(
+        node,
+        f"LIKE is for text, and {show(node.this)} is not text.",
+        "Compare it with =, < or BETWEEN.",
+    )
 
 
 _ANY, _ONE = "any", "one"
 
 
 def _signs(pattern: str, escape: str) -> list[str]:
-    """The letters of a pattern, % and _ by what they stand for; behind the escape they stand for themselves."""
+    """The letters of a pattern, % and _ by what they stand for; behind the escape they stand for
+    themselves.
+    """
     signs, letters = [], iter(pattern)
     for letter in letters:
         if letter == escape:
@@ -54,7 +68,9 @@ def _signs(pattern: str, escape: str) -> list[str]:
 
 
 def _is_like(text: str, signs: Sequence[str]) -> bool:
-    """Return True if a text is like a pattern; on a mismatch only the last % takes one letter more."""
+    """Return True if a text is like a pattern; on a mismatch only the last % takes one letter
+    more.
+    """
     if _ONE not in signs:
         return _has_in_order(text, signs)
     at = place = mark = 0
@@ -73,7 +89,9 @@ def _is_like(text: str, signs: Sequence[str]) -> bool:
 
 
 def _has_in_order(text: str, signs: Sequence[str]) -> bool:
-    """Return True if a text is like a pattern without _: the pieces between its % follow one another."""
+    """Return True if a text is like a pattern without _: the pieces between its % follow one
+    another.
+    """
     pieces = [""]
     for sign in signs:
         if sign == _ANY:
@@ -95,8 +113,12 @@ def _has_in_order(text: str, signs: Sequence[str]) -> bool:
 
 
 def change_letters(text: str, change: Callable[[str], str]) -> str:
-    """Change a text letter by letter, one for one as the engine does, also where Python gives two, as for ß."""
-    return "".join(new if len(new := change(old)) == 1 else _ONE_FOR_ONE.get(old, _titled(old)) for old in text)
+    """Change a text letter by letter, one for one as the engine does, also where Python gives two,
+    as for ß.
+    """
+    return "".join(
+        new if len(new := change(old)) == 1 else _ONE_FOR_ONE.get(old, _titled(old)) for old in text
+    )
 
 
 _ONE_FOR_ONE = {"ß": "ẞ", "İ": "i"}

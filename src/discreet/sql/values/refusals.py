@@ -8,7 +8,14 @@ _CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDa
 
 
 _REGULAR = (
-    *(exp.RegexpLike, exp.RegexpILike, exp.RegexpFullMatch, exp.SimilarTo, exp.RegexpCount, exp.RegexpInstr),
+    *(
+        exp.RegexpLike,
+        exp.RegexpILike,
+        exp.RegexpFullMatch,
+        exp.SimilarTo,
+        exp.RegexpCount,
+        exp.RegexpInstr,
+    ),
     *(exp.RegexpExtract, exp.RegexpExtractAll, exp.RegexpReplace, exp.RegexpSplit),
 )
 
@@ -29,14 +36,22 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
         "regular expressions are not answered: their running time depends on the data.",
         "Use LIKE, CONTAINS, STARTS_WITH or SPLIT_PART, for example name LIKE 'Ka%'.",
     ),
-    ((exp.Star,), "* stands for rows, and rows never leave.", "Aggregate: SELECT COUNT(*) FROM ..."),
+    (
+        (exp.Star,),
+        "* stands for rows, and rows never leave.",
+        "Aggregate: SELECT COUNT(*) FROM ...",
+    ),
     (
         _CLOCKS,
         "{node} changes from one moment to the next, and an answer must be repeatable.",
         "Write the date out: DATE '2024-12-31'.",
     ),
     ((exp.Placeholder, exp.Parameter), "{node} has no value here.", "Write the value out."),
-    ((exp.Rand, exp.Uuid), "{node} would give another answer each time.", "Leave it out: the noise is added for you."),
+    (
+        (exp.Rand, exp.Uuid),
+        "{node} would give another answer each time.",
+        "Leave it out: the noise is added for you.",
+    ),
     (
         (exp.ToChar,),
         "{node} is not answered.",
@@ -44,14 +59,22 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
     ),
     ((exp.Initcap,), "{node} is not answered.", "Write UPPER(x) or LOWER(x)."),
     ((exp.AddMonths,), "{node} is not answered.", "Write day + INTERVAL 3 MONTH."),
-    ((exp.TimestampDiff, exp.MonthsBetween), "{node} is not answered.", "Write DATE_DIFF('month', earlier, later)."),
+    (
+        (exp.TimestampDiff, exp.MonthsBetween),
+        "{node} is not answered.",
+        "Write DATE_DIFF('month', earlier, later).",
+    ),
     (
         (exp.Any, exp.All),
         "{node} compares with many values at once.",
         "Write x > (SELECT MIN(y) FROM t) for ANY, x > (SELECT MAX(y) FROM t) for ALL.",
     ),
     ((exp.LastDay,), "{node} is not answered.", "Write DATE_TRUNC('month', day), the first day."),
-    ((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), "{node} works on bits.", "Use %, AND, OR or <>."),
+    (
+        (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor),
+        "{node} works on bits.",
+        "Use %, AND, OR or <>.",
+    ),
 )
 
 

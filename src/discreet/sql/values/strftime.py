@@ -31,7 +31,9 @@ _MONTHS = (
 _WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
-_FIELDS: dict[str, tuple[Grain, Callable[[date], str]]] = {  # what a format's field shows, and the grain that fixes it
+_FIELDS: dict[
+    str, tuple[Grain, Callable[[date], str]]
+] = {  # what a format's field shows, and the grain that fixes it
     "%Y": ("year", lambda day: f"{day.year:04d}"),
     "%y": ("year", lambda day: f"{day.year % 100:02d}"),
     "%m": ("month", lambda day: f"{day.month:02d}"),
@@ -59,13 +61,19 @@ MOST_LABELS = 10_000
 
 
 def formatted(node: exp.Expression, read: Read) -> Value:
-    """STRFTIME: a category of the texts that the range can show, or text where there are too many."""
+    """STRFTIME: a category of the texts that the range can show, or text where there are too
+    many.
+    """
     value, written = read(node.this), node.args.get("format")
     if not isinstance(written, exp.Literal) or not written.is_string or len(written.this) > 100:
         raise reject(node, "STRFTIME needs a format written out.", "Write STRFTIME(day, '%Y-%m').")
     fields = set(_FIELD.findall(written.this))
     if _FIELD.sub("", written.this).count("%") or not fields <= {*_FIELDS, *_CLOCK_FIELDS}:
-        raise reject(node, f"{show(node)} has a field that is not answered.", "Use %Y, %m, %d, %B, %A, %H, %M or %S.")
+        raise reject(
+            node,
+            f"{show(node)} has a field that is not answered.",
+            "Use %Y, %m, %d, %B, %A, %H, %M or %S.",
+        )
     if isinstance(value.domain, Coded) and value.constant:
         value = as_moment(value, node)
     if fields & {*_CLOCK_FIELDS}:
@@ -74,7 +82,9 @@ def formatted(node: exp.Expression, read: Read) -> Value:
     assert isinstance(day.domain, Day)
     grains: tuple[Grain, ...] = ("year", "month", "day")
     grain = grains[max((grains.index(_FIELDS[each][0]) for each in fields), default=0)]
-    domain = Day(lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain)
+    domain = Day(
+        lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain
+    )
     if domain.size > MOST_LABELS:
         return _as_text(day, written.this)
 
@@ -82,11 +92,15 @@ def formatted(node: exp.Expression, read: Read) -> Value:
         return _FIELD.sub(lambda found: _FIELDS[found[0]][1](moment), written.this)
 
     code = call("date_diff", grain, domain.lo, day.expression)
-    codes = Value(expression=code, domain=Coded(values=tuple(range(domain.size))), nullable=day.nullable)
+    codes = Value(
+        expression=code, domain=Coded(values=tuple(range(domain.size))), nullable=day.nullable
+    )
     return relabelled(codes, [label(domain.at(index)) for index in range(domain.size)])
 
 
 def _as_text(value: Value, written: str) -> Value:
-    letters = 10 * len(written)  # no field has two characters and more than nine letters, as %B in September
+    letters = 10 * len(
+        written
+    )  # no field has two characters and more than nine letters, as %B in September
     found = call("strftime", value.expression, written)
     return Value(expression=found, domain=Text(letters=letters), nullable=value.nullable)

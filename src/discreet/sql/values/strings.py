@@ -61,7 +61,10 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
             labels = tuple(_shown(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
             places = Cast(widened(value.expression, grid.largest) - grid.lo, "BIGINT")
             # Numbers so near each other that the engine writes them alike are one text.
-            return relabelled(Value(expression=places, domain=Coded(values=labels), nullable=value.nullable), labels)
+            return relabelled(
+                Value(expression=places, domain=Coded(values=labels), nullable=value.nullable),
+                labels,
+            )
         case Flag():
             return Value(
                 expression=case((value.expression, 1), (call("NOT", value.expression), 0)),
@@ -70,7 +73,11 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
             )
         case Day() | Moment():
             written_out = Text(letters=30)  # 2024-12-31 23:59:59.999999
-            return Value(expression=Cast(value.expression, "VARCHAR"), domain=written_out, nullable=value.nullable)
+            return Value(
+                expression=Cast(value.expression, "VARCHAR"),
+                domain=written_out,
+                nullable=value.nullable,
+            )
     raise reject(node, f"{show(node)} has too many values to become text.", "Round it first.")
 
 
@@ -80,14 +87,22 @@ def _digits(step: Fraction) -> int | None:
 
 
 def _shown(value: Fraction, digits: int | None) -> str:
-    """Write a number as the engine does: decimals with the digits of their type, floats with those they need."""
-    return f"{float(value)!r}" if digits is None else f"{Decimal(int(value * 10**digits)).scaleb(-digits):f}"
+    """Write a number as the engine does: decimals with the digits of their type, floats with those
+    they need.
+    """
+    return (
+        f"{float(value)!r}"
+        if digits is None
+        else f"{Decimal(int(value * 10**digits)).scaleb(-digits):f}"
+    )
 
 
-# --- functions ------------------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------
 
 
-def function(node: exp.Expression, scope: Any, translate: Callable[[exp.Expression, Any], Value]) -> Value:
+def function(
+    node: exp.Expression, scope: Any, translate: Callable[[exp.Expression, Any], Value]
+) -> Value:
     return FUNCTIONS[type(node)](node, lambda part: _textual(translate(part, scope), part))
 
 
@@ -95,12 +110,20 @@ def _textual(value: Value, node: exp.Expression) -> Value:
     if isinstance(value.domain, Coded | Text | Missing):
         return value
     if isinstance(value.domain, Opaque):
-        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+        raise reject(
+            node,
+            "an identifier cannot be computed with.",
+            "It can be counted: COUNT(DISTINCT ...).",
+        )
     return as_text(value, node, written=node)
 
 
 def _mapped(
-    value: Value, label: Callable[[str], str | None], found: Expression, *, letters: int | None = None
+    value: Value,
+    label: Callable[[str], str | None],
+    found: Expression,
+    *,
+    letters: int | None = None,
 ) -> Value:
     """A text function: on a category value by value, on text by the engine.
 
@@ -117,12 +140,16 @@ def _mapped(
 
 def _lower(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _mapped(value, lambda text: change_letters(text, str.lower), call("lower", value.expression))
+    return _mapped(
+        value, lambda text: change_letters(text, str.lower), call("lower", value.expression)
+    )
 
 
 def _upper(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _mapped(value, lambda text: change_letters(text, str.upper), call("upper", value.expression))
+    return _mapped(
+        value, lambda text: change_letters(text, str.upper), call("upper", value.expression)
+    )
 
 
 def _trim(node: exp.Expression, read: Read) -> Value:
@@ -135,30 +162,42 @@ def _trim(node: exp.Expression, read: Read) -> Value:
 
 
 def _whole_constant(node: exp.Expression, read: Read) -> int:
-    """A number of letters, or a place among them: no text is longer than MAX_LENGTH, so beyond it all mean the same."""
+    """A number of letters, or a place among them: no text is longer than MAX_LENGTH, so beyond it
+    all mean the same.
+    """
     inner = node.this if isinstance(node, exp.Neg) else node
     if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit():
         if len(inner.this) >= 10:
             raise reject(
-                node, f"{show(node)} is too large: texts are at most {MAX_LENGTH} letters long.", "Write less."
+                node,
+                f"{show(node)} is too large: texts are at most {MAX_LENGTH} letters long.",
+                "Write less.",
             )
         most = min(int(inner.this), MAX_LENGTH + 1)
         return -most if isinstance(node, exp.Neg) else most
-    raise reject(node, "this place needs a whole number written out.", "Write SUBSTR(x, 1, 3), or LPAD(x, 5, '0').")
+    raise reject(
+        node,
+        "this place needs a whole number written out.",
+        "Write SUBSTR(x, 1, 3), or LPAD(x, 5, '0').",
+    )
 
 
 def _substring(node: exp.Expression, read: Read) -> Value:
     value, start = read(node.this), _whole_constant(node.args["start"], read)
     length = None if node.args.get("length") is None else _whole_constant(node.args["length"], read)
     if length is not None and length < 0:
-        raise reject(node, "SUBSTR with a negative length is not answered.", "Write SUBSTR(x, 1, 3).")
+        raise reject(
+            node, "SUBSTR with a negative length is not answered.", "Write SUBSTR(x, 1, 3)."
+        )
     found = call("substr", value.expression, start, *(() if length is None else (length,)))
     kept = letters_of(value) if length is None else min(length, letters_of(value))
     return _mapped(value, lambda text: _cut(text, start, length), found, letters=kept)
 
 
 def _cut(text: str, start: int, length: int | None) -> str:
-    """Positions count from 1; negative ones from the end; a length counts from the position asked for."""
+    """Positions count from 1; negative ones from the end; a length counts from the position asked
+    for.
+    """
     begin = start - 1 if start > 0 else (len(text) + start if start < 0 else -1)
     end = len(text) if length is None else begin + length
     return text[max(begin, 0) : max(end, 0)]
@@ -167,7 +206,9 @@ def _cut(text: str, start: int, length: int | None) -> str:
 def _left(node: exp.Expression, read: Read) -> Value:
     value, length = read(node.this), _whole_constant(node.expression, read)
     kept = min(length, letters_of(value)) if length >= 0 else letters_of(value)
-    return _mapped(value, lambda text: text[:length], call("left", value.expression, length), letters=kept)
+    return _mapped(
+        value, lambda text: text[:length], call("left", value.expression, length), letters=kept
+    )
 
 
 def _right(node: exp.Expression, read: Read) -> Value:
@@ -200,14 +241,18 @@ def _length(node: exp.Expression, read: Read) -> Value:
 
 
 def _counted(text: Expression, number: Expression) -> Expression:
-    """A number of letters of a text, up to the most; LEAST skips NULLs, so NULL has to be kept by hand."""
+    """A number of letters of a text, up to the most; LEAST skips NULLs, so NULL has to be kept by
+    hand.
+    """
     return case((text.is_known, call("least", number, MAX_LENGTH)))
 
 
 def _concatenate(node: exp.Expression, read: Read) -> Value:
     """|| and CONCAT; the latter takes NULL for nothing."""
     skip_null = isinstance(node, exp.Concat)
-    parts = [read(part) for part in (node.expressions if skip_null else (node.this, node.expression))]
+    parts = [
+        read(part) for part in (node.expressions if skip_null else (node.this, node.expression))
+    ]
     parts = [part for part in parts if not (skip_null and isinstance(part.domain, Missing))]
     if any(isinstance(part.domain, Missing) for part in parts):
         return Value(expression=NULL, domain=Missing(), nullable=True)
@@ -246,7 +291,8 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
             return relabelled(codes, labels)
     joined = call("concat" if skip_null else "||", decoded(left), decoded(right))
     letters = min(letters_of(left) + letters_of(right), MAX_LENGTH)
-    # Privacy: a text that doubles in every subquery would use up the memory, for those people alone who have one.
+    # Privacy: a text that doubles in every subquery would use up the memory, for those people alone
+    # who have one.
     kept = call("left", joined, MAX_LENGTH)
     return Value(expression=kept, domain=Text(letters=letters), nullable=nullable)
 
@@ -257,21 +303,33 @@ def _starts_with(node: exp.Expression, read: Read) -> Value:
         raise reject(node, "the prefix must be a constant.", "Write STARTS_WITH(name, 'Ka').")
     text = str(prefix.domain.values[0])
     if isinstance(value.domain, Coded):
-        return among(value, [code for code, each in enumerate(value.domain.values) if str(each).startswith(text)])
-    return Value(expression=call("starts_with", value.expression, text), domain=Flag(), nullable=value.nullable)
+        return among(
+            value,
+            [code for code, each in enumerate(value.domain.values) if str(each).startswith(text)],
+        )
+    return Value(
+        expression=call("starts_with", value.expression, text),
+        domain=Flag(),
+        nullable=value.nullable,
+    )
 
 
 def _ends_with(node: exp.Expression, read: Read) -> Value:
     value, text = read(node.this), _text_constant(node.expression, read, node)
     if isinstance(value.domain, Coded):
-        return among(value, [code for code, each in enumerate(value.domain.values) if str(each).endswith(text)])
+        return among(
+            value,
+            [code for code, each in enumerate(value.domain.values) if str(each).endswith(text)],
+        )
     return _flag_of(call("ends_with", value.expression, text), value)
 
 
 def _contains(node: exp.Expression, read: Read) -> Value:
     value, text = read(node.this), _text_constant(node.expression, read, node)
     if isinstance(value.domain, Coded):
-        return among(value, [code for code, each in enumerate(value.domain.values) if text in str(each)])
+        return among(
+            value, [code for code, each in enumerate(value.domain.values) if text in str(each)]
+        )
     return _flag_of(call("contains", value.expression, text), value)
 
 
@@ -281,13 +339,19 @@ def _flag_of(condition: Expression, value: Value) -> Value:
     return Value(expression=condition, domain=Flag(), nullable=value.nullable)
 
 
-def _text_constant(node: exp.Expression | None, read: Read, owner: exp.Expression, *, most: int = 1_000) -> str:
+def _text_constant(
+    node: exp.Expression | None, read: Read, owner: exp.Expression, *, most: int = 1_000
+) -> str:
     value = read(node) if node is not None else None
     if value is None or not value.constant or not isinstance(value.domain, Coded):
-        raise reject(owner, f"{show(owner)} needs a text written out.", "Write CONTAINS(name, 'Ka').")
+        raise reject(
+            owner, f"{show(owner)} needs a text written out.", "Write CONTAINS(name, 'Ka')."
+        )
     text = str(value.domain.values[0])
     if len(text) > most:
-        raise reject(owner, f"{show(owner)} has a text of over {most} letters.", "Write a shorter one.")
+        raise reject(
+            owner, f"{show(owner)} has a text of over {most} letters.", "Write a shorter one."
+        )
     return text
 
 
@@ -300,7 +364,12 @@ def _replace(node: exp.Expression, read: Read) -> Value:
     # Privacy: as for ||, a text must not grow without end for some people alone.
     found = call("left", call("replace", value.expression, old, new), MAX_LENGTH)
     longest = letters_of(value) + letters_of(value) // len(old) * len(new)
-    return _mapped(value, lambda text: text.replace(old, new)[:MAX_LENGTH], found, letters=min(longest, MAX_LENGTH))
+    return _mapped(
+        value,
+        lambda text: text.replace(old, new)[:MAX_LENGTH],
+        found,
+        letters=min(longest, MAX_LENGTH),
+    )
 
 
 def _split_part(node: exp.Expression, read: Read) -> Value:
@@ -321,7 +390,9 @@ def _position(node: exp.Expression, read: Read) -> Value:
         places = [str(each).find(text) + 1 for each in value.domain.values]
         domain = Number(step=Fraction(1), lo=min(places), hi=max(places))
         found = recoded(value.expression, places)
-        return Value(expression=found, domain=domain, nullable=value.nullable, constant=value.constant)
+        return Value(
+            expression=found, domain=domain, nullable=value.nullable, constant=value.constant
+        )
     if isinstance(value.domain, Missing):
         return value
     return Value(
@@ -337,7 +408,9 @@ def _pad(node: exp.Expression, read: Read) -> Value:
     given = node.args.get("fill_pattern")
     fill = _text_constant(given, read, node) if given is not None else " "
     if length > 1_000:
-        raise reject(node, f"{show(node)} makes texts of over 1,000 letters.", "Write LPAD(code, 5, '0').")
+        raise reject(
+            node, f"{show(node)} makes texts of over 1,000 letters.", "Write LPAD(code, 5, '0')."
+        )
     if length < 0 or not fill:
         raise reject(node, f"{show(node)} is not answered.", "Write LPAD(code, 5, '0').")
     left = bool(node.args.get("is_left"))
@@ -352,11 +425,17 @@ def _pad(node: exp.Expression, read: Read) -> Value:
 
 def _joined(node: exp.Expression, read: Read) -> Value:
     """CONCAT_WS: the texts that are not NULL, with a separator between them."""
-    separator, parts = _text_constant(node.expressions[0], read, node), [read(each) for each in node.expressions[1:]]
+    separator, parts = (
+        _text_constant(node.expressions[0], read, node),
+        [read(each) for each in node.expressions[1:]],
+    )
     parts = [part for part in parts if not isinstance(part.domain, Missing)]
     if not parts:
         return Value(expression=Constant(0), domain=Coded(values=("",)), constant=True)
-    values = [(*map(str, part.domain.values), None) if isinstance(part.domain, Coded) else None for part in parts]
+    values = [
+        (*map(str, part.domain.values), None) if isinstance(part.domain, Coded) else None
+        for part in parts
+    ]
     if None in values or math.prod(len(each or ()) for each in values) > MAX_CODES:
         joined = call("left", call("concat_ws", separator, *map(decoded, parts)), MAX_LENGTH)
         letters = sum(map(letters_of, parts)) + len(separator) * (len(parts) - 1)
@@ -370,7 +449,9 @@ def _joined(node: exp.Expression, read: Read) -> Value:
     for part, each in zip(parts, values, strict=True):
         size = len(each or ())
         code = code * size + call("coalesce", Cast(part.expression, "BIGINT"), size - 1)
-    return relabelled(Value(expression=code, domain=Coded(values=tuple(range(len(labels))))), labels)
+    return relabelled(
+        Value(expression=code, domain=Coded(values=tuple(range(len(labels))))), labels
+    )
 
 
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {

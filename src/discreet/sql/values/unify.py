@@ -1,4 +1,6 @@
-"""Where values of several kinds meet: read as numbers, as conditions, in one common domain, compared."""
+"""Where values of several kinds meet: read as numbers, as conditions, in one common domain,
+compared.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,15 @@ def as_number(value: Value, node: exp.Expression) -> Value:
             return value
         case Flag():
             bounds = Number(step=Fraction(1), lo=0, hi=1)
-            return Value(expression=flag_as_number(value.expression), domain=bounds, nullable=value.nullable)
+            return Value(
+                expression=flag_as_number(value.expression), domain=bounds, nullable=value.nullable
+            )
         case Coded(values=values):
             return categories.numeric_codes(value, values, node)
         case Missing():
-            return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
+            return Value(
+                expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True
+            )
     raise reject(
         node,
         f"{show(node)} is not a number.",
@@ -72,18 +78,34 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
         return list(values)
     kinds = {type(value.domain) for value in known}
     if Opaque in kinds:
-        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+        raise reject(
+            node,
+            "an identifier cannot be computed with.",
+            "It can be counted: COUNT(DISTINCT ...).",
+        )
     if kinds & {Day, Moment}:
         return days.unify(values, node)
     if kinds == {Flag}:
         return [as_flag(value, node) for value in values]
     if kinds <= {Coded, Text}:
         return categories.unify(values, node)
-    if kinds <= {Number, Flag} or (kinds <= {Number, Flag, Coded} and all(_numeric(value) for value in known)):
-        found = [value if isinstance(value.domain, Missing) else as_number(value, node) for value in values]
-        step = numbers.common_step(*(numbers.grid(value).step for value in found if isinstance(value.domain, Number)))
-        return [value if isinstance(value.domain, Missing) else numbers.on_step(value, step, node) for value in found]
-    raise reject(node, f"{show(node)} mixes kinds of values.", "Compare and combine values of one kind only.")
+    if kinds <= {Number, Flag} or (
+        kinds <= {Number, Flag, Coded} and all(_numeric(value) for value in known)
+    ):
+        found = [
+            value if isinstance(value.domain, Missing) else as_number(value, node)
+            for value in values
+        ]
+        step = numbers.common_step(
+            *(numbers.grid(value).step for value in found if isinstance(value.domain, Number))
+        )
+        return [
+            value if isinstance(value.domain, Missing) else numbers.on_step(value, step, node)
+            for value in found
+        ]
+    raise reject(
+        node, f"{show(node)} mixes kinds of values.", "Compare and combine values of one kind only."
+    )
 
 
 def _numeric(value: Value) -> bool:
@@ -98,7 +120,9 @@ def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Momen
     first = domains[0]
     if isinstance(first, Number):
         grids = [domain for domain in domains if isinstance(domain, Number)]
-        return Number(step=first.step, lo=min(grid.lo for grid in grids), hi=max(grid.hi for grid in grids))
+        return Number(
+            step=first.step, lo=min(grid.lo for grid in grids), hi=max(grid.hi for grid in grids)
+        )
     if isinstance(first, Day):
         return days.join_days([domain for domain in domains if isinstance(domain, Day)])
     if isinstance(first, Moment):
@@ -119,7 +143,11 @@ def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -
         return _compare_identifiers(operator, left, right, node)
     left, right = days.read_constants(left, right, node)
     left, right = _read_constants(left, right)
-    if isinstance(left.domain, Coded) and isinstance(right.domain, Coded) and (left.constant or right.constant):
+    if (
+        isinstance(left.domain, Coded)
+        and isinstance(right.domain, Coded)
+        and (left.constant or right.constant)
+    ):
         return categories.compare_codes(operator, left, right)
     a, b = unify((left, right), node)
     if isinstance(a.domain, Missing) or isinstance(b.domain, Missing):
@@ -130,7 +158,9 @@ def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -
 
 
 def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
-    """A text constant compared with a number or a flag is read as one: age > '30', smoker = 'true'."""
+    """A text constant compared with a number or a flag is read as one: age > '30', smoker =
+    'true'.
+    """
 
     def read(value: Value, other: Value) -> Value:
         if not value.constant or not isinstance(value.domain, Coded):
@@ -149,8 +179,8 @@ _TRUTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": F
 
 
 def _compare_identifiers(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
-    """Identifiers may be compared for equality: with a constant, which selects one person, and noise hides one person;
-    and with each other within a row, all of which belongs to one person.
+    """Identifiers may be compared for equality: with a constant, which selects one person, and
+    noise hides one person; and with each other within a row, all of which belongs to one person.
     """
     texts: list[Expression] = []
     for value in (left, right):
@@ -158,11 +188,17 @@ def _compare_identifiers(operator: str, left: Value, right: Value, node: exp.Exp
             texts.append(Cast(value.expression, "VARCHAR"))
         elif value.constant and isinstance(value.domain, Coded | Number):
             domain = value.domain
-            texts.append(Constant(str(domain.values[0] if isinstance(domain, Coded) else domain.at(domain.lo))))
+            texts.append(
+                Constant(
+                    str(domain.values[0] if isinstance(domain, Coded) else domain.at(domain.lo))
+                )
+            )
     if operator not in ("=", "<>") or len(texts) < 2:
         raise reject(
             node,
             f"{show(node)} does more with an identifier than compare it for equality.",
             "Owners are matched by a JOIN on the owner, or by IN (SELECT owner FROM ...).",
         )
-    return Value(expression=call(operator, *texts), domain=Flag(), nullable=left.nullable or right.nullable)
+    return Value(
+        expression=call(operator, *texts), domain=Flag(), nullable=left.nullable or right.nullable
+    )

@@ -1,7 +1,9 @@
-"""What is publicly known of a row-wise expression: the set its value lies in, by interval arithmetic.
+"""What is publicly known of a row-wise expression: the set its value lies in, by interval
+arithmetic.
 
-A `Value` is an expression for the engine (our own, never the analyst's) together with its domain. Numbers are integers
-in the engine: `units` of a public `step`, so that sums are exact and order-free. Categories are integer codes.
+A `Value` is an expression for the engine (our own, never the analyst's) together with its domain.
+Numbers are integers in the engine: `units` of a public `step`, so that sums are exact and
+order-free. Categories are integer codes.
 """
 
 from __future__ import annotations
@@ -29,10 +31,12 @@ class Number:
     hi: int
 
     def __post_init__(self) -> None:
-        # Privacy: bounds and sensitivities of a range without a value would be nonsense; what made it is refused.
+        # Privacy: bounds and sensitivities of a range without a value would be nonsense; what made
+        # it is refused.
         if self.lo > self.hi:
             raise ValueError(f"the range ends ({self.hi}) before it begins ({self.lo})")
-        # Privacy: a factor that no number of the engine holds would fail for those people alone who have a row.
+        # Privacy: a factor that no number of the engine holds would fail for those people alone who
+        # have a row.
         if max(self.step.numerator, self.step.denominator) >= MOST_STEP:
             raise ValueError("the step is too large or too small")
 
@@ -108,7 +112,9 @@ class Day:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A timestamp between two public ones on a grid of `step` seconds; a TIMESTAMP in the engine."""
+    """A timestamp between two public ones on a grid of `step` seconds; a TIMESTAMP in the
+    engine.
+    """
 
     lo: datetime
     hi: datetime
@@ -127,18 +133,32 @@ class Text:
     size = None
 
 
-def few_of(domain: Number | Coded | Flag | Day | Moment | Text) -> Number | Coded | Flag | Day | Moment | Text:
+def few_of(
+    domain: Number | Coded | Flag | Day | Moment | Text,
+) -> Number | Coded | Flag | Day | Moment | Text:
     """The first values of a domain: something of its kind, where the kind is all that matters."""
     match domain:
         case Number():
             return Number(step=domain.step, lo=domain.lo, hi=min(domain.hi, domain.lo + 1))
-        case Coded(values=values):  # the first, and the one that can least be taken for a number or a truth value
-            other = max(values, key=lambda value: (not str(value).replace(".", "").isdigit(), len(str(value))))
+        case Coded(
+            values=values
+        ):  # the first, and the one that can least be taken for a number or a truth value
+            other = max(
+                values,
+                key=lambda value: (not str(value).replace(".", "").isdigit(), len(str(value))),
+            )
             return Coded(values=tuple(dict.fromkeys((*values[:2], other))))
         case Day():
-            return Day(lo=domain.lo, hi=domain.at(min(domain.size - 1, 1)), grain=domain.grain, stamp=domain.stamp)
+            return Day(
+                lo=domain.lo,
+                hi=domain.at(min(domain.size - 1, 1)),
+                grain=domain.grain,
+                stamp=domain.stamp,
+            )
         case Moment():
-            hi = domain.lo + min(domain.hi - domain.lo, timedelta(microseconds=int(domain.step * 1_000_000)))
+            hi = domain.lo + min(
+                domain.hi - domain.lo, timedelta(microseconds=int(domain.step * 1_000_000))
+            )
             return Moment(lo=domain.lo, hi=hi, step=domain.step)
     return domain
 
@@ -147,7 +167,8 @@ def few_of(domain: Number | Coded | Flag | Day | Moment | Text) -> Number | Code
 class Opaque:
     """An identifier: it may be counted or matched, never computed with.
 
-    `owner` marks the one that names the unit; equal `link`s mark keys that lead to the owner through the same table.
+    `owner` marks the one that names the unit; equal `link`s mark keys that lead to the owner
+    through the same table.
     """
 
     owner: bool
@@ -169,9 +190,10 @@ Domain = Number | Coded | Flag | Day | Moment | Text | Opaque | Missing
 class Value:
     """A row-wise expression: what the engine computes, and what is publicly known of the result.
 
-    `nullable` says that NULL is a public possibility, hence a group of its own; every value may be NULL in the data.
-    `constant` marks a literal. `numbering` marks a row number within each person's rows: 1, 2, 3, ... `kind` is the
-    type of a column in Postgres, as far as its meaning depends on that.
+    `nullable` says that NULL is a public possibility, hence a group of its own; every value may be
+    NULL in the data. `constant` marks a literal. `numbering` marks a row number within each
+    person's rows: 1, 2, 3, ... `kind` is the type of a column in Postgres, as far as its meaning
+    depends on that.
     """
 
     expression: Expression
@@ -209,7 +231,9 @@ def widened(expression: Expression, bound: int) -> Cast:
 
 
 def careful(expression: Expression) -> Expression:
-    """The same; should it fail on a row, NULL there. Windows and EXISTS look at several rows, and cannot be."""
+    """The same; should it fail on a row, NULL there. Windows and EXISTS look at several rows, and
+    cannot be.
+    """
     if isinstance(expression, Column | Constant | Careful):
         return expression
     several = any(isinstance(part, Over | Exists | Fold) for part in walk(expression))
@@ -218,7 +242,9 @@ def careful(expression: Expression) -> Expression:
 
 def seconds_between(start: datetime, end: datetime) -> Fraction:
     gap = end - start
-    return Fraction(gap.days * 86_400_000_000 + gap.seconds * 1_000_000 + gap.microseconds, 1_000_000)
+    return Fraction(
+        gap.days * 86_400_000_000 + gap.seconds * 1_000_000 + gap.microseconds, 1_000_000
+    )
 
 
 def grain_start(day: date, grain: Grain) -> date:

@@ -1,10 +1,11 @@
 """What error to expect of a description, from its own noise: free, and without touching data.
 
-A released count errs by its noise. Smoothing and the model's prior keep a cell from erring by much more than it holds,
-so a cell of c rows counted with standard deviation s is expected to err by about sqrt(2 / pi) * s c / (s + c). For
-several columns that adds up over the one-way marginals and the pairs that were counted. What was not counted, the
-model takes for as independent as it may be: that part of the error is not noise, cannot be known without asking the
-data, and is what `curator.compare` pays for.
+A released count errs by its noise. Smoothing and the model's prior keep a cell from erring by much
+more than it holds, so a cell of c rows counted with standard deviation s is expected to err by
+about sqrt(2 / pi) * s c / (s + c). For several columns that adds up over the one-way marginals and
+the pairs that were counted. What was not counted, the model takes for as independent as it may be:
+that part of the error is not noise, cannot be known without asking the data, and is what
+`curator.compare` pays for.
 """
 
 from __future__ import annotations
@@ -25,10 +26,15 @@ _MEAN = math.sqrt(2 / math.pi)  # of |z|, z standard normal
 
 
 def expected_error(description: Description, columns: tuple[int, ...]) -> float:
-    """The expected total variation distance that noise makes: of one column, or of several together."""
+    """The expected total variation distance that noise makes: of one column, or of several
+    together.
+    """
     one_way = [_one_way(description, column) for column in columns]
     pairs = [_pair(description, pair) for pair in combinations(columns, 2)]
-    return min(1.0, math.sqrt(math.fsum(error**2 for error in (*one_way, *(pair or 0.0 for pair in pairs)))))
+    return min(
+        1.0,
+        math.sqrt(math.fsum(error**2 for error in (*one_way, *(pair or 0.0 for pair in pairs)))),
+    )
 
 
 def counted(description: Description, columns: tuple[int, ...]) -> bool:
@@ -46,7 +52,9 @@ def cell_errors(description: Description, column: int) -> Floats:
 
 
 def combined_std(measured: list[NoisyMarginal]) -> float | None:
-    """Return the standard deviation of the average of several releases of the same counts, weighted by precision."""
+    """Return the standard deviation of the average of several releases of the same counts, weighted
+    by precision.
+    """
     return math.fsum(each.std**-2 for each in measured) ** -0.5 if measured else None
 
 

@@ -1,4 +1,5 @@
-"""What a person needs to know before publishing: columns, pairs, expected errors, cost. From the description alone.
+"""What a person needs to know before publishing: columns, pairs, expected errors, cost. From the
+description alone.
 
 `reports` draws it.
 """
@@ -55,7 +56,9 @@ def as_json(description: Description, *, progress: Progress = None) -> dict[str,
 
 
 def _association(description: Description, pair: tuple[int, ...]) -> float:
-    """The total variation distance of a pair, in the model, from two columns that know nothing of each other."""
+    """The total variation distance of a pair, in the model, from two columns that know nothing of
+    each other.
+    """
     table = description.model.marginal(pair)
     table = table / table.sum()
     return float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2)
@@ -75,8 +78,15 @@ def text(description: Description, *, progress: Progress = None) -> str:
         f"{each['expected_error']:.3f} {_bar(each['expected_error'])}"
         for each in found["columns"]
     ]
-    lines += ["", "values (of the description: mean; 5, 25, 50, 75, 95, 99 % lie at or below; the heaviest)"]
-    lines += [f"{each['name'][:24]:24} {value_text(each['values'])}" for each in found["columns"] if each["values"]]
+    lines += [
+        "",
+        "values (of the description: mean; 5, 25, 50, 75, 95, 99 % lie at or below; the heaviest)",
+    ]
+    lines += [
+        f"{each['name'][:24]:24} {value_text(each['values'])}"
+        for each in found["columns"]
+        if each["values"]
+    ]
     strongest = sorted(found["pairs"], key=lambda each: -each["association"])[:15]
     lines += ["", f"{'strongest pairs':40} {'association':>11} {'expected error':>14}"]
     lines += [
@@ -107,5 +117,7 @@ def cost_text(cost: dict[str, Any]) -> str:
     known = {name: cost.get(name) for name in ("epsilon", "rho", "delta")}
     signs = {"epsilon": "ε", "rho": "ρ", "delta": "δ"}
     return ", ".join(
-        f"{signs[name]} = {value:.4g}" for name, value in known.items() if isinstance(value, int | float) and value
+        f"{signs[name]} = {value:.4g}"
+        for name, value in known.items()
+        if isinstance(value, int | float) and value
     )

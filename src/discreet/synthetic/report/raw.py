@@ -1,6 +1,7 @@
 """Scores of a description on raw rows, without noise: for the curator alone, NOT FOR RELEASE.
 
-Nothing here passes the curator's door, and nothing here may leave: it reads a file that the curator holds anyway.
+Nothing here passes the curator's door, and nothing here may leave: it reads a file that the curator
+holds anyway.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ BANNER = "NOT FOR RELEASE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """AUC on true rows of a classifier made from synthetic rows, and of one made from (other) true rows."""
+    """AUC on true rows of a classifier made from synthetic rows, and of one made from (other) true
+    rows.
+    """
 
     target: str
     synthetic: float
@@ -49,12 +52,18 @@ class RawReport:
 
     @property
     def mean(self) -> float:
-        found = [value for pair, value in self.distances.items() if len(pair) == 2] or list(self.distances.values())
+        found = [value for pair, value in self.distances.items() if len(pair) == 2] or list(
+            self.distances.values()
+        )
         return sum(found) / len(found)
 
 
 def raw_report(
-    description: Description, table: pa.Table, *, target: str | None, risks: Sequence[tuple[str, ...]]
+    description: Description,
+    table: pa.Table,
+    *,
+    target: str | None,
+    risks: Sequence[tuple[str, ...]],
 ) -> RawReport:
     """A description against the rows themselves."""
     label = None if target is None else target_of(description, target)
@@ -68,7 +77,9 @@ def raw_report(
         values=exact_figures(description, table),
         distances={tuple(names[c] for c in each): _apart(true, made, each) for each in sets},
         correlations=_correlations(description, true, made),
-        classifier=None if label is None or target is None else _trained(description, true, made, target, label),
+        classifier=None
+        if label is None or target is None
+        else _trained(description, true, made, target, label),
         risks=tuple(risks),
     )
 
@@ -91,7 +102,10 @@ def _apart(true: Integers, made: Integers, columns: tuple[int, ...]) -> float:
     for column in both.T:
         place = place * (int(column.max()) + 1) + column
     _, place = np.unique(place, return_inverse=True)
-    counts = [np.bincount(each, minlength=int(place.max()) + 1) for each in (place[: len(true)], place[len(true) :])]
+    counts = [
+        np.bincount(each, minlength=int(place.max()) + 1)
+        for each in (place[: len(true)], place[len(true) :])
+    ]
     return float(np.abs(counts[0] / len(true) - counts[1] / len(made)).sum() / 2)
 
 
@@ -108,11 +122,16 @@ def _correlations(
     return found
 
 
-def _trained(description: Description, true: Integers, made: Integers, target: str, label: tuple[int, int]) -> Trained:
+def _trained(
+    description: Description, true: Integers, made: Integers, target: str, label: tuple[int, int]
+) -> Trained:
     """Both are tried on the same half of the true rows."""
     order = np.argsort(Stream.fresh().words(Items.positions(len(true)), 0)[:, 0])
     learning, trying = order[: len(order) // 2], order[len(order) // 2 :]
-    scores = [learned(cells[learning], description.groups, label=label[0], positive=label[1]) for cells in (made, true)]
+    scores = [
+        learned(cells[learning], description.groups, label=label[0], positive=label[1])
+        for cells in (made, true)
+    ]
     areas = [_area(counted(score, true[trying])) for score in scores]
     return Trained(target=target, synthetic=areas[0], true=areas[1])
 

@@ -1,4 +1,6 @@
-"""The pages one would show a board: of a description, of its comparison with the truth, and of raw rows (secret)."""
+"""The pages one would show a board: of a description, of its comparison with the truth, and of raw
+rows (secret).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ Progress = Callable[[str, float], None] | None
 
 _MOST_BARS = 50
 _FEW_VALUES = 12
-_NOISES = {"DiscreteGaussian": "Gaussian, whole numbers", "DiscreteLaplace": "Laplace, whole numbers"}
+_NOISES = {
+    "DiscreteGaussian": "Gaussian, whole numbers",
+    "DiscreteLaplace": "Laplace, whole numbers",
+}
 _SCALES = (0.02, 0.04, 0.08, 0.12, 0.2, 0.4, 0.6, 1.0)
 
 
@@ -53,12 +58,20 @@ def description_page(description: Description, *, progress: Progress = None) -> 
             kind="soft",
         ),
         blocks.heading("Columns"),
-        blocks.grid([_column(description, place, each) for place, each in enumerate(found["columns"])], least=20),
+        blocks.grid(
+            [_column(description, place, each) for place, each in enumerate(found["columns"])],
+            least=20,
+        ),
     ]
-    lines = [(each["name"], value_text(each["values"])) for each in found["columns"] if each["values"]]
+    lines = [
+        (each["name"], value_text(each["values"])) for each in found["columns"] if each["values"]
+    ]
     if lines:
         head = "mean; 5, 25, 50, 75, 95, 99 % lie at or below; the heaviest values"
-        parts += [blocks.heading("Values", "Of synthetic rows, value by value."), blocks.table(("column", head), lines)]
+        parts += [
+            blocks.heading("Values", "Of synthetic rows, value by value."),
+            blocks.table(("column", head), lines),
+        ]
     if pairs:
         parts += _pairs(names, pairs)
     parts += [
@@ -96,7 +109,9 @@ def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
 
     strongest = sorted(pairs, key=lambda each: -each["association"])[:20]
     return [
-        blocks.heading("Pairs", "What columns tell about each other, and how far noise may have moved that."),
+        blocks.heading(
+            "Pairs", "What columns tell about each other, and how far noise may have moved that."
+        ),
         blocks.grid(
             [
                 blocks.figure(
@@ -106,7 +121,9 @@ def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
                 ),
                 blocks.figure(
                     "Expected error",
-                    heat(names, squares("expected_error"), full=0.2, label="expected error of pairs"),
+                    heat(
+                        names, squares("expected_error"), full=0.2, label="expected error of pairs"
+                    ),
                     note="of noise; a dot: never counted, so more may be missing",
                 ),
             ]
@@ -152,8 +169,13 @@ def _column(description: Description, column: int, found: dict[str, Any]) -> str
     spread = np.sqrt(np.bincount(cells, weights=errors**2))
     firsts = [int(np.flatnonzero(cells == place)[0]) for place in range(len(heights))]
     labels = [column_axis.label(first) for first in firsts]
-    ends = column_axis.label(0).split(" to ")[0], column_axis.label(column_axis.size - 1).split(" to ")[-1]
-    return blocks.figure(column_axis.name, _columns(column_axis.name, heights, spread, labels, ends), note=note)
+    ends = (
+        column_axis.label(0).split(" to ")[0],
+        column_axis.label(column_axis.size - 1).split(" to ")[-1],
+    )
+    return blocks.figure(
+        column_axis.name, _columns(column_axis.name, heights, spread, labels, ends), note=note
+    )
 
 
 def _bars(heights: Floats, errors: Floats, labels: list[str]) -> str:
@@ -168,7 +190,9 @@ def _bars(heights: Floats, errors: Floats, labels: list[str]) -> str:
     return bars(labels, [series], axis=scale)
 
 
-def _columns(name: str, heights: Floats, errors: Floats, labels: list[str], ends: tuple[str, str]) -> str:
+def _columns(
+    name: str, heights: Floats, errors: Floats, labels: list[str], ends: tuple[str, str]
+) -> str:
     """Upright bars; what stands left and right is written below."""
     reaches = _reaches(heights, errors)
     curve = Curve(
@@ -196,7 +220,10 @@ def comparison_page(comparison: Comparison) -> str:
     """Real against synthetic, as far as it was paid for."""
     cost = cost_text(comparison.certificate.get("cost", {}))
     found = comparison.classifier
-    facts = [(f"{comparison.mean:.3f}", "distance of a pair, on average"), (cost.split(",")[0], "what this page cost")]
+    facts = [
+        (f"{comparison.mean:.3f}", "distance of a pair, on average"),
+        (cost.split(",")[0], "what this page cost"),
+    ]
     if found is not None:
         facts += [
             (with_margin(found.true, found.margin), f"AUC for {found.target} on true rows"),
@@ -213,14 +240,18 @@ def comparison_page(comparison: Comparison) -> str:
         *_distance_parts(comparison.distances, comparison.asked),
     ]
     if comparison.correlations:
-        points = [(" × ".join(e.columns), e.true, e.synthetic, e.margin) for e in comparison.correlations]
+        points = [
+            (" × ".join(e.columns), e.true, e.synthetic, e.margin) for e in comparison.correlations
+        ]
         parts += _correlation_parts(points)
     subtitle = f"Synthetic rows against true ones, for {cost}"
     return blocks.page(f"{comparison.table}, compared", parts, subtitle=subtitle)
 
 
 def _value_parts(values: tuple[Figure, ...]) -> list[str]:
-    """Write what holds of the values themselves: distances over cells cannot tell what happens within one."""
+    """Write what holds of the values themselves: distances over cells cannot tell what happens
+    within one.
+    """
     if not values:
         return []
     lines = [
@@ -232,7 +263,9 @@ def _value_parts(values: tuple[Figure, ...]) -> list[str]:
         )
         for each in values
     ]
-    heading = blocks.heading("Values", "Means, cumulative shares, and the share of values that many have.")
+    heading = blocks.heading(
+        "Values", "Means, cumulative shares, and the share of values that many have."
+    )
     return [heading, blocks.table(("column", "figure", "true", "synthetic"), lines)]
 
 
@@ -268,7 +301,11 @@ def _correlation_parts(points: list[tuple[str, float, float, float]]) -> list[st
                 blocks.table(
                     ("pair", "true", "synthetic"),
                     [
-                        (name, with_margin(true, margin) if margin else _signed(true), _signed(synthetic))
+                        (
+                            name,
+                            with_margin(true, margin) if margin else _signed(true),
+                            _signed(synthetic),
+                        )
                         for name, true, synthetic, margin in strongest
                     ],
                 ),
@@ -278,7 +315,9 @@ def _correlation_parts(points: list[tuple[str, float, float, float]]) -> list[st
 
 
 def _scatter(points: list[tuple[str, float, float, float]]) -> str:
-    """Correlations: synthetic from left to right, true (with a margin) upwards; what agrees lies on the line."""
+    """Correlations: synthetic from left to right, true (with a margin) upwards; what agrees lies on
+    the line.
+    """
     largest = max(max(abs(true), abs(synthetic)) for _, true, synthetic, _ in points)
     full = next((end for end in (0.25, 0.5) if largest <= end), 1.0)
     curves = [
@@ -289,12 +328,17 @@ def _scatter(points: list[tuple[str, float, float, float]]) -> str:
             lows=[true - margin for _, true, _, margin in points],
             highs=[true + margin for _, true, _, margin in points],
             kind="spot",
-            titles=[f"{name}: true {_told(true, margin)}, synthetic {made:.2f}" for name, true, made, margin in points],
+            titles=[
+                f"{name}: true {_told(true, margin)}, synthetic {made:.2f}"
+                for name, true, made, margin in points
+            ],
         ),
     ]
     across = axis.numbers(-full, full, title="synthetic correlation")
     up = axis.numbers(-full, full, title="true correlation")
-    return plot(curves, across=across, up=up, label="true against synthetic correlations", square=True)
+    return plot(
+        curves, across=across, up=up, label="true against synthetic correlations", square=True
+    )
 
 
 def _around(value: float, margin: float) -> tuple[float, float] | None:
@@ -312,13 +356,22 @@ def _signed(value: float) -> str:
 
 def raw_page(report: RawReport) -> str:
     """Write the page of what was computed on raw rows: for the curator alone."""
-    facts = [(f"{report.rows:,}", "true rows, exactly"), (f"{report.mean:.3f}", "distance of a pair, on average")]
+    facts = [
+        (f"{report.rows:,}", "true rows, exactly"),
+        (f"{report.mean:.3f}", "distance of a pair, on average"),
+    ]
     if report.classifier is not None:
         facts += [
-            (f"{report.classifier.synthetic:.3f}", f"AUC for {report.classifier.target}, made from synthetic rows"),
+            (
+                f"{report.classifier.synthetic:.3f}",
+                f"AUC for {report.classifier.target}, made from synthetic rows",
+            ),
             (f"{report.classifier.true:.3f}", "AUC, made from true rows"),
         ]
-    exact = tuple(Distance(columns=columns, distance=value, margin=0.0) for columns, value in report.distances.items())
+    exact = tuple(
+        Distance(columns=columns, distance=value, margin=0.0)
+        for columns, value in report.distances.items()
+    )
     parts = [
         blocks.cards(facts),
         blocks.warning(
@@ -333,12 +386,20 @@ def raw_page(report: RawReport) -> str:
                 "Attacks on the synthetic rows. What succeeds as often on people who are not in the data (the control) "
                 "is knowledge about everybody, not a leak.",
             ),
-            blocks.table(("attack", "succeeds", "by chance", "on the control", "risk beyond it"), report.risks),
+            blocks.table(
+                ("attack", "succeeds", "by chance", "on the control", "risk beyond it"),
+                report.risks,
+            ),
         ]
     parts += _value_parts(report.values)
     parts += _distance_parts(exact, ())
     if report.correlations:
         parts += _correlation_parts(
-            [(" × ".join(pair), true, made, 0.0) for pair, (true, made) in report.correlations.items()]
+            [
+                (" × ".join(pair), true, made, 0.0)
+                for pair, (true, made) in report.correlations.items()
+            ]
         )
-    return blocks.page(f"{report.table}: raw rows", parts, subtitle="For the curator alone", banner=BANNER)
+    return blocks.page(
+        f"{report.table}: raw rows", parts, subtitle="For the curator alone", banner=BANNER
+    )

@@ -1,7 +1,9 @@
-"""`aim`: again and again, count the pair that is farthest from the model beyond its noise [McKenna et al. 2022].
+"""`aim`: again and again, count the pair that is farthest from the model beyond its noise [McKenna
+et al. 2022].
 
-The workload is all pairs, or what is asked for, weighted. A tenth of each round's part chooses, the rest counts; rounds
-that teach nothing double the parts of those that follow; the size of the model grows with what has been spent.
+The workload is all pairs, or what is asked for, weighted. A tenth of each round's part chooses, the
+rest counts; rounds that teach nothing double the parts of those that follow; the size of the model
+grows with what has been spent.
 """
 
 from __future__ import annotations
@@ -26,7 +28,11 @@ def aim(data: Marginals) -> Synthesis:
     """One-way marginals, then rounds of one pair each."""
     fine, total = histograms(data, share=ONE_WAY)
     columns = grouped(data, fine, least=3.0, most=32)
-    sizes, targets, model = [column.size for column in columns], one_way_targets(columns), product(columns, total)
+    sizes, targets, model = (
+        [column.size for column in columns],
+        one_way_targets(columns),
+        product(columns, total),
+    )
     pairs = data.workload.candidates(len(columns))
     if not pairs:
         return Synthesis(histograms=columns, model=model)
@@ -52,18 +58,26 @@ def aim(data: Marginals) -> Synthesis:
             )
             for pair in able
         ]
-        expected = [round(math.sqrt(2 / math.pi) * std * candidate.model.size) for candidate in candidates]
+        expected = [
+            round(math.sqrt(2 / math.pi) * std * candidate.model.size) for candidate in candidates
+        ]
         factors = [max(1, round(FINEST * data.workload.weight(each) / heaviest)) for each in able]
         place = data.select(candidates, share=part * CHOOSING, factors=factors, expected=expected)
         chosen = candidates[place]
         share = part * (1 - CHOOSING) * (1 - 1e-7)
-        targets.append(target(columns, data.measure(chosen.columns, share=share, partition=chosen.partition)))
+        targets.append(
+            target(columns, data.measure(chosen.columns, share=share, partition=chosen.partition))
+        )
         start = () if fit is None else fit.parameters
-        fit = estimate(sizes, targets, total=total, prior=PRIOR, start=start, steps=60, tolerance=1e-3)
+        fit = estimate(
+            sizes, targets, total=total, prior=PRIOR, start=start, steps=60, tolerance=1e-3
+        )
         moved = np.abs(fit.model.marginal(chosen.columns) * total - chosen.model).sum()
         model, left = fit.model, left - part
         if moved <= expected[place]:
             part *= 4  # half the standard deviation
     assert fit is not None
-    fit = estimate(sizes, targets, total=total, prior=PRIOR, start=fit.parameters, steps=300)  # rounds hurry; this ends
+    fit = estimate(
+        sizes, targets, total=total, prior=PRIOR, start=fit.parameters, steps=300
+    )  # rounds hurry; this ends
     return Synthesis(histograms=columns, model=fit.model)

@@ -1,12 +1,16 @@
-"""`default`: a few rounds of "measure all distances cheaply, then count the pairs that are worth their noise".
+"""`default`: a few rounds of "measure all distances cheaply, then count the pairs that are worth
+their noise".
 
-1. One-way marginals, smoothed; cells that noise would drown are put into groups, and groups into coarser levels.
-2. Each round releases, as one noisy vector, the distance of every pair's counts to the model at several levels. That
-   costs little, because a distance is one number of sensitivity m while it is of the size of the table.
-3. From these the error that remains after counting a pair at a level is predicted (a Wiener filter's), and the set of
-   pairs and levels that removes most error is counted, as long as the junction tree stays small enough. The first
-   round takes a forest; later ones close its cycles where the model is still wrong. The last round also looks at
-   three columns at a time, where the model has them together already: what pairs do not tell of a third column.
+1. One-way marginals, smoothed; cells that noise would drown are put into groups, and groups into
+   coarser levels.
+2. Each round releases, as one noisy vector, the distance of every pair's counts to the model at
+   several levels. That costs little, because a distance is one number of sensitivity m while it is
+   of the size of the table.
+3. From these the error that remains after counting a pair at a level is predicted (a Wiener
+   filter's), and the set of pairs and levels that removes most error is counted, as long as the
+   junction tree stays small enough. The first round takes a forest; later ones close its cycles
+   where the model is still wrong. The last round also looks at three columns at a time, where the
+   model has them together already: what pairs do not tell of a third column.
 All choices are functions of what was released, so they cost nothing more.
 """
 
@@ -22,7 +26,13 @@ from numpy.typing import NDArray
 
 from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition
 from discreet.synthetic.synthesizers.graphical import Fit, Model, Target, cells_needed, estimate
-from discreet.synthetic.synthesizers.independent import Histogram, Synthesis, grouped, histograms, product
+from discreet.synthetic.synthesizers.independent import (
+    Histogram,
+    Synthesis,
+    grouped,
+    histograms,
+    product,
+)
 from discreet.synthetic.synthesizers.mst import one_way_targets, target
 from discreet.synthetic.synthesizers.smooth import fair, in_groups
 
@@ -44,13 +54,17 @@ BY_PRICE = 0.5
 MOST_CELLS = 500_000  # of the junction tree
 PRIOR = 0.02
 CAUTION = 1.0  # standard deviations by which a noisy distance is taken to be less
-POOR = 0.05  # noise on distances, as a part of the rows, above which there is too little budget for rounds and levels
+# noise on distances, as a part of the rows, above which there is too little budget for rounds and
+# levels
+POOR = 0.05
 POOR_ONE_WAY, POOR_DISTANCES, POOR_LEVEL, POOR_PRIOR = 0.72, 0.04, 2, 0.003
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Option:
-    """A pair, or three columns that are asked for, at one level: what the model expects, and how far the counts are."""
+    """A pair, or three columns that are asked for, at one level: what the model expects, and how
+    far the counts are.
+    """
 
     columns: Columns
     partition: Partition  # of the axes' cells
@@ -61,8 +75,8 @@ class Option:
     def gain(self, std: float) -> float:
         """How much l1 error counting it with this noise removes, weighted.
 
-        Deviations are taken to be in proportion to the expected counts; of one of size d, noise leaves
-        d std / sqrt(d^2 + std^2).
+        Deviations are taken to be in proportion to the expected counts; of one of size d, noise
+        leaves d std / sqrt(d^2 + std^2).
         """
         deviations = self.distance * self.expected / self.expected.sum()
         left = deviations * std / np.sqrt(deviations**2 + std**2 + 1e-12)
@@ -82,7 +96,9 @@ def default(data: Marginals) -> Synthesis:
     if not pairs:
         return Synthesis(histograms=columns, model=model)
     sizes = [column.size for column in columns]
-    levels = [_levels(column, axis.ordered) for column, axis in zip(columns, data.axes, strict=True)]
+    levels = [
+        _levels(column, axis.ordered) for column, axis in zip(columns, data.axes, strict=True)
+    ]
     rounds: tuple[float, ...] = (1.0,) if poor else ROUNDS
     distances = POOR_DISTANCES if poor else DISTANCES
     if poor:
@@ -100,9 +116,15 @@ def default(data: Marginals) -> Synthesis:
         weights = np.array([_weight(option) for option in chosen])
         for option, weight in zip(chosen, weights, strict=True):
             each = budget * float(weight / weights.sum()) * (1 - 1e-7)
-            targets.append(target(columns, data.measure(option.columns, share=each, partition=option.partition)))
+            targets.append(
+                target(
+                    columns, data.measure(option.columns, share=each, partition=option.partition)
+                )
+            )
         start = () if fit is None else fit.parameters
-        fit = estimate(sizes, targets, total=total, prior=POOR_PRIOR if poor else PRIOR, start=start)
+        fit = estimate(
+            sizes, targets, total=total, prior=POOR_PRIOR if poor else PRIOR, start=start
+        )
         model = fit.model
     return Synthesis(histograms=columns, model=model)
 
@@ -115,16 +137,24 @@ def _levels(column: Histogram, ordered: bool) -> list[Integers]:
         if len(rows) <= most:
             found.append(np.arange(len(rows)))
         else:
-            found.append(in_groups(rows, least=fair(rows, most) * LEAST_OF_LEVEL, most=most, ordered=ordered))
+            found.append(
+                in_groups(rows, least=fair(rows, most) * LEAST_OF_LEVEL, most=most, ordered=ordered)
+            )
     return found
 
 
 def _triples(data: Marginals, columns: Sequence[Histogram], model: Model) -> list[Columns]:
-    """The most related three columns of one clique each: counting these makes the model no larger."""
+    """The most related three columns of one clique each: counting these makes the model no
+    larger.
+    """
     if data.workload.sets:  # then those that are asked for are candidates anyway
         return []
-    every: set[Columns] = {each for clique in model.tree.cliques for each in combinations(clique, 3)}
-    able = [each for each in every if math.prod(data.axes[column].size for column in each) <= MOST_GRID]
+    every: set[Columns] = {
+        each for clique in model.tree.cliques for each in combinations(clique, 3)
+    }
+    able = [
+        each for each in every if math.prod(data.axes[column].size for column in each) <= MOST_GRID
+    ]
 
     def related(each: Columns) -> float:
         a, b, c = (columns[column].grouped / columns[column].counts.sum() for column in each)
@@ -155,7 +185,9 @@ def _options(
             known.add(shape)
             coarse = np.zeros(shape)
             np.add.at(coarse, np.ix_(*level), table)
-            partition = tuple(groups[columns[column].groups] for groups, column in zip(level, each, strict=True))
+            partition = tuple(
+                groups[columns[column].groups] for groups, column in zip(level, each, strict=True)
+            )
             found.append(Candidate(columns=each, partition=partition, model=coarse))
     if not found:  # every column is one group
         return []
@@ -165,7 +197,9 @@ def _options(
             columns=candidate.columns,
             partition=candidate.partition,
             expected=candidate.model.ravel(),
-            distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * error.deviation),
+            distance=max(
+                0.0, float(distance) - _sampling(candidate.model) - CAUTION * error.deviation
+            ),
             weight=data.workload.weight(candidate.columns),
         )
         for candidate, distance in zip(found, noisy, strict=True)
@@ -188,7 +222,8 @@ def _chosen(
 ) -> list[Option]:
     """The set that is predicted to remove most error for a share, split as `_weight` says.
 
-    What a unit of weight gets is tried from much to little: few tables with little noise, or many with more.
+    What a unit of weight gets is tried from much to little: few tables with little noise, or many
+    with more.
     """
     best: tuple[float, list[Option]] = (0.0, [])
     known: dict[frozenset[Columns], int] = {}
@@ -203,11 +238,15 @@ def _chosen(
 
 
 def _weight(option: Option) -> float:
-    """Return a table's share in units: noise on c cells costs least in all when shares are proportional to sqrt(c)."""
+    """Return a table's share in units: noise on c cells costs least in all when shares are
+    proportional to sqrt(c).
+    """
     return math.sqrt(option.expected.size)
 
 
-def _best_levels(data: Marginals, options: Sequence[Option], unit: float) -> list[tuple[float, Option]]:
+def _best_levels(
+    data: Marginals, options: Sequence[Option], unit: float
+) -> list[tuple[float, Option]]:
     best: dict[Columns, tuple[float, Option]] = {}
     stds = {weight: data.std(unit * weight) for weight in {_weight(option) for option in options}}
     for option in options:
@@ -226,7 +265,9 @@ def _that_fit(
     forest: bool,
     known: dict[frozenset[Columns], int],
 ) -> list[tuple[float, Option]]:
-    """The first ones, one after another, that units pay for, as long as the junction tree stays small (or a forest)."""
+    """The first ones, one after another, that units pay for, as long as the junction tree stays
+    small (or a forest).
+    """
     sets, tree_of = frozenset(each.columns for each in targets), list(range(len(sizes)))
     found: list[tuple[float, Option]] = []
     for gain, option in able:

@@ -1,4 +1,6 @@
-"""The family of synthesizers: each is a function from counts asked through an allowance to a model."""
+"""The family of synthesizers: each is a function from counts asked through an allowance to a
+model.
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
-"""Graphical models of discrete columns: junction tree, belief propagation, estimation from noisy marginals.
+"""Graphical models of discrete columns: junction tree, belief propagation, estimation from noisy
+marginals.
 
-Estimation finds the most probable table given noisy counts: the entropy (the log of how many tables look like that)
-against the squared residuals, each in units of its noise. In the dual that is a smooth convex problem with one
-parameter per noisy count,
+Estimation finds the most probable table given noisy counts: the entropy (the log of how many tables
+look like that) against the squared residuals, each in units of its noise. In the dual that is a
+smooth convex problem with one parameter per noisy count,
 
     F(x) = n log Z(x) - <x, y> + prior / 2 * sum of (sigma (x - c))^2
     dF/dx = model's counts - y + prior sigma^2 (x - c)
 
-which L-BFGS solves in tens of propagations. `prior` 1 takes all tables for equally likely, 0 is the plain
-maximum-entropy fit; in between, correlations that noise may have made are shrunk toward independence. The centers c are
-0, or the logarithms of histograms that are trusted before anything else is known.
+which L-BFGS solves in tens of propagations. `prior` 1 takes all tables for equally likely, 0 is the
+plain maximum-entropy fit; in between, correlations that noise may have made are shrunk toward
+independence. The centers c are 0, or the logarithms of histograms that are trusted before anything
+else is known.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A junction tree over columns 0, 1, ...: parents stand before their children; columns in a clique are sorted."""
+    """A junction tree over columns 0, 1, ...: parents stand before their children; columns in a
+    clique are sorted.
+    """
 
     sizes: tuple[int, ...]
     cliques: tuple[Columns, ...]
@@ -44,7 +48,9 @@ class Tree:
     def separators(self) -> tuple[Columns, ...]:
         """The columns that each clique shares with its parent."""
         pairs = zip(self.cliques, self.parents, strict=True)
-        return tuple(() if p < 0 else tuple(sorted(set(c) & set(self.cliques[p]))) for c, p in pairs)
+        return tuple(
+            () if p < 0 else tuple(sorted(set(c) & set(self.cliques[p]))) for c, p in pairs
+        )
 
     @property
     def cells(self) -> int:
@@ -61,24 +67,36 @@ def junction_tree(sizes: Sequence[int], sets: Iterable[Columns]) -> Tree:
     """A junction tree whose cliques hold every set of columns; all columns are in it."""
     cliques = _triangulated(sizes, sets)
     order, parents, left = [0], [-1], set(range(1, len(cliques)))
-    while left:  # Prim's tree of largest separators has the running intersection property on a chordal graph
-        pairs = [(len(set(cliques[a]) & set(cliques[b])), -a, -place) for place, b in enumerate(order) for a in left]
+    while (
+        left
+    ):  # Prim's tree of largest separators has the running intersection property on a chordal graph
+        pairs = [
+            (len(set(cliques[a]) & set(cliques[b])), -a, -place)
+            for place, b in enumerate(order)
+            for a in left
+        ]
         _, clique, place = max(pairs)
         order.append(-clique)
         parents.append(-place)
         left.remove(-clique)
-    return Tree(sizes=tuple(sizes), cliques=tuple(cliques[i] for i in order), parents=tuple(parents))
+    return Tree(
+        sizes=tuple(sizes), cliques=tuple(cliques[i] for i in order), parents=tuple(parents)
+    )
 
 
 def cells_needed(sizes: Sequence[int], sets: Iterable[Columns]) -> int:
     """How many cells the cliques of a junction tree for these sets have together."""
-    return sum(math.prod(sizes[column] for column in clique) for clique in _triangulated(sizes, sets))
+    return sum(
+        math.prod(sizes[column] for column in clique) for clique in _triangulated(sizes, sets)
+    )
 
 
 def _triangulated(sizes: Sequence[int], sets: Iterable[Columns]) -> list[Columns]:
-    """The maximal cliques after eliminating, again and again, the column whose neighborhood has the fewest cells.
+    """The maximal cliques after eliminating, again and again, the column whose neighborhood has the
+    fewest cells.
 
-    Sets of columns are the bits of integers here: this is asked for every pair that a model might grow by.
+    Sets of columns are the bits of integers here: this is asked for every pair that a model might
+    grow by.
     """
     near = [1 << column for column in range(len(sizes))]  # of each column, itself and its neighbors
     for columns in sets:
@@ -86,7 +104,10 @@ def _triangulated(sizes: Sequence[int], sets: Iterable[Columns]) -> list[Columns
         for column in columns:
             near[column] |= together
     weight = [math.log(max(size, 1)) for size in sizes]
-    cost = {column: math.fsum(weight[other] for other in _bits(near[column])) for column in range(len(sizes))}
+    cost = {
+        column: math.fsum(weight[other] for other in _bits(near[column]))
+        for column in range(len(sizes))
+    }
     found: list[int] = []
     while cost:
         column = min(cost, key=lambda c: (cost[c], c))
@@ -115,12 +136,15 @@ def _bits(mask: int) -> list[int]:
 def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
     """The probabilities of every clique, and log Z, for log-potentials on the cliques.
 
-    Weights are taken relative to the largest of their table, so what is less likely than that by 300 digits is taken to
-    be impossible. If everything is, log Z is -inf and all tables are 0.
+    Weights are taken relative to the largest of their table, so what is less likely than that by
+    300 digits is taken to be impossible. If everything is, log Z is -inf and all tables are 0.
     """
     separators, count = tree.separators, len(tree.cliques)
     tops = [float(each.max()) for each in potentials]
-    weights, upward = [np.exp(each - top) for each, top in zip(potentials, tops, strict=True)], [np.zeros(())] * count
+    weights, upward = (
+        [np.exp(each - top) for each, top in zip(potentials, tops, strict=True)],
+        [np.zeros(())] * count,
+    )
     for child in range(count - 1, 0, -1):
         upward[child] = summed(weights[child], tree.cliques[child], separators[child])
         top = max(float(upward[child].max()), _TINY)
@@ -154,7 +178,9 @@ def _spread(table: Floats, columns: Columns, onto: Columns) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A distribution over columns 0, 1, ... as the probability tables of a junction tree's cliques."""
+    """A distribution over columns 0, 1, ... as the probability tables of a junction tree's
+    cliques.
+    """
 
     tree: Tree
     tables: tuple[Floats, ...]
@@ -169,7 +195,9 @@ class Model:
         return np.transpose(table, [kept.index(column) for column in columns])
 
     def _rooted(self, columns: Columns) -> dict[int, list[int]]:
-        """The children of every clique in the smallest subtree, grown from the root, that holds these columns."""
+        """The children of every clique in the smallest subtree, grown from the root, that holds
+        these columns.
+        """
         tree, missing = self.tree, set(columns)
         needed: set[int] = set()
         for clique in range(len(tree.cliques)):
@@ -191,7 +219,9 @@ class Model:
         if clique is None:
             clique = next(iter(children))
             while len(children[clique]) == 1 and not wanted & set(self.tree.cliques[clique]):
-                clique = children[clique][0]  # nothing above is asked for: start where the paths part
+                clique = children[clique][
+                    0
+                ]  # nothing above is asked for: start where the paths part
             shared: Columns = ()
         else:
             shared = self.tree.separators[clique]
@@ -204,8 +234,14 @@ class Model:
             sums = _spread(summed(table, columns, shared), shared, columns)
             table = np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
         for position, (others, message) in enumerate(below):
-            later = {c for child in children[clique][position + 1 :] for c in self.tree.separators[child]}
-            keep = tuple(c for c in dict.fromkeys((*columns, *others)) if c in wanted or c in shared or c in later)
+            later = {
+                c for child in children[clique][position + 1 :] for c in self.tree.separators[child]
+            }
+            keep = tuple(
+                c
+                for c in dict.fromkeys((*columns, *others))
+                if c in wanted or c in shared or c in later
+            )
             table, columns = _einsum(table, columns, message, others, keep), keep
         keep = tuple(column for column in columns if column in wanted or column in shared)
         return keep, _einsum(table, columns, keep)
@@ -217,7 +253,9 @@ def _einsum(*operands: Any) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Target:
-    """Noisy counts that a model is to fit: cell `cells[i]` counts the i-th combination of values of `columns`."""
+    """Noisy counts that a model is to fit: cell `cells[i]` counts the i-th combination of values of
+    `columns`.
+    """
 
     columns: Columns
     cells: Integers
@@ -227,14 +265,18 @@ class Target:
 
     @cached_property
     def identical(self) -> bool:
-        return len(self.counts) == len(self.cells) and bool((self.cells == np.arange(len(self.cells))).all())
+        return len(self.counts) == len(self.cells) and bool(
+            (self.cells == np.arange(len(self.cells))).all()
+        )
 
     def seen(self, table: Floats) -> Floats:
         """What a table over the columns looks like here."""
         flat = table.ravel()
         if self.identical:
             return flat
-        return np.asarray(np.bincount(self.cells, weights=flat, minlength=len(self.counts)), dtype=np.float64)
+        return np.asarray(
+            np.bincount(self.cells, weights=flat, minlength=len(self.counts)), dtype=np.float64
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,14 +298,18 @@ def estimate(
     tolerance: float = 2e-4,
     progress: Callable[[float], None] | None = None,
 ) -> Fit:
-    """The model of maximum entropy against noise (see above). `start` holds parameters of the first targets."""
+    """The model of maximum entropy against noise (see above). `start` holds parameters of the first
+    targets.
+    """
     tree = junction_tree(sizes, [target.columns for target in targets])
     nest = _nested(tree, [target.columns for target in targets])
     places = [nest.sets.index(target.columns) for target in targets]
     ends = np.cumsum([0, *(len(target.counts) for target in targets)])
     noisy = np.concatenate([target.counts for target in targets])
     ridge = np.concatenate([np.full(len(t.counts), prior * t.std**2 + 1e-6) for t in targets])
-    center = np.concatenate([np.zeros(len(t.counts)) if t.center is None else t.center for t in targets])
+    center = np.concatenate(
+        [np.zeros(len(t.counts)) if t.center is None else t.center for t in targets]
+    )
 
     def value(x: Floats) -> tuple[float, Floats, list[Floats]]:
         shares = [np.zeros(tree.shape(columns)) for columns in nest.sets]
@@ -273,7 +319,11 @@ def estimate(
         sums = nest.spread(tree, tables)
         seen = [target.seen(sums[place]) for target, place in zip(targets, places, strict=True)]
         gradient = total * np.concatenate(seen) - noisy + ridge * (x - center)
-        return total * log_z - float(x @ noisy) + float(ridge @ (x - center) ** 2) / 2, gradient, tables
+        return (
+            total * log_z - float(x @ noisy) + float(ridge @ (x - center) ** 2) / 2,
+            gradient,
+            tables,
+        )
 
     first = center.copy()
     for known, lo in zip(start, ends[: len(start)], strict=True):
@@ -288,7 +338,8 @@ def estimate(
 class _Nest:
     """Sets of columns, larger ones first, each within another set or else within a clique.
 
-    Most targets are parts of others, so that few tables of the size of a clique have to be added up or summed.
+    Most targets are parts of others, so that few tables of the size of a clique have to be added up
+    or summed.
     """
 
     sets: tuple[Columns, ...]
@@ -301,7 +352,9 @@ class _Nest:
         for place in range(len(self.sets) - 1, -1, -1):
             other, clique = self.within[place], self.cliques[place]
             onto, columns = (
-                (potentials[clique], tree.cliques[clique]) if other < 0 else (shares[other], self.sets[other])
+                (potentials[clique], tree.cliques[clique])
+                if other < 0
+                else (shares[other], self.sets[other])
             )
             onto += _spread(shares[place], self.sets[place], columns)
         return potentials
@@ -310,7 +363,11 @@ class _Nest:
         """The sets' probabilities from those of the cliques."""
         found: list[Floats] = []
         for columns, other, clique in zip(self.sets, self.within, self.cliques, strict=True):
-            source = (tables[clique], tree.cliques[clique]) if other < 0 else (found[other], self.sets[other])
+            source = (
+                (tables[clique], tree.cliques[clique])
+                if other < 0
+                else (found[other], self.sets[other])
+            )
             found.append(summed(*source, columns))
         return found
 
@@ -335,7 +392,9 @@ def _minimized(
     enough: float,
     progress: Callable[[float], None] | None,
 ) -> tuple[Floats, list[Floats]]:
-    """L-BFGS whose first guess of the curvature is `scale`; stops when all residuals together are small."""
+    """L-BFGS whose first guess of the curvature is `scale`; stops when all residuals together are
+    small.
+    """
     current, gradient, tables = value(x)
     history: list[tuple[Floats, Floats, float]] = []
     for step in range(steps):
@@ -360,7 +419,9 @@ def _minimized(
     return x, tables
 
 
-def _direction(gradient: Floats, history: Sequence[tuple[Floats, Floats, float]], scale: Floats) -> Floats:
+def _direction(
+    gradient: Floats, history: Sequence[tuple[Floats, Floats, float]], scale: Floats
+) -> Floats:
     q, factors = gradient.copy(), []
     for moved, turned, inverse in reversed(history):
         factor = inverse * float(moved @ q)

@@ -1,4 +1,6 @@
-"""`random` and `independent`: no correlations. Every other synthesizer begins with the one-way marginals made here."""
+"""`random` and `independent`: no correlations. Every other synthesizer begins with the one-way
+marginals made here.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Histogram:
-    """A column as a model sees it: groups of cells, and how many rows are expected in every cell."""
+    """A column as a model sees it: groups of cells, and how many rows are expected in every
+    cell.
+    """
 
     groups: Integers
     counts: Floats
@@ -44,9 +48,13 @@ class Synthesis:
 
 
 def random(data: Marginals) -> Synthesis:
-    """Every value as likely as every other: nothing is asked of the data but how many rows there are."""
+    """Every value as likely as every other: nothing is asked of the data but how many rows there
+    are.
+    """
     smallest = min(range(len(data.axes)), key=lambda column: data.axes[column].size)
-    found = data.measure((smallest,), share=1, partition=(np.zeros(data.axes[smallest].size, dtype=np.int64),))
+    found = data.measure(
+        (smallest,), share=1, partition=(np.zeros(data.axes[smallest].size, dtype=np.int64),)
+    )
     total = max(1.0, float(found.counts[0]))
     columns = tuple(
         Histogram(
@@ -69,31 +77,41 @@ def independent(data: Marginals) -> Synthesis:
 def product(columns: Sequence[Histogram], total: float) -> Model:
     """The model of independent columns."""
     tree = junction_tree([column.size for column in columns], [])
-    tables = tuple(columns[clique[0]].grouped / columns[clique[0]].counts.sum() for clique in tree.cliques)
+    tables = tuple(
+        columns[clique[0]].grouped / columns[clique[0]].counts.sum() for clique in tree.cliques
+    )
     return Model(tree=tree, tables=tables, total=total)
 
 
 def histograms(
     data: Marginals, *, share: float, before: Sequence[Histogram] = ()
 ) -> tuple[tuple[Histogram, ...], float]:
-    """All one-way marginals, smoothed, and how many rows there are; together with those released `before`.
+    """All one-way marginals, smoothed, and how many rows there are; together with those released
+    `before`.
 
-    A column of k cells that a share w of questions needs gets a part in proportion to (w k)^(2/3), which minimises the
-    weighted sum of all cells' errors.
+    A column of k cells that a share w of questions needs gets a part in proportion to (w k)^(2/3),
+    which minimises the weighted sum of all cells' errors.
     """
-    weights = np.array([data.workload.column_weight(c) * k for c, k in enumerate(data.sizes)]) ** (2 / 3)
+    weights = np.array([data.workload.column_weight(c) * k for c, k in enumerate(data.sizes)]) ** (
+        2 / 3
+    )
     found = []
     for column, weight in enumerate(weights):
         data.tell("counting columns", column / len(weights))
         new = data.measure((column,), share=share * float(weight / weights.sum()) * (1 - 1e-7))
         noisy, std = new.counts.astype(np.float64), new.std
         if before:
-            old, trust = before[column], before[column].std ** -2 / (before[column].std ** -2 + std**-2)
+            old, trust = (
+                before[column],
+                before[column].std ** -2 / (before[column].std ** -2 + std**-2),
+            )
             noisy, std = trust * old.noisy + (1 - trust) * noisy, (old.std**-2 + std**-2) ** -0.5
         found.append((noisy, std))
     data.tell("counting columns", 1.0)
     total = estimated_total(found)
-    return tuple(_histogram(axis, *each, total) for axis, each in zip(data.axes, found, strict=True)), total
+    return tuple(
+        _histogram(axis, *each, total) for axis, each in zip(data.axes, found, strict=True)
+    ), total
 
 
 def _histogram(axis: Axis, noisy: Floats, std: float, total: float) -> Histogram:
@@ -114,8 +132,12 @@ def estimated_total(found: Sequence[tuple[Floats, float]]) -> float:
     return max(1.0, float(precision @ sums / precision.sum()))
 
 
-def grouped(data: Marginals, columns: Sequence[Histogram], *, least: float, most: int) -> tuple[Histogram, ...]:
-    """The same columns with their cells in groups of at least `least` standard deviations of their noise."""
+def grouped(
+    data: Marginals, columns: Sequence[Histogram], *, least: float, most: int
+) -> tuple[Histogram, ...]:
+    """The same columns with their cells in groups of at least `least` standard deviations of their
+    noise.
+    """
     found = []
     for column, axis in zip(columns, data.axes, strict=True):
         nulls = axis.ordered and axis.column.nullable

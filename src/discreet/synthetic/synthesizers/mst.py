@@ -1,7 +1,8 @@
-"""`mst`: a spanning tree of pairs, each chosen privately as the one farthest from independence [McKenna et al. 2021].
+"""`mst`: a spanning tree of pairs, each chosen privately as the one farthest from independence
+[McKenna et al. 2021].
 
-A third of what was paid goes to one-way marginals, a third to choosing, a third to the chosen pairs. Scores are l1
-distances of counts to the product of the released histograms (S16).
+A third of what was paid goes to one-way marginals, a third to choosing, a third to the chosen
+pairs. Scores are l1 distances of counts to the product of the released histograms (S16).
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ import numpy as np
 
 from discreet.synthetic.marginals import Candidate, Columns, Marginals, NoisyMarginal, flat
 from discreet.synthetic.synthesizers.graphical import Target, estimate
-from discreet.synthetic.synthesizers.independent import Histogram, Synthesis, grouped, histograms, product
+from discreet.synthetic.synthesizers.independent import (
+    Histogram,
+    Synthesis,
+    grouped,
+    histograms,
+    product,
+)
 
 PRIOR = 0.03  # of `graphical.estimate`
 
@@ -28,7 +35,11 @@ def mst(data: Marginals) -> Synthesis:
     for place, pair in enumerate(pairs):
         data.tell("counting pairs", place / len(pairs))
         partition = tuple(columns[column].groups for column in pair)
-        targets.append(target(columns, data.measure(pair, share=(1 - 1e-7) / 3 / len(pairs), partition=partition)))
+        targets.append(
+            target(
+                columns, data.measure(pair, share=(1 - 1e-7) / 3 / len(pairs), partition=partition)
+            )
+        )
     data.tell("fitting", 0.0)
     fit = estimate([column.size for column in columns], targets, total=total, prior=PRIOR)
     return (
@@ -44,7 +55,11 @@ def spanning_pairs(data: Marginals, columns: Sequence[Histogram], *, share: floa
     chosen: list[Columns] = []
     for step in range(len(columns) - 1):
         data.tell("choosing pairs", step / (len(columns) - 1))
-        open_pairs = [pair for pair in combinations(range(len(columns)), 2) if tree_of[pair[0]] != tree_of[pair[1]]]
+        open_pairs = [
+            pair
+            for pair in combinations(range(len(columns)), 2)
+            if tree_of[pair[0]] != tree_of[pair[1]]
+        ]
         candidates = [independent_candidate(columns, pair) for pair in open_pairs]
         ones, zeros = [1] * len(candidates), [0] * len(candidates)
         each = share * (1 - 1e-7) / (len(columns) - 1)
@@ -58,7 +73,9 @@ def independent_candidate(columns: Sequence[Histogram], pair: Columns) -> Candid
     """A pair, and its counts if the two knew nothing of each other."""
     a, b = (columns[column].grouped for column in pair)
     return Candidate(
-        columns=pair, partition=tuple(columns[column].groups for column in pair), model=np.outer(a, b) / a.sum()
+        columns=pair,
+        partition=tuple(columns[column].groups for column in pair),
+        model=np.outer(a, b) / a.sum(),
     )
 
 
@@ -69,7 +86,11 @@ def one_way_targets(columns: Sequence[Histogram]) -> list[Target]:
         rows, cells = column.grouped, np.bincount(column.groups)
         center = np.log(np.maximum(rows, 1e-3) / rows.sum())
         std = column.std * math.sqrt(float(cells.mean()))
-        found.append(Target(columns=(index,), cells=np.arange(len(rows)), counts=rows, std=std, center=center))
+        found.append(
+            Target(
+                columns=(index,), cells=np.arange(len(rows)), counts=rows, std=std, center=center
+            )
+        )
     return found
 
 

@@ -1,9 +1,11 @@
-"""`privbayes`: a Bayesian network, column by column [Zhang et al. 2014]; the lectures' correlated mode, done right.
+"""`privbayes`: a Bayesian network, column by column [Zhang et al. 2014]; the lectures' correlated
+mode, done right.
 
-Each step chooses privately a column and up to two parents among those in the network: the ones whose counts are
-farthest from "the column knows nothing of these parents". That is an l1 distance to a released table (S16), not mutual
-information, which has no useful bound when rows are added. What was chosen is counted at once, so that the parents'
-own table is released when the next step needs it.
+Each step chooses privately a column and up to two parents among those in the network: the ones
+whose counts are farthest from "the column knows nothing of these parents". That is an l1 distance
+to a released table (S16), not mutual information, which has no useful bound when rows are added.
+What was chosen is counted at once, so that the parents' own table is released when the next step
+needs it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ def privbayes(data: Marginals) -> Synthesis:
     """One-way marginals, then a network of up to two parents."""
     fine, total = histograms(data, share=ONE_WAY)
     columns = grouped(data, fine, least=3.0, most=16)
-    sizes, targets, model = [column.size for column in columns], one_way_targets(columns), product(columns, total)
+    sizes, targets, model = (
+        [column.size for column in columns],
+        one_way_targets(columns),
+        product(columns, total),
+    )
     steps = len(columns) - 1
     known = [0]
     for step in range(steps):
@@ -45,20 +51,30 @@ def privbayes(data: Marginals) -> Synthesis:
             for column, parents in families
         ]
         zeros, ones = [0] * len(families), [1] * len(families)
-        place = data.select(candidates, share=CHOOSING * (1 - 1e-6) / steps, factors=ones, expected=zeros)
+        place = data.select(
+            candidates, share=CHOOSING * (1 - 1e-6) / steps, factors=ones, expected=zeros
+        )
         chosen = candidates[place]
         known.append(families[place][0])
-        targets.append(target(columns, data.measure(chosen.columns, share=counting, partition=chosen.partition)))
+        targets.append(
+            target(
+                columns, data.measure(chosen.columns, share=counting, partition=chosen.partition)
+            )
+        )
         last = step == steps - 1
         model = estimate(sizes, targets, total=total, prior=PRIOR, steps=150 if last else 40).model
     return Synthesis(histograms=columns, model=model)
 
 
-def _families(sizes: list[int], sets: list[Columns], known: list[int], most_cells: float) -> list[tuple[int, Columns]]:
+def _families(
+    sizes: list[int], sets: list[Columns], known: list[int], most_cells: float
+) -> list[tuple[int, Columns]]:
     """New columns with parents in the network, whose tables are not too large for their noise."""
     most = 2 if len(sizes) <= MANY else 1
     parents = [each for count in range(1, most + 1) for each in combinations(sorted(known), count)]
-    every = [(column, each) for column in range(len(sizes)) if column not in known for each in parents]
+    every = [
+        (column, each) for column in range(len(sizes)) if column not in known for each in parents
+    ]
     return [
         (column, each)
         for column, each in every

@@ -1,9 +1,9 @@
 """Noisy histograms made plausible: free post-processing, worth most where noise is large.
 
-Ordered columns: smooth curves beside their spikes, and the posterior mean over all ways to cut the axis into runs of
-equal counts, each run empty or not [exact by forward and backward sums, as in Fearnhead 2006], mixed by estimated risk.
-Listed values: the posterior mean under the prior that explains all cells of the column best [nonparametric empirical
-Bayes: Kiefer, Wolfowitz 1956].
+Ordered columns: smooth curves beside their spikes, and the posterior mean over all ways to cut the
+axis into runs of equal counts, each run empty or not [exact by forward and backward sums, as in
+Fearnhead 2006], mixed by estimated risk. Listed values: the posterior mean under the prior that
+explains all cells of the column best [nonparametric empirical Bayes: Kiefer, Wolfowitz 1956].
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_CUTS = (0.05, 0.15, 0.4, 0.7, 0.95)  # prior probabilities that neighbors differ; the data say which
+_CUTS = (
+    0.05,
+    0.15,
+    0.4,
+    0.7,
+    0.95,
+)  # prior probabilities that neighbors differ; the data say which
 _STIFFNESS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # of a smooth curve
 _EMPTY = 0.5  # and that a run is empty
 _FEW = 25  # cells below which there is no prior to learn
@@ -29,23 +35,33 @@ def smoothed(counts: Floats, *, std: float, ordered: bool, total: float) -> Floa
 
 
 def _ordered(y: Floats, std: float) -> Floats:
-    """Smooth curves of several stiffnesses and runs, mixed by Stein's unbiased estimate of their risk.
+    """Smooth curves of several stiffnesses and runs, mixed by Stein's unbiased estimate of their
+    risk.
 
     Weights exp(-risk / 4 variance) do about as well as the best of them would [Leung, Barron 2006].
     """
     found = [_curve(y, std, stiffness) for stiffness in _STIFFNESS]
     runs, tilt = _runs(y, std), std / 10
-    probes = np.array([[1 - 2 * ((cell >> shift) & 1) for cell in range(len(y))] for shift in (0, 1, 2)], dtype=float)
-    freedom = float(np.mean([probe @ (_runs(y + tilt * probe, std) - runs) / tilt for probe in probes]))
+    probes = np.array(
+        [[1 - 2 * ((cell >> shift) & 1) for cell in range(len(y))] for shift in (0, 1, 2)],
+        dtype=float,
+    )
+    freedom = float(
+        np.mean([probe @ (_runs(y + tilt * probe, std) - runs) / tilt for probe in probes])
+    )
     found.append((runs, freedom))
-    risks = np.array([float(((y - each) ** 2).sum()) / std**2 + 2 * freedom for each, freedom in found])
+    risks = np.array(
+        [float(((y - each) ** 2).sum()) / std**2 + 2 * freedom for each, freedom in found]
+    )
     weights = np.exp(-(risks - risks.min()) / 4)
     mixed: Floats = np.array([each for each, _ in found]).T @ (weights / weights.sum())
     return np.maximum(mixed, 0.0)
 
 
 def _curve(y: Floats, std: float, stiffness: float) -> tuple[Floats, float]:
-    """Whittaker's smoother of second differences; cells far off their neighbors stay as they are. And its freedom."""
+    """Whittaker's smoother of second differences; cells far off their neighbors stay as they are.
+    And its freedom.
+    """
     from scipy.linalg import solveh_banded
 
     n, usual = len(y), _typical(y)
@@ -68,7 +84,8 @@ def _runs(y: Floats, std: float) -> Floats:
 
     n = len(y)
     span = np.log1p(max(float(y.max()), 2 * std) / std)
-    # Even where chances are equal, counts differ by chance: noise around a run's level has that variance too.
+    # Even where chances are equal, counts differ by chance: noise around a run's level has that
+    # variance too.
     variance = std**2 + _typical(y)
     sums = np.concatenate([[0.0], np.cumsum(y / variance)])
     precision = np.concatenate([[0.0], np.cumsum(1 / variance)])
@@ -97,13 +114,17 @@ def _runs(y: Floats, std: float) -> Floats:
 
 
 def _typical(y: Floats) -> Floats:
-    """Medians of nine neighbors: about what a cell is expected to hold, whatever spikes there are."""
+    """Medians of nine neighbors: about what a cell is expected to hold, whatever spikes there
+    are.
+    """
     padded = np.pad(y, 4, mode="edge")
     return np.maximum(np.median(np.lib.stride_tricks.sliding_window_view(padded, 9), axis=1), 0.0)
 
 
 def _cut_posterior(weight: Floats) -> tuple[Floats, float]:
-    """The probability that a run goes from i to j, for all i < j, and the log of all cuts' weights together."""
+    """The probability that a run goes from i to j, for all i < j, and the log of all cuts' weights
+    together.
+    """
     n = len(weight) - 1
     forward, backward = np.full(n + 1, -np.inf), np.full(n + 1, -np.inf)
     forward[0] = backward[n] = 0.0
@@ -129,7 +150,9 @@ def _exchangeable(y: Floats, std: float) -> Floats:
 
 
 def _shifted(y: Floats) -> Floats:
-    """The nearest counts that are not negative and have the same sum [Norm-Sub, Wang et al. 2020]."""
+    """The nearest counts that are not negative and have the same sum [Norm-Sub, Wang et al.
+    2020].
+    """
     left, total = y.copy(), y.sum()
     if total <= 0:
         return np.zeros_like(y)
@@ -142,7 +165,9 @@ def _shifted(y: Floats) -> Floats:
 
 
 def in_groups(counts: Floats, *, least: float, most: int, ordered: bool) -> NDArray[np.int64]:
-    """Which group every cell is in: neighbors (ordered) or the rarest (listed) together, until each is large enough."""
+    """Which group every cell is in: neighbors (ordered) or the rarest (listed) together, until each
+    is large enough.
+    """
     n = len(counts)
     if not ordered:
         order = np.argsort(-counts, kind="stable")
@@ -166,7 +191,9 @@ def in_groups(counts: Floats, *, least: float, most: int, ordered: bool) -> NDAr
 
 
 def fair(counts: Floats, most: int) -> float:
-    """Return what each group holds when cells too large to share stand alone and the rest is divided evenly."""
+    """Return what each group holds when cells too large to share stand alone and the rest is
+    divided evenly.
+    """
     alone = 0
     rest = np.sort(counts)[::-1]
     while alone < min(most - 1, len(rest)) and rest[alone] > rest[alone:].sum() / (most - alone):

@@ -1,6 +1,8 @@
-"""What a browser shows: four pages, and the files that they load. No page holds data: scripts fetch it from the API.
+"""What a browser shows: four pages, and the files that they load. No page holds data: scripts fetch
+it from the API.
 
-Files are read once, when the server starts, and are known by their names: no path of a request is ever opened.
+Files are read once, when the server starts, and are known by their names: no path of a request is
+ever opened.
 """
 
 from __future__ import annotations
@@ -25,12 +27,38 @@ KIT = "kit.css"
 SCRIPTS = {
     "login": ("login.js", "api.js"),
     "ask": (
-        *("ask.js", "api.js", "elements.js", "numbers.js", "editor.js", "sql_words.js", "completion.js", "remedies.js"),
+        *(
+            "ask.js",
+            "api.js",
+            "elements.js",
+            "numbers.js",
+            "editor.js",
+            "sql_words.js",
+            "completion.js",
+            "remedies.js",
+        ),
         *("price.js", "builder.js", "answer_view.js", "chart.js", "axis.js", "drafts.js"),
     ),
     "curate": (
-        *("curate.js", "api.js", "elements.js", "numbers.js", "budgets.js", "ledger.js", "users.js", "exposure.js"),
-        *("upkeep.js", "publishing.js", "policy_editor.js", "editor.js", "sql_words.js", "chart.js", "axis.js"),
+        *(
+            "curate.js",
+            "api.js",
+            "elements.js",
+            "numbers.js",
+            "budgets.js",
+            "ledger.js",
+            "users.js",
+            "exposure.js",
+        ),
+        *(
+            "upkeep.js",
+            "publishing.js",
+            "policy_editor.js",
+            "editor.js",
+            "sql_words.js",
+            "chart.js",
+            "axis.js",
+        ),
     ),
     "learn": (
         *("learn.js", "elements.js", "numbers.js", "chart.js", "axis.js", "chance.js", "slider.js"),
@@ -52,7 +80,11 @@ class StaticFile:
 def static_files() -> dict[str, StaticFile]:
     """Return all files that pages load, by name."""
     folder = files(__package__) / "static"
-    found = {path.name: path.read_bytes() for path in folder.iterdir() if path.name.endswith((".css", ".js"))}
+    found = {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.name.endswith((".css", ".js"))
+    }
     found[KIT] = page_style().encode()
     return {
         name: StaticFile(
@@ -68,13 +100,18 @@ def static_files() -> dict[str, StaticFile]:
 def add(app: FastAPI) -> None:
     """Add the pages' routes to the app."""
     loaded = static_files()
-    templates = Environment(loader=PackageLoader(__package__, "templates"), autoescape=select_autoescape())
+    templates = Environment(
+        loader=PackageLoader(__package__, "templates"), autoescape=select_autoescape()
+    )
 
     def page(request: Request, name: str) -> Response:
         session = reception_of(request).session(request)
         role = None if session is None else session.user.role
         text = templates.get_template(f"{name}.html").render(
-            page=name, scripts=SCRIPTS[name], role=role, user=None if session is None else session.user.name
+            page=name,
+            scripts=SCRIPTS[name],
+            role=role,
+            user=None if session is None else session.user.name,
         )
         return HTMLResponse(text)
 
@@ -83,7 +120,9 @@ def add(app: FastAPI) -> None:
         if reception_of(request).session(request) is not None:
             return page(request, name)
         query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(f"/login?next={quote(request.url.path + query, safe='')}", status_code=303)
+        return RedirectResponse(
+            f"/login?next={quote(request.url.path + query, safe='')}", status_code=303
+        )
 
     @app.get("/", include_in_schema=False)
     async def ask(request: Request) -> Response:
@@ -110,7 +149,9 @@ def add(app: FastAPI) -> None:
         if request.headers.get("if-none-match") == found.tag:
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(found.packed, media_type=found.kind, headers=headers | {"Content-Encoding": "gzip"})
+            return Response(
+                found.packed, media_type=found.kind, headers=headers | {"Content-Encoding": "gzip"}
+            )
         return Response(found.content, media_type=found.kind, headers=headers)
 
     @app.get("/favicon.ico", include_in_schema=False)
