@@ -9,8 +9,8 @@ configuration. Errors are from one run:
 
     independent    every table as it was measured
     top-down       after the published description: level by level, each from its own measurements
-    and what its parent
-                   got; totals first, then all cells by non-negative least squares; then rounded
+                   and what its parent got; totals first, then all cells by non-negative least
+                   squares; then rounded
     least squares  over all levels and tables, fractions and numbers below zero allowed
     ours           what a publication gives
 """

@@ -10,7 +10,7 @@ The table has 1,000 rows, so what is left is planning, proof, charge, noise, mar
     recalled    a text and an epsilon that were asked before: free
     duckdb      the same count by plain DuckDB, as an Arrow table
     append      one row into a bare SQLite file that is durable when it returns; a charge and its
-    answer are two
+                answer are two
 
 Wall time is what an analyst waits, CPU time what the machine works, and the least CPU time about
 what it works when it does nothing else. Exits with 1 where a fresh question needs at least TARGET

@@ -2,10 +2,12 @@
 and memory.
 
     python bench/synthetic.py census                      a generated table; what is tuned is tuned
-    on it python bench/synthetic.py adult FOLDER [--peers]      train.csv, test.csv and domain.json,
-    as private-pgm cuts Adult python bench/synthetic.py adult [--peers]             a like table,
-    from a package that carries Adult python bench/synthetic.py scale [--rows 1000000] [--columns
-    40] [--generate 10000000]
+                                                          on it
+    python bench/synthetic.py adult FOLDER [--peers]      train.csv, test.csv and domain.json, as
+                                                          private-pgm cuts Adult
+    python bench/synthetic.py adult [--peers]             a like table, from a package that carries
+                                                          Adult
+    python bench/synthetic.py scale [--rows 1000000] [--columns 40] [--generate 10000000]
 
 with --epsilon, --synthesizer (each may be repeated), --runs and --auc. The worst of the runs is
 shown for each figure; peers that take over three CPU minutes are run once.

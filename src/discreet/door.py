@@ -2,9 +2,10 @@
 written once.
 
 standing   one reading transaction: may they ask, on which snapshot, what is left, what of it was
-measured before? reserve    one writing transaction: the charge is on the disk before anything is
-read post       one writing transaction: the answer is on the disk before it leaves, and tells what
-is left
+           measured before?
+reserve    one writing transaction: the charge is on the disk before anything is read
+post       one writing transaction: the answer is on the disk before it leaves, and tells what is
+           left
 """
 
 from __future__ import annotations

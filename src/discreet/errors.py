@@ -2,13 +2,17 @@
 
     DiscreetError
     ├── UsageError          the call itself is wrong: an epsilon of -1, an unknown analyst (also a
-    ValueError) ├── PolicyError         the policy file is wrong; holds every problem with its place
+                            ValueError)
+    ├── PolicyError         the policy file is wrong; holds every problem with its place
     ├── Rejected            the question cannot be answered privately; says where, why and what to
-    write instead ├── BudgetExceeded      the question is fine and there is not enough budget left
-    for it ├── LedgerUnavailable   the ledger is missing, locked, full or tampered with: nothing is
-    answered ├── Unproved            the plan claims less than its proof: our mistake, told before
-    anything is charged └── EngineFailure       the engine failed; the detail is in the curator's
-    log, never in the message
+                            write instead
+    ├── BudgetExceeded      the question is fine and there is not enough budget left for it
+    ├── LedgerUnavailable   the ledger is missing, locked, full or tampered with: nothing is
+                            answered
+    ├── Unproved            the plan claims less than its proof: our mistake, told before anything
+                            is charged
+    └── EngineFailure       the engine failed; the detail is in the curator's log, never in the
+                            message
 
 Messages depend on the question and the policy only, never on the data.
 """

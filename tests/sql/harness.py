@@ -2,8 +2,8 @@
 databases.
 
 plans.sql      a line of tags (aggregate / relation / clause: in words), a question, and the
-sensitivities it must have rejected.sql   a question, and a part of the sentence with which it must
-be refused
+               sensitivities it must have
+rejected.sql   a question, and a part of the sentence with which it must be refused
 """
 
 from __future__ import annotations

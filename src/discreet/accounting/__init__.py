@@ -1,8 +1,9 @@
 """How losses add up; knows no mechanism by name.
 
-accountants   what a ledger adds: ε (`sum`) or ρ (`zcdp`)      zcdp       ρ to ε and back, certified
-calibrate     how much noise an amount buys, and the reverse   loss       planned batches, by
-privacy-loss distribution
+accountants   what a ledger adds: ε (`sum`) or ρ (`zcdp`)
+calibrate     how much noise an amount buys, and the reverse
+zcdp          ρ to ε and back, certified
+loss          planned batches, by privacy-loss distribution
 """
 
 from discreet.accounting.accountants import (

@@ -4,21 +4,19 @@ Every measure but the last two is a cost per entry, averaged over rows and colum
 is exact, 1 if it is `*` or its row was suppressed (for entropy, on average over the column).
 
     ncp             normalized certainty penalty [Xu, Wang, Pei, Wang, Shi, Fu 2006]: the share of
-    the column's domain
-                    that the published value stands for. A tree's group stands for its values; an
-                    interval of whole numbers or dates for those within the column's smallest and
-                    largest; of other numbers for its length
+                    the column's domain that the published value stands for. A tree's group stands
+                    for its values; an interval of whole numbers or dates for those within the
+                    column's smallest and largest; of other numbers for its length
     lm              loss metric [Iyengar 2002], which ARX calls loss: as ncp, with one taken off the
-    number of values in
-                    the group and in the domain, so that it starts from 0: (m - 1) / (n - 1) instead
-                    of m / n
+                    number of values in the group and in the domain, so that it starts from 0: (m -
+                    1) / (n - 1) instead of m / n
     precision       the level over the hierarchy's height [Sweeney 2002]
     entropy         the bits that are lost about the value, over those that `*` loses: log2 of how
-    many rows are in the
-                    published group over how many have the exact value (non-uniform entropy [Gionis,
-                    Tassa 2009])
-    discernibility  the sum over rows of the size of their class (a suppressed row counts all rows),
-    over rows squared average_class   the average size of a class
+                    many rows are in the published group over how many have the exact value
+                    (non-uniform entropy [Gionis, Tassa 2009])
+    discernibility  the sum over rows of the size of their class (a suppressed row counts all
+                    rows), over rows squared
+    average_class   the average size of a class
 """
 
 from __future__ import annotations

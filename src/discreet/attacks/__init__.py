@@ -1,11 +1,15 @@
 """Attacks on releases, for auditors and teachers: each tells its success beside chance, and names
 nobody unasked.
 
-    link            rows without names, and a list with names           scoreboard    sparse
-    records, a few vague facts difference      a log of exact answers that combine to one person
-    reconstruct   bits from many noisy counts census          people from a page of statistics
-    membership    was this person in the data? single_out      predicates true of exactly one person
-    linkability   two halves of a record inference       the missing column
+    link          rows without names, and a list with names
+    difference    a log of exact answers that combine to one person
+    census        people from a page of statistics
+    single_out    predicates true of exactly one person
+    inference     the missing column
+    scoreboard    sparse records, a few vague facts
+    reconstruct   bits from many noisy counts
+    membership    was this person in the data?
+    linkability   two halves of a record
 
 Each is a function here, of the same name as its module, and a verb of `discreet attack`. `lessons`
 tells each as a story that ends with the same attack against noise. Nothing but the command line

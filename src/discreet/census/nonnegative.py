@@ -6,7 +6,7 @@ found that
 
     minimise    the squared distances to everything that was measured, each over its variance
     where       x is not below zero, each cell's numbers add up to the place's, each child's to the
-    child's total
+                child's total
 
 Totals come first, as what non-negativity does to many small cells must not move them: a child's
 total is the weighted mean of what its tables add up to over those n cells; the others are empty in

@@ -7,11 +7,10 @@ and the others to the right. That is done table by table along `Grid.chain`, fro
 columns:
 
     expect    what least squares say of the left half. Elsewhere in proportion to the coarser table,
-    then drawn towards
-              what was measured of each table, the more so the more precise that is beside how much
-              such counts differ between places (`_draw_to`). What finer tables say counts too: the
-              sums of their cells that have people. Cells that the place has nobody in are empty in
-              every child, so their noise is left out
+              then drawn towards what was measured of each table, the more so the more precise that
+              is beside how much such counts differ between places (`_draw_to`). What finer tables
+              say counts too: the sums of their cells that have people. Cells that the place has
+              nobody in are empty in every child, so their noise is left out
     fit       shifted so that the cells of a coarser cell add up to its number
     round     down, and those with the largest remainders get what is missing
 

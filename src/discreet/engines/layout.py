@@ -8,10 +8,12 @@ stand in a schema of their own, as they are. In the store's folder:
 
 1.duckdb, 2.duckdb, ...   the snapshots; a file under its number is whole and never changes
 1.json, 2.json, ...       when each was made, for which policy, and what was found on the way: for
-the curator alone order.key                 drawn once; decides, with a row's content, which rows of
-a person are kept (S4) lock, .building*          a snapshot in the making; what a crash leaves
-behind is cleared by the next .live-*                   a live source, prepared for one step of a
-release; gone when it is done
+                          the curator alone
+order.key                 drawn once; decides, with a row's content, which rows of a person are kept
+                          (S4)
+lock, .building*          a snapshot in the making; what a crash leaves behind is cleared by the
+                          next
+.live-*                   a live source, prepared for one step of a release; gone when it is done
 """
 
 from __future__ import annotations

@@ -3,12 +3,16 @@
 `noise.bits` and `noise.exact` use the standard library only; so this package loads the rest when it
 is first asked for.
 
-    stream   Stream, Items: where words come from        choose       noisy_max, noisy_top: one
-    choice sample   discrete_laplace, discrete_gaussian         choose_each  one choice for each of
-    many items table    the tables those two draw from              coins        bernoulli,
-    bernoulli_exp, uniform, permutation exact    certified exp and log on integers           bits
-    the same as coins, one at a time tape     recording(), the one hook for tests         texts
-    text_items: very many group keys at once
+    stream        Stream, Items: where words come from
+    sample        discrete_laplace, discrete_gaussian
+    table         the tables those two draw from
+    exact         certified exp and log on integers
+    tape          recording(), the one hook for tests
+    choose        noisy_max, noisy_top: one choice
+    choose_each   one choice for each of many items
+    coins         bernoulli, bernoulli_exp, uniform, permutation
+    bits          the same as coins, one at a time
+    texts         text_items: very many group keys at once
 """
 
 from __future__ import annotations

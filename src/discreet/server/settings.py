@@ -1,10 +1,11 @@
 """What a session may set: the price of its questions, and the many settings that Postgres's clients
 expect.
 
-discreet.epsilon      what an answer may cost                     discreet.margin    how wrong it
-may be, at 95 % discreet.assuming     rows to assume, for margins of means        discreet.margins
-notice, columns or none discreet.rows         refuse or none: what a SELECT of rows gets (none: no
-rows, and a notice)
+discreet.epsilon    what an answer may cost
+discreet.assuming   rows to assume, for margins of means
+discreet.rows       refuse or none: what a SELECT of rows gets (none: no rows, and a notice)
+discreet.margin     how wrong it may be, at 95 %
+discreet.margins    notice, columns or none
 """
 
 from __future__ import annotations

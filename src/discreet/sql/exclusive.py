@@ -8,8 +8,7 @@ the tree does not tell it: the engine casts the constant.
 
     whole numbers   below 2^53, which floats tell apart as well
     texts           for equality alone; words that are no number, date or flag in any spelling, and
-    numbers written
-                    in one way: '1' and '01' are one number, 'T' and 'true' one flag
+                    numbers written in one way: '1' and '01' are one number, 'T' and 'true' one flag
     dates           and timestamps, each among themselves
 """
 

@@ -2,10 +2,12 @@
 no data.
 
 Block       one aggregation of private rows: its keys, and the statistics and picks that are made in
-each group Statistic   numbers that get noise of one scale: what is read, how far one person moves
-it, what is computed of it Pick        a value that is chosen (`sql.picks`)
+            each group
+Statistic   numbers that get noise of one scale: what is read, how far one person moves it, what is
+            computed of it
+Pick        a value that is chosen (`sql.picks`)
 after       SQL over the noisy tables and the public ones, for everything that stands above the
-aggregation
+            aggregation
 """
 
 from __future__ import annotations

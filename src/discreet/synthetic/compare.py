@@ -1,10 +1,12 @@
 """A description against the table it describes, as one paid question (S16).
 
 values         of numbers and dates of many values: means, cumulative shares, the share of values
-that many have distances      of every column, every pair and every question of a workload: one
-vector of l1 distances correlations   of numbers, from noisy sums of products
+               that many have
+distances      of every column, every pair and every question of a workload: one vector of l1
+               distances
+correlations   of numbers, from noisy sums of products
 a classifier   made from the description, tried on true rows: its AUC, from noisy counts by label
-and points
+               and points
 """
 
 from __future__ import annotations

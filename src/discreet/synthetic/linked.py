@@ -2,8 +2,9 @@
 rows.
 
 people        the columns of the first table, in which a person has one row, and how many rows each
-has in the others rows          of each further table: its columns beside those of the person, so
-that rows are drawn given whose they are
+              has in the others
+rows          of each further table: its columns beside those of the person, so that rows are drawn
+              given whose they are
 
 Privacy
     All is one charge, for a person with all of her rows in all tables. The first part is a table of

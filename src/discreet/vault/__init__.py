@@ -1,8 +1,9 @@
 """Where exact values meet noise: the only place.
 
     Exact        what an engine read; it does not print, does not pickle, and only an Allowance
-    opens it Allowance    what a reservation paid for; it adds the noise, and releases no more than
-    that Steps        a measurement that was paid for once and is released step by step
+                 opens it
+    Allowance    what a reservation paid for; it adds the noise, and releases no more than that
+    Steps        a measurement that was paid for once and is released step by step
     Answer       what leaves
 
 The order is always: charge, read, add noise, store, release (DESIGN 1). An Allowance exists only

@@ -2,14 +2,15 @@
 matrix (S15).
 
 square_root          of the running sum: Toeplitz, 1, 1/2, 3/8, ... [Fichtenberger, Henzinger,
-Upadhyay 2023] column_normalised    the same with its columns stretched to one length: later periods
-are measured better power                between the identity (exponent 0) and the square root
-(1/2), columns normalised: the better
-                     the more periods a person counts in, because a root is dear then: near k for k
-                     periods, not √k
+                     Upadhyay 2023]
+column_normalised    the same with its columns stretched to one length: later periods are measured
+                     better
+power                between the identity (exponent 0) and the square root (1/2), columns
+                     normalised: the better the more periods a person counts in, because a root is
+                     dear then: near k for k periods, not √k
 window_root          of the sum over a window: the best where that window alone is published
 optimised            the best there is for a given mix, by a fixed point of its dual [Denisov et al.
-2022]
+                     2022]
 """
 
 from __future__ import annotations

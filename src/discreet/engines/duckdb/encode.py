@@ -1,15 +1,16 @@
 """The SQL that moves a value into its public domain, row by row and never failing.
 
     integer, decimal   whole steps of the grid in the smallest integer type; value = steps * step.
-    To the nearest step,
-                       halves away from zero. Numbers outside the range clamp, infinities too; NaN
-                       becomes NULL
+                       To the nearest step, halves away from zero. Numbers outside the range clamp,
+                       infinities too; NaN becomes NULL
     values             the place in the declared list, 0, 1, 2, ...; anything else becomes NULL
     boolean            BOOLEAN; 0 and 1 are understood, anything else becomes NULL
     date               DATE, clamped
     timestamp          TIMESTAMP in UTC, clamped, then back to the last step counted from the first
-    moment text               at most the declared number of letters, longer ones become NULL;
-    numbers in one spelling identifier         whole numbers and UUIDs as they are, the rest as text
+                       moment
+    text               at most the declared number of letters, longer ones become NULL; numbers in
+                       one spelling
+    identifier         whole numbers and UUIDs as they are, the rest as text
 
 Text that does not parse becomes NULL. Every expression is total: a source may hold anything, and no
 value can stop a snapshot or a question, because that would tell something about one person (S4).

@@ -5,9 +5,10 @@ the reports of all connections that wait for the disk share one commit. Parsing 
 commit is under way, so the slower the disk, the larger the commits. It listens on the loopback
 interface unless told otherwise, and keeps no addresses.
 
-    GET /               the respondent's page               POST /reports        submissions, one
-    JSON object a line GET /survey.json    the compiled survey                 GET /estimate.json
-    the estimates; GET /estimate, a chart
+    GET /                the respondent's page
+    GET /survey.json     the compiled survey
+    POST /reports        submissions, one JSON object a line
+    GET /estimate.json   the estimates; GET /estimate, a chart
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ their bits are fair coins; those that are not speak about one part of the histor
 names:
 
     a single round    where there are few rounds: every respondent speaks in one of them, and any
-    answer may change a binary tree     where there are many: about the first answer, or the changes
-    over all intervals of one length
+                      answer may change
+    a binary tree     where there are many: about the first answer, or the changes over all
+                      intervals of one length
 
 The changes over intervals of one length are mostly none, so their signs are leaned by coins that
 were drawn beforehand [Erlingsson et al. 2019, Amplification by shuffling; Ohrimenko, Wirth, Wu

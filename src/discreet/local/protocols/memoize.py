@@ -3,10 +3,9 @@ at every report.
 
 The permanent answer is drawn once for each value that the respondent ever has, and kept on their
 device; reports are drawn from it. So a thousand reports tell no more about one value than its
-permanent answer, which costs ε_permanent.
-*When* a value changed is not protected so: whoever sees many reports learns it, and the ε of whole
-histories grows with every round (`lifetime`). For answers that change, `FewChanges` is the
-protocol.
+permanent answer, which costs ε_permanent. *When* a value changed is not protected so: whoever sees
+many reports learns it, and the ε of whole histories grows with every round (`lifetime`). For
+answers that change, `FewChanges` is the protocol.
 
     MemoizedResponse   k-ary response twice
     MemoizedUnary      unary bits twice, as in RAPPOR

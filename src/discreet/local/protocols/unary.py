@@ -3,7 +3,7 @@ values.
 
     OptimizedUnary   the true bit is kept with probability 1/2, any other is set with 1 / (e^ε + 1)
     SymmetricUnary   every bit is kept with probability e^(ε/2) / (e^(ε/2) + 1): the basic form, as
-    in RAPPOR
+                     in RAPPOR
 
 A report is an integer of d bits, bit v for the v-th value. Many reports are rows of 64-bit words,
 lowest bits first. Importing this module needs the standard library only.

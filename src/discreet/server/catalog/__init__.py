@@ -1,10 +1,12 @@
 """What clients of Postgres look up before they ask: pg_catalog, information_schema, functions of
 the session.
 
-builtin                what every Postgres has          contents, views    what the policy adds
-parse, kinds           a statement and its types        translate          the statement, written
-anew functions, literals    the vocabulary                   catalog, session   who asks, and the
-answer
+builtin               what every Postgres has
+parse, kinds          a statement and its types
+functions, literals   the vocabulary
+contents, views       what the policy adds
+translate             the statement, written anew
+catalog, session      who asks, and the answer
 """
 
 from discreet.server.catalog.catalog import Catalog, Description

@@ -8,7 +8,8 @@ parameters     the types of $1, $2, ... and their values, written into the quest
 faults         errors with SQLSTATE, hint and place
 copying        COPY (question) TO STDOUT
 question       from a statement to the curator: its price from the settings, margins as columns,
-notices commands       everything that is no question: SET, SHOW, BEGIN, DECLARE, ...
+               notices
+commands       everything that is no question: SET, SHOW, BEGIN, DECLARE, ...
 login          startup, TLS, SCRAM
 session        one connection: the messages of a logged-in user
 """

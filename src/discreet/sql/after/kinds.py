@@ -4,8 +4,8 @@ PUBLIC     the same whatever the noise
 STRAIGHT   linear in the noise: sums, differences, running totals
 SMOOTH     computed from straight ones row by row: quotients, products, logarithms
 UNKNOWN    all else. A rank, a maximum, a count of rows that pass a noisy filter, or a sum of
-quotients: noise
-           moves these to one side, and drawing it again around noisy numbers does not show how far.
+           quotients: noise moves these to one side, and drawing it again around noisy numbers does
+           not show how far.
 """
 
 from __future__ import annotations

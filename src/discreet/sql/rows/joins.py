@@ -1,11 +1,13 @@
 """Joins with private rows, by S4: on the owner with private tables, on anything with public ones.
 
 private JOIN private       needs owner = owner as a top-level conjunct; one person has at most m1 *
-m2 rows private LEFT JOIN private  the same; m1 * max(1, m2), and the right columns may be NULL
+                           m2 rows
+private LEFT JOIN private  the same; m1 * max(1, m2), and the right columns may be NULL
 private JOIN public        m times how many public rows one row can meet, which is known
 public LEFT JOIN private   refused: the null-extended row belongs to nobody, and vanishes when one
-person arrives EXISTS, IN                 only correlated by equality of owners: a row stays or goes
-by its own person's rows
+                           person arrives
+EXISTS, IN                 only correlated by equality of owners: a row stays or goes by its own
+                           person's rows
 """
 
 from __future__ import annotations
