@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from .bugs import BUGS, Bug
+from .bugs import BUGS, Bug, spot
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,11 +24,12 @@ def planted(bug: Bug, folder: Path) -> Path:
     for file, old, new in bug.edits:
         path = source / "discreet" / file
         text = path.read_text(encoding="utf-8")
-        if old not in text:
+        changed = spot(old).sub(lambda _, new=new: new, text)
+        if changed == text:
             raise SystemExit(
                 f"{bug.name}: {file} no longer has {old!r}. Plant it anew in tests/mutations/bugs.py."
             )
-        path.write_text(text.replace(old, new), encoding="utf-8")
+        path.write_text(changed, encoding="utf-8")
     return source
 
 

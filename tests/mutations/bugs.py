@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 FUZZ = "tests/fuzz/test_statements.py::test_found_once"
@@ -25,6 +26,20 @@ class Bug:
 
 def bug(name: str, file: str, old: str, new: str, *tests: str) -> Bug:
     return Bug(name=name, edits=((file, old, new),), tests=tests)
+
+
+def spot(old: str) -> re.Pattern[str]:
+    """Return a pattern that finds a text also where its lines are broken in more places."""
+    pattern, before = "", ""
+    for word in re.findall(r"^\s+|\s*\n\s*|\w+|[^\w\s]", old):
+        if word.isspace() or before.isspace() or not before:
+            pattern += re.escape(word)
+        else:
+            gap = r"\s+" if before[-1].isidentifier() and word[0].isidentifier() else r"\s*"
+            comma = r"(?:,\s*)?" if word in ")]}" and before != "," else ""
+            pattern += gap + comma + re.escape(word)
+        before = word
+    return re.compile(pattern)
 
 
 _NOISE = "discrete_laplace(stream, items, self.scale)"

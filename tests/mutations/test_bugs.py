@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .__main__ import caught
-from .bugs import BUGS, Bug
+from .bugs import BUGS, Bug, spot
 
 SOURCE = Path(__file__).parents[2] / "src" / "discreet"
 
@@ -17,8 +17,17 @@ SOURCE = Path(__file__).parents[2] / "src" / "discreet"
 @pytest.mark.parametrize("bug", BUGS, ids=lambda each: each.name)
 def test_is_plantable(bug: Bug) -> None:
     for file, old, new in bug.edits:
-        assert old in (SOURCE / file).read_text(encoding="utf-8")
+        assert spot(old).search((SOURCE / file).read_text(encoding="utf-8")), file
         assert old != new
+
+
+def test_a_text_is_found_however_its_lines_are_broken() -> None:
+    broken = "if a:\n    x = f(\n        [1, *b],\n        c if d else e,\n    )\n"
+    assert (
+        spot("    x = f([1, *b], c if d else e)\n").sub("    pass\n", broken) == "if a:\n    pass\n"
+    )
+    assert not spot("x = f([1, *b], celse)").search(broken)
+    assert not spot("x = f([1, *b])").search(broken)
 
 
 def test_there_are_enough() -> None:
