@@ -23,7 +23,7 @@ from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
-from discreet.sql.check import Checker
+from discreet.sql.check.counts import Counts
 from discreet.sql.work import Work
 
 ROWS, LETTERS, SECONDS = 1_000, 1_000, 60
@@ -101,9 +101,8 @@ def opened(folder: Path, people: int, text: str) -> tuple[Policy, DuckDB]:
     folder.mkdir()
     rows = pa.concat_tables(person(name, text) for name in range(people))
     path = folder / "policy.yaml"
-    path.write_text(
-        POLICY.replace("LIMIT", str(SECONDS * 1000))
-    )  # so that what would be refused is measured too
+    # so that what would be refused is measured too
+    path.write_text(POLICY.replace("LIMIT", str(SECONDS * 1000)))
     policy = Policy.read(path)
     prepare(policy, {"rows": rows}, policy.store, 1, None)
     return policy, DuckDB.open(policy, 1, threads=1)
@@ -130,9 +129,9 @@ def main() -> int:
         root = Path(folder)
         few = [opened(root / f"few{place}", FEW, text) for place, text in enumerate(TEXTS)]
         more = [opened(root / f"more{place}", FEW + MORE, text) for place, text in enumerate(TEXTS)]
-        checker, missed = Checker(policy=few[0][0]), 0
+        counts, missed = Counts(policy=few[0][0]), 0
         told = Work(
-            rows=checker.rows, letters=lambda table, column: LETTERS * (column in ("word", "other"))
+            rows=counts.rows, letters=lambda table, column: LETTERS * (column in ("word", "other"))
         )
         print(
             f"{'':26}{'said ms':>10}{'took ms':>10}{'ratio':>8}{'share':>8}   at limits.seconds: {SECONDS}"

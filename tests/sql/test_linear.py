@@ -115,10 +115,8 @@ def test_numbers_that_share_their_draws() -> None:
     _, mean = found.plan.blocks[0].aggregates[2]  # type: ignore[misc]
     lo, width = mean.lo, mean.width  # type: ignore[attr-defined]
     assert (lo, width) == (0, 120)
-    half, slack = (
-        found.margin(3, assuming=None),
-        60,
-    )  # B itself, and what rounding the count, 120 times, may add
+    # B itself, and what rounding the count, 120 times, may add
+    half, slack = (found.margin(3, assuming=None), 60)
     assert half == pytest.approx(mechanism.margin(0.95) + slack)  # type: ignore[union-attr]
 
 

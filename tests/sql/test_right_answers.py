@@ -82,9 +82,8 @@ def compared(case: Case, curator: Curator, plain: Any) -> list[str]:
         tolerance=tolerance(case),
         blocks=len(plan.blocks),
     )
-    if any(
-        block.unknown for block in plan.blocks
-    ):  # keys that one person has are not shown, at any epsilon
+    # keys that one person has are not shown, at any epsilon
+    if any(block.unknown for block in plan.blocks):
         found = [each for each in found if not each.startswith("only plain")]
     found += [] if in_order(case, answer.table) else ["not in the order asked for"]
     return [f"{case.id}: {each}" for each in found]
@@ -107,9 +106,8 @@ def picked(case: Case, ours: list[Any], plain: Any) -> list[str]:
     listed, wanted = bounded.with_lists(case.sql)
     if len(wanted) != 1:
         return []
-    truth: dict[
-        tuple[Any, ...], list[Any]
-    ] = {}  # a total and the group of a NULL have the same keys
+    # a total and the group of a NULL have the same keys
+    truth: dict[tuple[Any, ...], list[Any]] = {}
     for row in plain.sql(listed).fetchall():
         keys = tuple(value for value in row if not isinstance(value, list))
         truth.setdefault(keys, []).extend([value for value in row if isinstance(value, list)][:1])
@@ -250,9 +248,8 @@ def decided_by_ties(sql: str) -> bool:
         function, spec, order = window.this, window.args.get("spec"), window.args.get("order")
         if isinstance(function, _BY_PLACE):
             return True
-        if (
-            spec is not None and spec.args.get("kind") == "ROWS"
-        ):  # what is equal in the order may be added in any
+        # what is equal in the order may be added in any
+        if spec is not None and spec.args.get("kind") == "ROWS":
             ordered = [each.this for each in order.expressions] if order else []
             if any(column not in ordered for column in function.find_all(exp.Column)):
                 return True

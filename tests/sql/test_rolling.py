@@ -177,9 +177,8 @@ def test_margins_are_no_wider_on_average_than_of_groupings_by_themselves(
         assert chosen is not None
         assert apart is not None
         assert len(chosen) == len(apart)
-        assert np.mean(chosen) <= 1.03 * np.mean(apart) + 0.5, (
-            group
-        )  # whole numbers; reach is told within 2 %
+        # whole numbers; reach is told within 2 %
+        assert np.mean(chosen) <= 1.03 * np.mean(apart) + 0.5, group
 
 
 def test_more_keys_than_are_allowed_are_not_put_together() -> None:
@@ -266,20 +265,16 @@ def test_both_ways_agree_without_noise(
 
 def rows(curator: Curator, sql: str) -> list[tuple[Any, ...]]:
     table = curator.ask(sql, analyst="ann", epsilon="1e45").table
-    kept = [
-        name for name in table.column_names if "MEDIAN" not in name
-    ]  # which is chosen anew each time
+    # which is chosen anew each time
+    kept = [name for name in table.column_names if "MEDIAN" not in name]
     return [tuple(row.values()) for row in table.select(kept).to_pylist()]
 
 
 def test_totals_are_the_sums_of_their_parts_where_null_is_a_group(tmp_path: Path) -> None:
     tables = bounded.dirty(policies.policy("hospital"), people=40, dice=random.Random())
     curator = bounded.opened(tmp_path, "hospital", tables)
-    for aggregate, off in (
-        ("COUNT(*)", 0),
-        ("SUM(age)", 0),
-        ("COUNT(*), SUM(age)", 2),
-    ):  # rounded in each of 4 groups
+    # rounded in each of 4 groups
+    for aggregate, off in (("COUNT(*)", 0), ("SUM(age)", 0), ("COUNT(*), SUM(age)", 2)):
         sql = (
             f"SELECT GROUPING(diagnosis) AS g, {aggregate} FROM people GROUP BY ROLLUP (diagnosis)"
         )
@@ -377,9 +372,8 @@ def test_margins_of_what_is_added_up_cover(kind: str, accountant: str) -> None:
         table, truth = noised(each, source, purse, ANSWERS, table_name(found.blocks.index(each)))
         value, margin = ("d", "d0") if each.block.derived else ("a0", "m0")
         off = np.abs(floats(table, value) - floats(truth, value)).reshape(ANSWERS, -1)
-        margins = np.nan_to_num(
-            floats(table, margin).reshape(ANSWERS, -1), nan=np.inf
-        )  # none: nothing is claimed
+        # none: nothing is claimed
+        margins = np.nan_to_num(floats(table, margin).reshape(ANSWERS, -1), nan=np.inf)
         known = ~np.isnan(off)  # a group with hardly anybody in it may have no deviation
         least = stats.binom.ppf(ALARM, known.sum(axis=0), 0.95)
         assert (((off <= margins * (1 + 1e-9) + 1e-9) & known).sum(axis=0) >= least).all()

@@ -36,13 +36,10 @@ from discreet.noise import Items, Stream
 from discreet.vault.integers import compact
 
 SIZES = (0, 1, 10, 100, 1_000, 10_000, 100_000)  # where classes of places and of cells begin
-_FINE, _FINEST = (
-    200,
-    12_000,
-)  # errors are counted in steps of half a percent, up to more than there are people
-_WIDER = (
-    2  # what was made is smoother than the truth, so the second time errs less than the first did
-)
+# errors are counted in steps of half a percent, up to more than there are people
+_FINE, _FINEST = (200, 12_000)
+# what was made is smoother than the truth, so the second time errs less than the first did
+_WIDER = 2
 _ENOUGH = 2_000  # places whose errors are looked at, over all repetitions
 _MOST_TIMES = 10
 _QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of

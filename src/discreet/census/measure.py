@@ -16,9 +16,8 @@ from discreet.census.plan import Plan
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
-Noisy = dict[
-    tuple[int, int], Integers
-]  # by the places of a level and of a table; counts as places by cells
+# by the places of a level and of a table; counts as places by cells
+Noisy = dict[tuple[int, int], Integers]
 
 
 def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact]) -> Noisy:

@@ -35,17 +35,16 @@ from discreet.mechanisms.shapes import Additive, Moved
 from discreet.policy.domain import Categories, Column, Texts
 from discreet.policy.policy import Policy, Table
 from discreet.policy.publication import PublicationTerms
-from discreet.sql.check import Bound, Checker
+from discreet.sql.check.checker import Checker
+from discreet.sql.check.norms import Bound
 from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis
 from discreet.synthetic.source import TableSource, source_of
 
-MOST_COMBINATIONS = (
-    1 << 22
-)  # cells of all columns together, which are held once, for the place that is everywhere
+# cells of all columns together, which are held once, for the place that is everywhere
+MOST_COMBINATIONS = 1 << 22
 BYTES_A_CELL = 14  # of noisy counts and estimates, while a publication is made
-MOST_STORED = (
-    900_000_000  # bytes of one answer that the ledger can store, with room for the other parts
-)
+# bytes of one answer that the ledger can store, with room for the other parts
+MOST_STORED = 900_000_000
 _WIDE = 4_000  # a deviation from which on noise may not fit into 16 bits
 
 
@@ -64,9 +63,8 @@ class Plan:
     noises: tuple[tuple[Additive | None, ...], ...]
     moved: Moved
     counted: Aggregate
-    reach: tuple[
-        tuple[Integers, ...], ...
-    ]  # for every level, the maps of the keys that say where a row is
+    # for every level, the maps of the keys that say where a row is
+    reach: tuple[tuple[Integers, ...], ...]
     spans: tuple[tuple[int, ...], ...]  # and how many places each of these maps has
     cost: Charge
     max_rows: int

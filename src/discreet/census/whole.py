@@ -41,14 +41,12 @@ _STEPS = 40  # halvings of the interval of a shift
 _FURTHEST = 60.0  # a shift of log odds beyond which nothing moves any more
 _SWEEPS = 4  # in which smaller tables are brought back to where they were drawn
 _LEAST = 1e-9
-_SURPRISE = (
-    9.0  # an estimate counts for itself where it is three deviations or more from what is expected
-)
+# an estimate counts for itself where it is three deviations or more from what is expected
+_SURPRISE = 9.0
 
 
-Ends = tuple[
-    Integers, Integers, Integers
-]  # of two halves of children: the first one, the middle, behind the last
+# of two halves of children: the first one, the middle, behind the last
+Ends = tuple[Integers, Integers, Integers]
 
 
 # --- two steps that everything is made of ---------------------------------------------------------
@@ -229,9 +227,8 @@ class Splitter:
         for other, each in told.items():
             if set(table) <= set(other):
                 first = np.empty(len(each.keys), dtype=np.int64)
-                first[each.item] = (
-                    item  # any entry of a cell says in which cell of the smaller table it lies
-                )
+                # any entry of a cell says in which cell of the smaller table it lies
+                first[each.item] = item
                 precision = 1 / np.maximum(
                     np.bincount(first, weights=each.variance, minlength=len(total)), 1e-30
                 )
@@ -460,9 +457,8 @@ class _Piece:
     first: int  # of the children, among all of their level
     grid: Grid
     plain: bool
-    solves: (
-        bool  # by least squares; otherwise by what is drawn to estimates, or by these as they are
-    )
+    # by least squares; otherwise by what is drawn to estimates, or by these as they are
+    solves: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

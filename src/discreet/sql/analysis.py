@@ -28,7 +28,7 @@ from discreet.sql.after.linear import Form
 from discreet.sql.after.naming import HALF_WIDTHS, constant_name, table_name
 from discreet.sql.after.released import Output, Released, told_apart
 from discreet.sql.after.rewrite import Keys, Rewrite, has_aggregate, meanings_of
-from discreet.sql.check import Checker
+from discreet.sql.check.checker import Checker
 from discreet.sql.listing import COUNTED, LISTS, listed
 from discreet.sql.plan import (
     Block,
@@ -92,13 +92,11 @@ class Analysis:
     # grouping sets that this place is inside of: they are added up over the whole grid of keys
     sets: int = 0
     blocks: list[Block] = field(default_factory=list)
-    again: dict[int, rolling.Again] = field(
-        default_factory=dict
-    )  # what each block would measure over more groups
+    # what each block would measure over more groups
+    again: dict[int, rolling.Again] = field(default_factory=dict)
     public_used: set[str] = field(default_factory=set)
-    combined: list[Form] = field(
-        default_factory=list
-    )  # of several numbers, whose half-widths are asked for
+    # of several numbers, whose half-widths are asked for
+    combined: list[Form] = field(default_factory=list)
     private_used: dict[str, int] = field(default_factory=dict)  # with their max_rows
     aliases: int = 0
 

@@ -71,9 +71,8 @@ def plan(
         probe = probed(tree)
         with counted_labels():
             result = analysis.query(tree if probe is None else probe, {})
-            if (
-                probe is not None and isinstance(result, Released) and not analysis.blocks
-            ):  # free as it is
+            # free as it is
+            if probe is not None and isinstance(result, Released) and not analysis.blocks:
                 result, probe = analysis.query(tree, {}), None
     except _UNFORESEEN as error:
         if isinstance(error, DiscreetError):

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from discreet.policy.policy import Policy
 from discreet.sql import work
-from discreet.sql.check import Checker
+from discreet.sql.check.counts import Counts
 from discreet.sql.plan import Block, Shared
 from discreet.sql.text.parse import reject
 
@@ -24,9 +24,9 @@ def check_work(
 
     `letters` says how many letters the texts of a table's column have at most.
     """
-    limits, checker = policy.limits, Checker(policy=policy)
+    limits, counts = policy.limits, Counts(policy=policy)
     allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
-    told = work.Work(rows=checker.rows, letters=letters)
+    told = work.Work(rows=counts.rows, letters=letters)
     queries = [
         (query, block)
         for block in blocks
@@ -35,7 +35,7 @@ def check_work(
     ]
     needed = sum(block.passes * told.seconds(query) for query, block in queries)
     if needed > allowed:
-        rows = max(checker.rows(query.source) for query, _ in queries)
+        rows = max(counts.rows(query.source) for query, _ in queries)
         raise reject(
             tree,
             f"one person alone could keep the engine busy for {_milliseconds(needed)} here, in up to {rows} rows, and"

@@ -27,12 +27,10 @@ from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, widened
 
 FAN = 1 << 17  # cells of which all counts are read
 MOST_CELLS = 1 << 23  # counts of all groups together: 64 MB
-UNKNOWN_FAN = (
-    1 << 12
-)  # cells where keys are not public, so that there is no telling how many groups there are
-INSIDE = Fraction(
-    19, 20
-)  # how often a maximum must not lie above the largest value, or a minimum below the smallest
+# cells where keys are not public, so that there is no telling how many groups there are
+UNKNOWN_FAN = 1 << 12
+# how often a maximum must not lie above the largest value, or a minimum below the smallest
+INSIDE = Fraction(19, 20)
 
 PickDomain = Number | Coded | Flag | Day | Moment
 
@@ -53,9 +51,8 @@ class Pick:
     rows: int
     groups: int
     neighbors: Neighbors
-    unknown: bool = (
-        False  # groups of keys that are not public: how many is known only once they are found
-    )
+    # groups of keys that are not public: how many is known only once they are found
+    unknown: bool = False
     number: int = 0  # of the aggregate in the statement
     id: str = ""  # what it is known by (`sql.identity`)
 

@@ -45,7 +45,8 @@ from discreet.sql.after.again import Again
 from discreet.sql.after.error_bars import HalfWidth
 from discreet.sql.after.estimates import Estimate, as_written, number_type
 from discreet.sql.after.linear import Form
-from discreet.sql.check import Bound, Checker
+from discreet.sql.check.checker import Checker
+from discreet.sql.check.norms import Bound
 from discreet.sql.nearest import nearest
 from discreet.sql.picks import Pick
 from discreet.sql.sensitivity import Sensitivity
@@ -68,10 +69,8 @@ PublicDomain = Number | Coded | Flag | Day | Moment
 PEOPLE = "people per key"  # what a threshold tests where no aggregate counts people
 PASSES = 5  # in which people are counted for unknown keys
 HELD = 64  # bytes for each number of each group: exact, noisy, estimated, and in the answer
-PART_BYTES, MOST_PART_ROWS = (
-    1 << 24,
-    1 << 17,
-)  # of exact rows with unknown keys that are held at once
+# of exact rows with unknown keys that are held at once
+PART_BYTES, MOST_PART_ROWS = (1 << 24, 1 << 17)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,9 +201,8 @@ class Statistic:
     reads: tuple[Reading, ...]
     forms: tuple[tuple[int, ...], ...]
     sensitivity: Sensitivity
-    additive: (
-        bool  # the numbers of a coarser group are the sums of its parts'; not so of distinct values
-    )
+    # the numbers of a coarser group are the sums of its parts'; not so of distinct values
+    additive: bool
     estimates: tuple[tuple[int, Estimate], ...] = ()
     tested: bool = False
     # Each aggregate that is computed from them, and what 1 is in its own units; no part of what is
@@ -268,16 +266,13 @@ class Block:
     neighbors: Neighbors
     conditions: tuple[Expression, ...]
     keys: tuple[Key | Unknown | Joint, ...]
-    places: tuple[
-        Expression, ...
-    ]  # of each key: its position among public values, or the value itself
-    statistics: tuple[
-        Statistic, ...
-    ]  # where some keys are not public, the first is the one that is tested
+    # of each key: its position among public values, or the value itself
+    places: tuple[Expression, ...]
+    # where some keys are not public, the first is the one that is tested
+    statistics: tuple[Statistic, ...]
     picks: tuple[Pick, ...]
-    derived: tuple[
-        str, ...
-    ]  # expressions over the noisy table's columns whose margins are asked for
+    # expressions over the noisy table's columns whose margins are asked for
+    derived: tuple[str, ...]
     kind: Kind = Measured()
 
     @property
@@ -474,21 +469,17 @@ class Column:
 
     name: str
     measured: bool
-    estimate: (
-        tuple[int, int] | None
-    )  # (block, aggregate) where the column is an aggregate as it was measured
-    also: tuple[
-        tuple[int, int], ...
-    ] = ()  # further ones that stand in the same column, as of grouping sets
-    forms: tuple[
-        Form, ...
-    ] = ()  # of computed ones that are linear in noise: one, or one for each grouping
+    # (block, aggregate) where the column is an aggregate as it was measured
+    estimate: tuple[int, int] | None
+    # further ones that stand in the same column, as of grouping sets
+    also: tuple[tuple[int, int], ...] = ()
+    # of computed ones that are linear in noise: one, or one for each grouping
+    forms: tuple[Form, ...] = ()
 
     simulated: bool = False  # computed, and not linear in noise: its margins are simulated
     noisy: bool = False  # computed from noisy numbers, in whatever way
-    half_width: HalfWidth | None = (
-        None  # where MARGIN made it: it has no margin itself, and needs none
-    )
+    # where MARGIN made it: it has no margin itself, and needs none
+    half_width: HalfWidth | None = None
 
     @property
     def told(self) -> bool:
@@ -518,23 +509,19 @@ class Plan:
 
     blocks: tuple[Block, ...]
     after: str
-    listed: (
-        tuple[str, ...] | None
-    )  # the columns of the only noisy table, where `after` does nothing but list them
+    # the columns of the only noisy table, where `after` does nothing but list them
+    listed: tuple[str, ...] | None
     columns: tuple[Column, ...]
     # rows may have been left out after noise (HAVING, LIMIT, ...): coverage holds before that
     selected: bool
     public: tuple[str, ...]  # public tables that `after` reads
-    combined: tuple[
-        Form, ...
-    ] = ()  # of several numbers: their half-widths are columns of `HALF_WIDTHS`
+    # of several numbers: their half-widths are columns of `HALF_WIDTHS`
+    combined: tuple[Form, ...] = ()
     ways: tuple[Way, ...] = ()
-    max_rows: tuple[
-        tuple[str, int], ...
-    ] = ()  # of the private tables that are read: what is beyond is in no answer
-    again: Again | None = (
-        None  # the same statement on changed numbers, for margins of what is made of several rows
-    )
+    # of the private tables that are read: what is beyond is in no answer
+    max_rows: tuple[tuple[str, int], ...] = ()
+    # the same statement on changed numbers, for margins of what is made of several rows
+    again: Again | None = None
     today: date | None = None  # what CURRENT_DATE meant, where it was asked for
     probe: bool = False  # no row can come of it: only names and types are asked for
 

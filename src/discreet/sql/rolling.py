@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -31,9 +32,8 @@ from discreet.budget import AccountantName
 from discreet.mechanisms.currency import currency
 from discreet.sql.plan import Block, Joint, Key, RolledUp, Shared, Statistic, Way
 
-Names = frozenset[
-    Expression
-]  # of the keys of a grouping: each by its place, over stages numbered alike
+# of the keys of a grouping: each by its place, over stages numbered alike
+Names = frozenset[Expression]
 Again = Callable[[int], tuple[Statistic, ...]]  # what a block measures, over so many groups
 
 
@@ -92,6 +92,11 @@ def _numbering() -> Callable[[str], str]:
     return lambda stage: known.setdefault(stage, f"t{len(known)}")
 
 
+def _note_stage(own: dict[str, str], number: Callable[[str], str], stage: str) -> str:
+    """Remember what the block itself calls a stage, by the stage's new name."""
+    return own.setdefault(number(stage), stage)
+
+
 def _not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
     """Why groupings must be measured each, in words, where they must."""
     if any(isinstance(key, Joint) for index in members for key in blocks[index].keys):
@@ -121,9 +126,8 @@ class _Family:
     """
 
     sets: dict[int, Names]
-    keys: dict[
-        Expression, tuple[Key, Expression]
-    ]  # with a cell for NULL, and the place as the first block has it
+    # with a cell for NULL, and the place as the first block has it
+    keys: dict[Expression, tuple[Key, Expression]]
     blocks: dict[int, Block]
     names: dict[int, tuple[Expression, ...]]
     again: Again
@@ -144,16 +148,13 @@ class _Family:
     ) -> _Family:
         keys: dict[Expression, tuple[Key, Expression]] = {}
         names: dict[int, tuple[Expression, ...]] = {}
-        own: dict[
-            str, str
-        ] = {}  # what the first block calls the stages that are numbered alike in all
+        # what the first block calls the stages that are numbered alike in all
+        own: dict[str, str] = {}
         for index in members:
             block, number = blocks[index], _numbering()
             read = with_stages(block.read, number)
             if not own:
-                with_stages(
-                    block.read, lambda stage, number=number: own.setdefault(number(stage), stage)
-                )  # type: ignore[misc]
+                with_stages(block.read, partial(_note_stage, own, number))
             assert read == with_stages(blocks[members[0]].read, _numbering())
             names[index] = with_stages(block.places, number)
             for name, key in zip(names[index], block.keys, strict=True):

@@ -49,9 +49,8 @@ from discreet.policy.domain import MOST_LETTERS
 
 SHARE = Fraction(1, 1_000)  # of `limits.seconds` and of `limits.deadline`
 Rows = Callable[[Source], int]  # how many rows of a source one person has, before any condition
-Letters = Callable[
-    [str, str], int
-]  # how many letters a text column of a table has at most: table, column
+# how many letters a text column of a table has at most: table, column
+Letters = Callable[[str, str], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +102,8 @@ SELECT, EXISTS, JOIN, GROUP, DISTINCT, OVER, FRAME = (
     700.0,
     2_500.0,
 )
-HELD, SORTED = (
-    4.0,
-    14.0,
-)  # for each letter of all texts of a row, where rows are held or put in order
+# for each letter of all texts of a row, where rows are held or put in order
+HELD, SORTED = (4.0, 14.0)
 WILD = 8.0  # a pair of LIKE with _, which tries the pattern at every letter
 LISTED, SOUGHT = 0.1, 3.0  # for each constant of a list, and of one that is looked through
 
@@ -117,9 +114,8 @@ class Work:
 
     rows: Rows
     letters: Letters
-    known: dict[Column, int] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # stages have names of their own
+    # stages have names of their own
+    known: dict[Column, int] = field(default_factory=dict, compare=False, repr=False)
 
     def seconds(self, query: Numbers) -> float:
         """Return how long the engine works on one person's rows at most; `Nearest` reads its rows

@@ -18,9 +18,8 @@ from sqlglot import exp
 from discreet.sql.text.parse import reject, show
 
 NAME = "margin"
-HalfWidth = Literal[
-    "here", "late"
-]  # what a column that MARGIN made holds: half-widths, or what they will be of
+# what a column that MARGIN made holds: half-widths, or what they will be of
+HalfWidth = Literal["here", "late"]
 _MARK = "half_width"  # in the meta of a node: it is a half-width, or will be one
 
 

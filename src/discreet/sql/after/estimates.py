@@ -22,9 +22,8 @@ from discreet import arrow
 from discreet.mechanisms.simulate import Noise, part, redrawn, simulate
 from discreet.sql.after.margins import half_width
 
-Components = tuple[
-    npt.NDArray[Any], ...
-]  # integers, also as Python objects where they pass 64 bits
+# integers, also as Python objects where they pass 64 bits
+Components = tuple[npt.NDArray[Any], ...]
 Floats = npt.NDArray[np.float64]
 
 
@@ -104,9 +103,8 @@ class Linear:
     def values(self, components: Components) -> pa.Array:
         units = self._units(components)
         largest = max(abs(int(units.min())), abs(int(units.max()))) if len(units) else 0
-        kind = number_type(
-            self.step, 32 * largest
-        )  # with room for a few that are added up after noise
+        # with room for a few that are added up after noise
+        kind = number_type(self.step, 32 * largest)
         # Privacy: a factor that does not fit counts even where all numbers are zero, or only those
         # would fail.
         scale = kind.scale if pa.types.is_decimal(kind) else 0

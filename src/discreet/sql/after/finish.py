@@ -388,9 +388,8 @@ def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """What cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may be;
     years beyond 9999.
     """
-    if (
-        pa.types.is_timestamp(column.type) and column.type.unit == "ns"
-    ):  # which hold no more than some centuries
+    # which hold no more than some centuries
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     if pa.types.is_floating(column.type):
         there = pa.compute.is_finite(column)

@@ -146,9 +146,8 @@ def _rows(block: Block, noisy: Noisy) -> int:
 
 def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.Table]:
     """Every noisy table, once for each change."""
-    own: dict[
-        int, list[dict[str, tuple[Any, ...]]]
-    ] = {}  # numbers of a block by statistic, change by change
+    # numbers of a block by statistic, change by change
+    own: dict[int, list[dict[str, tuple[Any, ...]]]] = {}
     begin = 0
     for index in _own(plan):
         measured = {}
@@ -186,9 +185,8 @@ def _changed(
     again = arrow.array(np.tile(np.arange(rows), changes))
     columns = {name: values.take(again) for name, values in keys_of(block, noisy.survivors).items()}
     for number, aggregate in block.aggregates.items():
-        if isinstance(
-            aggregate, Pick
-        ):  # of which nothing is known here: whatever reads it is of kind UNKNOWN
+        # of which nothing is known here: whatever reads it is of kind UNKNOWN
+        if isinstance(aggregate, Pick):
             columns[aggregate_name(number)] = picked(aggregate, noisy.picks[aggregate.id]).take(
                 again
             )

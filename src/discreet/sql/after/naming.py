@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from discreet.policy.declaration import HIDDEN
 
-HALF_WIDTHS = (
-    f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
-)
+# the table, of one row, of half-widths that are the same in every row
+HALF_WIDTHS = f"{HIDDEN}half_widths"
 _KEY, _AGGREGATE, _MARGIN, _COMPUTED, _CONSTANT = "kamdc"
 
 

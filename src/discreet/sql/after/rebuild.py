@@ -153,9 +153,8 @@ def _total(copy: exp.Expression) -> exp.Expression:
         *_NOT_TRIED
     ):
         return exp.Try(this=copy)
-    if isinstance(copy, exp.Mul) and not copy.find(
-        exp.Interval
-    ):  # products pass 128 bits, sums do not
+    # products pass 128 bits, sums do not
+    if isinstance(copy, exp.Mul) and not copy.find(exp.Interval):
         return exp.Mul(
             this=exp.cast(copy.this, "DOUBLE"), expression=exp.cast(copy.expression, "DOUBLE")
         )

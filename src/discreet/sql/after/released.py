@@ -25,12 +25,10 @@ class Output:
     name: str
     margin: exp.Expression | None
     estimate: tuple[int, int] | None
-    also: tuple[
-        tuple[int, int], ...
-    ] = ()  # further estimates in the same column: a UNION ALL has those of both sides
-    forms: tuple[
-        Form, ...
-    ] = ()  # where it is linear in noise: a form, or one for each side of a UNION ALL
+    # further estimates in the same column: a UNION ALL has those of both sides
+    also: tuple[tuple[int, int], ...] = ()
+    # where it is linear in noise: a form, or one for each side of a UNION ALL
+    forms: tuple[Form, ...] = ()
     kind: Kind | None = None  # its type in Postgres, as far as its meaning depends on that
     half_width: HalfWidth | None = None  # where MARGIN made it
 
@@ -114,6 +112,5 @@ def shadowing(alias: str, name: str) -> exp.Expression:
     return exp.column(shadow(name), table=alias, quoted=True)
 
 
-Combine = Callable[
-    [Output, Form], Output
-]  # the column, with the half-width of a form of several numbers
+# the column, with the half-width of a form of several numbers
+Combine = Callable[[Output, Form], Output]

@@ -37,9 +37,8 @@ from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Flag, Identity, Number, Text
 from discreet.sql.walk import Environment, Walk
 
-Keys = dict[
-    Identity, tuple[Key | Unknown, Expression]
-]  # of GROUP BY, each with where its value stands
+# of GROUP BY, each with where its value stands
+Keys = dict[Identity, tuple[Key | Unknown, Expression]]
 
 
 def has_aggregate(node: exp.Select) -> bool:
@@ -112,9 +111,8 @@ class Rewrite:
     environment: Environment
     names: Names
     keys: Keys
-    meanings: list[
-        tuple[exp.Expression, Identity]
-    ]  # what stands in GROUP BY, and the identity of its value
+    # what stands in GROUP BY, and the identity of its value
+    meanings: list[tuple[exp.Expression, Identity]]
     node: exp.Select
     index: int
     requests: list[Request] = field(default_factory=list)
@@ -210,9 +208,8 @@ class Rewrite:
         if expression.find(exp.Window):
             return Output(name=name, margin=None, estimate=None)
         found = self.linear(Output(name=name, margin=None, estimate=None), expression)
-        if found is not None or expression.find(
-            exp.Query
-        ):  # whose columns are not those of this block
+        # whose columns are not those of this block
+        if found is not None or expression.find(exp.Query):
             return found or Output(name=name, margin=None, estimate=None)
         numbers = (aggregate_number(column.name) for column in expression.find_all(exp.Column))
         used = [self.requests[number] for number in numbers if number is not None]

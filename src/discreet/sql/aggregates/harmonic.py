@@ -60,9 +60,8 @@ def _harmonic(
         )
     low, high = domain.at(domain.lo), domain.at(domain.hi)
     whole = 1
-    while (
-        whole < high
-    ):  # quotients are kept to a millionth, so the smallest should not be far below 1
+    # quotients are kept to a millionth, so the smallest should not be far below 1
+    while whole < high:
         whole *= 10
     quotient = divide(number(whole), value, node)
     step = grid(quotient).step

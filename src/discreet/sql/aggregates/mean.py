@@ -100,10 +100,8 @@ def _fieller(a: Floats, b: Floats, mechanism: Noise) -> Floats:
     """Half-width of Fieller's interval for p = A / (A + B): |A (1 - p) - B p| within the noise it
     can have.
     """
-    share, total = (
-        _share(a, b),
-        np.maximum(a + b, 1.0),
-    )  # noise is 1 or more, so below that the reach is everything
+    # noise is 1 or more, so below that the reach is everything
+    share, total = (_share(a, b), np.maximum(a + b, 1.0))
     farthest = np.zeros_like(a)
     for side in (-1.0, 1.0):
         within = np.zeros_like(a)

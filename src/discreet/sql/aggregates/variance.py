@@ -83,11 +83,8 @@ class Spread:
         if assuming is None:
             return None
         count = np.array([float(assuming)])
-        shares = (
-            0.5,
-            *(0.0,) * (self.degree - 1),
-            0.5,
-        )  # the widest spread there is: half at each end
+        # the widest spread there is: half at each end
+        shares = (0.5, *(0.0,) * (self.degree - 1), 0.5)
         sums = tuple(np.round(count * share * float(self.width**self.degree)) for share in shares)
         return float(self.margins(sums, mechanism)[0])
 

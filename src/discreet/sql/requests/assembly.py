@@ -30,7 +30,7 @@ from discreet.sql.after.estimates import Estimate, Linear
 from discreet.sql.aggregates.count import Count
 from discreet.sql.aggregates.count import Rows as AllRows
 from discreet.sql.aggregates.sum import Total
-from discreet.sql.exclusive import exclusive
+from discreet.sql.check.exclusive import exclusive
 from discreet.sql.picks import Pick
 from discreet.sql.plan import PEOPLE, Statistic, key_position
 from discreet.sql.requests.readings import Rows, bernstein, coarse
@@ -53,9 +53,8 @@ from discreet.sql.values.numbers import grid
 from discreet.sql.values.value import Coded, Day, Flag, Number
 from discreet.sql.values.value import Moment as Instant
 
-Target = tuple[
-    Expression, object, Expression | None
-]  # a value, its range, and a condition on the rows
+# a value, its range, and a condition on the rows
+Target = tuple[Expression, object, Expression | None]
 Wanted = Sequence[tuple[int, Request]]  # requests for the same number, with their numbers
 Combination = dict[Reading, int]  # factors of what is read
 MOST_CLUSTERED = 48  # numbers that are taken together: the proof tries every pair of them
@@ -66,9 +65,8 @@ UNBOUNDED = 2**31  # groups, where their number is not public
 class _Part:
     """A statistic in the making: requests may still be added to it."""
 
-    labels: dict[
-        str, Fraction
-    ]  # each aggregate as it was written, and what one step of the grid is in its own units
+    # each aggregate as it was written, and what one step of the grid is in its own units
+    labels: dict[str, Fraction]
     forms: list[Combination]
     sensitivity: Sensitivity
     additive: bool
@@ -114,9 +112,8 @@ def assemble(
         companions = plain.pop(target[2], []) if hosts.get(target[2]) == target else []
         alone = isinstance(wanted[0][1], Single) or (not companions and _one_number(wanted))
         order.append((wanted, None if alone else companions))
-    order += [
-        (plain[each], None) for each in sorted(plain, key=lambda each: each is not None)
-    ]  # all rows first
+    # all rows first
+    order += [(plain[each], None) for each in sorted(plain, key=lambda each: each is not None)]
     clusters = _clusters([each for each, beside in order if beside is None])
     for each, beside in order:
         if beside is not None:

@@ -182,15 +182,13 @@ class Member:
     names: tuple[str, ...]  # as refusals list them
     tags: tuple[str, ...]  # as tests/sql/plans.sql calls what it answers
     readers: Mapping[type[exp.Expression], Reader] = field(default_factory=dict)
-    named: Mapping[str, Reader] = field(
-        default_factory=dict
-    )  # by names, in small letters, that the parser knows not
+    # by names, in small letters, that the parser knows not
+    named: Mapping[str, Reader] = field(default_factory=dict)
     # Its estimates, with their tags and fields in what a question is known by (`sql.identity`);
     # Linear is known there.
     estimates: Mapping[type, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    line: tuple[
-        str, str, str
-    ]  # in docs/language.md: how it is written, what is measured, how far it moves
+    # in docs/language.md: how it is written, what is measured, how far it moves
+    line: tuple[str, str, str]
     tolerance: float = 1e-7  # of its answers without noise, beside DuckDB's
     meaning: str = ""  # what DuckDB would call a macro, where it has no such aggregate
 

@@ -59,7 +59,7 @@ from discreet.policy.domain import (
     Timestamps,
 )
 from discreet.policy.policy import Policy
-from discreet.sql.check import conjuncts, stages
+from discreet.sql.check.trees import conjuncts, stages
 from discreet.sql.rows.lying_in import Combinations, combinations
 from discreet.sql.rows.public import written_table
 from discreet.sql.text.parse import quoted
@@ -69,9 +69,8 @@ MOST_VALUES = 300_000  # rows of all combinations of values that are tried
 # times as many places in a grid as groups that can be: there nothing is gained by adding it up
 MOSTLY_EMPTY = 8
 MOST_CELLS = 4_096  # groups that are listed one by one, where they do not follow one another
-Base = tuple[
-    str, str
-]  # a column of a table, by the stage that reads it; of a public table, the stage alone
+# a column of a table, by the stage that reads it; of a public table, the stage alone
+Base = tuple[str, str]
 Spell = Callable[[Aggregate], str]
 Evaluate = Callable[[str], pa.Table]
 
@@ -91,9 +90,8 @@ class Possible:
     # of grouping sets, which are added up over the whole grid unless most of it cannot be
     sets: bool = False
     wanted: set[Base] = field(default_factory=set)
-    ends: dict[Base, tuple[datetime, datetime]] = field(
-        default_factory=dict
-    )  # of moments that conditions leave
+    # of moments that conditions leave
+    ends: dict[Base, tuple[datetime, datetime]] = field(default_factory=dict)
 
     def cells(
         self,
@@ -475,9 +473,8 @@ def place_among(
     places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]
 ) -> Expression:
     """The place of a row's keys among the listed groups; NULL for a row that is in none of them."""
-    flat: Expression = Cast(
-        places[0], "BIGINT"
-    )  # a place has the type of its column, in which a product overflows
+    # a place has the type of its column, in which a product overflows
+    flat: Expression = Cast(places[0], "BIGINT")
     for place, size in zip(places[1:], sizes[1:], strict=True):
         flat = flat * size + place
     if cells[-1] - cells[0] + 1 == len(cells):

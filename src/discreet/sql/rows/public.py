@@ -209,17 +209,15 @@ def _texts(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
             domain=Text(letters=max(map(len, texts))),
             nullable=nullable,
         )
-    if (
-        not 0 < len(texts) <= MAX_LISTED
-    ):  # lists, intervals and whatever else has no domain of its own
+    # lists, intervals and whatever else has no domain of its own
+    if not 0 < len(texts) <= MAX_LISTED:
         return Value(
             expression=call("left", Cast(stored, "VARCHAR"), MOST_LETTERS),
             domain=Text(),
             nullable=nullable,
         )
-    same = (
-        "TIME" if pa.types.is_time(kind) else "VARCHAR"
-    )  # the engine writes a time of day in another way
+    # the engine writes a time of day in another way
+    same = "TIME" if pa.types.is_time(kind) else "VARCHAR"
     listed_texts = call("list", *(Cast(Constant(text), same) for text in texts))
     position = careful(call("list_position", listed_texts, Cast(stored, same)) - 1)
     return Value(expression=position, domain=Coded(values=tuple(texts)), nullable=nullable)

@@ -65,9 +65,8 @@ class Relation:
     rows: int
     conditions: tuple[Expression, ...] = ()
     plain: bool = False  # one stored table, as it is
-    max_groups: int | None = (
-        None  # the policy's bound on unknown keys a person may touch, not yet enforced
-    )
+    # the policy's bound on unknown keys a person may touch, not yet enforced
+    max_groups: int | None = None
     touched: int | None = None  # the same bound, once only rows of so many keys are left
 
     def __post_init__(self) -> None:
@@ -283,9 +282,8 @@ def scan(
             kind=kind_of_domain(column.domain),
         )
         fields.append(Field(table=alias, name=column.name, value=value, origins=origins))
-    if (
-        owner_column is not None
-    ):  # the visible owner column is the hidden one, whether or not the policy lists it
+    # the visible owner column is the hidden one, whether or not the policy lists it
+    if owner_column is not None:
         value = Value(expression=Column(engine_alias, OWNER), domain=Opaque(owner=True))
         own = Field(table=alias, name=owner_column, value=value, origins=frozenset())
         listed = any(field.name == owner_column for field in fields)

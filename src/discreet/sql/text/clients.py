@@ -393,9 +393,8 @@ def series(node: exp.GenerateSeries) -> list[int] | None:
     return list(range(start, end + (1 if step > 0 else -1), step))
 
 
-MOST_SERIES = (
-    2_000  # numbers that a series may have: as many as rows of a table that is written out
-)
+# numbers that a series may have: as many as rows of a table that is written out
+MOST_SERIES = 2_000
 
 
 def _number(node: exp.Expression | None) -> int | None:

@@ -19,9 +19,8 @@ def with_meanings(node: exp.Select, known: Collection[str]) -> exp.Select:
         copy = item.copy()
         for column in list(copy.find_all(exp.Column)):
             name = column.name.lower()
-            own = (
-                not column.table and column.find_ancestor(exp.Query) is None
-            )  # those of subqueries are theirs
+            # those of subqueries are theirs
+            own = not column.table and column.find_ancestor(exp.Query) is None
             if own and name in meanings and name not in known:
                 meant = exp.Paren(this=meanings[name].copy())
                 changed = True
@@ -29,9 +28,8 @@ def with_meanings(node: exp.Select, known: Collection[str]) -> exp.Select:
                     copy = meant
                 else:
                     column.replace(meant)
-        check_weight(
-            sum(1 for _ in copy.walk())
-        )  # each name twice, twice over, would grow without end
+        # each name twice, twice over, would grow without end
+        check_weight(sum(1 for _ in copy.walk()))
         items.append(
             copy
             if copy.alias_or_name == item.alias_or_name

@@ -244,9 +244,8 @@ def _select(
             return part  # inside an aggregate it is the column that is aggregated
         same = normal(part)
         if same in present:
-            return (
-                part.copy()
-            )  # as a whole: `transform` does not look for missing keys in what is new
+            # as a whole: `transform` does not look for missing keys in what is new
+            return part.copy()
         return exp.Null() if same in every else part
 
     copy = node.copy()

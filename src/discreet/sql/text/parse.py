@@ -408,15 +408,8 @@ _PARTS: dict[type[exp.Expression], frozenset[str]] = {  # of clauses that other 
 _BEHIND_BRACKETS = frozenset(("this", "order", "limit", "offset"))
 _FORMATS = ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")  # whose formats `formats` reads
 _MARKED = tuple(name + _ASIDE for name in (*_TURNED, *_FORMATS))
-_UNITS = (
-    "second",
-    "minute",
-    "hour",
-    "day",
-    "month",
-    "quarter",
-    "year",
-)  # not weeks: elsewhere they begin on Sundays
+# not weeks: elsewhere they begin on Sundays
+_UNITS = ("second", "minute", "hour", "day", "month", "quarter", "year")
 
 
 def _set_aside(tokens: list[Token]) -> list[Token]:

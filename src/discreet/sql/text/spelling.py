@@ -40,10 +40,8 @@ def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -
             other = rule(node)
             if other is node:
                 continue
-            for known in (
-                "place",
-                "written",
-            ):  # a refusal names what was written, where it was written
+            # a refusal names what was written, where it was written
+            for known in ("place", "written"):
                 if known in node.meta:
                     other.meta.setdefault(known, node.meta[known])
             node = other

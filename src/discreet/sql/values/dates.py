@@ -332,9 +332,8 @@ def _binned(node: exp.Expression, read: Read) -> Value:
     assert isinstance(value.domain, Moment)
     assert isinstance(origin.domain, Moment)
     gap = timedelta(seconds=seconds)
-    first = (
-        origin.domain.lo + (value.domain.lo - origin.domain.lo) // gap * gap
-    )  # no later than any value
+    # no later than any value
+    first = origin.domain.lo + (value.domain.lo - origin.domain.lo) // gap * gap
     passed = call("date_diff", "microsecond", first, value.expression) // (seconds * 1_000_000)
     began = int(seconds_between(datetime(1970, 1, 1), first) * 1_000_000)
     return Value(
@@ -349,9 +348,8 @@ def _apart(earlier: Value, later: Value) -> Value:
     a, b = earlier.domain, later.domain
     assert isinstance(a, Moment)
     assert isinstance(b, Moment)
-    steps = [
-        each.step for each in (a, b) if each.lo < each.hi
-    ]  # a single moment needs no grid of its own
+    # a single moment needs no grid of its own
+    steps = [each.step for each in (a, b) if each.lo < each.hi]
     step = common_step(*steps, seconds_between(a.lo, b.lo)) or Fraction(1)
     lo, hi = (math.floor(seconds_between(*ends) / step) for ends in ((a.hi, b.lo), (a.lo, b.hi)))
     return Value(

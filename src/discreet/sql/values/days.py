@@ -150,8 +150,7 @@ def join_days(domains: Sequence[Day]) -> Day:
 
 def join_moments(domains: Sequence[Moment]) -> Moment:
     lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
-    steps = [
-        domain.step for domain in domains if domain.lo < domain.hi
-    ]  # a single moment needs no grid of its own
+    # a single moment needs no grid of its own
+    steps = [domain.step for domain in domains if domain.lo < domain.hi]
     apart = [seconds_between(lo, domain.lo) for domain in domains]
     return Moment(lo=lo, hi=hi, step=common_step(*steps, *apart) or Fraction(1, 1_000_000))

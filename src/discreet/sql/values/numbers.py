@@ -18,9 +18,8 @@ from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.value import Number, Value, number, widened
 
-LARGEST = (
-    2**90
-)  # units; leaves room for 2^36 people's rows in the engine's 128-bit sums (requests.readings)
+# units; leaves room for 2^36 people's rows in the engine's 128-bit sums (requests.readings)
+LARGEST = 2**90
 QUOTIENT_STEP = Fraction(1, 1_000_000)  # the grid of a quotient of two columns
 Rounding = Literal["down", "up", "nearest", "even", "toward_zero"]
 
@@ -141,9 +140,8 @@ def divide(left: Value, right: Value, node: exp.Expression) -> Value:
     a, b = grid(left), grid(right)
     ratio = a.step / b.step / QUOTIENT_STEP
     check_step(ratio, node)
-    bound = 2 * (
-        a.largest * ratio.numerator + b.largest * ratio.denominator
-    )  # of the numbers on the way, too
+    # of the numbers on the way, too
+    bound = 2 * (a.largest * ratio.numerator + b.largest * ratio.denominator)
     check_size(0, bound, node)
     n = widened(left.expression, bound) * ratio.numerator
     d = widened(right.expression, bound) * ratio.denominator

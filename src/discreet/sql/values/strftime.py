@@ -99,8 +99,7 @@ def formatted(node: exp.Expression, read: Read) -> Value:
 
 
 def _as_text(value: Value, written: str) -> Value:
-    letters = 10 * len(
-        written
-    )  # no field has two characters and more than nine letters, as %B in September
+    # no field has two characters and more than nine letters, as %B in September
+    letters = 10 * len(written)
     found = call("strftime", value.expression, written)
     return Value(expression=found, domain=Text(letters=letters), nullable=value.nullable)

@@ -1,4 +1,4 @@
-"""Conditions that exclude each other: no row satisfies both. Read by `check`, and as much trusted.
+"""Conditions that exclude each other: no row satisfies both. Read by the proof, and trusted with it.
 
 Each condition leaves some values of every expression that it compares with constants: `x = 1`, `x
 IN (1, 2)`, or `x >= 1 AND x < 3`. Where two conditions leave disjoint values of one expression, a
