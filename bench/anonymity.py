@@ -207,10 +207,8 @@ def bench_adult() -> Rows:
             )
             compared = made.loss.ncp if kind == "local" else made.loss.lm
             allowed = ARX_SECONDS.get((kind, *case), float("inf"))
-            times, least = (
-                other["cpu"] / cpu,
-                FASTER if kind == "global" else 0,
-            )  # anjana recodes globally
+            # anjana recodes globally
+            times, least = (other["cpu"] / cpu, FASTER if kind == "global" else 0)
             better = made.loss.ncp <= its["ncp"] + 1e-9 and made.loss.lm <= its["lm"] + 1e-9
             rows.append(
                 {

@@ -164,9 +164,8 @@ def generate(folder: Path, rows: int) -> None:
     income = f"least(200000, 30000 * (0.1 - ln(1 - {uniform.format(3)})))"
     word = f"'w' || floor(100000 * {uniform.format(4)} ** 2)::INTEGER"
     salary = f"least(99999, 25000 * (0.1 - ln(1 - {uniform.format(5)})))::INTEGER AS salary, "
-    small = (
-        rows > 20_000_000
-    )  # only the questions of `basics("people")` are asked of very many rows
+    # only the questions of `basics("people")` are asked of very many rows
+    small = rows > 20_000_000
     for table, count, person, columns in (
         (
             "people",
@@ -236,9 +235,8 @@ class Asker:
 
     def __init__(self, folder: Path, rows: int) -> None:
         self.curator, self.rows = opened(folder, rows), rows
-        self.prepared = (
-            duckdb.connect()
-        )  # as DuckDB comes: our own engine's settings forgo some of its speed
+        # as DuckDB comes: our own engine's settings forgo some of its speed
+        self.prepared = duckdb.connect()
         self.prepared.execute(f"ATTACH '{store_of(folder)}' AS prepared (READ_ONLY)")
         self.parquet = duckdb.connect()
         for table in ("people", "visits", "patients"):
@@ -261,9 +259,8 @@ class Asker:
                 start = time.perf_counter()
                 way()
                 found.append(1000 * (time.perf_counter() - start))
-        ours, prepared, parquet = (
-            median(found[1:]) for found in taken
-        )  # the first of each warms up
+        # the first of each warms up
+        ours, prepared, parquet = (median(found[1:]) for found in taken)
         return Timing(
             rows=self.rows, question=question.name, ours=ours, plain=prepared, parquet=parquet
         )

@@ -54,9 +54,8 @@ def policy(folder: Path, people: int, name: str = "") -> Path:
     """The country with the publication of the 2020 redistricting data."""
     path = folder / "country.yaml"
     build = f"from discreet import country; country.build({str(folder)!r}, {people}, name={name!r})"
-    subprocess.run(
-        [sys.executable, "-c", build], check=True
-    )  # apart: its memory is not the publication's
+    # apart: its memory is not the publication's
+    subprocess.run([sys.executable, "-c", build], check=True)
     epsilon = float(epsilon_of(rho=RHO, delta=DELTA))
     text = path.read_text(encoding="utf-8")
     begin, end = text.index("    tables: [[]"), text.index("    zeros:")

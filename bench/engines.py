@@ -109,9 +109,8 @@ def main() -> None:
             asked, alone = [], []
             for turn in range(1 + chosen.repeats):
                 alone.append(timed(lambda own=own: raw.execute(own.encode()).fetchall()))  # type: ignore[misc]
-                epsilon = (
-                    1 + turn / 100
-                )  # another question each time: what was asked before is free
+                # another question each time: what was asked before is free
+                epsilon = 1 + turn / 100
                 asked.append(timed(lambda: opened[0].ask(ours, analyst="curator", epsilon=epsilon)))  # noqa: B023
             one, other = min(alone[1:]), min(asked[1:])
             print(

@@ -24,9 +24,8 @@ import psycopg
 from discreet.budget import Charge
 from discreet.ledger import Bill, Ledger, Reservation, Terms
 
-TESTS = (
-    Path(__file__).resolve().parents[1] / "tests"
-)  # how a server is started, and tables are made in it
+# how a server is started, and tables are made in it
+TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "ledger")]
 
 from places import in_postgres  # noqa: E402

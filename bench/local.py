@@ -45,9 +45,8 @@ SURVEY = (
     "survey: bench\nepsilon: 2\nquestions:\n  q: {ask: Yes or no?, values: [no, yes], epsilon: 1}\n"
 )
 RUNS = 3  # of ours, for the error
-NOISE = (
-    1.2  # a peer's error is one draw of it: 1,000 values, so within 20 % in all but 10^-9 of runs
-)
+# a peer's error is one draw of it: 1,000 values, so within 20 % in all but 10^-9 of runs
+NOISE = 1.2
 
 _DECLARED = ["numpy==1.26.4", "xxhash==3.8.2"]  # the last that both peers run with
 _UNDECLARED = [

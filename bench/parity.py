@@ -87,9 +87,8 @@ def show() -> None:
     and over all.
     """
     rows = sorted(kept(), key=lambda row: row["resamples"])
-    steady = {
-        (row["study"], row["finding"]): row["steady"] for row in rows
-    }  # by the longest bootstrap
+    # by the longest bootstrap
+    steady = {(row["study"], row["finding"]): row["steady"] for row in rows}
     shares: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in rows:
         share = row["held"] / row["repeats"]

@@ -216,16 +216,14 @@ def logins(folder: Path, tries: int) -> dict[str, float]:
     """
     from discreet.server import auth
 
-    logging.getLogger("discreet").addHandler(
-        logging.NullHandler()
-    )  # each refusal is a line otherwise
+    # each refusal is a line otherwise
+    logging.getLogger("discreet").addHandler(logging.NullHandler())
     auth.FREE_TRIES = dict.fromkeys(auth.FREE_TRIES, 10**9)
     took: dict[str, list[float]] = {kind: [] for kind in TRIES}
     with running(open_town(folder)) as town:
         for _ in range(tries // len(TRIES)):
-            for kind in random.sample(
-                list(TRIES), len(TRIES)
-            ):  # else one would always meet the end of the same other
+            # else one would always meet the end of the same other
+            for kind in random.sample(list(TRIES), len(TRIES)):
                 name, password = TRIES[kind]
                 with Verdict(town.port, name, password=password) as client:
                     assert client.reply.code == ("" if kind == "right" else "28P01")

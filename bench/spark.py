@@ -86,9 +86,8 @@ def main(millions: float, address: str) -> None:
         (folder / "policy.yaml").write_text(text)
         session = connect(address)
         source = (folder / "data/people").as_uri()
-        session.read.parquet(source).selectExpr(
-            "count(*)"
-        ).toArrow()  # the first one starts processes
+        # the first one starts processes
+        session.read.parquet(source).selectExpr("count(*)").toArrow()
         copied = timed(
             lambda: session.read.parquet(source).write.parquet((folder / "copy").as_uri())
         )
@@ -104,9 +103,8 @@ def main(millions: float, address: str) -> None:
         for what, (question, raw) in QUESTIONS.items():
             made[0].quote(question, analyst="alice", epsilon=1)  # planned once, as a server does
             asked = partial(made[0].ask, question, analyst="alice")
-            ours = min(
-                timed(partial(asked, epsilon=epsilon)) for epsilon in (1, 2, 3)
-            )  # each is measured anew
+            # each is measured anew
+            ours = min(timed(partial(asked, epsilon=epsilon)) for epsilon in (1, 2, 3))
             theirs = min(timed(session.sql(raw).toArrow) for _ in range(3))
             print(
                 f"{what}: {ours:.2f} s, un-noised {theirs:.2f} s: {ours / theirs:.2f} times",

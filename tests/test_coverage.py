@@ -73,9 +73,8 @@ def test_every_door_has_a_case(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == set(DOORS)
     for name in set(DOORS.values()):
         module, _, function = name.rpartition(".")
-        monkeypatch.syspath_prepend(
-            Path(__file__).parent.joinpath(*module.split(".")[:-1])
-        )  # what it imports beside it
+        # what it imports beside it
+        monkeypatch.syspath_prepend(Path(__file__).parent.joinpath(*module.split(".")[:-1]))
         assert callable(getattr(importlib.import_module(module), function)), name
 
 

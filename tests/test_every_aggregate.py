@@ -29,9 +29,8 @@ from sql.harness import Case
 
 CASES = harness.cases()
 NORMS = ("l0", "l1", "l2_squared", "linf")
-Reached = tuple[
-    str, str, Fraction
-]  # statistic, neighbors, the largest change as a share of what is claimed
+# statistic, neighbors, the largest change as a share of what is claimed
+Reached = tuple[str, str, Fraction]
 
 
 @cache
@@ -214,9 +213,8 @@ def _largest_score_change(
     rows, and around.
     """
     held = sorted({*before, *after})
-    if not isinstance(
-        mechanism, FineQuantile | Quantile | Quantiles
-    ):  # a mode: how far apart its scores move
+    # a mode: how far apart its scores move
+    if not isinstance(mechanism, FineQuantile | Quantile | Quantiles):
         moves = [0, *(after.get(cell, 0) - before.get(cell, 0) for cell in held)]
         return Fraction(max(moves) - min(moves), 1 if mechanism.monotone else 2)
     places = sorted({place for cell in held for place in (cell - 1, cell, cell + 1)})

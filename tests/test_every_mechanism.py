@@ -99,21 +99,10 @@ above_monotone = AboveThreshold.costing(epsilon=F(1), linf=1, max_hits=1, monoto
 yes_or_no = RandomizedResponse(epsilon=F(1), categories=2)
 one_of_five = RandomizedResponse(epsilon=F(2), categories=5)
 
-FAR = (
-    0,
-    39,
-    1,
-    *[0] * 8,
-    40,
-)  # the median lies in a wide gap; one row more at the bottom moves all of it
-HIGH = (
-    0,
-    0,
-    178,
-    2,
-    *[0] * 7,
-    20,
-)  # so does the ninth decile, and two rows from the top to the bottom move it
+# the median lies in a wide gap; one row more at the bottom moves all of it
+FAR = (0, 39, 1, *[0] * 8, 40)
+# so does the ninth decile, and two rows from the top to the bottom move it
+HIGH = (0, 0, 178, 2, *[0] * 7, 20)
 
 CASES = (
     Case(

@@ -149,9 +149,8 @@ def looseness(strategy: Any, apart: int) -> float:
     exact = {"square root": 1.0, "independent noise": 1.0, "buffered square root": 1 + 1e-5}
     if strategy.name in exact:
         return exact[strategy.name]
-    return (
-        1.3 if "window" in strategy.name else 1.01
-    )  # a window's entries push against each other; see the proofs
+    # a window's entries push against each other; see the proofs
+    return 1.3 if "window" in strategy.name else 1.01
 
 
 def of_tuple(gram: Any, periods: Any) -> int:
@@ -322,9 +321,8 @@ def test_the_tree_with_subtraction_is_as_private_as_it_says() -> None:
         return found
 
     nothing, largest = law([0, 0, 0]), 0.0
-    inside = {
-        place for place in nothing if max(map(abs, place)) <= 2
-    }  # far from where the enumeration ends
+    # far from where the enumeration ends
+    inside = {place for place in nothing if max(map(abs, place)) <= 2}
     for x in ([1, 0, 0], [0, 1, 0], [0, 0, 1]):
         other = law(x)
         largest = max(largest, *(abs(log(nothing[place] / other[place])) for place in inside))
@@ -429,9 +427,8 @@ def test_rounding_is_paid_for_in_every_cell_that_a_person_touches() -> None:
             [np.convolve(strategy.series(), (other - x)[:, cell])[:60] for cell in range(12)],
             axis=1,
         )
-        assert (
-            0 < np.abs(others - rows - exact).max() < 2 * len(strategy.shifts)
-        )  # rounding is there, and within bounds
+        # rounding is there, and within bounds
+        assert 0 < np.abs(others - rows - exact).max() < 2 * len(strategy.shifts)
 
 
 def test_rounding_is_no_formality(monkeypatch: pytest.MonkeyPatch) -> None:

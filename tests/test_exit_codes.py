@@ -79,9 +79,8 @@ class Terminal:
         self.read = b""
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            signal.signal(
-                signal.SIGHUP, signal.SIG_DFL
-            )  # whatever these tests were started under, such as nohup
+            # whatever these tests were started under, such as nohup
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             os.execv(command[0], list(command))
 
     @property

@@ -158,9 +158,8 @@ def test_nothing_is_read_before_the_charge(
     )
     with pytest.raises(EngineFailure):
         curator.ask("SELECT COUNT(*) FROM people", analyst="alice", epsilon=1)
-    assert (
-        curator._ledger.spent().amount == before.amount + 1
-    )  # a failure after the charge stays charged
+    # a failure after the charge stays charged
+    assert curator._ledger.spent().amount == before.amount + 1
 
 
 def test_other_questions_have_other_answers(curator: Curator) -> None:

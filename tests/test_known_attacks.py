@@ -134,9 +134,8 @@ def test_low_bits_of_noise(curator: Curator) -> None:
         .table.column(0)[0]
         .as_py()
     )
-    assert Fraction(income) * 100 == int(
-        Fraction(income) * 100
-    )  # a cent is the public grid, whatever the noise
+    # a cent is the public grid, whatever the noise
+    assert Fraction(income) * 100 == int(Fraction(income) * 100)
 
 
 def test_precision_and_order_of_sums(tmp_path: Path) -> None:
@@ -202,9 +201,8 @@ def test_averaging_by_repetition_and_paraphrase(tmp_path: Path) -> None:
     spent: list[Any] = []
 
     def insist() -> None:
-        for index in range(
-            1000
-        ):  # always a little more than before, so that no stored answer will do
+        # always a little more than before, so that no stored answer will do
+        for index in range(1000):
             price = Fraction(2, 10) + Fraction(index, 10**6)
             for sql in paraphrases:
                 spent.append(curator.ask(sql, analyst="alice", epsilon=price).cost.epsilon)
@@ -471,6 +469,5 @@ def test_time_in_hardened_mode(tmp_path: Path) -> None:
         said = outcome(curator, slow)
         took = time.monotonic() - began
         assert took >= 0.6
-        assert (
-            said == "answered" or took > 0.6
-        )  # overrun: charged, and refused no earlier than the deadline
+        # overrun: charged, and refused no earlier than the deadline
+        assert said == "answered" or took > 0.6

@@ -310,10 +310,8 @@ def test_the_noise_of_thresholds_is_redrawn(kind: Any) -> None:
 
 # --- whatever the data ----------------------------------------------------------------------------
 
-WIDTH, MANY = (
-    100,
-    10_000,
-)  # of a made-up column; answers at once, as many groups, for which noise is redrawn 60 times
+# of a made-up column; answers at once, as many groups, for which noise is redrawn 60 times
+WIDTH, MANY = (100, 10_000)
 # values of two columns, in hundredths of the width, and how many parts of the rows have them
 SHAPES = {
     "low": [(0, 0, 1)],
@@ -553,9 +551,8 @@ def test_margins_of_computed_columns_cover_few_people(expression: str, accountan
         [_noised(block, exact, offered.cost, purse) for _ in range(2 * ANSWERS // CHUNK)]
     )
     off, margins = np.abs(_floats(table, "d") - _true(block, exact, "d")), _floats(table, "d0")
-    missed = (
-        off > margins * (1 + 1e-9) + 1e-9
-    ).sum()  # of which NaN, a column or a margin that is NULL, is none
+    # of which NaN, a column or a margin that is NULL, is none
+    missed = (off > margins * (1 + 1e-9) + 1e-9).sum()
     assert missed <= stats.binom.ppf(1 - ALARM, 2 * ANSWERS, 0.05)
 
 

@@ -87,9 +87,8 @@ def test_the_limit_is_kept_across_openings_and_is_each_analysts_own(
     with pytest.raises(BudgetExceeded, match=r"limits\.overruns"):
         again.ask(COUNT.format(12), analyst="alice", epsilon=1)
     assert again._ledger.spent() == spent  # refused before anything is charged
-    assert (
-        again.ask(COUNT.format(1), analyst="alice", epsilon=1).cost.epsilon == 0
-    )  # stored answers stay hers
+    # stored answers stay hers
+    assert again.ask(COUNT.format(1), analyst="alice", epsilon=1).cost.epsilon == 0
     assert again.ask(COUNT.format(12), analyst="bob", epsilon=1).cost.epsilon == 1
     more = curator.policy.path.read_text(encoding="utf-8").replace("overruns: 2", "overruns: 3")
     curator.policy.path.write_text(more, encoding="utf-8")

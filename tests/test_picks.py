@@ -176,13 +176,11 @@ def test_an_extreme_is_hardly_ever_beyond_the_data(
     """
     least, most = pick(size, (Fraction(0), Fraction(1))).mechanisms(accountant, epsilon)
     assert least.shift == -most.shift > 0
-    gap = (
-        -most.shift * most.q.denominator
-    )  # of all cells beyond the data; that of the rows covers the wanted rank
+    # of all cells beyond the data; that of the rows covers the wanted rank
+    gap = -most.shift * most.q.denominator
     assert most.mechanism.miss(gap, size) <= 0.05
-    assert (
-        most.mechanism.miss(gap - 1, size) > 0.05 or most.shift == -1
-    )  # and no farther inside than it must
+    # and no farther inside than it must
+    assert most.mechanism.miss(gap - 1, size) > 0.05 or most.shift == -1
     if size <= 120:
         rows = -most.shift
         above = np.array([rows] + [0] * (size - 1))
@@ -592,11 +590,8 @@ def test_a_person_who_changes_groups_moves_both(quantiles: Any, kind: Any) -> No
 
 # --- per key that is not public -------------------------------------------------------------------
 
-TOWNS = {
-    "Aa": 3_000,
-    "Bo": 1_200,
-    "Cu": 600,
-}  # people; keys that are not public, and hardly ever fail their test
+# people; keys that are not public, and hardly ever fail their test
+TOWNS = {"Aa": 3_000, "Bo": 1_200, "Cu": 600}
 PICKED = 200  # answers to each question
 ALARM = 1e-9 / 20
 

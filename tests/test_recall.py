@@ -253,9 +253,8 @@ def test_a_larger_epsilon_is_measured_anew_and_kept(curator: Curator) -> None:
     small, large = (curator.ask(sql, analyst="alice", epsilon=epsilon) for epsilon in (1, 4))
     assert large.cost.epsilon == 4
     assert small.margins != large.margins
-    assert rows(curator.ask(sql, analyst="alice", epsilon=1)) == rows(
-        small
-    )  # asked again: the same numbers
+    # asked again: the same numbers
+    assert rows(curator.ask(sql, analyst="alice", epsilon=1)) == rows(small)
     for epsilon in (2, 4):
         assert rows(curator.ask(sql, analyst="alice", epsilon=epsilon)) == rows(large)
     assert spent(curator) == 5

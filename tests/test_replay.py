@@ -196,9 +196,8 @@ def test_replay_is_a_replay(neighbors: Pair) -> None:
         tables.append(neighbors[1].ask(sql, analyst="alice", epsilon=2).table)
     assert tables[0].equals(tables[1])
     first, second = (tables[place].column(1).to_pylist() for place in (0, 2))
-    assert (
-        sum(a != b for a, b in zip(first, second, strict=True)) == 1
-    )  # only the victim's cell moved, by one
+    # only the victim's cell moved, by one
+    assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
 
 
 def test_a_leak_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,10 +278,7 @@ def test_it_is_the_path_that_is_walked() -> None:
         "public_columns",
         "reference",
     }
-    free |= {
-        "generate",
-        "spending",
-        "certificate",
-    }  # from a paid description, and from the ledger's own rows
+    # from a paid description, and from the ledger's own rows
+    free |= {"generate", "spending", "certificate"}
     free |= {"tables"}  # what the policy tells
     assert {name for name in vars(Curator) if not name.startswith("_")} <= replayed | free

@@ -19,9 +19,8 @@ from discreet.sql.values import numbers
 from discreet.sql.values import value as values
 from small_town import POLICY, town
 
-BIG = (
-    "* 1000000007" * 40 + " / 1000000009" * 40
-)  # a factor of about 1 that no number of the engine holds
+# a factor of about 1 that no number of the engine holds
+BIG = "* 1000000007" * 40 + " / 1000000009" * 40
 
 
 @contextmanager

@@ -35,9 +35,8 @@ class Lesson:
 
     write: Callable[[Path], None]
     edits: tuple[str, ...]  # table.key: value
-    questions: tuple[
-        tuple[str, str], ...
-    ]  # the SQL, and the column whose margin is small beside its values
+    # the SQL, and the column whose margin is small beside its values
+    questions: tuple[tuple[str, str], ...]
 
 
 def hospital(folder: Path) -> None:

@@ -62,9 +62,8 @@ def quantile(kind: Any, most: int) -> Any:
     return kind(epsilon=F(1), q=F(1, 2), cells=4, max_rows=most, neighbors="add_remove", **own)
 
 
-Release = Callable[
-    [Allowance, str, int, int, Exact], object
-]  # claimed for so much, of a statistic that moves so much
+# claimed for so much, of a statistic that moves so much
+Release = Callable[[Allowance, str, int, int, Exact], object]
 NOTHING: dict[str, Any] = {"cells": [np.arange(2)], "models": [np.array([1, 2])]}
 RELEASES: dict[str, tuple[Release, pa.Table]] = {
     "measure": (

@@ -22,9 +22,8 @@ AccountantName = Literal["sum", "zcdp"]
 SYMBOLS: Final[dict[str, str]] = {"sum": "ε", "zcdp": "ρ"}  # what each accountant adds
 Neighbors = Literal["add_remove", "change_one"]
 
-_SMALLEST = Fraction(
-    1, 2**1022
-)  # below lie the subnormal floats, where a "positive" epsilon is a rounding accident
+# below lie the subnormal floats, where a "positive" epsilon is a rounding accident
+_SMALLEST = Fraction(1, 2**1022)
 _LARGEST = Fraction(2**1024)
 # characters; 1e999999999 and a megabyte of digits are refused before they are turned into integers
 _LONGEST = 400
@@ -69,9 +68,8 @@ def _exact(value: Real | str | Decimal) -> Fraction | None:
     of proportion.
     """
     try:
-        if isinstance(
-            value, Rational
-        ):  # by Python's integers: those of numpy would overflow later on
+        # by Python's integers: those of numpy would overflow later on
+        if isinstance(value, Rational):
             return Fraction(index(value.numerator), index(value.denominator))
         text = str(value)
         if len(text) > _LONGEST or not _WRITTEN.fullmatch(text):
@@ -84,9 +82,8 @@ def _exact(value: Real | str | Decimal) -> Fraction | None:
     if decimal and decimal.adjusted() > _LONGEST:
         return None
     if decimal and decimal.adjusted() < -_LONGEST:
-        return (
-            _SMALLEST / 2 if decimal > 0 else -_SMALLEST
-        )  # too small either way; its digits do not matter
+        # too small either way; its digits do not matter
+        return _SMALLEST / 2 if decimal > 0 else -_SMALLEST
     return Fraction(decimal)
 
 
@@ -111,9 +108,8 @@ class Loss:
 
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("rho", self.rho), ("delta", self.delta)):
-            if (
-                value is not None and value.numerator < 0
-            ):  # many losses are made, and rationals compare slowly
+            # many losses are made, and rationals compare slowly
+            if value is not None and value.numerator < 0:
                 raise UsageError(f"A loss cannot be negative: {name} is {value}.")
 
 

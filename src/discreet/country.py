@@ -23,9 +23,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 LEVELS = ("state", "county", "tract", "block_group", "block")
 GROUPS = ("white", "black", "native", "asian", "islander", "other")
-RACES = tuple(
-    "+".join(each) for size in range(1, 7) for each in combinations(GROUPS, size)
-)  # 63, as in the census
+# 63, as in the census
+RACES = tuple("+".join(each) for size in range(1, 7) for each in combinations(GROUPS, size))
 LIVING = (
     "household",
     "prison",

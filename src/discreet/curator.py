@@ -364,9 +364,8 @@ class Curator:
         """Charge first, then let an algorithm choose as it goes within what was charged; its
         answer's bytes.
         """
-        view, door = self._at_the_door(
-            deadline=None
-        )  # the curator's own work leaves when it is done
+        # the curator's own work leaves when it is done
+        view, door = self._at_the_door(deadline=None)
         view.require_process()
         request = Request(
             analyst=analyst,

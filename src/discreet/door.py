@@ -43,9 +43,8 @@ class Request:
     paid: Charge
     memory: int | None = None  # of exact values held at once
     meta: dict[str, Any] = field(default_factory=dict)
-    parts: Sequence[
-        PaidPart
-    ] = ()  # what is recalled by itself (S10); none of what is recalled as a whole
+    # what is recalled by itself (S10); none of what is recalled as a whole
+    parts: Sequence[PaidPart] = ()
 
     def answered(self, stored: Sequence[StoredAnswer]) -> StoredAnswer | None:
         """Return a stored answer that will do: for a lump the same cost, else the best (S10)."""

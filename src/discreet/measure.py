@@ -23,9 +23,8 @@ from discreet.vault.exact import Exact
 from discreet.vault.released import Released
 
 Fetch = Callable[[Numbers], Exact]
-Read = Callable[
-    [Sequence[Numbers], int], Exact
-]  # queries, and how many rows of them may be held at once
+# queries, and how many rows of them may be held at once
+Read = Callable[[Sequence[Numbers], int], Exact]
 
 
 def measure(

@@ -72,9 +72,8 @@ class Magic:
         """Choose whom to ask by `%discreet POLICY`; ask SQL by `%%discreet --analyst bob --epsilon
         0.1`.
         """
-        from IPython.core.error import (
-            UsageError as Told,
-        )  # a notebook shows its sentence alone, and stops
+        # a notebook shows its sentence alone, and stops
+        from IPython.core.error import UsageError as Told
 
         try:
             given = _options().parse_args(shlex.split(line))

@@ -98,12 +98,10 @@ class Offer:
     blocks: tuple[BlockOffer, ...]
     cost: Charge  # of what is measured now
     parts: tuple[Part, ...] = ()  # each once, in the order of the statement
-    prices: Mapping[str, Charge] = field(
-        default_factory=dict
-    )  # of each part, to be measured as well as offered
-    stored: Mapping[str, int] = field(
-        default_factory=dict
-    )  # parts that were measured before: the charge of each
+    # of each part, to be measured as well as offered
+    prices: Mapping[str, Charge] = field(default_factory=dict)
+    # parts that were measured before: the charge of each
+    stored: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -326,9 +324,8 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
     parts = parts_of(plan)
     if not parts:
         return Offer(plan=plan, blocks=(), cost=FREE)
-    tested = [
-        (part, block.tested) for part in parts if (block := plan.blocks[part.block]).tested
-    ]  # one part each
+    # one part each
+    tested = [(part, block.tested) for part in parts if (block := plan.blocks[part.block]).tested]
     extra = sum(
         statistic is not None and statistic.id not in part.statistics for part, statistic in tested
     )
@@ -446,9 +443,8 @@ class Quote:
     cost: Budget
     left: Budget
     max_rows: dict[str, int]  # of the private tables that are read
-    shared_by: tuple[
-        int, ...
-    ] = ()  # people who must share a value of a key that is not public, about, to be shown
+    # people who must share a value of a key that is not public, about, to be shown
+    shared_by: tuple[int, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {

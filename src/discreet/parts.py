@@ -50,8 +50,7 @@ def block_parts(index: int, block: Block) -> Iterator[Part]:
         own = [each.id for each in block.measured] + [pick.id for pick in block.picks]
         yield from (Part(id=name, block=index, statistics=(name,)) for name in own)
         return
-    every = sorted(
-        {each.id for each in block.every} - {PEOPLE}
-    )  # MEDIAN(x) and QUANTILE_CONT(x, [0.5]) are one
+    # MEDIAN(x) and QUANTILE_CONT(x, [0.5]) are one
+    every = sorted({each.id for each in block.every} - {PEOPLE})
     name = digest("discreet statistics of unknown keys", block.tested.id, *every)
     yield Part(id=name, block=index, statistics=tuple(every))

@@ -66,9 +66,8 @@ def cell(value: Any, margin: float | None) -> str:
         case float() if margin is not None:
             return with_margin(value, margin)
         case float():
-            text = (
-                f"{value + 0.0:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
-            )  # + 0.0: there is no -0
+            # + 0.0: there is no -0
+            text = f"{value + 0.0:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
         case int() | Decimal() if (
             margin is not None or abs(float(value)) >= 10_000
         ):  # a year is 2025, not 2,025
@@ -177,9 +176,8 @@ def _more_like_it(answer: Answer) -> str:
     unknown_keys = any(
         "Threshold" in each["mechanism"] for each in answer.certificate.get("mechanisms", ())
     )
-    if not paid or (
-        unknown_keys and cost.rho is not None
-    ):  # whose δ is not told apart from that of turning ρ into ε
+    # whose δ is not told apart from that of turning ρ into ε
+    if not paid or (unknown_keys and cost.rho is not None):
         return ""
     times = (
         there // paid
@@ -269,9 +267,8 @@ def quote_text(quote: Quoted) -> str:
         else:
             lines.append(f"{name}: ± {_short(margin)}")
     for each in quote.statistics:
-        scale = (
-            f", scale {number(each['scale'])}" if each["scale"] is not None else ""
-        )  # several choices have several
+        # several choices have several
+        scale = f", scale {number(each['scale'])}" if each["scale"] is not None else ""
         steps = f", in steps of {number(each['step'])}" if each["step"] != 1 else ""
         free = "; free: measured before" if "charge" in each else ""
         lines.append(

@@ -59,9 +59,8 @@ def _libraries() -> tuple[tuple[Any, Any], ...]:
         modules.append(scipy.linalg.cython_blas)
     found = []
     for module in modules:
-        library = ctypes.CDLL(
-            module.__file__
-        )  # loaded already; its symbols include those of what it is linked to
+        # loaded already; its symbols include those of what it is linked to
+        library = ctypes.CDLL(module.__file__)
         for name in _NAMES:
             if hasattr(library, name.format("set")):
                 found.append(

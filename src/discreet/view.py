@@ -55,10 +55,8 @@ from discreet.vault.released import Released, from_bytes, to_bytes
 
 _EITHER = "Give either epsilon, what the answer may cost, or margin, how wrong it may be."
 MOST_BYTES = 1 << 18  # of an answer that is kept
-MOST_PLANS, MOST_LETTERS = (
-    256,
-    10_000,
-)  # plans that are kept, then all are forgotten; of questions no longer than this
+# plans that are kept, then all are forgotten; of questions no longer than this
+MOST_PLANS, MOST_LETTERS = (256, 10_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,10 +322,8 @@ class View:
         if kept is None and made.sheet.table.nbytes <= MOST_BYTES:
             if len(self.answers) >= MOST_PLANS:
                 self.answers.clear()
-            self.answers[key] = (
-                offered.plan,
-                made,
-            )  # with its plan, so that no other gets the same id
+            # with its plan, so that no other gets the same id
+            self.answers[key] = (offered.plan, made)
         return replace(
             made, sheet=replace(made.sheet, certificate=deepcopy(made.sheet.certificate))
         )

@@ -143,9 +143,8 @@ def test_a_price_is_rounded_up_and_short(accountant: Accountant) -> None:
     cost = accountant.price([third])
     assert Fraction(1, 3) < cost.amount < Fraction(1, 3) * (1 + Fraction(1, 10**20))
     assert cost.amount == cost.delta
-    assert (
-        10**24 % cost.amount.denominator == 0
-    )  # a decimal: a ledger's total cannot grow a longer and longer fraction
+    # a decimal: a ledger's total cannot grow a longer and longer fraction
+    assert 10**24 % cost.amount.denominator == 0
     assert accountant.price([]) == Charge(amount=Fraction(0))
 
 
@@ -216,9 +215,8 @@ def test_a_household_has_the_delta_that_the_promise_tells(size: int) -> None:
         assert told * (1 - 1e-12) <= float(group.delta) <= told * (1 + 1e-9)
         assert true(size * epsilon, 0.2 * size) <= float(group.delta) * (1 + 1e-12)
         assert size == 1 or true(size * epsilon, 0.2 * size) > size * one
-    assert math.expm1(4) / math.expm1(1) * 1e-9 == pytest.approx(
-        3.12e-8, rel=0.01
-    )  # as docs/promise.md has it
+    # as docs/promise.md has it
+    assert math.expm1(4) / math.expm1(1) * 1e-9 == pytest.approx(3.12e-8, rel=0.01)
     assert math.expm1(16) / math.expm1(4) * 1e-9 == pytest.approx(1.66e-4, rel=0.01)
 
 
@@ -302,9 +300,8 @@ def test_the_stream_whose_list_depends_on_the_answers() -> None:
     """
     first, second, epsilon = Fraction("0.05"), Fraction("0.25"), Fraction("0.2")
     p, r = (1 / (1 + math.exp(-float(odds))) for odds in (first, second))
-    delta = Fraction(p * r * -math.expm1(-0.1)) * (
-        1 + Fraction(1, 10**4)
-    )  # both for the table: a loss of 0.3
+    # both for the table: a loss of 0.3
+    delta = Fraction(p * r * -math.expm1(-0.1)) * (1 + Fraction(1, 10**4))
     assert float(delta) == pytest.approx(0.0274, abs=5e-5)
     leak = Loss(epsilon=Fraction(0), rho=Fraction(0), delta=delta * (1 - Fraction(1, 10**4)))
 
@@ -336,12 +333,10 @@ def test_a_thousand_questions_as_in_the_table() -> None:
         return float(zcdp_.budget(zcdp_.price([Loss(epsilon=None, rho=rho)] * 1000)).epsilon)
 
     assert SUM.price([laplace] * 1000).amount == 100
-    assert spent(tenth) == pytest.approx(
-        20.55, abs=0.005
-    )  # Gaussian of sigma 10; Laplace by ε² / 2
-    assert spent(Fraction("0.1") + Fraction(math.expm1(-0.1))) == pytest.approx(
-        20.13, abs=0.005
-    )  # fine-grid Laplace
+    # Gaussian of sigma 10; Laplace by ε² / 2
+    assert spent(tenth) == pytest.approx(20.55, abs=0.005)
+    # fine-grid Laplace
+    assert spent(Fraction("0.1") + Fraction(math.expm1(-0.1))) == pytest.approx(20.13, abs=0.005)
     assert spent(Fraction(1, 400)) == pytest.approx(13.37, abs=0.005)
 
 

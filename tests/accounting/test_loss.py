@@ -157,9 +157,8 @@ def test_many_small_losses_cost_what_gaussian_noise_does() -> None:
 
 
 def test_many_different_losses_cost_what_direct_convolution_says() -> None:
-    masses = np.ones(
-        1
-    )  # of sums of ±n thousandths, at even steps from the lowest; all terms positive: 14 good digits
+    # of sums of ±n thousandths, at even steps from the lowest; all terms positive: 14 good digits
+    masses = np.ones(1)
     for n in range(1, 101):
         p = 1 / (1 + math.exp(-n / 1000))
         masses = np.append(masses * (1 - p), np.zeros(n)) + np.append(np.zeros(n), masses * p)

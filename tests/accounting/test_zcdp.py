@@ -171,9 +171,8 @@ def test_pure_rho_covers_randomized_response_at_every_order(epsilon: float) -> N
             p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
         ) / (order - 1)
         assert renyi <= order * rho
-    assert (2 * p - 1) * epsilon == pytest.approx(
-        float(rho)
-    )  # order 1, the Kullback-Leibler divergence, is tight
+    # order 1, the Kullback-Leibler divergence, is tight
+    assert (2 * p - 1) * epsilon == pytest.approx(float(rho))
 
 
 def test_a_question_asked_again_is_not_converted_again() -> None:

@@ -93,9 +93,8 @@ def test_a_population_lowers_the_journalists_risk() -> None:
 
 
 def test_many_columns_are_tried_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        measure, "MOST_SUBSETS", 11
-    )  # of five columns: those of one and none of two
+    # of five columns: those of one and none of two
+    monkeypatch.setattr(measure, "MOST_SUBSETS", 11)
     table = pa.table({name: list(range(6)) for name in "abcde"})
     found = risk(table, quasi=list("abcde"))
     assert not found.every_subset

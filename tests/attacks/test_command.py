@@ -158,10 +158,8 @@ def test_difference(run, folder):
     (folder / "log.sql").write_text(
         "SELECT COUNT(*) FROM staff WHERE ill; -- everybody\nSELECT COUNT(*) FROM staff WHERE ill AND id <> 3;\n"
     )
-    for table in (
-        folder / "staff.csv",
-        "staff",
-    ):  # its file, or its name and the file beside the log
+    # its file, or its name and the file beside the log
+    for table in (folder / "staff.csv", "staff"):
         found = run("difference", folder / "log.sql", "--table", table, "--secret", "ill")
         assert found.keys() >= ALWAYS
         [person] = found["exposed"]
@@ -208,9 +206,8 @@ def test_difference_says_safe_only_where_it_is_proved(run, folder):
     assert "nobody is exposed." not in told
     (folder / "sum.sql").write_text("SELECT SUM(pay) FROM s WHERE id < 4")
     options = "--table", folder / "s.csv", "--secret", "pay"
-    assert (
-        len(run("difference", folder / "sum.sql", *options)["exposed"]) == 3
-    )  # nobody in the table has less
+    # nobody in the table has less
+    assert len(run("difference", folder / "sum.sql", *options)["exposed"]) == 3
     assert run("difference", folder / "sum.sql", *options, "--range", "pay=0:10")["safe"]
 
 

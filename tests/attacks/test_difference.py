@@ -79,9 +79,8 @@ def test_pairs_of_whom_a_sum_follows_are_told():
     log = [asked([1, 1, 0, 0, 0]), asked([0, 1, 1, 0, 0]), asked([1, 0, 0, 1, 1])]
     pair = mixed.set_column(1, "sick", pa.array([True, False, True, False, False]))
     found = difference(log, pair, name="people", secrets=["sick"])
-    assert (0, 1, 2) in {
-        g.rows for g in found.groups
-    }  # whoever knows one of the three knows the others
+    # whoever knows one of the three knows the others
+    assert (0, 1, 2) in {g.rows for g in found.groups}
 
 
 def test_exposed_people_are_those_with_no_other_value():
@@ -217,9 +216,8 @@ def test_planted_pairs_and_chains_among_many_questions():
     """Ranges over two columns, and among them: everybody but one; a sum in four parts without one;
     and a mean.
     """
-    rng = np.random.default_rng(
-        8
-    )  # now and then a range holds the planted person alone, which is a shorter chain
+    # now and then a range holds the planted person alone, which is a shorter chain
+    rng = np.random.default_rng(8)
     n, m = 3000, 400
     table = pa.table(
         {
@@ -269,9 +267,8 @@ def test_group_by_and_both_sides_of_a_secret():
         "SELECT COUNT(*) FROM people WHERE NOT ill AND age < 3",
     ]
     found = difference(log, table, name="people", secrets=["ill"])
-    assert [e.row for e in found.exposed] == [
-        2
-    ]  # counting those who are not ill counts those who are
+    # counting those who are not ill counts those who are
+    assert [e.row for e in found.exposed] == [2]
     hidden = ["SELECT ill, COUNT(*) FROM people WHERE age < 2 GROUP BY ill"]
     assert [e.row for e in difference(hidden, table, name="people", secrets=["ill"]).exposed] == [0]
 
@@ -307,14 +304,12 @@ def test_the_demo_log_is_safe():
     found = difference(log, residents, name="people")
     assert not found.exposed
     assert not found.skipped
-    assert (
-        found.verdict == "not found"
-    )  # mean incomes by age say something about ages that is not worked out
+    # mean incomes by age say something about ages that is not worked out
+    assert found.verdict == "not found"
     assert not found.safe
     assert difference(log[:1], residents, name="people").safe
-    assert difference(
-        [*log, MALICIOUS], residents, name="people"
-    ).exposed  # it asks about Karrie alone
+    # it asks about Karrie alone
+    assert difference([*log, MALICIOUS], residents, name="people").exposed
 
 
 def test_what_cannot_be_analyzed_is_listed():

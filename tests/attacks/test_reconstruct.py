@@ -88,9 +88,8 @@ def test_least_squares_beats_the_program_under_bounded_noise():
                 (reconstruct(queries, noisy, method=method, truth=bits).bits == bits).sum()
             )
     assert right["least-squares"] > right["lp"]
-    assert (
-        0.88 < right["least-squares"] / 700 <= 1
-    )  # at least seven deviations away, like the others
+    # at least seven deviations away, like the others
+    assert 0.88 < right["least-squares"] / 700 <= 1
     assert 0.70 < right["lp"] / 700 < 0.95
 
 
@@ -99,9 +98,8 @@ def test_a_large_program_is_solved_as_a_small_one_is(noise, monkeypatch):
     """Step by step the sum of misses is never under the least, and within a thousandth of it."""
     _, queries, answers = drawn(100, 400, np.random.default_rng())
     noisy = answers + np.random.default_rng().uniform(-noise, noise, 400)
-    solved = importlib.import_module(
-        "discreet.attacks.reconstruct"
-    )  # the package's name for it is the function
+    # the package's name for it is the function
+    solved = importlib.import_module("discreet.attacks.reconstruct")
     exact = solved._program(queries.astype(float), noisy)
     monkeypatch.setattr(solved, "MOST_SOLVED", 10)
     stepped = solved._program(queries.astype(float), noisy)

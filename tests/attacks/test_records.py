@@ -18,9 +18,8 @@ from discreet.attacks.membership import judge
 from discreet.attacks.single_out import Predicates, _adjust
 from discreet.errors import UsageError
 
-SURE = math.sqrt(
-    math.log(2e9) / 2
-)  # a rate over n trials is off by more than SURE / sqrt(n) once in 1e9
+# a rate over n trials is off by more than SURE / sqrt(n) once in 1e9
+SURE = math.sqrt(math.log(2e9) / 2)
 
 
 def people(n, rng):

@@ -57,9 +57,8 @@ SHAPES = (
 
 @pytest.mark.parametrize("sql", SHAPES)
 def test_what_holds(policy: Policy, sql: str) -> None:
-    found = audit(
-        policy, sql, runs=20_000 if "MEDIAN" in sql else 60_000
-    )  # so many that enough is proved
+    # so many that enough is proved
+    found = audit(policy, sql, runs=20_000 if "MEDIAN" in sql else 60_000)
     assert found.sound
     assert max(each.share for each in found.changes) > 0.5, "no neighbor came near the claim"
     assert all(each.draws for each in found.replayed)

@@ -52,9 +52,8 @@ def test_least_squares_vary_as_the_quote_says(published: tuple[Any, list[Counts]
         exact = truth[level].table(plan.grid, table, size)
         gap = found._least_squares[level][table] - exact
         ratio = float((gap**2).mean()) / claims[plan.places.levels[level], plan.names[3]] ** 2
-        assert (
-            0.8 < ratio < 1.2
-        )  # of 16,000 cells and more, of which an eighth is known to be nobody
+        # of 16,000 cells and more, of which an eighth is known to be nobody
+        assert 0.8 < ratio < 1.2
     measured = found.noisy[5, 3] - truth[5].table(
         plan.grid, plan.grid.tables[3], plan.places.sizes[5]
     ).reshape(plan.places.sizes[5], -1)
@@ -83,9 +82,8 @@ def test_whole_numbers_err_as_the_margins_say(published: tuple[Any, list[Counts]
                 here = gap[(exact >= low) & (exact < high)]
                 assert 0.4 * row["error"] - 0.05 < np.abs(here).mean() < 2.5 * row["error"] + 0.05
             nobody = rows[plan.places.levels[level], name, 0]
-            assert nobody["bias"] == pytest.approx(
-                nobody["error"]
-            )  # a count of nobody can only be too high
+            # a count of nobody can only be too high
+            assert nobody["bias"] == pytest.approx(nobody["error"])
             assert nobody["bias"] > 0
 
 

@@ -94,9 +94,8 @@ def test_totals_are_kept_where_they_are_public_and_estimated_where_not() -> None
     assert shared(known, [70, 0, 0]).sum(axis=1) == pytest.approx([70, 0, 0], abs=0.2)
     estimated = shared(known).sum(axis=1)
     assert estimated.sum() == pytest.approx(70, abs=0.2)
-    assert (
-        np.abs(estimated - known.counts[()][:, 0]).max() < 15
-    )  # seven deviations of the best table
+    # seven deviations of the best table
+    assert np.abs(estimated - known.counts[()][:, 0]).max() < 15
 
 
 def test_cells_without_people_stay_empty_in_every_child() -> None:

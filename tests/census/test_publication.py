@@ -242,9 +242,8 @@ def test_no_person_moves_more_than_claimed(tmp_path: Path, neighbors: str) -> No
         if neighbors == "add_remove"
         else Moved(l1=4, l2_squared=8)
     )
-    rows = list(
-        itertools.product((0, 1, 5, 6), (0, 1), (0, 3), (0, 2))
-    )  # block (6: elsewhere), sex, age, ill
+    # block (6: elsewhere), sex, age, ill
+    rows = list(itertools.product((0, 1, 5, 6), (0, 1), (0, 3), (0, 2)))
     admissible = [(), *((row,) for row in rows), *itertools.combinations_with_replacement(rows, 2)]
     names = [axis.name for axis in plan.axes]
     assert names == ["sex", "age", "ill"]
@@ -313,9 +312,8 @@ def test_a_quote_is_free_and_says_what_to_expect(curator: Curator) -> None:
     assert [each.level for each in quote.errors[::4]] == ["all", "state", "tract", "block"]
     for each in quote.errors:
         assert each.margin is not None
-        assert (
-            0 < 1.96 * each.deviation <= each.margin + 1
-        )  # least squares is no worse than what was measured
+        # least squares is no worse than what was measured
+        assert 0 < 1.96 * each.deviation <= each.margin + 1
     assert abs(sum(each.share for each in quote.errors) - 1) < 1e-6
     said = str(quote)
     assert "No number is exact" in said
@@ -338,9 +336,8 @@ def test_files_and_sql(curator: Curator, tmp_path: Path) -> None:
         .sum()
         == total
     )
-    for path in (
-        curator.publication("census").show().save(tmp_path / "again")
-    ):  # of what was stored: the same bytes
+    # of what was stored: the same bytes
+    for path in curator.publication("census").show().save(tmp_path / "again"):
         assert path.read_bytes() == (tmp_path / "out" / path.name).read_bytes()
     published.save(tmp_path / "csv", csv=True)
     assert pa.csv.read_csv(tmp_path / "csv" / "microdata.csv").num_rows == total

@@ -54,9 +54,8 @@ def test_a_year_in_small(tmp_path: Path) -> None:
     assert values(series, "3", clinic="Hill") == [3, 6, 9, 12]  # from the day that fills it
     assert set(values(series, "cumulative", clinic="Harbor")) == {0}
     assert curator._ledger.spent() == spent
-    assert [entry.state for entry in curator.ledger()] == [
-        "posted"
-    ]  # the last day ends it, and erases its key
+    # the last day ends it, and erases its key
+    assert [entry.state for entry in curator.ledger()] == ["posted"]
     curator._ledger.verify()
     assert release.run(after(99)).table.equals(series.table)
 

@@ -87,9 +87,8 @@ def test_killed_at_every_write(started: Path, tmp_path: Path) -> None:
         curator._ledger.close()
         assert before == wanted[: len(before)]
         finished = published(folder, late, 4)
-        assert not list(
-            (folder / "clinic.store").glob(".live*")
-        )  # the copy of rows that a dead run left is gone
+        # the copy of rows that a dead run left is gone
+        assert not list((folder / "clinic.store").glob(".live*"))
         assert len(finished) == 5
         assert finished[: stream.frozen] == wanted[: stream.frozen]
         if stream.frozen < 4:

@@ -161,9 +161,8 @@ def test_a_question_is_stopped_in_time(engine: DuckDB) -> None:
     start = time.monotonic()
     with pytest.raises(Overrun) as caught:
         engine.read(SLOW, 0.3)
-    assert (
-        time.monotonic() - start >= 0.3
-    )  # and it came to an end, which by itself it would not for hours
+    # and it came to an end, which by itself it would not for hours
+    assert time.monotonic() - start >= 0.3
     assert str(caught.value) == SENTENCE
     assert engine.read("SELECT 1 AS a", 5).to_pylist() == [{"a": 1}]
 

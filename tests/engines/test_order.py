@@ -66,9 +66,8 @@ def test_means_over_people_are_right(tmp_path: Path) -> None:
         assert [len(each) for each in found] == [MOST] * PEOPLE
         assert len(set(found)) > 200  # of some 900 possible ones; it was 1
         assert abs(sum(map(sum, found)) / (PEOPLE * MOST) - 3) < 0.07
-        for stars in range(
-            1, 6
-        ):  # of each value 2 a person: variance 1.6 * 30 / 39, at most 8 off; chance below 1e-10
+        # of each value 2 a person: variance 1.6 * 30 / 39, at most 8 off; chance below 1e-10
+        for stars in range(1, 6):
             assert abs(sum(each.count(stars) for each in found) / PEOPLE - 2) < 0.3
 
 

@@ -423,9 +423,8 @@ def test_by_the_command_line(
         assert all(
             abs(row[-1] - true[-1]) <= 3 for row, true in zip(answer["rows"], rows, strict=True)
         )
-        assert (
-            json.loads(told("ask", file, sql, *who))["rows"] == answer["rows"]
-        )  # free, and the same
+        # free, and the same
+        assert json.loads(told("ask", file, sql, *who))["rows"] == answer["rows"]
     explained = told("explain", file, "SELECT SUM(age) FROM people", *who[:4])
     assert 'FROM "people" AS t1' in explained
     told(

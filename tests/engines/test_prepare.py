@@ -631,11 +631,8 @@ def test_a_failure_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         prepare(policy, town(), policy.store, 2, stop)
     assert {file.name: file.read_bytes() for file in policy.store.iterdir()} == before
-    for left in (
-        ".building.duckdb",
-        ".building.duckdb.wal",
-        ".building.json",
-    ):  # what a crash leaves behind
+    # what a crash leaves behind
+    for left in (".building.duckdb", ".building.duckdb.wal", ".building.json"):
         (policy.store / left).write_text("torn")
     assert prepare(policy, town(), policy.store, 2).number == 2
     assert not list(policy.store.glob(".building*"))

@@ -93,9 +93,8 @@ def test_a_real_spark_gives_the_same(local: EngineChoice, tmp_path: Path) -> Non
         row = tuple(
             Column("v", each) for each in ("word", "cost", "days", "day", "seen", "well", "kind")
         )
-        query = Aggregate(
-            visits, (*row, *EXPRESSIONS[::9]), (Sum(),)
-        )  # a few: all of them are tried on Sail
+        # a few: all of them are tried on Sail
+        query = Aggregate(visits, (*row, *EXPRESSIONS[::9]), (Sum(),))
         assert rows_of(spark, query) == rows_of(truth, query)
         words = Aggregate(visits, (Column("v", "word"),), (Sum(),))
         exact = Exact(truth.fetch(words, 60).unwrap())

@@ -140,9 +140,8 @@ def test_rows_that_are_people(tmp_path: Path) -> None:
         opened(policy, on_sail(), tmp_path / "spark", content) as spark,
     ):
         ours, theirs = (all_rows(engine, policy, "rows") for engine in (truth, spark))
-    assert (
-        Counter((str(owner), *rest) for owner, *rest in ours.elements()) == theirs
-    )  # UUIDs, which Spark has as texts
+    # UUIDs, which Spark has as texts
+    assert Counter((str(owner), *rest) for owner, *rest in ours.elements()) == theirs
 
 
 # --- keys that pass their threshold where the rows are --------------------------------------------

@@ -353,12 +353,10 @@ def test_the_private_side_is_paid_for(private: Path) -> None:
     assert paid[0].margin is not None
     assert 0 < paid[0].margin < 0.05
     assert "public rows only" in paid[4].why
-    assert (
-        before - curator.left(analyst="curator").epsilon == 30
-    )  # a quarter each; 3 and 4 are about the same means
-    assert (
-        ask_findings(pay_study(), curator, epsilon="40", analyst="curator") == paid
-    )  # asked again, it is free
+    # a quarter each; 3 and 4 are about the same means
+    assert before - curator.left(analyst="curator").epsilon == 30
+    # asked again, it is free
+    assert ask_findings(pay_study(), curator, epsilon="40", analyst="curator") == paid
     assert before - curator.left(analyst="curator").epsilon == 30
 
 

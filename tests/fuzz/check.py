@@ -40,15 +40,13 @@ from discreet.vault.exact import Exact
 from .worlds import BACKGROUND, EMPTY, World
 
 LONG = 5.0  # seconds of processor time for an exact SELECT over a handful of rows
-LONGER = (
-    20.0  # for all of an answer: up to 5,000 groups, each with its draws, and margins simulated
-)
+# for all of an answer: up to 5,000 groups, each with its draws, and margins simulated
+LONGER = 20.0
 CARRIED_OUT = 0.2  # of the answered statements: noise and all, on neighbors
 TINY = Fraction(1, 1000)  # an epsilon at which noise hides everything
 STUCK = 120.0  # seconds on the clock, which a busy machine may take for any of them
-PEOPLE = (
-    2**36
-)  # that there may be: what one of them adds to a sum, so many times, must fit its type
+# that there may be: what one of them adds to a sum, so many times, must fit its type
+PEOPLE = 2**36
 SLOW = 4.0  # seconds of planning: parsing and analysis of any statement within the limits take less
 
 
@@ -132,9 +130,8 @@ def _carried_out(planned: Plan, world: World, epsilon: Fraction, source: random.
         allowance = Allowance(key=key, accountant=accountant, paid=offered.cost)
         try:
             with warnings.catch_warnings(), _within(LONGER, f"carrying it out on {name!r}"):
-                warnings.simplefilter(
-                    "error"
-                )  # numbers that left their type behind are no estimates
+                # numbers that left their type behind are no estimates
+                warnings.simplefilter("error")
                 noisy = measure(offered, allowance, partial(_read, cursor))
                 types, columns = _finished(offered, noisy, public, world)
         except EngineFailure:

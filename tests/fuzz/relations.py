@@ -156,9 +156,8 @@ class Relations:
         """Beside a table that is written out."""
         left, ours = self.relation(depth)
         alias = self.draw.alias()
-        v, w = self.draw.any(
-            ("v", "w"), ("k0", "u0"), ("s0", "k1"), ("c0", "c1")
-        )  # also what the engine's SQL uses
+        # also what the engine's SQL uses
+        v, w = self.draw.any(("v", "w"), ("k0", "u0"), ("s0", "k1"), ("c0", "c1"))
         columns = ours | {f"{alias}.{v}": "number", f"{alias}.{w}": "category"}
         kinds, names = [self.draw.any(*NUMBERS), ("'a'", "'b'")], [v, w]
         if self.draw.maybe(0.3):

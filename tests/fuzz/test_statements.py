@@ -99,9 +99,8 @@ def test_the_check_sees_violations() -> None:
         replace(block, source=everybody, places=(), keys=(), statistics=(across_people,)),
     )
     unseen = list(wrong)
-    for here in (
-        world("shop", source) for _ in range(15)
-    ):  # the last is not seen in 1 of 20: in none of 15, 1e-19
+    # the last is not seen in 1 of 20: in none of 15, 1e-19
+    for here in (world("shop", source) for _ in range(15)):
         unseen = [each for each in unseen if not _seen(each, here)]
         if not unseen:
             break

@@ -16,9 +16,8 @@ from discreet.ledger import Ledger
 from discreet.ledger.place import Place
 from real_postgres import Server, server
 
-MEMORY = Path(
-    "/dev/shm"
-)  # fsync costs nothing here, and kill -9 loses nothing that it would not lose on a disk
+# fsync costs nothing here, and kill -9 loses nothing that it would not lose on a disk
+MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture

@@ -410,9 +410,8 @@ def test_keys_are_rotated_without_losing_anything(ledger: Ledger, place: Place) 
     head = ledger.head()
     Ledger.rotate_key(place)
     assert place.path.with_name("hospital.ledger.key").stat().st_size == 64
-    assert ask(ledger, "open") == ask(
-        ledger, "open"
-    )  # the one that was open all along reads the new key
+    # the one that was open all along reads the new key
+    assert ask(ledger, "open") == ask(ledger, "open")
     assert ask(ledger, "open").key == open_charge.key
     ask(ledger, "later")
     Ledger.rotate_key(place)
@@ -430,17 +429,14 @@ def test_the_old_key_alone_no_longer_writes(path: Path) -> None:
     before = {found: found.read_bytes() for found in path.parent.iterdir()}
     Ledger.rotate_key(path)
     key = path.with_name("hospital.ledger.key").read_bytes()
-    for (
-        found,
-        content,
-    ) in before.items():  # somebody who stole the old key sets the ledger back and goes on
+    # somebody who stole the old key sets the ledger back and goes on
+    for found, content in before.items():
         found.write_bytes(content)
     path.with_name("hospital.ledger.key").write_bytes(key)
     with pytest.raises(LedgerUnavailable, match=r"key rotation .* was interrupted: run it again"):
         Ledger.open(path)
-    Ledger.rotate_key(
-        path
-    )  # what it looks like is also what a crash leaves, and running it again mends that
+    # what it looks like is also what a crash leaves, and running it again mends that
+    Ledger.rotate_key(path)
     Ledger.open(path).verify()
     assert path.with_name("hospital.ledger.key").read_bytes() == key
 

@@ -202,9 +202,8 @@ def test_kill_9_of_concurrent_spends(
         place = new_place(path)
         Ledger.create(place, some_terms(limit="100")).close()
         started = workers(place, spends, 4)
-        begun = RANDOM.randint(
-            1, spends // 4
-        )  # by what is done and not by the clock: a disk may be fast or slow
+        # by what is done and not by the clock: a disk may be fast or slow
+        begun = RANDOM.randint(1, spends // 4)
         while len(told(path)) < begun:
             time.sleep(0.002)
         for worker in started:

@@ -126,9 +126,8 @@ def test_no_flipped_bit_changes_what_a_ledger_says(
     path = filled(60)
     noticed, unread = flips(path, path, range(path.stat().st_size), count, tmp_path / "copy")
     print(f"{count} flips anywhere in the file: {noticed} noticed, {unread} in unused space")
-    content = (
-        len(content_places(path)) / path.stat().st_size
-    )  # of which every one is noticed, as the next test has it
+    # of which every one is noticed, as the next test has it
+    content = len(content_places(path)) / path.stat().st_size
     assert noticed >= stats.binom.ppf(FALSE_ALARM, count, content)
 
 
@@ -174,9 +173,8 @@ def test_a_truncated_file_is_noticed(
             assert meaning(copy) == before
         else:
             noticed += 1
-    assert noticed >= stats.binom.ppf(
-        FALSE_ALARM, count, 0.85
-    )  # 88 of 100 cuts of the file itself, all of the others
+    # 88 of 100 cuts of the file itself, all of the others
+    assert noticed >= stats.binom.ppf(FALSE_ALARM, count, 0.85)
 
 
 SWAPS = {  # in a ledger of: terms 1, charge 2, charge 3, post 4, charge 5, post 6, charge 7

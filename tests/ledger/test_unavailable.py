@@ -363,9 +363,8 @@ def test_nothing_is_answered_when_the_disk_does_not_sync(path: Path, step: str) 
     if os.fork() == 0:
         try:
             ledger = Ledger.open(path)
-            ask(
-                ledger, "first", cost=charge("1/10")
-            )  # a new log is synced once even if commits are not
+            # a new log is synced once even if commits are not
+            ask(ledger, "first", cost=charge("1/10"))
             fail_every_sync()
             steps[step](ledger)
             os.write(writing, b"answered")

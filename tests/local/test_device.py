@@ -225,9 +225,8 @@ def test_a_limit_below_what_was_given_stops_everything_that_costs(tmp_path: Path
     path, survey = tmp_path / "answered.json", weekend()
     first = Device(path).answer(survey, survey.question("browser"), "safari")
     Device(path).set_limit("0.1")
-    assert (
-        Device(path).answer(survey, survey.question("browser"), "other").report == first.report
-    )  # costs nothing
+    # costs nothing
+    assert Device(path).answer(survey, survey.question("browser"), "other").report == first.report
     with pytest.raises(BudgetExceeded, match="you allow"):
         Device(path).answer(survey, survey.question("hours"), "8")
 

@@ -102,9 +102,8 @@ def test_the_lifetime_bounds_every_pair_of_histories(permanent: float, instant: 
         protocol = binary(rounds, permanent=permanent, instant=instant)
         true = worst_of_two_values(protocol, rounds)
         assert true <= float(protocol.epsilon) + 1e-12
-    assert (
-        float(protocol.epsilon) - true < 2 * permanent + 1.5
-    )  # and what is added does not grow with the rounds
+    # and what is added does not grow with the rounds
+    assert float(protocol.epsilon) - true < 2 * permanent + 1.5
 
 
 @pytest.mark.parametrize(
@@ -276,9 +275,8 @@ def test_whole_histories_differ_by_e_to_the_epsilon_at_most(
     )
     low, high = exact.log(worst, 128)
     assert Fraction(high, 1 << 128) <= protocol.epsilon
-    assert protocol.epsilon - Fraction(low, 1 << 128) < Fraction(
-        1, 1 << 50
-    )  # and it is no empty bound
+    # and it is no empty bound
+    assert protocol.epsilon - Fraction(low, 1 << 128) < Fraction(1, 1 << 50)
 
 
 @pytest.mark.parametrize("protocol", SMALL, ids=shape)
@@ -391,10 +389,8 @@ def test_margins_of_single_rounds_cover(epsilon: str, n: int) -> None:
     p = float(odds.chance(protocol.keep))
     counts = np.arange(n + 1)
     ends = []
-    for ones in (
-        0,
-        n,
-    ):  # the margin does not depend on the bits, and the estimate is linear in them
+    # the margin does not depend on the bits, and the estimate is linear in them
+    for ones in (0, n):
         table = np.zeros((protocol.rows, protocol.parts, 2), dtype=np.int64)
         table[0, 2] = [ones, n - ones]
         found = protocol.read_round(3, {3: Tally(counts=table.reshape(-1), n=n)})
@@ -425,9 +421,8 @@ def test_margins_of_the_tree_cover(n: int, changes: int) -> None:
         grid = np.array(list(outcomes))
         values = (grid[:, None] + scale * (2 * np.arange(n + 1) - n)).reshape(-1)
         masses = (np.array(list(outcomes.values()))[:, None] * bits_of_one).reshape(-1)
-        places = np.rint(values / 1e-3).astype(
-            int
-        )  # in steps of a thousandth, for which the test allows
+        # in steps of a thousandth, for which the test allows
+        places = np.rint(values / 1e-3).astype(int)
         summed = np.bincount(places - places.min(), weights=masses)
         outcomes = {
             (place + places.min()) * 1e-3: mass for place, mass in enumerate(summed) if mass > 1e-15

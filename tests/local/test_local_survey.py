@@ -24,10 +24,8 @@ def test_the_weekend() -> None:
         "kary",
         "hybrid",
     ]
-    assert survey.question("drank").protocol.domain == (
-        "no",
-        "yes",
-    )  # `no` is a word, not a boolean
+    # `no` is a word, not a boolean
+    assert survey.question("drank").protocol.domain == ("no", "yes")
     assert Fraction(19986, 10000) < survey.cost <= 2
 
 

@@ -113,9 +113,8 @@ def test_only_randomized_bits_leave(
     tab, log = opened
     answer(tab)
     assert tab.inner_text("#status").startswith("Your answers stay here")
-    assert [(each.method, each.url) for each in log] == [
-        ("GET", collector[0] + "/")
-    ]  # nothing has left yet
+    # nothing has left yet
+    assert [(each.method, each.url) for each in log] == [("GET", collector[0] + "/")]
     with tab.expect_response("**/reports") as reply:
         tab.click("#send")
     assert reply.value.json() == {"accepted": 3, "repeated": 0, "refused": {}}

@@ -221,9 +221,8 @@ def test_collections_that_nobody_honest_sends_show(protocol: Any) -> None:
 
 def test_a_value_beyond_all_shows() -> None:
     protocol = KaryResponse(domain=10, epsilon=1)
-    assert suspicions(
-        protocol, np.zeros(1000, dtype=np.int64)
-    )  # honest reports of one value are spread
+    # honest reports of one value are spread
+    assert suspicions(protocol, np.zeros(1000, dtype=np.int64))
     assert suspicions(protocol, []) == []
 
 

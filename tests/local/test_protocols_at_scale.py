@@ -58,9 +58,8 @@ def test_a_field_is_a_field(g: int) -> None:
     for a in some:
         assert sorted(finite.add(a, b, g) for b in range(g)) == list(range(g))
         if a:
-            assert sorted(finite.times(a, b, g) for b in range(g)) == list(
-                range(g)
-            )  # so a has an inverse
+            # so a has an inverse
+            assert sorted(finite.times(a, b, g) for b in range(g)) == list(range(g))
 
 
 @pytest.mark.parametrize(("g", "d"), [(2, 8), (3, 9), (4, 16), (5, 20), (8, 9)])
@@ -179,9 +178,8 @@ def test_unary_bits_are_set_as_often_as_they_should_be_and_independently(protoco
     z = (counts - n * expected) / np.sqrt(n * expected * (1 - expected))
     assert abs(z).max() < 7.5  # the largest of 130
     assert stats.chi2.sf((z**2).sum(), 130) > FALSE_ALARM
-    assert (
-        stats.chi2.cdf((z**2).sum(), 130) > FALSE_ALARM
-    )  # nor more even than chance: coins are not shared
+    # nor more even than chance: coins are not shared
+    assert stats.chi2.cdf((z**2).sum(), 130) > FALSE_ALARM
 
 
 # Whole protocols

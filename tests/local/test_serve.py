@@ -229,9 +229,8 @@ def test_kill_9_loses_no_acknowledged_report_and_counts_none_twice(tmp_path: Pat
     assert kills == 3
     assert len(acknowledged) == len(batches)
     held = kept(tmp_path)
-    assert sorted(held) == sorted(
-        name for batch in batches for name in respondents(batch)
-    )  # none lost, none twice
+    # none lost, none twice
+    assert sorted(held) == sorted(name for batch in batches for name in respondents(batch))
 
 
 def respondents(batch: list[bytes]) -> list[str]:

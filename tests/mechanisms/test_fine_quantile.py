@@ -42,9 +42,8 @@ def behind(mechanism: FineQuantile, given: Near, groups: int) -> Any:
     found = []
     for begin, end in itertools.pairwise(runs.begins.tolist()):
         starts, lengths = runs.starts[begin:end], runs.lengths[begin:end]
-        assert (
-            starts[lengths > 0] == np.append(0, lengths.cumsum())[:-1][lengths > 0]
-        ).all()  # one after another
+        # one after another
+        assert (starts[lengths > 0] == np.append(0, lengths.cumsum())[:-1][lengths > 0]).all()
         found.append(np.repeat(runs.gaps[begin:end], lengths.astype(int)))
     return np.array(found)
 

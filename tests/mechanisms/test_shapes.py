@@ -44,10 +44,8 @@ from discreet.mechanisms.shapes import (
 
 F = Fraction
 SHAPES: tuple[Any, ...] = (Additive, Selection, Nearby, Choice, Threshold)
-OUTSIDE = {
-    AboveThreshold,
-    RandomizedResponse,
-}  # no vault runs them: one answers a stream, one runs on a device
+# no vault runs them: one answers a stream, one runs on a device
+OUTSIDE = {AboveThreshold, RandomizedResponse}
 RELATIONS: tuple[Neighbors, ...] = ("add_remove", "change_one")
 
 

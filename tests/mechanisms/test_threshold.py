@@ -87,9 +87,8 @@ def test_every_small_table_and_every_neighbor(mechanism: Any, neighbors: str) ->
             )
         common = [outcome for outcome in one if outcome in other]
         (one, on_one), (other, on_other) = given(one, common), given(other, common)
-        assert min(on_one, on_other) >= 1 - loss.delta - F(
-            1, 10**4
-        )  # what lies beyond the numbers looked at
+        # what lies beyond the numbers looked at
+        assert min(on_one, on_other) >= 1 - loss.delta - F(1, 10**4)
         assert rho(one, other, orders=(1, 1.5, 2, 4)) <= float(loss.rho) * (1 + 1e-3)
     if loss.epsilon is not None:
         assert attained > 0.3 * loss.delta

@@ -87,7 +87,7 @@ BUGS = (
     ),
     bug(
         "conditions that meet at their end exclude each other",
-        "sql/exclusive.py",
+        "sql/check/exclusive.py",
         "(high == low and (high_open or low_open))",
         "high == low",
         "tests/sql/test_exclusive.py",

@@ -61,9 +61,8 @@ def test_equal_words_are_raced_and_words_near_the_ends_too(kind: Any) -> None:
         with recording(
             craft=lambda asked, words, w=word: np.full_like(words, w) if asked.round == 1 else words
         ):
-            places = chosen(
-                np.zeros((100, 3), dtype=np.int64), kind=kind
-            )  # one of three is missing: 1e-17
+            # one of three is missing: 1e-17
+            places = chosen(np.zeros((100, 3), dtype=np.int64), kind=kind)
         assert set(np.ravel(places)) == {0, 1, 2}
 
 
@@ -79,9 +78,8 @@ def test_only_those_that_may_win_are_raced(monkeypatch: pytest.MonkeyPatch) -> N
 
     def small(asked: Any, words: Any) -> Any:
         if asked.round == 1:
-            words = np.maximum(
-                words, 2**40
-            )  # or one in 10,000 times a third would be below 2^34 by itself
+            # or one in 10,000 times a third would be below 2^34 by itself
+            words = np.maximum(words, 2**40)
             words[[500, 600], 0] = 2**20
         return words
 

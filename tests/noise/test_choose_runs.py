@@ -113,9 +113,8 @@ def test_a_real_at_a_border_is_settled_by_its_later_bits() -> None:
     for step, expected in ((-1, 0), (1, 1)):
         word, second = divmod(border + step, 1 << 64)
         assert crafted(word, second, runs).tolist() == [expected]
-    at_border = {
-        int(crafted(*divmod(border, 1 << 64), runs)[0]) for _ in range(1500)
-    }  # later bits, 97 in 100 of which say 1, are their own
+    # later bits, 97 in 100 of which say 1, are their own
+    at_border = {int(crafted(*divmod(border, 1 << 64), runs)[0]) for _ in range(1500)}
     assert at_border == {0, 1}
 
 
@@ -127,9 +126,8 @@ def test_reals_at_the_ends_and_at_rational_borders() -> None:
     three = runs_of(([3], [0]))
     assert crafted(0, 0, three, of_round=1).tolist() == [0]
     assert crafted(2**64 - 1, 2**64 - 1, three, of_round=1).tolist() == [2]
-    third = divmod(
-        (1 << 128) // 3, 1 << 64
-    )  # the next bits decide between the first and the second
+    # the next bits decide between the first and the second
+    third = divmod((1 << 128) // 3, 1 << 64)
     assert {int(crafted(*third, three, of_round=1)[0]) for _ in range(60)} == {0, 1}
 
 

@@ -296,9 +296,8 @@ def test_draws_beyond_64_bits_fit_their_mass(kind: Kind) -> None:
     assert p_value(counts, bins_of(kind, unit, edges * 1e6)) > FALSE_ALARM
     for wrong in (Fraction(2, 3), Fraction(3, 2)):  # rejected but for a chance of 1e-30
         assert p_value(counts, bins_of(kind, unit * wrong, edges * 1e6)) < FALSE_ALARM
-    assert (
-        len({value % 1000 for value in drawn.tolist()}) > 900
-    )  # all digits are drawn, not only the leading ones
+    # all digits are drawn, not only the leading ones
+    assert len({value % 1000 for value in drawn.tolist()}) > 900
 
 
 @pytest.mark.parametrize(

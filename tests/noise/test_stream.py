@@ -166,9 +166,8 @@ def test_no_two_statistics_share_words() -> None:
     ]
     signs = [np.sign(noise.astype(np.float64)) for noise in drawn]
     for a, b in itertools.combinations(signs, 2):
-        assert (
-            abs((a * b).mean()) < 6.2 / 2000**0.5
-        )  # 6.1 sigma two-sided is 1e-9; shared words give about 1
+        # 6.1 sigma two-sided is 1e-9; shared words give about 1
+        assert abs((a * b).mean()) < 6.2 / 2000**0.5
     assert abs((signs[0] * np.sign(discrete_laplace(stream, items, scales[0]))).mean()) > 0.9
 
 

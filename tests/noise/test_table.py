@@ -174,9 +174,8 @@ def test_tail_starts_where_the_bins_end_and_follows_the_mass() -> None:
     """Beyond the bins of a Gaussian: refusals and all, the ratio of neighbors is that of their
     masses.
     """
-    made = table(
-        gaussian(Fraction(1, 2))
-    )  # a steep one: the first number beyond is nearly all there is
+    # a steep one: the first number beyond is nearly all there is
+    made = table(gaussian(Fraction(1, 2)))
     drawn = Counter(made.tail(SYSTEM) for _ in range(300))
     assert set(drawn) == {TAIL}
     wide = table(laplace(Fraction(1)))

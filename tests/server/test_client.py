@@ -31,9 +31,8 @@ def client(town: Running) -> Client:
 
 def test_an_answer_is_the_curators_own(town: Running, client: Client) -> None:
     far = client.ask(BY_SEX, analyst="alice", epsilon=0.5)
-    near = town.server.curator.ask(
-        BY_SEX, analyst="alice", epsilon=0.5
-    )  # free now: the same numbers
+    # free now: the same numbers
+    near = town.server.curator.ask(BY_SEX, analyst="alice", epsilon=0.5)
     assert isinstance(far, discreet.Answer)
     assert far.table.equals(near.table)
     assert far.margins.equals(near.margins)

@@ -122,9 +122,8 @@ def test_a_locked_or_removed_user_is_out_at_the_next_request(tmp_path: Path) -> 
         town.users.lock("bob", locked=False)
         assert bob.get("/tables").status == 200
         town.users.remove("bob")
-        town.users.add(
-            "bob", password="another password"
-        )  # another bob: the old session is not his
+        # another bob: the old session is not his
+        town.users.add("bob", password="another password")
         assert (bob.get("/tables").status, token.get("/tables").status) == (401, 401)
 
 
@@ -213,9 +212,8 @@ def test_a_session_is_new_at_every_login(town: Running) -> None:
     first = victim.cookie
     victim.log_in("alice")
     assert victim.cookie != first
-    assert (
-        Browser(town.http, cookie=first).get("/session").status == 401
-    )  # the login before it has ended
+    # the login before it has ended
+    assert Browser(town.http, cookie=first).get("/session").status == 401
     victim.post("/logout")
     assert victim.get("/session").status == 401
 
@@ -347,9 +345,8 @@ def test_large_requests_are_refused(town: Running, users: dict[str, Browser]) ->
 
 def test_slow_requests_are_left(town: Running) -> None:
     assert raw(town.http, b"") == b""  # nothing comes: the server closes
-    assert (
-        raw(town.http, b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n") == b""
-    )  # a head that does not end
+    # a head that does not end
+    assert raw(town.http, b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\n") == b""
     head = b"POST /api/v1/ask HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
     assert raw(town.http, head).startswith(b"HTTP/1.1 408")
 

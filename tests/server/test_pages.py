@@ -356,9 +356,8 @@ def violations(page: Any) -> list[str]:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
             "axe-core is missing: make clients"
         )
-    page.evaluate(
-        AXE.read_text(encoding="utf-8")
-    )  # by the debugger, which the page's security policy does not bind
+    # by the debugger, which the page's security policy does not bind
+    page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("async () => (await axe.run(document)).violations")
     return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
 

@@ -131,9 +131,8 @@ def test_a_file_of_tiny_or_huge_numbers_is_refused_or_serves(
         assert found.generate(rows=20, given={"sex": "F"}).column("sex").to_pylist() == ["F"] * 20
         assert Description.from_bytes(found.to_bytes()).to_bytes() == found.to_bytes()
         served += 1
-    assert served == (
-        4 if size >= 1e-9 else 1
-    )  # columns without rows are as good as ones of unknown shape
+    # columns without rows are as good as ones of unknown shape
+    assert served == (4 if size >= 1e-9 else 1)
 
 
 @pytest.mark.parametrize(

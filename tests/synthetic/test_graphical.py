@@ -120,9 +120,8 @@ def test_estimation_without_noise_finds_the_model_that_made_the_counts(
 
 
 def test_grouped_targets_are_fitted_as_groups() -> None:
-    cells = np.array(
-        [0, 0, 1, 1, 0, 0, 1, 1]
-    )  # of columns 0 and 3: the second in two halves, the first ignored
+    # of columns 0 and 3: the second in two halves, the first ignored
+    cells = np.array([0, 0, 1, 1, 0, 0, 1, 1])
     counts = np.array([300.0, 700.0])
     fit = estimate(
         SIZES, [Target(columns=(0, 3), cells=cells, counts=counts, std=1.0)], total=1000, prior=0.0

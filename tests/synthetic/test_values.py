@@ -85,9 +85,8 @@ def test_values_are_paid_from_the_same_lump(made: discreet.Curator, compared: Co
     paid = compared.certificate["amount"]
     losses = [from_row(row).loss().rho for row in compared.certificate["mechanisms"]]
     assert sum(losses) <= Fraction(paid)  # type: ignore[arg-type]
-    assert (
-        len(losses) == 1 + 1 + 3 * 2
-    )  # distances, correlations, and for three columns counts and a sum
+    # distances, correlations, and for three columns counts and a sum
+    assert len(losses) == 1 + 1 + 3 * 2
     assert made._ledger.spent().amount > 0
 
 
@@ -95,9 +94,8 @@ def test_raw_figures_are_those_of_the_rows(table: pa.Table, equal: Description) 
     found = exact_figures(equal, table)
     gain = table["gain"].to_numpy()
     assert named(found, "gain", "mean").true == pytest.approx(gain.mean())
-    assert named(found, "gain", "share of 15024").true == pytest.approx(
-        np.mean(gain == 15024)
-    )  # heavy in truth alone
+    # heavy in truth alone
+    assert named(found, "gain", "share of 15024").true == pytest.approx(np.mean(gain == 15024))
     assert named(found, "gain", "largest gap of cumulative shares").synthetic > 0.8
     page = raw_page(raw_report(equal, table, target=None, risks=()))
     assert "share of 15024" in page

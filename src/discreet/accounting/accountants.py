@@ -244,6 +244,5 @@ def _exp_up(x: Fraction) -> Fraction:
         raise UsageError(f"A group's δ at ε = {number(x)} is no protection at all.")
     context = Context(prec=40, rounding=ROUND_HALF_EVEN)
     power = context.exp(context.divide(Decimal(x.numerator), Decimal(x.denominator)))
-    return Fraction(power) * (
-        1 + Fraction(1, 10**30)
-    )  # x is off by 10^-37 at most, exp by half of its last digit
+    # x is off by 10^-37 at most, exp by half of its last digit
+    return Fraction(power) * (1 + Fraction(1, 10**30))

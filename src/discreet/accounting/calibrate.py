@@ -16,9 +16,8 @@ from discreet.budget import number, round_down, round_up
 from discreet.errors import UsageError
 
 _DIGITS = 12  # of sigma
-_MARGIN_DIGITS = (
-    4  # of an amount found from a margin: at most a thousandth dearer than the cheapest
-)
+# of an amount found from a margin: at most a thousandth dearer than the cheapest
+_MARGIN_DIGITS = 4
 _LEAST = Fraction(1, 10**100)
 _NORMAL_95 = 1.959963984540054  # half-width that holds 95 % of a Gaussian, in sigmas
 _LAPLACE_95 = math.log(20)  # the same of a Laplace, in scales
@@ -56,9 +55,8 @@ def cheapest(
         low, high = low / 10, low
         if low < _LEAST:
             return round_up(high, digits=_MARGIN_DIGITS)
-    while high - low > high / 10 ** (
-        _MARGIN_DIGITS + 1
-    ):  # until at most one decimal of four digits lies between
+    # until at most one decimal of four digits lies between
+    while high - low > high / 10 ** (_MARGIN_DIGITS + 1):
         middle = (low + high) / 2
         low, high = (low, middle) if margin(middle) <= wanted else (middle, high)
     short = round_down(high, digits=_MARGIN_DIGITS)

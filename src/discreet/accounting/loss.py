@@ -93,9 +93,8 @@ def shift(log_mass: Callable[[int], float], *, by: int) -> LossDistribution:
     half = np.array([log_mass(z) for z in range(reach + by + 2)])
     points = np.arange(-reach, reach + by + 1)
     p, q = half[np.abs(points)], half[np.abs(points - by)]
-    values = (
-        p - q + (np.abs(p) + np.abs(q)) * 1e-14
-    )  # Privacy: log_mass may be off by some units in its last place
+    # Privacy: log_mass may be off by some units in its last place
+    values = p - q + (np.abs(p) + np.abs(q)) * 1e-14
     # Log-concave: beyond the reach each mass is at most this part of the one before, on either
     # side.
     ratio = float(half[reach + 1] - half[reach])
@@ -227,9 +226,8 @@ def _on_grid(part: LossDistribution, step: float) -> LossDistribution:
     """
     below = np.floor(part.values / step).astype(np.int64)
     lower = np.expm1((below + 1) * step - part.values) / math.expm1(step)
-    lower = np.clip(
-        lower * (1 - _GUARD) - _GUARD, 0.0, 1.0
-    )  # Privacy: float errors can only raise a loss
+    # Privacy: float errors can only raise a loss
+    lower = np.clip(lower * (1 - _GUARD) - _GUARD, 0.0, 1.0)
     least = int(below.min())
     cells = int(below.max()) - least + 2
     masses = _tally(below - least, part.masses * lower, cells)

@@ -104,9 +104,8 @@ class Constant(Expression):
     """A constant, as Python holds it."""
 
     value: Plain
-    kind: type = field(
-        init=False, repr=False
-    )  # 1, 1.0 and TRUE are equal in Python, and are not one constant
+    # 1, 1.0 and TRUE are equal in Python, and are not one constant
+    kind: type = field(init=False, repr=False)
     weight: int = field(default=1, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

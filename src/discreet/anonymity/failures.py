@@ -87,9 +87,8 @@ def _secrets(source: SourceTable, names: Sequence[str]) -> list[str]:
 def _about(groups: Groups, quasi: Sequence[str], secret: str) -> Failures:
     classes, number = classes_of(groups, len(quasi))
     sizes = np.bincount(classes, groups.counts, number).astype(np.int64)
-    others = (
-        sizes[classes] - groups.counts
-    )  # members of the class with another value than this row's
+    # members of the class with another value than this row's
+    others = sizes[classes] - groups.counts
     largest = np.zeros(number, dtype=np.int64)
     np.maximum.at(largest, classes, groups.counts)
     agree = sizes == largest

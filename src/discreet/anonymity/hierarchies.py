@@ -283,9 +283,8 @@ def _bands(column: str, numbers: Floats, start: Fraction, width: Fraction) -> In
     first, step = start.numerator * width.denominator, width.numerator * start.denominator
     while True:
         found, index = np.unique(keys, return_inverse=True)
-        low = np.array(
-            [(first + key * step) / bottom for key in found.tolist()]
-        )  # the nearest float, as float(Fraction) is
+        # the nearest float, as float(Fraction) is
+        low = np.array([(first + key * step) / bottom for key in found.tolist()])
         high = np.array([(first + (key + 1) * step) / bottom for key in found.tolist()])
         moved = (numbers >= high[index]).astype(np.int64) - (numbers < low[index])
         if not moved.any():
@@ -410,9 +409,8 @@ def _branches(spec: Tree, column: str, texts: Sequence[str]) -> list[_Level]:
     depth = max((len(path) for path in paths.values()), default=1)
     leaves = len(paths)
     made = []
-    for level in range(
-        1, depth
-    ):  # from the leaves up; a shallow leaf stays itself until its own group begins
+    # from the leaves up; a shallow leaf stays itself until its own group begins
+    for level in range(1, depth):
         at = {text: "\0".join(path[: depth - level]) for text, path in paths.items()}
         sizes: dict[object, int] = {}
         for key in at.values():

@@ -358,9 +358,8 @@ def _subsets(
     codes = [column[first] for column in groups.codes[: len(quasi)]]
     sizes = np.bincount(classes, groups.counts, number).astype(np.int64)
     largest = _largest_size(len(quasi))
-    alone_by = np.zeros(
-        number, dtype=np.int64
-    )  # the fewest columns that single a class's one member out
+    # the fewest columns that single a class's one member out
+    alone_by = np.zeros(number, dtype=np.int64)
     found = []
     for subset in _subsets_to_try(len(quasi), largest):
         alone, distinct = _alone(codes, sizes, subset)

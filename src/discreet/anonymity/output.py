@@ -74,9 +74,8 @@ def _tighten(
     numbers = ordered[codes]
     kept, count = classes >= 0, int(classes.max()) + 1
     least, most = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(
-        least, classes[kept], numbers[kept]
-    )  # NaN stands for null: a class that has both keeps its `*`
+    # NaN stands for null: a class that has both keeps its `*`
+    np.minimum.at(least, classes[kept], numbers[kept])
     np.maximum.at(most, classes[kept], numbers[kept])
     known = np.isfinite(least) & np.isfinite(most)
     shown = [

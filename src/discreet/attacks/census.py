@@ -184,9 +184,8 @@ def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
     people = round(Fraction(sum(sizes), sum(weights)))
     likely = _likely(frame, solutions, weights)
     halves = [(likely, likely)]
-    if (
-        not found.complete and len(solutions) > 1
-    ):  # a guess made from some of the sample is judged by the others
+    # a guess made from some of the sample is judged by the others
+    if not found.complete and len(solutions) > 1:
         odd, even = (_likely(frame, solutions[k::2], weights[k::2]) for k in (0, 1))
         halves = [(odd, even), (even, odd)]
     return _Part(

@@ -232,9 +232,8 @@ def _expect_unlisted(codes: list[Codes], split: int, coverage: float) -> NDArray
     expected = np.full(split, listed / coverage - listed)
     for column in codes:
         there = column[split:][column[split:] >= 0]
-        shares = np.bincount(there, minlength=int(column.max()) + 2) / max(
-            listed, 1
-        )  # the last is of what is missing
+        # the last is of what is missing
+        shares = np.bincount(there, minlength=int(column.max()) + 2) / max(listed, 1)
         expected *= shares[column[:split]]
     return expected
 

@@ -95,9 +95,8 @@ def judge(inside: NDArray[np.floating], outside: NDArray[np.floating]) -> Member
     ):
         cut = _best_cut(inside[learn], outside[learn])
         hits += (inside[rest] > cut).sum() + (outside[rest] < cut).sum()
-        hits += (inside[rest] == cut).sum() / 2 + (
-            outside[rest] == cut
-        ).sum() / 2  # a coin for ties
+        # a coin for ties
+        hits += (inside[rest] == cut).sum() / 2 + (outside[rest] == cut).sum() / 2
     rate = Rate(hits=int(hits), n=2 * size)
     return Membership(finding=rate.finding("membership", chance=0.5), auc=_auc(inside, outside))
 

@@ -140,9 +140,8 @@ def scores(where: Index, known: Known) -> Floats:
     board = np.zeros(len(where.users))
     support = where.support(known.item)
     for k, item in enumerate(known.item):
-        weight = 1 / np.log(
-            max(support[k], 2)
-        )  # an item of one person weighs as one of two; log 1 would be infinite
+        # an item of one person weighs as one of two; log 1 would be infinite
+        weight = 1 / np.log(max(support[k], 2))
         board += weight * _similarity(where, int(item), known.value[k], known.day[k])
     return board
 
@@ -219,9 +218,8 @@ def _targets(where: Index, aux: pa.Table, truth: str | None) -> Iterator[tuple[A
     who = np.asarray(target.indices.to_numpy(zero_copy_only=False))
     order = np.argsort(who, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(who[order])) + 1):
-        known = rows[
-            ~np.isnan(code[rows].astype(float))
-        ]  # items that the release has never heard of tell nothing
+        # items that the release has never heard of tell nothing
+        known = rows[~np.isnan(code[rows].astype(float))]
         facts_of = Known(
             item=code[known].astype(np.int64), value=facts["value"][known], day=facts["day"][known]
         )

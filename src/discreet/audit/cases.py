@@ -152,13 +152,8 @@ def _mechanisms() -> Iterator[AuditCase]:
     grid: dict[str, Any] = {"max_rows": 1, "neighbors": "add_remove", "choice": "exponential"}
     more: dict[str, Any] = {"max_rows": 2, "choice": "permute_and_flip"}
     octiles = tuple(Fraction(place, 8) for place in range(1, 8))
-    far = (
-        0,
-        39,
-        1,
-        *[0] * 8,
-        40,
-    )  # the median lies in a wide gap; one row more at the bottom moves all of it
+    # the median lies in a wide gap; one row more at the bottom moves all of it
+    far = (0, 39, 1, *[0] * 8, 40)
     subjects: tuple[tuple[Any, Any, Run], ...] = (
         (every.DiscreteLaplace(scale=one, l1=one), ((0,), (1,)), _add),
         (every.DiscreteGaussian(sigma=two, l2_squared=two), ((0, 0), (1, 1)), _add),
@@ -258,9 +253,8 @@ def _protocols() -> Iterator[AuditCase]:
     for kind in PROTOCOLS:
         parameters, pair = made[kind.__name__]
         protocol: Any = kind(**parameters)
-        epsilon = getattr(
-            protocol, "one_report", protocol.epsilon
-        )  # of a memoized answer: what one report tells
+        # of a memoized answer: what one report tells
+        epsilon = getattr(protocol, "one_report", protocol.epsilon)
         yield AuditCase(
             name=kind.__name__,
             subject=protocol,

@@ -22,9 +22,8 @@ from discreet.errors import UsageError
 
 Codes = NDArray[np.int64]
 
-SEEN_AT = Fraction(
-    1, 100
-)  # the δ at which a ρ is told as an ε: small ones are beyond what runs can see
+# the δ at which a ρ is told as an ε: small ones are beyond what runs can see
+SEEN_AT = Fraction(1, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

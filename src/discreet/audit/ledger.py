@@ -54,9 +54,8 @@ class LedgerAudit:
     added: Charge
     spent: Charge
     limit: Charge
-    batch: (
-        Loss | None
-    )  # by privacy-loss distribution; where every loss is known and the budget is a `sum`
+    # by privacy-loss distribution; where every loss is known and the budget is a `sum`
+    batch: Loss | None
 
     @property
     def sound(self) -> bool:

@@ -62,9 +62,8 @@ def one_run(
         raise UsageError(
             "An audit takes a confidence from 0.5 to below 1 and a delta from 0 to below 1."
         )
-    ties = Stream.fresh().words(Items.positions(people), 0)[
-        :, 0
-    ]  # by chance, not by who comes first
+    # by chance, not by who comes first
+    ties = Stream.fresh().words(Items.positions(people), 0)[:, 0]
     order = np.lexsort((ties, scores))
     half = guesses // 2
     right = int(included[order[-half:]].sum() + (~included[order[:half]]).sum())

@@ -268,9 +268,8 @@ class _Thresholded:
         block = self._block
         extra = len(block.keys)
         places = pa.array(np.repeat(np.arange(runs), sums.num_rows))
-        wide = _repeat(sums, runs).add_column(
-            extra, key_column(extra), places
-        )  # behind the keys, before the sums
+        # behind the keys, before the sums
+        wide = _repeat(sums, runs).add_column(extra, key_column(extra), places)
         for statistic in block.measured:
             mechanism = self._each.added[statistic.id]
             noisy = allowance.measure(
@@ -358,9 +357,8 @@ def _advantage(mechanism: Noise, noisy: Any, one: int, other: int) -> Floats:
     """Return the log of how much likelier a noisy number is if the exact one is `one`, by the noise
     claimed.
     """
-    here = np.asarray(noisy - one).astype(
-        np.float64
-    )  # first in exact integers: sums may pass what floats hold
+    # first in exact integers: sums may pass what floats hold
+    here = np.asarray(noisy - one).astype(np.float64)
     there = np.asarray(noisy - other).astype(np.float64)
     if mechanism.gaussian:
         return (there**2 - here**2) / (2 * float(mechanism.spread) ** 2)

@@ -54,9 +54,8 @@ HOMES = {  # the family of a verb that is typed often: the others need not be im
     **dict.fromkeys(("check", "snapshot", "ledger", "bounds"), "curate"),
     **{verb: verb for verb in ("demo", "init", "release", "publish")},
 }
-_MANY_OBJECTS = (
-    200_000  # a command makes fewer before it ends: looking for circles among them frees nothing
-)
+# a command makes fewer before it ends: looking for circles among them frees nothing
+_MANY_OBJECTS = 200_000
 
 
 def app(verb: str | None = None) -> typer.Typer:
@@ -202,9 +201,8 @@ def run(arguments: list[str]) -> int:
             raise
         return 0
     except typer.TyperException as error:
-        if (
-            type(error).__name__ == "NoArgsIsHelpError"
-        ):  # `discreet attack` is `discreet attack --help`
+        # `discreet attack` is `discreet attack --help`
+        if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())
             return 0
         return _tell(UsageError(" ".join(error.format_message().split())), arguments)

@@ -172,9 +172,8 @@ def scoreboard(
     from discreet.attacks import scoreboard as attack
 
     source, known = _need(release, aux)
-    found = attack(
-        _index(source, index), known, method=method, eccentricity=eccentricity, truth=truth
-    )  # type: ignore[arg-type]
+    way: Any = method
+    found = attack(_index(source, index), known, method=way, eccentricity=eccentricity, truth=truth)
     matches: Any = found.as_json()["matches"]
     rows = [
         [m["target"], m["user"], f"{m['score']:.2f}", f"{m['eccentricity']:.2f}"] for m in matches

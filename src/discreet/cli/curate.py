@@ -286,11 +286,8 @@ def bounds(
 
     found = opened(policy).bounds(table, column, epsilon=epsilon)
     if format is Format.json:
-        beyond = {
-            "share": float(BEYOND),
-            "rows": found.ranks,
-            "confidence": 0.95,
-        }  # on either side, at most
+        # on either side, at most
+        beyond = {"share": float(BEYOND), "rows": found.ranks, "confidence": 0.95}
         known = {
             "low": plain(found.low),
             "high": plain(found.high),

@@ -73,9 +73,8 @@ class Release:
         lines = []
         for publish in self.schedule.publish:
             for each in self.asked.statistics:
-                first = (
-                    publish - 1 if isinstance(publish, int) else 0
-                )  # a window begins where it is full
+                # a window begins where it is full
+                first = publish - 1 if isinstance(publish, int) else 0
                 margins = tuple(covering.margins(each, publish, first=min(first, periods - 1)))
                 lines.append(Line(publish=str(publish), statistic=each.name, margins=margins))
         return ReleaseQuote(
@@ -105,9 +104,8 @@ class Release:
                 stream = self.ledger.streams.find(self.identity)
             assert stream is not None  # it was just paid for
             charged = next(row for row in self.ledger.rows() if row["number"] == stream.charge)
-            if (
-                charged["mechanisms"] != rows
-            ):  # a start that died, under another version of discreet
+            # a start that died, under another version of discreet
+            if charged["mechanisms"] != rows:
                 raise LedgerUnavailable(
                     f"Charge {stream.charge} was made for other noise: change the schedule, and start."
                 )
@@ -180,9 +178,8 @@ class Release:
         ]
         estimates = _Estimates(self.schedule, asked, design, first=len(stored) - FIRST)
         frozen = [unpacked(content) for content in streams.frozen(stream)[FIRST:]]
-        left_before = stored[
-            FIRST:
-        ]  # a period that was frozen and not published is the next to be published
+        # a period that was frozen and not published is the next to be published
+        left_before = stored[FIRST:]
         for (exact, *_), left in zip(frozen[: len(left_before)], left_before, strict=True):
             for steps in measurements:
                 steps.skip(Exact(exact))

@@ -54,9 +54,8 @@ class Codebook:
     @classmethod
     def read(cls, file: Path) -> Codebook:
         """The codebook in a file; raises UsageError where it is none."""
-        if (
-            file.suffix.lower() in LABELLED and file.is_file()
-        ):  # of which the labels are read, and no row
+        # of which the labels are read, and no row
+        if file.suffix.lower() in LABELLED and file.is_file():
             labels = Labelled(file=file).declared(file.stem).labels
             return cls(
                 [{"column": column, "values": list(codes)} for column, codes in labels.items()],

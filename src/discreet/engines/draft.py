@@ -79,9 +79,8 @@ _KINDS = (  # of the type names that databases declare
 )
 
 
-Keys = dict[
-    str, tuple[str, ...] | None
-]  # of a public table: a column that others refer to, and its values
+# of a public table: a column that others refer to, and its values
+Keys = dict[str, tuple[str, ...] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +181,8 @@ def draft(
 def _place(data: str) -> Path:
     path = Path(data)
     whole = isinstance(_quietly(path), Foreign) or path.suffix in DATABASES
-    return (
-        path.parent if path.is_file() and not whole else path
-    )  # a data file stands for the folder it lies in
+    # a data file stands for the folder it lies in
+    return path.parent if path.is_file() and not whole else path
 
 
 def _quietly(path: Path) -> Source | None:
@@ -367,10 +365,8 @@ def _table_text(table: TableDraft) -> str:
 
 
 def _column_text(column: ColumnDraft) -> str:
-    name, shown = (
-        _yaml(column.name),
-        column.type.split("(")[0] or "CSV",
-    )  # an ENUM type lists its values
+    # an ENUM type lists its values
+    name, shown = (_yaml(column.name), column.type.split("(")[0] or "CSV")
     found = column.suggestion
     if found is not None and found.declaration is not None:
         return f"      {name}: {found.declaration}  # {found.why}"
@@ -391,7 +387,6 @@ def _yaml(name: str) -> str:
         "null",
     )
     if not name.isprintable():
-        return json.dumps(
-            name
-        )  # YAML reads JSON's escapes, and no character breaks the line or its comment
+        # YAML reads JSON's escapes, and no character breaks the line or its comment
+        return json.dumps(name)
     return name if plain else "'" + name.replace("'", "''") + "'"

@@ -31,9 +31,8 @@ class Engine(Protocol):
     NULL there.
     """
 
-    in_passes: ClassVar[
-        bool
-    ]  # whether people are counted for a part of the unknown keys at a time, to save its memory
+    # whether people are counted for a part of the unknown keys at a time, to save its memory
+    in_passes: ClassVar[bool]
 
     def columns(self, table: str) -> dict[str, str]:
         """A table's columns and their stored types, the hidden owner left out."""

@@ -18,12 +18,8 @@ from uuid import UUID
 
 from discreet.errors import UsageError
 
-_TYPED = (
-    "ParquetFileFormat",
-    "IpcFileFormat",
-    "OrcFileFormat",
-    "FeatherFileFormat",
-)  # files that carry their types
+# files that carry their types
+_TYPED = ("ParquetFileFormat", "IpcFileFormat", "OrcFileFormat", "FeatherFileFormat")
 
 
 def arrow(table: str, content: Any) -> Any:
@@ -80,9 +76,8 @@ def _column(values: Any) -> Any:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     kind = getattr(values, "dtype", None)
-    listed = getattr(
-        getattr(kind, "categories", None), "dtype", None
-    )  # of a categorical column of pandas
+    # of a categorical column of pandas
+    listed = getattr(getattr(kind, "categories", None), "dtype", None)
     if kind is None or "object" in (str(kind), str(listed)):
         return pa.array([text_of(value) for value in values], pa.string())
     return pa.array(values)
@@ -104,9 +99,8 @@ def text_of(value: object) -> str | None:
         case Decimal():
             return _of_decimal(value)
         case datetime() | date():
-            return (
-                value.isoformat() if value == value else None
-            )  # NaT is a datetime that is not itself
+            # NaT is a datetime that is not itself
+            return value.isoformat() if value == value else None
         case _ if (
             hasattr(value, "item")
             and type(value).__module__ == "numpy"

@@ -115,9 +115,8 @@ def loading(
         path, files=True, read_only=read_only, memory=memory, threads=threads, keep_order=False
     )
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute(
-        "SET enable_progress_bar = false"
-    )  # DuckDB prints its own in interactive sessions
+    # DuckDB prints its own in interactive sessions
+    connection.execute("SET enable_progress_bar = false")
     return connection
 
 
@@ -248,9 +247,8 @@ def columns_of(connection: Any, relation: str) -> dict[str, str]:
 
 # --- fingerprints: for the curator alone (S9) -----------------------------------------------------
 
-Fingerprint = dict[
-    str, list[int | str]
-]  # file, from the source's folder -> size, time of change, SHA-256 of content
+# file, from the source's folder -> size, time of change, SHA-256 of content
+Fingerprint = dict[str, list[int | str]]
 
 
 def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:

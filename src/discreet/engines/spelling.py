@@ -488,13 +488,11 @@ class Spelling:
                 if not powers:
                     return f"count({self.counted(factors)}){self.filtered(node.where)}"
                 product = " * ".join(self.summand(each, bits) for each in powers)
-                if (
-                    bits == 128 and len(powers) == 1
-                ):  # the engine adds up integers of any size in 128 bits
+                # the engine adds up integers of any size in 128 bits
+                if bits == 128 and len(powers) == 1:
                     product = powers[0]
-                if any(
-                    not each.power for each in factors
-                ):  # a row without one of them adds nothing
+                # a row without one of them adds nothing
+                if any(not each.power for each in factors):
                     known = " AND ".join(f"{self.factor(each)} IS NOT NULL" for each in factors)
                     product = f"CASE WHEN {known} THEN {product} END"
                 return f"{self.total(product, bits)}{self.filtered(node.where)}"

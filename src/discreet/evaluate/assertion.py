@@ -93,9 +93,8 @@ class Assertion:
     gaps: int
     logic: Logic
     names: frozenset[str]  # that stand in it, in lower case: columns of the table and others
-    paid: (
-        str | None
-    )  # asks a private table for value and gaps; None where only public tables can be asked
+    # asks a private table for value and gaps; None where only public tables can be asked
+    paid: str | None
 
     @property
     def without_gaps(self) -> str:

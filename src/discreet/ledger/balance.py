@@ -88,9 +88,8 @@ class OpenCharge:
     same: str
     question: bytes
     stream: bool = False  # answered step by step, on whatever snapshot is current
-    parts: tuple[
-        tuple[tuple[str, str, int], Fraction], ...
-    ] = ()  # what it will store, and how much each cost
+    # what it will store, and how much each cost
+    parts: tuple[tuple[tuple[str, str, int], Fraction], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,16 +133,14 @@ class Balance:
         self.open: dict[int, OpenCharge] = {}
         self.resumable: dict[str, int] = {}
         self.overran: set[int] = set()  # charges that were closed without an answer
-        self.overruns: dict[
-            str, int
-        ] = {}  # how much work of each analyst's failed or took too long
+        # how much work of each analyst's failed or took too long
+        self.overruns: dict[str, int] = {}
         self.streams: dict[int, Steps] = {}
         # Stored parts: what each cost and its charge, in the order of storing, each dearer than all
         # before it.
         self.parts: dict[tuple[str, str, int], list[tuple[Fraction, int]]] = {}
-        self.answered: dict[
-            str, int
-        ] = {}  # the charges of this snapshot that have their answer, by what is the same
+        # the charges of this snapshot that have their answer, by what is the same
+        self.answered: dict[str, int] = {}
 
     def add(self, row: Row) -> None:
         """Move on by one row whose MAC has been checked."""
@@ -170,9 +167,8 @@ class Balance:
         return self.terms
 
     def require_analyst(self, analyst: str) -> None:
-        if (
-            type(analyst) is not str
-        ):  # a subclass may say that it equals the curator, who has no share
+        # a subclass may say that it equals the curator, who has no share
+        if type(analyst) is not str:
             raise UsageError(f"An analyst is named by a plain text, not {type(analyst).__name__}.")
         if analyst != CURATOR and analyst not in self.analysts:
             raise UsageError(
@@ -290,9 +286,8 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
     parts = parts_from_row(body)
     if parts:
         named = sum(part.mechanisms for part in parts) == len(body["mechanisms"])
-        within = all(
-            part.cost.fits(cost) for part in parts
-        )  # each is rounded up, so they may make more than all
+        # each is rounded up, so they may make more than all
+        within = all(part.cost.fits(cost) for part in parts)
         balance.require(named and within, number, "has parts that are not its own")
     balance.open[number] = OpenCharge(
         number=number,

@@ -254,9 +254,8 @@ class Ledger:
         charges = dict[str, int]()
         for part, amount in wanted.items():
             stored = balance.parts.get(stored_as(part, asked), ())
-            first = bisect_left(
-                stored, amount, key=itemgetter(0)
-            )  # each is dearer than all before it
+            # each is dearer than all before it
+            first = bisect_left(stored, amount, key=itemgetter(0))
             if first < len(stored):
                 charges[part] = stored[first][1]
         known = {charge: self._part_of(balance, charge, asked) for charge in set(charges.values())}

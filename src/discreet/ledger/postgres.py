@@ -50,9 +50,8 @@ def driver() -> Any:
         import psycopg
     except ImportError:
         raise missing("psycopg", what="A ledger in PostgreSQL") from None
-    logging.getLogger("psycopg").addHandler(
-        _QUIET
-    )  # its warnings name host and role, and we say what is wrong
+    # its warnings name host and role, and we say what is wrong
+    logging.getLogger("psycopg").addHandler(_QUIET)
     return psycopg
 
 
@@ -124,9 +123,8 @@ class Tables:
         self._process = os.getpid()
         self._schema = ""
         self._pending: list[tuple[str, tuple[object, ...]]] = []
-        self._last: tuple[int, bytes, str] | None = (
-            None  # sent in this transaction: number, MAC, text of the head
-        )
+        # sent in this transaction: number, MAC, text of the head
+        self._last: tuple[int, bytes, str] | None = None
         self._unsent: tuple[int, bytes, str] | None = None
         self.appended = self.written = (0, b"")
         self.undone = 0
@@ -488,9 +486,8 @@ def _after_fork_in_child() -> None:
         if connection is not None:
             with suppress(Exception):
                 os.close(connection.pgconn.socket)
-            ctypes.pythonapi.Py_IncRef(
-                ctypes.py_object(connection)
-            )  # never closed: that would end the parent's
+            # never closed: that would end the parent's
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         tables._disconnect()
         tables._turns = tables._fresh_turns()
         tables._process = os.getpid()

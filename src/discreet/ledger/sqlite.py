@@ -122,10 +122,8 @@ class File:
         self._identity: tuple[tuple[int, int], ...] = ()
         self._schema_version = -1
         self._new_head = ""
-        self.appended = self.written = (
-            0,
-            b"",
-        )  # the last row of this transaction; the last that this process wrote
+        # the last row of this transaction; the last that this process wrote
+        self.appended = self.written = (0, b"")
         self.undone = 0
         _FILES.add(self)
 
@@ -265,9 +263,8 @@ class File:
         """Bring the log to the disk: a process killed between write and sync may have left rows
         that are not.
         """
-        descriptor = os.open(
-            self._log, os.O_RDONLY
-        )  # never the ledger itself: closing would unlock it
+        # never the ledger itself: closing would unlock it
+        descriptor = os.open(self._log, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
@@ -330,9 +327,8 @@ class File:
             for setting in _SETTINGS:
                 connection.execute(setting)
             self._schema_version = -1
-            connection.execute(
-                "SELECT count(*) FROM sqlite_master"
-            ).fetchone()  # now the log exists
+            # now the log exists
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             self._identity = self._files()
         except BaseException:
             connection.close()

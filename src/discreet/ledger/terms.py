@@ -15,12 +15,8 @@ CURATOR = "curator"  # pays from the common limit alone
 EVERYONE = "all analysts together"
 NOTHING = Charge(amount=Fraction(0))
 
-BOUND = (
-    "unit",
-    "neighbors",
-    "owners",
-    "accountant",
-)  # S2: what a ledger's first row fixes for ever
+# S2: what a ledger's first row fixes for ever
+BOUND = ("unit", "neighbors", "owners", "accountant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,9 +114,8 @@ def _question(reader: Reader, name: str, node: Node) -> SurveyQuestion | None:
         reader.problem(node, f"{name} needs ask, the text of the question.")
     kinds = [kind for kind in KINDS if kind in fields]
     if len(kinds) != 1:
-        if kinds or len(fields) == len(
-            node.entries
-        ):  # otherwise the mistyped kind is a problem already
+        # otherwise the mistyped kind is a problem already
+        if kinds or len(fields) == len(node.entries):
             reader.problem(node, f"{name} must say one thing about {_A_KIND}.")
         return None
     for key, kind in _ONLY_WITH.items():

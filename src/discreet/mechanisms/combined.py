@@ -49,9 +49,8 @@ _HALF = _POINTS // 2 - 1  # to each side of zero
 _REST = 1e-10  # probability beyond a lattice
 _RARE = 1e-9  # probability that parts are moved farther than is made good
 _MORE = 4e-9  # asked for above the confidence: for all of these, and for rounded floats
-_SMOOTH = (
-    2.0  # sigma^2 s^2 / (sigma^2 + s^2) above: the masses' ripple is then below 2 exp(-4 pi^2)
-)
+# sigma^2 s^2 / (sigma^2 + s^2) above: the masses' ripple is then below 2 exp(-4 pi^2)
+_SMOOTH = 2.0
 _LEAST_SIGMA = 4.0  # of continuous noise: that of a smaller sigma is more peaked
 _MOST_PARTS = 64  # that are transformed one by one
 
@@ -99,9 +98,8 @@ def _half_width(parts: tuple[Part, ...], confidence: float) -> Fraction:
     if not reach:
         return Fraction(0)
     common = math.lcm(*(part.factor.denominator for part in parts))
-    unit = Fraction(
-        math.gcd(*(int(part.factor * common) for part in parts)), common
-    )  # all values are multiples of it
+    # all values are multiples of it
+    unit = Fraction(math.gcd(*(int(part.factor * common) for part in parts)), common)
     if reach <= _HALF * unit and len(parts) <= _MOST_PARTS:
         half = math.ceil(reach / float(unit))
         return unit * _within(parts, confidence, step=float(unit), half=half, draws=True)
@@ -176,9 +174,8 @@ def _tail(part: Part) -> Tail:
         return _truncate(part.noise)
     if not part.gaussian:
         return lambda t: np.asarray(np.exp(-np.ceil(t) / spread) / (1 + math.exp(-1 / spread)))
-    mass = np.exp(
-        -((np.arange(math.ceil(10 * spread) + 2) / spread) ** 2) / 2
-    )  # beyond 10 sigma is less than 1e-22
+    # beyond 10 sigma is less than 1e-22
+    mass = np.exp(-((np.arange(math.ceil(10 * spread) + 2) / spread) ** 2) / 2)
     return _from_list(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1))
 
 
@@ -243,9 +240,8 @@ def _ring(transform: Floats) -> Floats:
 # --- continuous noise -----------------------------------------------------------------------------
 
 
-_GRID = 2 * math.sqrt(
-    math.log(2 / _RARE) / 2
-)  # added for the grid, times the length of the factors
+# added for the grid, times the length of the factors
+_GRID = 2 * math.sqrt(math.log(2 / _RARE) / 2)
 
 
 def normal_half_width(sigma: float) -> float:

@@ -126,9 +126,8 @@ class _Rho:
         )
 
     def choice_epsilon(self, *, amount: Fraction, rounds: int = 1) -> Fraction:
-        return (
-            root_below(8 * amount / rounds) * rounds
-        )  # Privacy: a round of ε / rounds costs (ε / rounds)^2 / 8
+        # Privacy: a round of ε / rounds costs (ε / rounds)^2 / 8
+        return root_below(8 * amount / rounds) * rounds
 
     def people(
         self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction

@@ -144,9 +144,8 @@ class FineQuantile:
             upto * times,
             total * self.q.numerator + self.shift * times,
         )
-        reach = (
-            self.reach * times if kind is object else min(self.reach * times, 1 << 62)
-        )  # which no distance passes
+        # which no distance passes
+        reach = self.reach * times if kind is object else min(self.reach * times, 1 << 62)
         away = np.maximum(np.maximum(before - wanted, wanted - upto), 0)
         kept = np.flatnonzero(away < reach)
         group, cell = near.group[kept], near.cell[kept]
@@ -158,9 +157,8 @@ class FineQuantile:
         kind = object if near.cell.dtype == object or self.cells >= 1 << 63 else np.int64
         starts, lengths = np.zeros(begins[-1], dtype=kind), np.zeros(begins[-1], dtype=kind)
         starts[own], lengths[own], gaps[own] = cell, 1, away[kept]
-        starts[own + 1] = (
-            cell + 1
-        )  # also where the cells before the next one, and behind the last one, begin
+        # also where the cells before the next one, and behind the last one, begin
+        starts[own + 1] = cell + 1
         gaps[own - 1] = np.minimum(abs(before - wanted)[kept], reach)
         gaps[last[held]] = np.minimum(abs(upto - wanted)[kept][ends[held] - 1], reach)
         ending = np.full(begins[-1], self.cells, dtype=kind)

@@ -45,10 +45,8 @@ _MECHANISM: dict[ChoiceName, type[PermuteAndFlip] | type[ExponentialMechanism]] 
     "permute_and_flip": PermuteAndFlip,
     "exponential": ExponentialMechanism,
 }
-_KIND: dict[ChoiceName, Kind] = {
-    "permute_and_flip": "exponential",
-    "exponential": "gumbel",
-}  # the noise of each
+# the noise of each
+_KIND: dict[ChoiceName, Kind] = {"permute_and_flip": "exponential", "exponential": "gumbel"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,10 +324,8 @@ class Quantiles:
         """Return how far each quantile is off, if its own choice is by `own`, and a cut by `cut`
         more.
         """
-        off = {
-            0: Fraction(0),
-            len(self.quantiles) + 1: Fraction(0),
-        }  # by place + 1: how far each cut may be off
+        # by place + 1: how far each cut may be off
+        off = {0: Fraction(0), len(self.quantiles) + 1: Fraction(0)}
         bounds = [Fraction(0)] * len(self.quantiles)
         for part in (part for parts in _tree(self.quantiles) for part in parts):
             bound = own(part) + (1 - part.q) * off[part.first] + part.q * off[part.last + 1]

@@ -27,9 +27,8 @@ Floats = npt.NDArray[np.float64]
 # more
 _MANY = 8
 _LEVELS = (0.93, 0.95, 0.965, 0.98)  # at which answers that bend are compared with straight ones
-_MIDDLE = (
-    2  # the level that is taken where there is nothing to compare with: a little more than 95 %
-)
+# the level that is taken where there is nothing to compare with: a little more than 95 %
+_MIDDLE = 2
 _LISTED = 64  # sigma below which discrete Gaussian noise is told from rounded normal numbers
 
 
@@ -109,12 +108,8 @@ def simulate(
 
 
 _PEAKED = (0.0, 0.25, 0.5, 1.0)  # of a Laplace number's excess kurtosis
-_DEVIATIONS = (
-    1.96,
-    2.0135,
-    2.059,
-    2.1185,
-)  # at most, that hold 95 % of a sum of Laplace and normal numbers
+# at most, that hold 95 % of a sum of Laplace and normal numbers
+_DEVIATIONS = (1.96, 2.0135, 2.059, 2.1185)
 
 
 def straight_half_widths(slopes: Floats, noises: Sequence[Noise]) -> Floats:
@@ -132,9 +127,8 @@ def straight_half_widths(slopes: Floats, noises: Sequence[Noise]) -> Floats:
     fourth = np.array([0.0 if each.gaussian else 4 * each.draws * each.spread**4 for each in parts])
     with np.errstate(invalid="ignore", over="ignore"):
         steepest = np.abs(slopes).max(axis=0)
-        shares = np.divide(
-            slopes, steepest, out=np.zeros_like(slopes), where=steepest > 0
-        )  # whose powers stay small
+        # whose powers stay small
+        shares = np.divide(slopes, steepest, out=np.zeros_like(slopes), where=steepest > 0)
         variance = np.tensordot(variances, shares**2, 1)
         peaked = np.divide(
             np.tensordot(fourth, shares**4, 1),

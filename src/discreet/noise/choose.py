@@ -30,14 +30,12 @@ Scores = NDArray[np.int64] | NDArray[np.object_] | Sequence[int]
 
 # candidates beyond the k largest that are always enclosed, so that a close race takes no longer
 _ALWAYS = 3
-_FLOAT_ERROR = (
-    2.0**-30
-)  # of a float noise, absolutely: far above what any float64 logarithm errs by
+# of a float noise, absolutely: far above what any float64 logarithm errs by
+_FLOAT_ERROR = 2.0**-30
 _FLOAT_RELATIVE = 2.0**-45  # of a float gap, relatively
 _FARTHEST = Fraction(10) ** 200
-_SCARCE = np.uint64(
-    1 << 34
-)  # words below have too few bits for that; they are compared by enclosures alone
+# words below have too few bits for that; they are compared by enclosures alone
+_SCARCE = np.uint64(1 << 34)
 
 
 def noisy_max(stream: Stream, scores: Scores, *, unit: Fraction, kind: Kind) -> int:
@@ -97,9 +95,8 @@ def _gaps(
     if given.dtype == object or unit > _FARTHEST:
         far = [min(Fraction(unit) * (best - int(score)), _FARTHEST) for score in given]
         return np.array(far, dtype=np.float64)
-    differences = np.uint64(best % (1 << 64)) - given.view(
-        np.uint64
-    )  # exact modulo 2^64, and smaller than it
+    # exact modulo 2^64, and smaller than it
+    differences = np.uint64(best % (1 << 64)) - given.view(np.uint64)
     gaps: NDArray[np.float64] = differences.astype(np.float64)
     gaps *= float(unit)
     return gaps
@@ -114,9 +111,8 @@ def _bounds(
     For w of 2^34 or more, moving V within its cell or rounding it moves E by under 2^-33, except
     Gumbel noise at V within 2^-16 of 1: there only E < -log(16 log 2) < -2.4 is used.
     """
-    v = words.astype(
-        np.float64
-    )  # and then in place: each further array takes as long as its arithmetic
+    # and then in place: each further array takes as long as its arithmetic
+    v = words.astype(np.float64)
     v += 0.5
     v *= 2.0**-64
     with np.errstate(divide="ignore"):
@@ -159,9 +155,8 @@ class _Racer:
         whole, precision = 1 << self.held, self.held + 32
         if self.prefix == 0 or self.prefix + 1 == whole:
             return None
-        if (
-            self.kind == "exponential"
-        ):  # V in [p, p + 1] / whole: -log(p / whole) less at most 1 / p
+        # V in [p, p + 1] / whole: -log(p / whole) less at most 1 / p
+        if self.kind == "exponential":
             low, high = _minus_log(self.prefix, whole, precision)
             low -= (1 << precision) // self.prefix + 1
         else:  # 1 - V in [r - 1, r] / whole: its -log is -log(r / whole) and at most 1 / (r - 1) more

@@ -26,9 +26,8 @@ Scored = Callable[[int, int], Table]
 Runs = list[tuple[int, int, int]]
 
 _CELLS = 1 << 15  # of a table that are raced at a time: few enough for the caches
-_BLOCKS = (
-    1 << 12
-)  # of AES at a time: few enough that their memory is had again without asking for it
+# of AES at a time: few enough that their memory is had again without asking for it
+_BLOCKS = 1 << 12
 
 
 def noisy_top_each(
@@ -131,9 +130,8 @@ def _race(
         chosen, np.argsort(-np.take_along_axis(low, chosen, axis=1), axis=1), axis=1
     )
     least = np.take_along_axis(low, chosen, axis=1)
-    after = np.take_along_axis(
-        high, chosen, axis=1
-    )  # made: the highest that those further down may be
+    # made: the highest that those further down may be
+    after = np.take_along_axis(high, chosen, axis=1)
     np.put_along_axis(high, chosen, -np.inf, axis=1)
     after[:, :-1], after[:, -1] = after[:, 1:].copy(), high.max(axis=1)
     after = np.maximum.accumulate(after[:, ::-1], axis=1)[:, ::-1]

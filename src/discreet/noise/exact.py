@@ -119,10 +119,8 @@ def _atan_inverse(n: int, bits: int) -> Enclosure:
         total += power // k if k % 4 == 1 else -(power // k)
         power //= n * n
         k += 2
-    return (
-        total - k,
-        total + k,
-    )  # each of k / 2 terms was cut by less than 2 units, and less than 1 is left out
+    # each of k / 2 terms was cut by less than 2 units, and less than 1 is left out
+    return (total - k, total + k)
 
 
 def root(x: Enclosure, bits: int) -> Enclosure:

@@ -211,9 +211,8 @@ def _columns(mass: Mass) -> _Columns:
         )
     shift = min(made.width_bits, WIDEST)
     own, alias = np.tile(own, 2) << shift, np.tile(alias, 2) << shift
-    most = mass.exponent(TAIL << made.width_bits) - mass.exponent(
-        (TAIL - 1) << made.width_bits
-    )  # the largest x
+    # the largest x
+    most = mass.exponent(TAIL << made.width_bits) - mass.exponent((TAIL - 1) << made.width_bits)
     degree = 1
     while most**degree * 2**56 > factorial(degree + 1):
         degree += 1

@@ -234,9 +234,8 @@ class Round:
 
 def encrypt(cipher: Any, blocks: Words) -> Words:
     """Encrypt each block of two words under AES, by itself."""
-    words = np.empty(
-        (len(blocks) + 1, 2), dtype=_WORD
-    )  # `update_into` wants room for one block more
+    # `update_into` wants room for one block more
+    words = np.empty((len(blocks) + 1, 2), dtype=_WORD)
     if len(blocks):
         cipher.update_into(np.ascontiguousarray(blocks).data.cast("B"), words.data.cast("B"))
     return words[:-1]

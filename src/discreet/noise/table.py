@@ -36,9 +36,8 @@ from discreet.noise.exact import Enclosure
 COLUMN_BITS = 9
 COLUMNS = 1 << COLUMN_BITS
 TAIL = COLUMNS - 1
-THRESHOLD_BITS = (
-    64 - 1 - COLUMN_BITS
-)  # of a 64-bit word: a sign, a column, and the rest against the threshold
+# of a 64-bit word: a sign, a column, and the rest against the threshold
+THRESHOLD_BITS = 64 - 1 - COLUMN_BITS
 TAIL_EXPONENT = 40  # mass beyond the bins is about exp(-40)
 Enclosures = tuple[list[int], list[int]]  # of each column: the low ends, and the high ends
 
@@ -202,9 +201,8 @@ def _pair(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
         level[upper] -= one - level[lower]
         if level[upper] < one:
             small.append(large.pop())
-    if (
-        len(small) + len(large) != 1
-    ):  # the last column is full by the sum of all shares; two are not
+    # the last column is full by the sum of all shares; two are not
+    if len(small) + len(large) != 1:
         return None
     least, most = _level(low, alias, order, one), _level(high, alias, order, one)
     if min(least) < 0 or max(most) > one:

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.noise.stream import Items, Stream, Words, encrypt
 
-_KEPT = np.array(
-    [(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64
-)  # the first bytes of a word
+# the first bytes of a word
+_KEPT = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +59,12 @@ def _absorb(state: Words, column: Texts, cipher: Any) -> None:
     state[:, 1] ^= column.missing
     state[:] = encrypt(cipher, state)
     padded = np.concatenate([column.content, np.zeros(16, dtype=np.uint8)])
-    words: Words = np.ndarray(
-        len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,)
-    )  # the word at every byte
+    # the word at every byte
+    words: Words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))
     left, done = np.flatnonzero(lengths), 0
     while len(left):
-        rows: Any = (
-            left if len(left) < len(state) else slice(None)
-        )  # of all rows nothing is gathered
+        # of all rows nothing is gathered
+        rows: Any = left if len(left) < len(state) else slice(None)
         start, rest = column.places[:-1][rows] + done, lengths[rows] - done
         state[rows, 0] ^= words[start] & _KEPT[np.minimum(rest, 8)]
         state[rows, 1] ^= words[start + 8] & _KEPT[np.clip(rest - 8, 0, 8)]

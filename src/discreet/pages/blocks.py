@@ -10,9 +10,8 @@ from html import escape
 
 from discreet.pages.style import fragment_style, page_style
 
-_NUMBER = re.compile(
-    r"([\d.,\u00b1−–+\-%/\se]|\bto\b)*"
-)  # also 51 % to 53 %, 12 ± 3, 7 / 2, and nothing
+# also 51 % to 53 %, 12 ± 3, 7 / 2, and nothing
+_NUMBER = re.compile(r"([\d.,\u00b1−–+\-%/\se]|\bto\b)*")
 _NOTHING_LOADS = "default-src 'none'; style-src 'unsafe-inline'"
 
 

@@ -104,9 +104,8 @@ def _column(reader: Reader, table: str, name: str, node: Node) -> Column | None:
     fields = reader.fields(node, what, ("tables", table, "columns", name), _COLUMN_KEYS)
     kinds = [key for key in fields if key in _KINDS]
     if len(kinds) != 1:
-        if kinds or len(fields) == len(
-            node.entries
-        ):  # otherwise the mistyped kind is a problem already
+        # otherwise the mistyped kind is a problem already
+        if kinds or len(fields) == len(node.entries):
             reader.problem(node, f"{what} must say one thing that it may contain: {_A_DOMAIN}.")
         return None
     kind = kinds[0]

@@ -22,9 +22,8 @@ from discreet.errors import NO_TEXT, Problem, UsageError
 PLACEHOLDER = "???"  # what `discreet init` writes where only the curator knows the answer
 _DEPTH = 20
 _QUOTED = 60
-_LOADER: Any = getattr(
-    yaml, "CSafeLoader", yaml.SafeLoader
-)  # ten times faster on long lists of values
+# ten times faster on long lists of values
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 _SIZES = {
     "": 1,

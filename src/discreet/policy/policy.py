@@ -155,13 +155,11 @@ class Policy:
     """
 
     path: Path
-    source: (
-        Path | str | None
-    )  # a str is an address, which is not built yet; None: tables come from Python
+    # a str is an address, which is not built yet; None: tables come from Python
+    source: Path | str | None
     engine: EngineChoice
-    ledger: (
-        Path  # the file; of a shared ledger, the name by which its key and head lie on this server
-    )
+    # the file; of a shared ledger, the name by which its key and head lie on this server
+    ledger: Path
     ledger_address: str | None = field(repr=False)  # of a shared ledger; it may hold a password
     store: Path
     unit: str
@@ -585,8 +583,7 @@ def _column_meaning(column: Column) -> list[object]:
 
 def _domain_meaning(domain: Domain) -> list[object]:
     if domain == Texts():
-        return [
-            domain.yaml
-        ]  # as before texts had a number of letters: snapshots and answers of then stay
+        # as before texts had a number of letters: snapshots and answers of then stay
+        return [domain.yaml]
     fields = [getattr(domain, name) for name in domain.__dataclass_fields__ if name != "yaml"]
     return [domain.yaml, *(list(each) if isinstance(each, tuple) else str(each) for each in fields)]

@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from discreet.server.scram import Exchange, Verifier
 from discreet.server.users import MOST_NAME, Token, User, UserFile, parse_token
 
-FREE_TRIES = {
-    "name": 5,
-    "address": 20,
-}  # failures before one must wait; people behind one address are many
+# failures before one must wait; people behind one address are many
+FREE_TRIES = {"name": 5, "address": 20}
 FIRST_WAIT = 2.0  # seconds
 LONGEST_WAIT = 900.0
 FORGOTTEN = 3600.0  # seconds without a failure after which the count starts again

@@ -74,9 +74,8 @@ class Server:
     limits: Limits = field(default_factory=Limits)
     tls: Tls | None = None
     origins: Sequence[str] = ()  # hosts whose pages may send requests of their own
-    proxied: bool = (
-        False  # TLS of HTTP ends at a proxy of this machine, which says who sent a request
-    )
+    # TLS of HTTP ends at a proxy of this machine, which says who sent a request
+    proxied: bool = False
     door: Doorway = field(init=False)
     postgres: Listener | None = None
     http: HttpListener | None = None
@@ -88,9 +87,8 @@ class Server:
     async def open_postgres(self, address: Address) -> tuple[str, int]:
         address.require_private(self.tls)
         nobody = catalog.Session(user="", database="")
-        await asyncio.to_thread(
-            self.door.catalog.describe, "SELECT 1", nobody
-        )  # the first look fills its tables
+        # the first look fills its tables
+        await asyncio.to_thread(self.door.catalog.describe, "SELECT 1", nobody)
         self.postgres = Listener(self.door, tls=self.tls)
         found = await self.postgres.listen(address.host, address.port)
         _log.info(

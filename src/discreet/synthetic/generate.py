@@ -54,9 +54,8 @@ class Places:
         guide = np.searchsorted(
             self._ends, np.arange(self.units * self._finer) / self._finer, side="right"
         )
-        self._guide = np.append(
-            guide, guide[-1]
-        )  # among millions of units a number may be rounded up to the last end
+        # among millions of units a number may be rounded up to the last end
+        self._guide = np.append(guide, guide[-1])
 
     def at_most(self, numbers: Floats) -> NDArray[np.intp]:
         """How many ends are at most each of the numbers, which do not lie beyond the last end."""
@@ -232,9 +231,8 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
         inside = np.zeros((int(groups.max()) + 1, len(cells)))
         inside[groups, np.arange(len(cells))] = cells
         empty = inside.sum(axis=1) <= 0
-        inside[groups, np.arange(len(cells))] += empty[
-            groups
-        ]  # a group of no expected rows: all its cells alike
+        # a group of no expected rows: all its cells alike
+        inside[groups, np.arange(len(cells))] += empty[groups]
         steps.append(Step(known=(column,), new=(column + len(axes),), places=Places(inside)))
     return steps
 

@@ -71,13 +71,10 @@ from discreet.synthetic.workload import EVERY_PAIR, Workload
 from discreet.vault.allowance import Allowance
 
 UNIT = 1 << 12  # that all rows of one person weigh, at most
-PEOPLE_SHARE = Fraction(
-    1, 2
-)  # of what was paid, for the people; the tables of their rows share the rest alike
-OWN, THEIRS = (
-    2,
-    1,
-)  # how much pairs count that have a column of the row, and pairs of a person's columns alone
+# of what was paid, for the people; the tables of their rows share the rest alike
+PEOPLE_SHARE = Fraction(1, 2)
+# how much pairs count that have a column of the row, and pairs of a person's columns alone
+OWN, THEIRS = (2, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

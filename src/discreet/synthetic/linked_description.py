@@ -34,9 +34,8 @@ class LinkedDescription:
     """
 
     people: Description
-    rows: tuple[
-        tuple[str, int, Description], ...
-    ]  # a table, how many columns are its own, and what they are
+    # a table, how many columns are its own, and what they are
+    rows: tuple[tuple[str, int, Description], ...]
     owners: Mapping[str, str]  # for each table, what its owner column is called
     cost: dict[str, Any]
     certificate: dict[str, Any]

@@ -58,9 +58,8 @@ Partition = tuple[Integers, ...]  # for each column, which group every cell of i
 Progress = Callable[[str, float], None]
 
 SCALE = 100  # half the length of the line that numbers are put on for their correlations
-MOST_ROWS = (
-    2**36
-)  # that a model may expect in a cell: with up to 2^26 cells a distance fits into 64 bits
+# that a model may expect in a cell: with up to 2^26 cells a distance fits into 64 bits
+MOST_ROWS = 2**36
 _PARTS = 10**9
 
 

@@ -180,9 +180,8 @@ class Allowance:
         at_once = (
             first if survivors is None else max(1, MOST_CELLS // (math.prod(sizes[1:]) * cells))
         )
-        for begin in range(
-            0, first, at_once
-        ):  # all at once, unless there is no telling how many there are
+        # all at once, unless there is no telling how many there are
+        for begin in range(0, first, at_once):
             part, shape = table, list(sizes)
             if survivors is not None:
                 shape[0] = min(at_once, first - begin)

@@ -23,9 +23,8 @@ class Part(Protocol):
     def __call__(self, table: pa.Table) -> pa.Table: ...
 
 
-Read = Callable[
-    [Part | None], Iterable[pa.Table]
-]  # the values; or what is made of each part of them
+# the values; or what is made of each part of them
+Read = Callable[[Part | None], Iterable[pa.Table]]
 
 
 class Exact:

@@ -87,8 +87,7 @@ def cells_of(
         total = combination(form, sums)
         if total.dtype == object:
             values = values.astype(object)
-        np.add.at(
-            values, position, total
-        )  # a second wall: a key that stood twice would leave one of its rows out
+        # a second wall: a key that stood twice would leave one of its rows out
+        np.add.at(values, position, total)
         result.append(values)
     return result

@@ -164,9 +164,8 @@ def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None)
             opened, guarantee, np.vstack([found, top]) if last else found, limit, progress
         )
         turn += 1
-        if len(opened.left()) == len(
-            rows
-        ):  # too little company: look further around each row, at last at everybody
+        # too little company: look further around each row, at last at everybody
+        if len(opened.left()) == len(rows):
             if company >= rest.counts.sum():
                 break
             company *= 2
@@ -208,9 +207,8 @@ def _around(rest: RowGroups, distances: _Distances, seed: int, company: int) -> 
     levels = np.stack(
         [apart[codes[near]] for (apart, _), codes in zip(far, rest.codes, strict=True)]
     )
-    by_level = np.zeros(
-        (len(rest.codes), max(rest.heights) + 1)
-    )  # what the seed costs on each level
+    # what the seed costs on each level
+    by_level = np.zeros((len(rest.codes), max(rest.heights) + 1))
     for column, (codes, costs) in enumerate(zip(rest.codes, rest.costs, strict=True)):
         by_level[column, : len(costs)] = [level[codes[seed]] for level in costs]
     columns = np.arange(len(rest.codes))[:, None]

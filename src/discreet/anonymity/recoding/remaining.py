@@ -22,9 +22,8 @@ Keys = npt.NDArray[np.uint64]
 
 _COMBINATIONS = 64  # of levels of neighboring columns whose sums are kept
 _KEPT_BYTES = 2**28
-_FULL = (
-    0.85  # below this share of row groups without a class, the others are left out of further looks
-)
+# below this share of row groups without a class, the others are left out of further looks
+_FULL = 0.85
 
 
 @dataclass(slots=True, kw_only=True)

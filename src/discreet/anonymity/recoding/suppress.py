@@ -76,9 +76,8 @@ def _repetitions(
             own, other = codes[i], codes[len(columns) + j]
             if other.max() == 0 or own.max() < other.max():
                 continue
-            beside = np.empty(
-                int(own.max()) + 1, dtype=np.int64
-            )  # a value seen beside each; if others are, it differs
+            # a value seen beside each; if others are, it differs
+            beside = np.empty(int(own.max()) + 1, dtype=np.int64)
             beside[own] = other
             if (beside[own] == other).all() and (
                 source.rows <= _LOOKED_AT or _decides(source, name, hidden)

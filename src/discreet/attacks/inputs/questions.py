@@ -208,9 +208,8 @@ class Row:
     members: Bits
     cell: tuple[tuple[int, Any], ...]  # which row of the answer: (column, key) pairs
     hidden: NDArray[np.float64]  # what the secret makes of each row: 0 or 1, or its value
-    factor: (
-        NDArray[np.float64] | None
-    )  # by how much the answer counts it, which is known; None: hidden is all of it
+    # by how much the answer counts it, which is known; None: hidden is all of it
+    factor: NDArray[np.float64] | None
     inverted: bool = False  # the answer counts those without the secret
 
 

@@ -50,9 +50,8 @@ def lesson(*, people: int = 10_000, trials: int = 20_000) -> Lesson:
     truth = Dice().order(trials) % 2
     rates = []
     for epsilon in EPSILONS:
-        everybody = noisy(
-            truth, epsilon=epsilon / 2, l1=1
-        )  # the crowd around the target is known and cancels
+        # the crowd around the target is known and cancels
+        everybody = noisy(truth, epsilon=epsilon / 2, l1=1)
         all_but_one = noisy(0 * truth, epsilon=epsilon / 2, l1=1)
         rates.append((epsilon, bits_guessed(everybody - all_but_one >= 1, truth == 1)))
     questions = Exhibit(

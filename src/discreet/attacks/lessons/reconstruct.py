@@ -5,6 +5,7 @@ away.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -41,10 +42,11 @@ def lesson(*, people: int = 100, repeats: int = 20) -> Lesson:
     rows = tuple(
         (f"± {share * root:g} (that is {share:g} √n)", percent(rate.value)) for share, rate in sizes
     )
-    rates = [
-        (e, attacked(lambda exact, e=e: noisy(exact, epsilon=e / questions, l1=1)))
-        for e in EPSILONS
-    ]  # type: ignore[misc]
+
+    def hide(epsilon: Fraction) -> Callable[[NDArray[Any]], NDArray[Any]]:
+        return lambda exact: noisy(exact, epsilon=epsilon / questions, l1=1)
+
+    rates = [(e, attacked(hide(e))) for e in EPSILONS]
     return Lesson(
         attack="reconstruct",
         title="Too many answers",

@@ -24,10 +24,8 @@ Attack = Callable[[pa.Table, pa.Table, pa.Table], Risked]
 
 COLUMNS = ("age", "sex", "zip", "income", "diagnosis", "smoker", "state")
 HALVES = (("age", "zip", "sex", "state"), ("income", "diagnosis", "smoker"))
-DOMAINS = {
-    "age": range(121),
-    "income": range(201),
-}  # income in thousands; the other columns' values are public
+# income in thousands; the other columns' values are public
+DOMAINS = {"age": range(121), "income": range(201)}
 RESULT = """
     On the copy without names: {finding}. On as many people who are not in it: {control}. The risk of being in it:
     {risk}."""

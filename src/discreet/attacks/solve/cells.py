@@ -58,9 +58,8 @@ class Frame:
     def of(cls, tables: Tables) -> Frame:
         measured = {s.column for s in tables.statistics if not isinstance(s, Count)}
         even = [tables.column(name) for name in sorted(measured)]
-        even = [
-            column for column in even if len(set(np.diff(column.numbers).tolist())) <= 1
-        ]  # positions add up
+        # positions add up
+        even = [column for column in even if len(set(np.diff(column.numbers).tolist())) <= 1]
         long = max(even, key=lambda column: len(column.values), default=None)
         return cls(
             tables=tables,
@@ -236,9 +235,8 @@ def _table(width: int, twins: int, n: int) -> NDArray[np.object_]:
     table[0, 0] = 1
     for v in range(width):
         if twins <= n:
-            for size in (
-                list(range(1, n + 1)) * twins
-            ):  # one record after the other, each any number of times
+            # one record after the other, each any number of times
+            for size in list(range(1, n + 1)) * twins:
                 table[size, v:] += table[size - 1, : table.shape[1] - v]
         else:
             before = table.copy()

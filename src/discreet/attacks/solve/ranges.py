@@ -254,7 +254,6 @@ def _farthest(
     if whole:
         solution = np.round(solution)
         near = np.abs(matrix @ solution - total) <= NEAR * (1 + np.abs(total)) / 1000
-        return (
-            solution if near.all() else None
-        )  # the solver's roundings must not pass for another choice
+        # the solver's roundings must not pass for another choice
+        return solution if near.all() else None
     return solution

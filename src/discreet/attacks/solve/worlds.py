@@ -47,9 +47,8 @@ class Filled:
         lows = [self.cell.low] if self.bottom is None else [self.bottom, self.bottom + 1]
         highs = [self.cell.high] if self.top is None else [self.top, self.top - 1]
         found = 0
-        for i, low in enumerate(
-            lows
-        ):  # inclusion and exclusion: somebody is at the bottom, somebody at the top
+        # inclusion and exclusion: somebody is at the bottom, somebody at the top
+        for i, low in enumerate(lows):
             for j, high in enumerate(highs):
                 if low <= high and (not copies or low <= position <= high):
                     rest = self.total - copies * position - (self.n - copies) * low
@@ -474,9 +473,8 @@ def _solutions(
     run = cp.CpSolver()
     run.parameters.num_workers = 1
     run.parameters.random_seed = seed
-    run.parameters.linearization_level = (
-        0 if cap > 1 else 1
-    )  # relaxations find one soon, and all of them late
+    # relaxations find one soon, and all of them late
+    run.parameters.linearization_level = 0 if cap > 1 else 1
     run.parameters.enumerate_all_solutions = cap > 1
     run.parameters.max_time_in_seconds = max(seconds, 0.01)
     status = run.solve(program.model, Collect())

@@ -22,13 +22,11 @@ from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.mechanisms.shapes import Norm
 from discreet.policy.schedule import PerPerson, Publish
 
-MOST_DENSE = (
-    2048  # periods: beyond it a factor's matrix no longer fits the time one is willing to wait
-)
+# periods: beyond it a factor's matrix no longer fits the time one is willing to wait
+MOST_DENSE = 2048
 MOST_OPTIMISED = 732  # two years of days
-TYPICAL = (
-    480  # periods, of a horizon that is not known: strategies for it are compared over so many
-)
+# periods, of a horizon that is not known: strategies for it are compared over so many
+TYPICAL = 480
 _OPTIMISED_FOR = 3  # periods a person: it is optimised for one, and no longer competes beyond a few
 _HIGHEST, _WIDEST = 8, 128  # of trees that are looked at
 

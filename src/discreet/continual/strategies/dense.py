@@ -30,9 +30,8 @@ from discreet.vault.exact import IntegerArray
 from discreet.vault.integers import exact_product
 from discreet.vault.steps import Encoder, Measured
 
-UNIT = (
-    1 << 12
-)  # the length of the longest column: rounding to integers then costs 0.02 % at 365 periods
+# the length of the longest column: rounding to integers then costs 0.02 % at 365 periods
+UNIT = 1 << 12
 _ROUNDS, _CLOSE = 100, 1e-4
 
 

@@ -87,7 +87,6 @@ def _epoch(length: int) -> npt.NDArray[np.int64]:
     for period in range(length):
         column = series[: length - period] / lengths[length - period - 1]
         factor[period:, period] = np.floor(column * UNIT).astype(np.int64)
-    assert (
-        int(np.square(factor).sum(axis=0).max()) <= UNIT**2
-    )  # Privacy: in integers, whatever the floats did
+    # Privacy: in integers, whatever the floats did
+    assert int(np.square(factor).sum(axis=0).max()) <= UNIT**2
     return factor

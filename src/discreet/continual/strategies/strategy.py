@@ -84,10 +84,8 @@ def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed
     (docs/proofs/continual.md).
     """
     usable = np.abs(gram) if signed else np.maximum(gram, 0)
-    total, largest = (
-        0,
-        np.zeros(len(gram), dtype=np.int64),
-    )  # largest[d]: over starts from here on, d or more apart
+    # largest[d]: over starts from here on, d or more apart
+    total, largest = (0, np.zeros(len(gram), dtype=np.int64))
     for start in reversed(range(len(gram))):
         entries = np.maximum.accumulate(usable[start, start:][::-1])[::-1]
         largest[: len(entries)] = np.maximum(largest[: len(entries)], entries)

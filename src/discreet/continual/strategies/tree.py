@@ -99,9 +99,8 @@ class _BinaryEncoder:
 class _BinaryDecoder:
     def __init__(self, levels: int) -> None:
         self._variances = BinaryTree(periods=(1 << levels) - 1).variances()
-        self._left: list[Any] = [
-            None
-        ] * levels  # the best estimate of a left half that waits for its right one
+        # the best estimate of a left half that waits for its right one
+        self._left: list[Any] = [None] * levels
         self._period = 0
 
     def add(self, noisy: IntegerArray) -> tuple[Floats, Floats]:

@@ -169,9 +169,8 @@ class DuckDB:
             raise
         except EngineFailure:
             total = CAREFUL.numbers(query)
-            if (
-                begun or total == sql
-            ):  # what groups rows has looked at all of them before the first part
+            # what groups rows has looked at all of them before the first part
+            if begun or total == sql:
                 raise
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
             yield from self._parts(cursor, total, rows, begin=f"USE {_ATTACHED}")
@@ -293,9 +292,8 @@ class DuckDB:
             cursor.close()
 
     def _check_process(self) -> None:
-        if (
-            self._process != os.getpid()
-        ):  # the engine's threads did not survive the fork: it would wait for ever
+        # the engine's threads did not survive the fork: it would wait for ever
+        if self._process != os.getpid():
             _log.error(
                 "The snapshot was opened before a fork. Open the policy again in the new process."
             )

@@ -394,9 +394,8 @@ class _Work:
     # running
 
     def _one(self, sql: str, table: Table, part: int, parts: int) -> tuple[int, ...]:
-        return tuple(
-            self._run(sql, table, part, parts).fetchall()[0]
-        )  # half-fetched, the connection would block
+        # half-fetched, the connection would block
+        return tuple(self._run(sql, table, part, parts).fetchall()[0])
 
     def _run(self, sql: str, table: Table, part: int, parts: int) -> Any:
         """Execute, telling the progress of this part of a table's work while it runs."""

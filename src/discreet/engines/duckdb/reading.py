@@ -20,9 +20,8 @@ from discreet.policy.domain import Categories, Column
 from discreet.policy.owners import Through
 from discreet.policy.policy import Policy, Table
 
-KEY = name(
-    "#key"
-)  # of a row: its owner, or what leads to its owner in the table that it goes through
+# of a row: its owner, or what leads to its owner in the table that it goes through
+KEY = name("#key")
 MISSING, NULLED, CLAMPED = 1, 2, 3  # what became of a value
 
 
@@ -70,9 +69,8 @@ class Reading:
                 column.lower(): column for column in (*keys_of(self.policy, table), *table.columns)
             }.values()
         )
-        alike: dict[
-            tuple[str | None, ...], list[str]
-        ] = {}  # parts with equal types are worked on together
+        # parts with equal types are worked on together
+        alike: dict[tuple[str | None, ...], list[str]] = {}
         for part in parts:
             kinds = tuple(kind_of(part, column) for column in used)
             alike.setdefault(kinds, []).append(source_columns(part, used, trim=table.read.trim))

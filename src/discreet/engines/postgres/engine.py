@@ -86,9 +86,8 @@ class PostgresEngine:
             return
         except RowFailure:
             total = PostgresSpelling.of(query, self._tables, careful=True).numbers(query)
-            if (
-                begun or total == sql
-            ):  # what groups rows has looked at all of them before the first part
+            # what groups rows has looked at all of them before the first part
+            if begun or total == sql:
                 raise EngineFailure from None
         yield from self._read(total, seconds - (time.monotonic() - began), rows)
 

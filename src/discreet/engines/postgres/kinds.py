@@ -39,9 +39,8 @@ from discreet.algebra import (
 Kind = Literal[
     "whole", "numeric", "float", "text", "flag", "date", "timestamp", "interval", "other"
 ]
-Tables = Mapping[
-    str, Mapping[str, str]
-]  # a snapshot's tables: their columns, and the types that DuckDB stored them in
+# a snapshot's tables: their columns, and the types that DuckDB stored them in
+Tables = Mapping[str, Mapping[str, str]]
 STORED: dict[str, Kind] = {
     **dict.fromkeys(
         ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"), "whole"

@@ -29,9 +29,8 @@ def pairs(function: str, end: int = _END) -> tuple[tuple[str, str], ...]:
     """The letters that a function changes, and what it makes of them."""
     with connect() as connection:
         found = connection.execute(_LETTERS.format(function=function, end=end)).fetchall()
-    assert all(
-        len(other) == 1 for _, other in found
-    )  # translate() puts one letter in the place of one
+    # translate() puts one letter in the place of one
+    assert all(len(other) == 1 for _, other in found)
     return tuple((letter, other) for letter, other in found)
 
 

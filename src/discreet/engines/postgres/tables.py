@@ -36,9 +36,8 @@ _TYPES = {
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
     "UUID": "uuid",
 }
-_AS_THEY_ARE = frozenset(
-    (*_NUMBERS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP")
-)  # Arrow writes them as Postgres reads
+# Arrow writes them as Postgres reads
+_AS_THEY_ARE = frozenset((*_NUMBERS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP"))
 
 
 def type_of(kind: str) -> str:
@@ -100,9 +99,8 @@ def copy_rows(
 def _as_csv(batches: Any) -> Iterator[bytes]:
     from pyarrow import csv
 
-    options = csv.WriteOptions(
-        include_header=False, quoting_style="all_valid"
-    )  # what is not quoted is NULL
+    # what is not quoted is NULL
+    options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
     for batch in batches:
         text = io.BytesIO()
         csv.write_csv(batch, text, options)

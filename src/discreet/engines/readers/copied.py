@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BLOCK = 1 << 20  # bytes that are parsed at a time, if no row can be longer
-_LONGEST = (
-    4 * MOST_LETTERS + 3
-)  # bytes of a value in CSV: letters of four bytes, quotes around them, a comma
+# bytes of a value in CSV: letters of four bytes, quotes around them, a comma
+_LONGEST = 4 * MOST_LETTERS + 3
 
 
 class _Stream(io.RawIOBase):

@@ -25,14 +25,12 @@ class Declared:
 
     types: dict[str, str]
     primary: tuple[str, ...] = ()
-    foreign: dict[str, tuple[str, str]] = field(
-        default_factory=dict
-    )  # column: the table and column that it names
+    # column: the table and column that it names
+    foreign: dict[str, tuple[str, str]] = field(default_factory=dict)
     checks: tuple[str, ...] = ()  # SQL of its CHECK constraints
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of its ENUM columns
-    labels: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # of its labelled columns: a code, what it means
+    # of its labelled columns: a code, what it means
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 class Reader(Protocol):

@@ -47,9 +47,8 @@ class Spark:
     opens it again.
     """
 
-    in_passes: ClassVar[bool] = (
-        False  # its workers share the keys out, and write to disk what does not fit
-    )
+    # its workers share the keys out, and write to disk what does not fit
+    in_passes: ClassVar[bool] = False
 
     def __init__(self, session: Any, policy: Policy, folder: Path) -> None:
         self._session, self._policy, self._folder = session, policy, folder
@@ -104,9 +103,8 @@ class Spark:
 
         frame = self._session.sql(sql)
         kinds = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
-        kinds |= {
-            name: WHOLE for name in kinds if name.startswith(_NUMBER)
-        }  # noise may need more digits
+        # noise may need more digits
+        kinds |= {name: WHOLE for name in kinds if name.startswith(_NUMBER)}
         listed = part.columns or tuple(kinds)
         declared = ", ".join(f"{name} {kinds[name]}" for name in listed)
         schema = to_arrow_schema(self._session.createDataFrame([], declared).schema)
@@ -170,9 +168,8 @@ class Spark:
         """What work on the cluster gives, within so many seconds: then it is cancelled there, and
         not waited for.
         """
-        if (
-            self._process != os.getpid()
-        ):  # the session's threads did not survive the fork: it would wait for ever
+        # the session's threads did not survive the fork: it would wait for ever
+        if self._process != os.getpid():
             _log.error(
                 "The snapshot was opened before a fork. Open the policy again in the new process."
             )

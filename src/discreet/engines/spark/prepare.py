@@ -67,9 +67,8 @@ class Work:
     folder: Path
     scratch: Path
     progress: Progress | None
-    kinds: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # of the tables' columns, as they are found
+    # of the tables' columns, as they are found
+    kinds: dict[str, dict[str, str]] = field(default_factory=dict)
     schemas: dict[str, str] = field(default_factory=dict)  # of private tables, as Spark has them
 
     def tables(self) -> tuple[TableReport, ...]:

@@ -113,9 +113,8 @@ def _start(master: str) -> str:
     }
     before = os.environ.get("PYTHONPATH")
     try:
-        os.environ["PYTHONPATH"] = (
-            _python_path()
-        )  # for workers that this machine's Spark starts itself
+        # for workers that this machine's Spark starts itself
+        os.environ["PYTHONPATH"] = _python_path()
         context = SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
         SparkSession(context)
         service = "org.apache.spark.sql.connect.service.SparkConnectService$"

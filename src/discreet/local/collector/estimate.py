@@ -236,10 +236,8 @@ def mean(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) -> Esti
         float(answers.number(protocol.domain, end)) for end in (0, protocol.domain.size - 1)
     )
     ends: list[Fraction] = []
-    total, widest = (
-        Fraction(0),
-        Fraction(0),
-    )  # the sum of the readings, exactly, and the widest gap between two
+    # the sum of the readings, exactly, and the widest gap between two
+    total, widest = (Fraction(0), Fraction(0))
     for start, stop in pairwise(protocol.pieces):
         counts, first = tally.counts[start:stop], protocol.reading(start)
         gap = protocol.reading(start + 1) - first

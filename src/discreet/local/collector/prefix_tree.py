@@ -193,13 +193,11 @@ def _extensions(
         code = np.array(
             [parent >> (64 * k) & (2**64 - 1) for k in range(word + 1)], dtype=np.uint64
         )
-        left = (
-            sent ^ dots(before, code, g) if parent else sent
-        )  # what the extension must account for
+        # what the extension must account for
+        left = sent ^ dots(before, code, g) if parent else sent
         table = np.bincount(left * extensions + after, minlength=extensions * g).reshape(g, -1)
-        signed = along_first(
-            table
-        )  # the sum over y of (-1)^trace(c y) stands in the row of the mask of c
+        # the sum over y of (-1)^trace(c y) stands in the row of the mask of c
+        signed = along_first(table)
         votes = np.zeros(extensions, dtype=np.int64)
         for mask, place in places:
             votes[place] += signed[mask]
@@ -262,9 +260,8 @@ def _margins(
         NormalDist().inv_cdf(0.5 + confidence / 2),
         1 / (spoke * float(protocol.support.p - protocol.support.q)),
     )
-    top = (
-        0.5 + (one - zero) * spoke / (2 * part) if part else (0.5 + np.copysign(0.5, one - zero))
-    )  # of the parabola
+    # of the parabola
+    top = 0.5 + (one - zero) * spoke / (2 * part) if part else (0.5 + np.copysign(0.5, one - zero))
     half = np.zeros(len(each))
     for _ in range(6):
         worst = np.clip(np.clip(top, each - half, each + half), 0, 1)

@@ -86,9 +86,8 @@ def _divergence(central: float, local: float, n: int, delta: float) -> float:
     weights = binom.pmf(clones, n - 1, clone)
     if told <= factor * (1 - told):
         return 0.0
-    ratio = (factor * told - (1 - told)) / (
-        told - factor * (1 - told)
-    )  # heads / (C - heads + 1) must exceed it
+    # heads / (C - heads + 1) must exceed it
+    ratio = (factor * told - (1 - told)) / (told - factor * (1 - told))
     cut = np.floor(ratio * (clones + 1) / (1 + ratio)) + 1
     more, same = binom.sf(cut - 2, clones, 0.5), binom.sf(cut - 1, clones, 0.5)  # of A + 1, of A
     given = told * more + (1 - told) * same - factor * (told * same + (1 - told) * more)

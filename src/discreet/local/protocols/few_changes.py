@@ -173,9 +173,8 @@ class FewChanges:
         if not self.tree or not part:
             return (signs[-1], 0) if now == (1 if self.tree else part + 1) else None
         length = 1 << (part - 1)
-        ends = [
-            signs[max(end - 1, 0)] for end in range(0, now + 1, length)
-        ]  # before the first round: as in it
+        # before the first round: as in it
+        ends = [signs[max(end - 1, 0)] for end in range(0, now + 1, length)]
         if now % length or ends[-1] == ends[-2]:
             return None
         return ends[-1], sum(one != other for one, other in pairwise(ends[:-1]))

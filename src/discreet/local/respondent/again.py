@@ -50,9 +50,8 @@ def _memoize(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
     """
     held = f"{place}" not in remembered and len(remembered.keys() - {"now"}) == protocol.changes
     if held:
-        now = (
-            remembered.get("now") or f"{int([*remembered][-1]):x}"
-        )  # the first memories had no `now`
+        # the first memories had no `now`
+        now = remembered.get("now") or f"{int([*remembered][-1]):x}"
         place = int(now, 16)
     remembering, reporting = bits.Watched(), bits.Watched()
     if f"{place}" not in remembered:

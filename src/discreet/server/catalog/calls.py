@@ -119,9 +119,8 @@ class Calls:
     def _call_array_to_string(self, given: list[exp.Expression]) -> exp.Expression:
         given[0] = self._as_array(given[0])
         kind = self._kinds.of(given[0]) or ""
-        gathered = (
-            isinstance(given[0], exp.Anonymous) and given[0].name == "array_agg"
-        )  # names already
+        # names already
+        gathered = isinstance(given[0], exp.Anonymous) and given[0].name == "array_agg"
         if kind == "_regtype" and not gathered:
             given[0] = exp.Anonymous(this="d_regtypes_text", expressions=[given[0]])
         elif types.element(kind) in types.REFERENCES and not gathered:

@@ -277,9 +277,8 @@ class Kinds:
         while isinstance(query, exp.Subquery | exp.SetOperation | exp.Paren):
             query = query.this
         if isinstance(query, exp.Values):
-            return (
-                dict(self._source(query)) if not isinstance(self._source(query), Relation) else {}
-            )  # type: ignore[arg-type]
+            source = self._source(query)
+            return {} if isinstance(source, Relation) else dict(source)
         found: Columns = {}
         for item in query.expressions if isinstance(query, exp.Select) else ():
             if item.is_star:

@@ -22,9 +22,8 @@ class Session:
     database: str
     settings: Mapping[str, str] = field(default_factory=lambda: Settings({}))
     pid: int = 0
-    cancel: Callable[[int], bool] = lambda _: (
-        False
-    )  # what the session of this user with this number runs
+    # what the session of this user with this number runs
+    cancel: Callable[[int], bool] = lambda _: False
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def literals(self) -> dict[str, str]:

@@ -317,9 +317,8 @@ class _Rewriter:
             self._calls.as_text(side, kind) for side, kind in zip((left, right), kinds, strict=True)
         ]
         made = exp.DPipe(this=parts[0], expression=parts[1], safe=True)
-        inside = isinstance(
-            node.parent, exp.DPipe
-        )  # of a longer chain, which is looked at as a whole
+        # of a longer chain, which is looked at as a whole
+        inside = isinstance(node.parent, exp.DPipe)
         return made if inside or _constant(node) else self._calls.grow(made, "d_joined")
 
     def _bracket(self, node: exp.Bracket) -> exp.Expression | None:

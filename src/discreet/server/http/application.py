@@ -170,9 +170,8 @@ def application(
     return guard
 
 
-_IN_JSON = {
-    "application/json": {"schema": {"$ref": "#/components/schemas/ErrorReply"}}
-}  # whatever else is sent
+# whatever else is sent
+_IN_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorReply"}}}
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

@@ -49,9 +49,8 @@ class Refusal(Exception):
     line: int | None = None
     column: int | None = None
     code: str = "22023"
-    more: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # beside the error's own fields: `problems` of a policy
+    # beside the error's own fields: `problems` of a policy
+    more: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:

@@ -158,9 +158,8 @@ class Answers:
                     os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
                     connection = sqlite3.connect(self._path, check_same_thread=False, timeout=10)
                     connection.execute("PRAGMA journal_mode = WAL")
-                    connection.execute(
-                        "PRAGMA synchronous = NORMAL"
-                    )  # see the module: nothing is lost with it
+                    # see the module: nothing is lost with it
+                    connection.execute("PRAGMA synchronous = NORMAL")
                     connection.executescript(_SCHEMA)
                     self._connection = connection
                 with self._connection as transaction:

@@ -70,9 +70,8 @@ class Connection(H11Protocol):
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
-        self.loop.call_later(
-            self._limits.sending, self.transport.abort
-        )  # where what was sent is not read
+        # where what was sent is not read
+        self.loop.call_later(self._limits.sending, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._waiting is not None:

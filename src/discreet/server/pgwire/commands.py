@@ -199,9 +199,8 @@ def _join(tokens: Sequence[Token]) -> str:
 
 def _zone(statement: Statement, tokens: Sequence[Token]) -> str | None:
     words = [token.upper for token in tokens]
-    if (
-        words[:1] == ["INTERVAL"] and len(tokens) > 1
-    ):  # SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE
+    # SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE
+    if words[:1] == ["INTERVAL"] and len(tokens) > 1:
         return tokens[1].name
     if words in (["LOCAL"], ["DEFAULT"]):
         return None

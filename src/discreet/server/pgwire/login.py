@@ -169,9 +169,8 @@ async def _scram(
     except Denied as denied:
         raise _refused(denied) from None
     said, outcome = verdict
-    writer.write(
-        said
-    )  # here, whether it was right or wrong: on its way to the end a refusal would take longer
+    # here, whether it was right or wrong: on its way to the end a refusal would take longer
+    writer.write(said)
     if isinstance(outcome, Fatal):
         outcome.told = True
         raise outcome

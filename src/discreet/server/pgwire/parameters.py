@@ -73,9 +73,8 @@ def infer(statement: Statement, declared: Sequence[int], policy: Policy) -> tupl
     if count > MOST_PARAMETERS or 0 in numbers:
         raise Fault("42P02", f"Parameters are numbered from $1 to ${MOST_PARAMETERS}.")
     found = [Parameter(oid=types.TEXT, sample="''")] * count
-    for place, token in reversed(
-        [*enumerate(statement.tokens)]
-    ):  # of several places the first decides
+    # of several places the first decides
+    for place, token in reversed([*enumerate(statement.tokens)]):
         if token.kind == "parameter":
             found[int(token.text[1:]) - 1] = _infer(statement.tokens, place, policy)
     for index, oid in enumerate(declared):

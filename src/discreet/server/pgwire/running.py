@@ -83,10 +83,8 @@ class Runner:
         self._look = look
         self._most_held = most_held
         self._work = work
-        self._live = {
-            "discreet.budget": asker.budget,
-            "discreet.metrics": metrics,
-        }  # asked when they are shown
+        # asked when they are shown
+        self._live = {"discreet.budget": asker.budget, "discreet.metrics": metrics}
 
     # --- from text to a prepared statement --------------------------------------------------------
 
@@ -214,9 +212,8 @@ class Runner:
 
         def asked() -> Result:
             sql = write_in(statement, portal.literals)
-            by_name = (
-                bool(portal.literals) and not portal.values
-            )  # EXECUTE's are written, and have no types
+            # EXECUTE's are written, and have no types
+            by_name = bool(portal.literals) and not portal.values
             looked = replace(statement, text=sql) if by_name else statement
             found = self._look.answer(looked, portal.values, () if by_name else oids)
             if found is not None:

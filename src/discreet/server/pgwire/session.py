@@ -217,8 +217,8 @@ class Session:
         if message.portal and message.portal in self._state.portals:
             raise Fault("42P03", f"There is a cursor {message.portal[:63]} already.")
         if len(message.values) != len(prepared.parameters):
-            bound, declared = len(message.values), len(prepared.parameters)
-            told = f"{bound} values are bound, and the statement has {declared} parameters."
+            given, declared = len(message.values), len(prepared.parameters)
+            told = f"{given} values are bound, and the statement has {declared} parameters."
             raise Fault("08P01", told)
         formats = _each(message.formats, len(message.values))
 

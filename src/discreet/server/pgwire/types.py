@@ -34,10 +34,8 @@ ARRAYS = {
     INTERVAL: 1187, NUMERIC: 1231, JSON: 199, UUID: 2951,
 }  # fmt: skip
 ELEMENTS = {array: element for element, array in ARRAYS.items()}
-VECTORS = {
-    22: INT2,
-    30: OID,
-}  # int2vector and oidvector, of the catalog alone: lists that count from 0
+# int2vector and oidvector, of the catalog alone: lists that count from 0
+VECTORS = {22: INT2, 30: OID}
 SIZES = {
     BOOL: 1, CHAR: 1, NAME: 64, INT8: 8, INT2: 2, INT4: 4, OID: 4, FLOAT4: 4, FLOAT8: 8, DATE: 4, TIME: 8,
     TIMESTAMP: 8, TIMESTAMPTZ: 8, INTERVAL: 16, UUID: 16,

@@ -162,9 +162,8 @@ def _column(description: Description, column: int, found: dict[str, Any]) -> str
         heights = np.append(counts[shown], counts[rest].sum())
         spread = np.append(errors[shown], np.sqrt((errors[rest] ** 2).sum()))
         return blocks.figure(column_axis.name, _bars(heights, spread, labels), note=note)
-    cells = np.arange(column_axis.size) // -(
-        -column_axis.size // _MOST_BARS
-    )  # as many cells in every bar, but for the last
+    # as many cells in every bar, but for the last
+    cells = np.arange(column_axis.size) // -(-column_axis.size // _MOST_BARS)
     heights = np.asarray(np.bincount(cells, weights=counts), dtype=np.float64)
     spread = np.sqrt(np.bincount(cells, weights=errors**2))
     firsts = [int(np.flatnonzero(cells == place)[0]) for place in range(len(heights))]

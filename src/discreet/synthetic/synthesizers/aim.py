@@ -77,7 +77,6 @@ def aim(data: Marginals) -> Synthesis:
         if moved <= expected[place]:
             part *= 4  # half the standard deviation
     assert fit is not None
-    fit = estimate(
-        sizes, targets, total=total, prior=PRIOR, start=fit.parameters, steps=300
-    )  # rounds hurry; this ends
+    # rounds hurry; this ends
+    fit = estimate(sizes, targets, total=total, prior=PRIOR, start=fit.parameters, steps=300)
     return Synthesis(histograms=columns, model=fit.model)

@@ -67,9 +67,8 @@ def junction_tree(sizes: Sequence[int], sets: Iterable[Columns]) -> Tree:
     """A junction tree whose cliques hold every set of columns; all columns are in it."""
     cliques = _triangulated(sizes, sets)
     order, parents, left = [0], [-1], set(range(1, len(cliques)))
-    while (
-        left
-    ):  # Prim's tree of largest separators has the running intersection property on a chordal graph
+    # Prim's tree of largest separators has the running intersection property on a chordal graph
+    while left:
         pairs = [
             (len(set(cliques[a]) & set(cliques[b])), -a, -place)
             for place, b in enumerate(order)
@@ -219,9 +218,8 @@ class Model:
         if clique is None:
             clique = next(iter(children))
             while len(children[clique]) == 1 and not wanted & set(self.tree.cliques[clique]):
-                clique = children[clique][
-                    0
-                ]  # nothing above is asked for: start where the paths part
+                # nothing above is asked for: start where the paths part
+                clique = children[clique][0]
             shared: Columns = ()
         else:
             shared = self.tree.separators[clique]

@@ -13,13 +13,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_CUTS = (
-    0.05,
-    0.15,
-    0.4,
-    0.7,
-    0.95,
-)  # prior probabilities that neighbors differ; the data say which
+# prior probabilities that neighbors differ; the data say which
+_CUTS = (0.05, 0.15, 0.4, 0.7, 0.95)
 _STIFFNESS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # of a smooth curve
 _EMPTY = 0.5  # and that a run is empty
 _FEW = 25  # cells below which there is no prior to learn
