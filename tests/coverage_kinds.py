@@ -120,6 +120,9 @@ KINDS = {
     ),
     "step from the row before": f"{_T} SELECT g, n - LAG(n) OVER (ORDER BY g) AS x FROM t",
     "change from the row before": f"{_T} SELECT g, n * 1.0 / LAG(n) OVER (ORDER BY g) - 1 AS x FROM t",
+    "relative change": (
+        f"{_T} SELECT g, 100.0 * (n - LAG(n) OVER (ORDER BY g)) / LAG(n) OVER (ORDER BY g) AS x FROM t"
+    ),
     "running total": f"{_T} SELECT g, SUM(n) OVER (PARTITION BY g // 4 ORDER BY g) AS x FROM t",
     "moving average": (
         f"{_T} SELECT g, AVG(n) OVER (ORDER BY g ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS x FROM t"

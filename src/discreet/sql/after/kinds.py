@@ -76,7 +76,7 @@ class PublicRead(Read):
         return Kind.PUBLIC
 
 
-_THROUGH = (exp.Paren, exp.Alias, exp.Try, exp.Neg, exp.Distinct)
+_THROUGH = (exp.Alias, exp.Try, exp.Neg, exp.Distinct)
 _BENT = (exp.Sqrt, exp.Ln, exp.Log, exp.Exp)
 _FROM_ANOTHER_ROW = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
 _NUMBERED = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
@@ -93,6 +93,8 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
             return Kind.UNKNOWN
         case exp.Column():
             return Kind.PUBLIC if draws and node.name == DRAW else scope.column(node)
+        case exp.Paren():
+            return of(node.this)
         case exp.Subquery():
             return _subquery_kind(scope.subqueries.get(id(node)))
         case exp.Window():
