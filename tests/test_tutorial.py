@@ -193,7 +193,6 @@ LESSONS = {
         write=adult,
         edits=(
             "adult.owner: row",
-            "adult.read: {trim: true, fold: case}",
             "adult.education-num: {integer: [1, 16]}",
             "adult.sex: {values: [female, male]}",
             "adult.capital-gain: {integer: [0, 100000]}",

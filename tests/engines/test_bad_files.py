@@ -5,6 +5,7 @@ mends each.
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from small_sources import Rows, kept, policy_of
 
+from discreet.engines.advice import check
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
 from discreet.engines.report import SHOUT, report
@@ -112,6 +114,76 @@ def test_values_outside_a_range_stand_out_without_a_remedy_from_the_data(tmp_pat
     assert not any("700" in line for line in lines)
     lines, _ = told(tmp_path, "{integer: [0, 900]}", written(["3"] * 39 + ["1000"]))
     assert lines[1] == f"  {SHOUT}x: 1 (2.5 %) were outside the range and moved to its end"
+
+
+def test_another_unit_stands_out(tmp_path: Path) -> None:
+    """Ages in centuries are all 0 as whole years: nothing is NULL or clamped, and all is lost."""
+    lines, rows = told(tmp_path, "{integer: [0, 120]}", written(["0.19", "0.42"]))
+    assert {row[1] for row in rows} == {0}
+    assert lines[1] == (
+        f"  {SHOUT}x: {ROWS} (100 %) were changed by more than a tenth when they were rounded to the step"
+    )
+    assert lines[2].endswith("A finer step keeps them:  {decimal: [lo, hi], step: 0.01}")
+    assert "discreet bounds" in lines[-1]
+    for column, values in (
+        ("{decimal: [0, 2], step: 0.01}", ["0.19", "0.42"]),
+        ("{decimal: [0, 2], step: 0.01}", ["nan", "0"]),
+        ("{integer: [0, 120]}", ["19.4", "42", "5.49"]),
+        ("{decimal: [0, 900], step: 10}", ["101", "0", "inf"]),
+    ):
+        lines, _ = told(tmp_path, column, written(values))
+        assert not any("rounded" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "rounded"),
+    [
+        (pa.float64(), [0.4, 3.0, float("inf"), float("nan"), None], 1),
+        (pa.decimal128(6, 2), [Decimal("0.40"), Decimal("3.05"), None], 1),
+        (pa.int64(), [0, 3, None], 0),
+        (pa.bool_(), [True, False, None], 0),
+    ],
+)
+def test_what_rounding_loses_is_counted_for_every_type(
+    tmp_path: Path, kind: pa.DataType, values: list[Any], rounded: int
+) -> None:
+    policy = policy_of("  t: {owner: id, columns: {x: {integer: [0, 9]}}}\n", tmp_path)
+    source = {"t": pa.table({"id": range(len(values)), "x": pa.array(values, kind)})}
+    (table,) = prepare(policy, source, policy.store, 1).tables
+    assert table.columns[0].rounded == rounded
+
+
+def test_words_that_are_neither_true_nor_false(tmp_path: Path) -> None:
+    lines, _ = told(tmp_path, "boolean", written(["ja", "nein"]))
+    assert lines[2].strip().startswith("Read are true, t, yes, y, 1 and false, f, no, n, 0.")
+
+
+def test_one_reading_for_all_columns(tmp_path: Path) -> None:
+    """What is said already is said with it, so that the line can be pasted over the old one."""
+    (tmp_path / "data").mkdir()
+    text = "id;pay;sex\n" + "".join(f"{place};1,5; F\n" for place in range(ROWS))
+    (tmp_path / "data" / "t.csv").write_text(text)
+    columns = "columns: {pay: {decimal: [0, 9], step: 0.1}, sex: {values: [f, m]}}"
+    policy = policy_of(f"  t: {{owner: id, read: {{encoding: cp1252}}, {columns}}}\n", tmp_path)
+    lines = report(prepare(policy, tmp_path / "data", policy.store, 1), policy)
+    assert [line.split("  ")[-1] for line in lines if "read: {" in line] == [
+        "read: {encoding: cp1252, decimal: comma}",
+        "read: {encoding: cp1252, trim: true, fold: case}",
+        "read: {encoding: cp1252, decimal: comma, trim: true, fold: case}",
+    ]
+    (noted,) = check(policy).groups["The snapshot"][:1]
+    assert noted == (
+        "t.pay: 40 (100 %) could not be read and became NULL. (Snapshot 1; for the curator's eyes only.)"
+    )
+
+
+def test_a_second_try_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file that is no UTF-8 is read again, carefully: whoever waits need not hear of the first
+    try.
+    """
+    caplog.set_level("INFO")
+    told(tmp_path, LIST % "", written(["Zürich", "Yes"]).encode("latin-1"))
+    assert not caplog.records
 
 
 def test_an_owner_that_cannot_be_one(tmp_path: Path) -> None:

@@ -129,6 +129,13 @@ def test_whose_rows_is_asked_where_no_name_says_it(tmp_path: Path) -> None:
         ("visit_date", "{date: [2000-01-01, 2030-12-31]}"),
         ("is_active", "boolean"),
         ("hours-per-week", "{integer: [0, 168]}"),
+        ("yrs.since.phd", "{integer: [0, 120]}"),
+        ("Geburtsdatum", "{date: [1900-01-01, 2030-12-31]}"),
+        ("Größe", "{decimal: [0, 250], step: 0.1}"),
+        ("Patienten-Nr", "{identifier: true}"),
+        ("idNum", "{identifier: true}"),
+        ("rownames", None),
+        ("Unnamed: 0", None),
     ],
 )
 def test_names_suggest(name: str, declaration: str | None) -> None:
@@ -151,6 +158,22 @@ def test_owners_by_name() -> None:
     assert owner_among(["id", "patient_id", "visit_id"]) == "patient_id"
     assert owner_among(["visit_id", "id"]) == "id"
     assert owner_among(["visit_id", "age", "paid"]) is None
+    assert owner_among(["idNum", "Patienten-Nr"]) == "Patienten-Nr"
+
+
+def test_a_guessed_list_is_found_however_it_is_written(tmp_path: Path) -> None:
+    """A name says which values there are, and not how they are written; a codebook says both."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "t.csv").write_text("id,sex\n1, Male\n2,FEMALE\n")
+    text = draft(data, beside=tmp_path).text()
+    assert "    read: {trim: true, fold: case}  # blanks around texts" in text
+    policy = Policy.parse(text, path=tmp_path / "p.yaml")
+    (table,) = prepare(policy, policy.source, policy.store, 1).tables
+    assert [column.nulled for column in table.columns] == [0, 0]
+    (tmp_path / "book.csv").write_text("column,values\nsex,m|w\n")
+    known = Codebook.read(tmp_path / "book.csv")
+    assert "read:" not in draft(data, beside=tmp_path, codebook=known).text()
 
 
 def test_constraints_become_declarations() -> None:

@@ -293,7 +293,7 @@ def test_every_kind_of_source_gives_the_same_snapshot(tmp_path: Path, kind: str)
         columns=(
             ColumnReport(name="id", missing=0, nulled=0, clamped=0),
             ColumnReport(name="age", missing=1, nulled=0, clamped=3),
-            ColumnReport(name="pay", missing=0, nulled=1, clamped=1),
+            ColumnReport(name="pay", missing=0, nulled=1, clamped=1, rounded=1),
             ColumnReport(name="day", missing=2, nulled=1, clamped=1),
             ColumnReport(name="town", missing=2, nulled=1, clamped=0),
         ),

@@ -77,7 +77,7 @@ def init(
         print(
             f"Say whose the rows are (owner: ???) in {listed}, or {{public: true}} where they are nobody's."
         )
-    print(f"Check every line that says so. Then: discreet check {out}")
+    print(f'Look at every line that says "check". Then: discreet check {out}')
 
 
 def _ask(table: str, column: ColumnDraft) -> str | None:

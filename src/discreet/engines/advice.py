@@ -15,7 +15,7 @@ from discreet.budget import number
 from discreet.engines.duckdb.parts import Part
 from discreet.engines.duckdb.schema import schemas
 from discreet.engines.layout import RULES
-from discreet.engines.report import doubt, few_kept
+from discreet.engines.report import doubt, few_kept, standing_out
 from discreet.engines.source import attach, engine_errors, loading, source_at
 from discreet.engines.stores import moved_on, store_of
 from discreet.errors import Problem
@@ -100,6 +100,8 @@ def _snapshot_notes(policy: Policy) -> Iterator[str]:
         for table in snapshot.tables if snapshot.digest == policy.digest else ():
             if few_kept(table) and not policy.tables[table.name].public:
                 yield f"{doubt(table, policy.tables[table.name])} (Snapshot {newest}; for the curator's eyes only.)"
+            for column in () if policy.tables[table.name].public else standing_out(table):
+                yield f"{column}. (Snapshot {newest}; for the curator's eyes only.)"
         if snapshot.rules < RULES:
             yield (
                 f"Snapshot {newest} was made by an earlier version: it was not checked, and where somebody had more "

@@ -37,6 +37,7 @@ from discreet.engines.source import (
     tables_in,
 )
 from discreet.engines.suggest import (
+    FROM_THE_NAME,
     HINTS,
     UNKNOWN,
     Suggestion,
@@ -356,12 +357,25 @@ def _table_text(table: TableDraft) -> str:
         for each in table.columns
         if each.suggestion is not None and each.suggestion.declaration
     ]
+    if any(map(_is_loose, declared)):
+        lines.append(
+            "    read: {trim: true, fold: case}  # blanks around texts, and their case, do not matter"
+        )
     if declared:
         lines.append("    columns:")
     else:
         lines.append("    # columns:")
     lines += [_column_text(column) for column in table.columns]
     return "\n".join(lines) + "\n"
+
+
+def _is_loose(column: ColumnDraft) -> bool:
+    """Return True for a list of values of which only the words are guessed, not how they are
+    written.
+    """
+    found = column.suggestion
+    listed = found is not None and (found.declaration or "").startswith("{values:")
+    return listed and found is not None and found.why == FROM_THE_NAME
 
 
 def _column_text(column: ColumnDraft) -> str:

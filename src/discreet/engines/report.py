@@ -8,14 +8,17 @@ do instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from discreet.engines.duckdb.mending import UNREADABLE
 from discreet.engines.snapshot import MUCH, ColumnReport, Snapshot, TableReport
-from discreet.policy.domain import Column, Dates, Decimals, Integers, Timestamps
+from discreet.policy.domain import Booleans, Column, Dates, Decimals, Integers, Timestamps
 from discreet.policy.owners import EachRow
 from discreet.policy.policy import Policy, Table
+from discreet.policy.reading import Reading
 
 SHOUT = "! "
+_READ = "read: {"
 _REMINDER = (
     "What you read here comes from the data. A range or a list that you choose by looking at it is not covered by the "
     "promise: choose from what everybody knows, or pay for it (discreet bounds POLICY TABLE COLUMN --epsilon E)."
@@ -30,7 +33,9 @@ def report(snapshot: Snapshot, policy: Policy) -> list[str]:
         if declared is not None:
             lines += _table(table, declared)
     changed = any(
-        column.nulled or column.clamped for table in snapshot.tables for column in table.columns
+        column.nulled or column.clamped or column.rounded
+        for table in snapshot.tables
+        for column in table.columns
     )
     return [*lines, *([_REMINDER] if changed else [])]
 
@@ -46,7 +51,10 @@ def _table(found: TableReport, declared: Table) -> Iterator[str]:
         yield f"  {doubt(found, declared)}"
     owned = found.rows - found.ownerless
     for column in found.columns:
-        yield from _column(column, declared.columns.get(column.name), owned)
+        yield from _column(column, declared, owned)
+    whole = _whole_reading(found, declared, owned)
+    if whole is not None:
+        yield f"  for all of {found.name} together:  {whole}"
 
 
 def _lost(found: TableReport, declared: Table) -> tuple[tuple[int, str], ...]:
@@ -75,9 +83,15 @@ def doubt(found: TableReport, declared: Table) -> str:
     )
 
 
-def _column(found: ColumnReport, declared: Column | None, rows: int) -> Iterator[str]:
-    if not found.nulled and not found.clamped:
-        return
+def standing_out(found: TableReport) -> Iterator[str]:
+    """Yield the columns of which much was not what the policy says, with how much."""
+    rows = found.rows - found.ownerless
+    for column in found.columns:
+        if column.stands_out(rows):
+            yield f"{found.name}.{column.name}: {'; '.join(_became(column, rows))}"
+
+
+def _became(found: ColumnReport, rows: int) -> list[str]:
     parts = []
     if found.clamped:
         parts.append(
@@ -87,24 +101,79 @@ def _column(found: ColumnReport, declared: Column | None, rows: int) -> Iterator
         parts.append(
             f"{found.nulled:,} ({_share(found.nulled, rows)}) could not be read and became NULL"
         )
+    if found.rounded:
+        parts.append(
+            f"{found.rounded:,} ({_share(found.rounded, rows)}) were changed by more than a tenth "
+            "when they were rounded to the step"
+        )
+    return parts
+
+
+def _column(found: ColumnReport, table: Table, rows: int) -> Iterator[str]:
+    parts, declared = _became(found, rows), table.columns.get(found.name)
+    if not parts:
+        return
     yield f"  {SHOUT if found.stands_out(rows) else ''}{found.name}: {'; '.join(parts)}"
     for way, count in found.mended:
-        yield f"      {count:,} would be read with  {way}"
-    if (
-        found.stands_out(rows)
-        and found.nulled > MUCH * rows
-        and not found.mended
-        and declared is not None
-    ):
+        yield f"      {count:,} would be read with  {_beside(table.read, way)}"
+    if declared is None:
+        return
+    if found.nulled > MUCH * rows and not found.mended:
         yield f"      {_hint(declared)}"
+    if found.rounded > MUCH * rows:
+        yield (
+            "      Are they in another unit than the policy says? "
+            "A finer step keeps them:  {decimal: [lo, hi], step: 0.01}"
+        )
 
 
 def _hint(column: Column) -> str:
     if isinstance(column.domain, Integers | Decimals):
-        return "Are they words or numbers with a unit? What cannot be read as a number is NULL."
+        return "Words such as NA are NULL, as they should be. So are numbers with a unit: 5 kg."
     if isinstance(column.domain, Dates | Timestamps):
         return "Say how they are written:  format: '%d.%m.%Y'"
+    if isinstance(column.domain, Booleans):
+        return (
+            "Read are true, t, yes, y, 1 and false, f, no, n, 0. "
+            "List other words:  {values: [ja, nein]}"
+        )
     return "Are all values listed, and written as in the source?"
+
+
+def _whole_reading(found: TableReport, declared: Table, rows: int) -> str | None:
+    """Return one `read:` with all that mends the columns; None where a column's own says it all."""
+    ways = [
+        column.mended[0][0]
+        for column in found.columns
+        if column.mended and column.stands_out(rows) and column.mended[0][0].startswith(_READ)
+    ]
+    if len(set(ways)) < 2 or UNREADABLE in ways:
+        return None
+    whole: Mapping[str, str] = {}
+    for way in ways:
+        whole = {**whole, **_keys(way)}
+    return _beside(declared.read, _written(whole))
+
+
+def _beside(read: Reading, way: str) -> str:
+    """Return a `read:` with what the policy says already."""
+    if not way.startswith(_READ) or way == UNREADABLE:
+        return way
+    said = {key: _spelled(value) for key, value in read.meaning.items()}
+    return _written({**said, **_keys(way)})
+
+
+def _keys(way: str) -> dict[str, str]:
+    pairs = way.removeprefix(_READ).rstrip("}").split(", ")
+    return dict(pair.split(": ", maxsplit=1) for pair in pairs)
+
+
+def _written(keys: Mapping[str, str]) -> str:
+    return f"{_READ}{', '.join(f'{key}: {value}' for key, value in keys.items())}}}"
+
+
+def _spelled(value: object) -> str:
+    return "true" if value is True else str(value)
 
 
 def _share(count: int, rows: int) -> str:

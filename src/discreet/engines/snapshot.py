@@ -15,7 +15,8 @@ MUCH = 0.02  # of a column's values, or of a table's rows: more of them stand ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
-    """How many values of a column (of rows with an owner) were NULL, became NULL, or were clamped.
+    """How many values of a column (of rows with an owner) were NULL, became NULL, were clamped, or
+    were changed by more than a tenth when rounded to the step.
 
     `mended` are declarations that would read values which became NULL, and of how many; the best
     first.
@@ -25,11 +26,12 @@ class ColumnReport:
     missing: int
     nulled: int
     clamped: int
+    rounded: int = 0
     mended: tuple[tuple[str, int], ...] = ()
 
     def stands_out(self, rows: int) -> bool:
         """Whether more of the values than a few were not what the policy says."""
-        return self.nulled + self.clamped > MUCH * rows
+        return self.nulled + self.clamped + self.rounded > MUCH * rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,9 +121,9 @@ def loading(
 
 
 @contextmanager
-def engine_errors(doing: str) -> Iterator[None]:
+def engine_errors(doing: str, *, again: bool = False) -> Iterator[None]:
     """DuckDB's messages can print values: the log gets the kind of error, the caller a fixed
-    sentence.
+    sentence. An error after which it is tried `again`, otherwise, is not worth a line.
     """
     import duckdb
 
@@ -132,7 +132,8 @@ def engine_errors(doing: str) -> Iterator[None]:
     except duckdb.Error as error:
         line = re.search(r"\bLine: (\d+)", str(error))
         place = f" at line {line[1]} of the file" if line else ""
-        _log.error("%s failed in the engine: %s%s.", doing, type(error).__name__, place)
+        level = logging.DEBUG if again else logging.ERROR
+        _log.log(level, "%s failed in the engine: %s%s.", doing, type(error).__name__, place)
         raise EngineFailure from None
 
 

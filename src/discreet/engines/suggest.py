@@ -20,147 +20,75 @@ _TEXTS = (encode.TEXT, UNKNOWN)
 _DAYS = (encode.DATE, encode.TIMESTAMP, encode.TEXT, UNKNOWN)
 _FLAGS = (encode.BOOLEAN, encode.WHOLE, UNKNOWN)
 
-# words that a name has all of; the kinds of columns; the declaration, None for what is better left
-# out
+# names (each of one or more words, all of which are in a column's name); the kinds of columns; the
+# declaration, None for what is better left out
 _NAMES: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
-    *(
-        (name, _TEXTS, None)
-        for name in ("email", "e mail", "phone", "telephone", "mobile", "address", "street", "ssn")
+    (
+        "email, e mail, phone, telephone, mobile, telefon, ssn, passport, iban, ip, login",
+        _TEXTS,
+        None,
     ),
-    *(
-        (f"{word} name", _TEXTS, None)
-        for word in ("first", "last", "full", "middle", "given", "family", "maiden")
-    ),
-    *(
-        (name, _TEXTS, None)
-        for name in ("surname", "lastname", "firstname", "passport", "iban", "ip", "login")
-    ),
-    *((name, _NUMBERS, None) for name in ("lat", "lon", "lng", "latitude", "longitude")),
-    ("birth year", _WHOLE, "{integer: [1900, 2030]}"),
-    *(
-        (name, _DAYS, "{date: [1900-01-01, 2030-12-31]}")
-        for name in ("birth", "born", "dob", "birthdate", "birthday")
-    ),
-    ("age", _WHOLE, "{integer: [0, 120]}"),
-    *((name, _TEXTS, "{values: [female, male, other]}") for name in ("sex", "gender")),
-    *(
-        (name, _FLAGS, "boolean")
-        for name in ("male", "female", "smoker", "is", "has", "ind", "flag", "dead", "alive")
-    ),
-    *(
-        (name, (*_TEXTS, encode.WHOLE), "text")
-        for name in ("zip", "zipcode", "postcode", "postal", "plz")
-    ),
-    *(
-        (name, _NUMBERS, "{decimal: [0, 200000], step: 1}")
-        for name in ("income", "salary", "wage", "wages", "earnings")
-    ),
-    *(
-        (name, _NUMBERS, "{decimal: [0, 1000], step: 0.01}")
-        for name in ("price", "cost", "amount", "fee", "charge")
-    ),
-    ("year", _WHOLE, "{integer: [1900, 2100]}"),
-    ("month", _WHOLE, "{integer: [1, 12]}"),
-    *((name, _WHOLE, "{integer: [1, 7]}") for name in ("weekday", "dow")),
-    *((name, (encode.WHOLE,), "{integer: [1, 31]}") for name in ("day",)),
+    ("address, street, adresse, strasse, straße", _TEXTS, None),
+    ("first name, last name, full name, middle name, given name, family name", _TEXTS, None),
+    ("maiden name, surname, lastname, firstname, vorname, nachname, nombre", _TEXTS, None),
+    ("lat, lon, lng, long, latitude, longitude", _NUMBERS, None),
+    ("birth year, geburtsjahr", _WHOLE, "{integer: [1900, 2030]}"),
+    ("birth, born, dob, birthdate, birthday", _DAYS, "{date: [1900-01-01, 2030-12-31]}"),
+    ("geburtsdatum, geboren", _DAYS, "{date: [1900-01-01, 2030-12-31]}"),
+    ("age, alter, edad, yrs, years", _WHOLE, "{integer: [0, 120]}"),
+    ("sex, gender", _TEXTS, "{values: [female, male, other]}"),
+    ("geschlecht", _TEXTS, "{values: [m, w, d]}"),
+    ("raucher", _TEXTS, "{values: [ja, nein]}"),
+    ("male, female, is, has, ind, flag", _FLAGS, "boolean"),
+    ("smoker, dead, alive, deceased, died, survived", _FLAGS, "boolean"),
+    ("married, pregnant, insured, employed, retired", _FLAGS, "boolean"),
+    ("zip, zipcode, postcode, postal, plz", (*_TEXTS, encode.WHOLE), "text"),
+    ("income, salary, earnings", _NUMBERS, "{decimal: [0, 200000], step: 1}"),
+    ("einkommen, gehalt, revenu, salaire", _NUMBERS, "{decimal: [0, 200000], step: 1}"),
+    ("wage, wages", _NUMBERS, "{decimal: [0, 10000], step: 0.01}"),
+    ("price, cost, amount, fee, charge", _NUMBERS, "{decimal: [0, 1000], step: 0.01}"),
+    ("preis, kosten, betrag, prix", _NUMBERS, "{decimal: [0, 1000], step: 0.01}"),
+    ("year, jahr", _WHOLE, "{integer: [1900, 2100]}"),
+    ("month, monat, mois", _WHOLE, "{integer: [1, 12]}"),
+    ("weekday, dow", _WHOLE, "{integer: [1, 7]}"),
+    ("day", (encode.WHOLE,), "{integer: [1, 31]}"),
     ("time hour", _DAYS, "{timestamp: [2000-01-01, 2031-01-01], step: 1h}"),
     ("hours week", _WHOLE, "{integer: [0, 168]}"),
     ("hour", (encode.WHOLE, UNKNOWN), "{integer: [0, 23]}"),
     ("minute", (encode.WHOLE, UNKNOWN), "{integer: [0, 59]}"),
-    ("weight", _NUMBERS, "{decimal: [0, 300], step: 0.1}"),
-    ("height", _NUMBERS, "{decimal: [0, 250], step: 0.1}"),
+    ("weight, gewicht", _NUMBERS, "{decimal: [0, 300], step: 0.1}"),
+    ("height, größe", _NUMBERS, "{decimal: [0, 250], step: 0.1}"),
     ("bmi", _NUMBERS, "{decimal: [10, 80], step: 0.1}"),
-    *(
-        (name, _NUMBERS, "{decimal: [0, 100], step: 0.1}")
-        for name in ("percent", "pct", "percentage")
+    ("percent, pct, percentage", _NUMBERS, "{decimal: [0, 100], step: 0.1}"),
+    ("children, kids, siblings, kinder", _NUMBERS, "{integer: [0, 20]}"),
+    ("delay", _NUMBERS, "{integer: [-120, 1440]}"),
+    ("timestamp, datetime", _DAYS, "{timestamp: [2000-01-01, 2031-01-01], step: 1s}"),
+    (
+        "date, datum, fecha",
+        (encode.DATE, encode.TEXT, UNKNOWN),
+        "{date: [2000-01-01, 2030-12-31]}",
     ),
-    *((name, _NUMBERS, "{integer: [0, 20]}") for name in ("children", "kids", "siblings")),
-    *((name, _NUMBERS, "{integer: [-120, 1440]}") for name in ("delay",)),
-    *(
-        (name, (*_DAYS,), "{timestamp: [2000-01-01, 2031-01-01], step: 1s}")
-        for name in ("timestamp", "datetime")
+    ("state, country, city, town, region, county, district, location", _TEXTS, "text"),
+    ("neighborhood, neighbourhood, land, stadt, ort, pays, ville, ciudad", _TEXTS, "text"),
+    (
+        "language, nationality, race, ethnicity, marital, familienstand, relationship",
+        _TEXTS,
+        "text",
     ),
-    *(
-        (name, (encode.DATE, encode.TEXT, UNKNOWN), "{date: [2000-01-01, 2030-12-31]}")
-        for name in ("date",)
-    ),
-    *(
-        (name, _TEXTS, "text")
-        for name in (
-            *(
-                "state",
-                "country",
-                "city",
-                "town",
-                "region",
-                "county",
-                "language",
-                "nationality",
-                "race",
-                "ethnicity",
-            ),
-            *(
-                "education",
-                "occupation",
-                "job",
-                "status",
-                "type",
-                "category",
-                "class",
-                "group",
-                "code",
-                "carrier",
-            ),
-            *(
-                "diagnosis",
-                "result",
-                "name",
-                "origin",
-                "dest",
-                "destination",
-                "manufacturer",
-                "model",
-                "brand",
-            ),
-            *(
-                "relationship",
-                "workclass",
-                "marital",
-                "department",
-                "unit",
-                "test",
-                "event",
-                "clinic",
-            ),
-        )
-    ),
+    ("education, occupation, job, workclass, beruf, sector, industry", _TEXTS, "text"),
+    ("department, abteilung, unit, clinic, ward", _TEXTS, "text"),
+    ("diagnosis, diagnose, result, test, event, outcome, reason", _TEXTS, "text"),
+    ("status, type, category, class, group, code, name", _TEXTS, "text"),
+    ("carrier, origin, dest, destination, manufacturer, model, brand, product", _TEXTS, "text"),
 )
-_PEOPLE = (
-    *(
-        "person",
-        "patient",
-        "subject",
-        "user",
-        "customer",
-        "member",
-        "client",
-        "respondent",
-        "participant",
-        "employee",
-    ),
-    *(
-        "student",
-        "household",
-        "citizen",
-        "resident",
-        "donor",
-        "voter",
-        "individual",
-        "pupil",
-        "driver",
-    ),
-)
-_IDS = ("id", "no", "number", "nr", "key", "uid", "uuid", "code")
+_PEOPLE = {
+    "person", "patient", "subject", "user", "customer", "member", "client", "respondent", "participant",
+    "employee", "student", "household", "citizen", "resident", "donor", "voter", "individual", "pupil",
+    "driver", "patienten", "kunden", "mitglied", "teilnehmer", "personen", "versicherten", "paciente",
+}  # fmt: skip
+_IDS = ("id", "no", "number", "num", "nr", "nummer", "key", "uid", "uuid", "code")
+_OF_ROWS = (["rownames"], ["rowname"], ["rownum"], ["row", "number"], ["index"], ["unnamed", "0"])
+FROM_THE_NAME = "from the name: check"
 _SHOWN = 80  # letters of labels in a comment
 _BY_TYPE = {
     encode.BOOLEAN: "boolean",
@@ -191,14 +119,16 @@ class Suggestion:
 def of_name(name: str, family: str) -> Suggestion | None:
     """Suggest what columns of such a name and kind usually hold."""
     words = words_of(name)
+    if words in _OF_ROWS:
+        return Suggestion(declaration=None, why="numbers the rows: nobody needs to ask about it")
     if is_identifier(words):
-        return Suggestion(declaration="{identifier: true}", why="from the name: check")
-    for pattern, families, declaration in _NAMES:
-        if family in families and set(pattern.split()) <= set(words):
+        return Suggestion(declaration="{identifier: true}", why=FROM_THE_NAME)
+    for names, families, declaration in _NAMES:
+        if family in families and any(
+            set(each.split()) <= set(words) for each in names.split(", ")
+        ):
             why = (
-                "from the name: check"
-                if declaration
-                else "identifies people: nobody needs to ask about it"
+                FROM_THE_NAME if declaration else "identifies people: nobody needs to ask about it"
             )
             return Suggestion(declaration=declaration, why=why)
     return None
@@ -217,7 +147,7 @@ def of_type(family: str) -> Suggestion | None:
 def owner_among(columns: Iterable[str]) -> str | None:
     """The column whose name says that it tells people apart: person_id before id."""
     ids = [column for column in columns if is_identifier(words_of(column))]
-    people = [column for column in ids if set(words_of(column)) & set(_PEOPLE)]
+    people = [column for column in ids if _PEOPLE.intersection(words_of(column))]
     plain = [column for column in ids if words_of(column) == ["id"]]
     return next(iter([*people, *plain]), None)
 
@@ -225,7 +155,7 @@ def owner_among(columns: Iterable[str]) -> str | None:
 def words_of(name: str) -> list[str]:
     """birthDate, birth_date and BIRTH-DATE are birth, date."""
     split = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
-    return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", split) if word]
+    return [word.lower() for word in re.split(r"[\W_]+", split) if word]
 
 
 def is_identifier(words: list[str]) -> bool:
@@ -234,7 +164,8 @@ def is_identifier(words: list[str]) -> bool:
     """
     if not words or words[-1] not in _IDS:
         return words in (["subject"], ["pid"], ["userid"], ["uid"], ["patientid"], ["personid"])
-    return words[-1] in ("id", "uid", "uuid") or bool(set(words[:-1]) & set(_PEOPLE))
+    whose = set(words[:-1])
+    return words[-1] in ("id", "uid", "uuid") or "id" in whose or bool(whose & _PEOPLE)
 
 
 # --- constraints that a database declares ---------------------------------------------------------

@@ -77,12 +77,13 @@ _DECIMAL_ROOM = 10**37  # a decimal times its own power of ten stays in DECIMAL(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """How a column is kept: its SQL over the source's column, its type, and the SQL of when a value
-    was clamped.
+    was clamped, and of when rounding changed it by more than a tenth of itself.
     """
 
     value: str
     type: str
     clamped: str = "false"
+    rounded: str = "false"
 
 
 def family(type_name: str) -> str:
@@ -183,8 +184,12 @@ def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> 
         steps = f"({sign} * ((2 * abs({steps}) + {ratio.denominator}) // {2 * ratio.denominator}))"
     ends = f"WHEN {x} < {low} THEN {domain.first} WHEN {x} > {high} THEN {domain.last}"
     value = f"CASE {ends} WHEN {x} IS NOT NULL THEN {steps} END"
+    never = ratio.denominator == 1  # all such numbers are steps
     return Stored(
-        value=f"CAST({value} AS {kept})", type=kept, clamped=f"({x} < {low} OR {x} > {high})"
+        value=f"CAST({value} AS {kept})",
+        type=kept,
+        clamped=f"({x} < {low} OR {x} > {high})",
+        rounded="false" if never else _much_rounded(f"CAST({x} AS DOUBLE)", domain.step),
     )
 
 
@@ -203,7 +208,21 @@ def _from_double(domain: Integers | Decimals, x: str, kept: str) -> Stored:
         f" WHEN {x} <= {lo} THEN {domain.first} WHEN {x} >= {hi} THEN {domain.last} ELSE {steps} END"
     )
     clamped = f"(NOT isnan({x}) AND ({x} < {lo} OR {x} > {hi}))"
-    return Stored(value=f"CAST({value} AS {kept})", type=kept, clamped=clamped)
+    return Stored(
+        value=f"CAST({value} AS {kept})",
+        type=kept,
+        clamped=clamped,
+        rounded=_much_rounded(x, domain.step),
+    )
+
+
+def _much_rounded(x: str, step: Fraction) -> str:
+    """When a number (SQL, a DOUBLE) is farther than a tenth of itself from the nearest step.
+
+    Only numbers below five steps can be. For a report, not for answers: doubles are exact enough.
+    """
+    steps = f"({x} / {_double(step)})"
+    return f"(abs({steps}) < 5 AND abs({steps} - round({steps})) > abs({steps}) / 10)"
 
 
 def _double(value: Fraction | int) -> str:

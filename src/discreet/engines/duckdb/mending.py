@@ -95,4 +95,13 @@ def best_of(mended: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     in either order.
     """
     most = max(mended.values(), default=0)
-    return tuple((way, count) for way, count in mended.items() if count == most > 0)[:2]
+    best = [way for way, count in mended.items() if count == most > 0]
+    # {fold: case} alone, where {trim: true, fold: case} reads no more
+    enough = [way for way in best if not any(_keys(other) < _keys(way) for other in best)]
+    return tuple((way, most) for way in enough)[:2]
+
+
+def _keys(way: str) -> frozenset[str]:
+    """Return the keys and values of a `read:`; a format whole."""
+    written = way.partition("{")[2]
+    return frozenset(written.rstrip("}").split(", ") if written else (way,))

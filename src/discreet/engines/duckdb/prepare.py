@@ -33,6 +33,7 @@ from discreet.engines.duckdb.reading import (
     KEY,
     MISSING,
     NULLED,
+    ROUNDED,
     Reading,
     is_missing,
     key_of,
@@ -156,7 +157,8 @@ def _filled(
     threads: int | None,
     scratch: Path | None,
 ) -> tuple[TableReport, ...]:
-    with engine_errors("Preparing a snapshot"):
+    again = scratch is None and isinstance(source, Folder)
+    with engine_errors("Preparing a snapshot", again=again):
         connection = loading(path, memory=policy.limits.memory, threads=threads)
         try:
             attach(connection, source, rows=policy.tables)
@@ -205,6 +207,7 @@ class _Work:
     ) -> None:
         self.connection, self.policy, self.source, self.key = connection, policy, source, key
         self.progress = progress
+        self.again = scratch is None and isinstance(source, Folder)
         self.parts, problems = schemas(connection, policy, source, scratch=scratch)
         if problems:
             raise PolicyError(*problems)
@@ -318,7 +321,7 @@ class _Work:
         counts = ["count(*)", f"count({name(OWNER)})"]
         for place in range(len(table.columns)):
             state_of = state(place)
-            for each in (MISSING, NULLED, CLAMPED):
+            for each in (MISSING, NULLED, CLAMPED, ROUNDED):
                 counts.append(
                     f"count(*) FILTER (WHERE {state_of} = {each} AND {name(OWNER)} IS NOT NULL)"
                 )
@@ -326,9 +329,11 @@ class _Work:
             f"SELECT {', '.join(counts)} FROM {_READ}", table, 1, 4
         )
         reports = tuple(
-            ColumnReport(name=column, missing=missing, nulled=nulled, clamped=clamped)
-            for column, missing, nulled, clamped in zip(
-                table.columns, found[0::3], found[1::3], found[2::3], strict=True
+            ColumnReport(
+                name=column, missing=missing, nulled=nulled, clamped=clamped, rounded=rounded
+            )
+            for column, missing, nulled, clamped, rounded in zip(
+                table.columns, *(found[start::4] for start in range(4)), strict=True
             )
         )
         return rows, owned_rows, reports
@@ -399,7 +404,7 @@ class _Work:
 
     def _run(self, sql: str, table: Table, part: int, parts: int) -> Any:
         """Execute, telling the progress of this part of a table's work while it runs."""
-        with engine_errors(f"Preparing {table.name}"):
+        with engine_errors(f"Preparing {table.name}", again=self.again):
             if self.progress is None:
                 return self.connection.execute(sql)
             with _watched(self.connection, self.progress, table.name, part, parts):

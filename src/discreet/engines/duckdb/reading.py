@@ -22,7 +22,7 @@ from discreet.policy.policy import Policy, Table
 
 # of a row: its owner, or what leads to its owner in the table that it goes through
 KEY = name("#key")
-MISSING, NULLED, CLAMPED = 1, 2, 3  # what became of a value
+MISSING, NULLED, CLAMPED, ROUNDED = 1, 2, 3, 4  # what became of a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,8 @@ class Reading:
                 nothing = encode.stored(column.domain, "NULL", elsewhere).type
                 found.append(f"CAST(NULL AS {nothing}) AS {_place('value', place)}")
                 found.append(
-                    f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}"
+                    f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}, "
+                    f"false AS {_place('rounded', place)}"
                 )
                 continue
             own = encode.stored(
@@ -128,6 +129,7 @@ class Reading:
             found.append(f"{own.value} AS {_place('value', place)}")
             found.append(f"{is_missing(column.name)} AS {_place('missing', place)}")
             found.append(f"{own.clamped} AS {_place('clamped', place)}")
+            found.append(f"{own.rounded} AS {_place('rounded', place)}")
         return f"SELECT {', '.join(found)} FROM ({rows})"
 
     def _stated(self, table: Table, encoded: str) -> str:
@@ -137,7 +139,8 @@ class Reading:
             listed.append(f"{_place('value', place)} AS {name(column)}")
             listed.append(
                 f"CAST(CASE WHEN {_place('missing', place)} THEN {MISSING} WHEN {_place('value', place)} IS NULL "
-                f"THEN {NULLED} WHEN {_place('clamped', place)} THEN {CLAMPED} ELSE 0 END AS UTINYINT) "
+                f"THEN {NULLED} WHEN {_place('clamped', place)} THEN {CLAMPED} "
+                f"WHEN {_place('rounded', place)} THEN {ROUNDED} ELSE 0 END AS UTINYINT) "
                 f"AS {state(place)}"
             )
         return f"SELECT {', '.join(listed)} FROM ({encoded})"
@@ -186,7 +189,7 @@ def key_of(table: Table) -> str:
 
 
 def state(place: int) -> str:
-    """The column that says what became of a value: MISSING, NULLED, CLAMPED or 0."""
+    """The column that says what became of a value: MISSING, NULLED, CLAMPED, ROUNDED or 0."""
     return _place("state", place)
 
 

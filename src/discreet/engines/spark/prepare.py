@@ -18,7 +18,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.engines.duckdb.reading import CLAMPED, MISSING, NULLED, Reading, list_values
+from discreet.engines.duckdb.reading import (
+    CLAMPED,
+    MISSING,
+    NULLED,
+    ROUNDED,
+    Reading,
+    list_values,
+)
 from discreet.engines.duckdb.schema import schemas
 from discreet.engines.engine import Progress
 from discreet.engines.frames import arrow
@@ -237,15 +244,17 @@ class Work:
             state = identifier(f"#state {place}")
             counts += [
                 f"count(*) FILTER (WHERE {state} = {each} AND {_OWNER} IS NOT NULL)"
-                for each in (MISSING, NULLED, CLAMPED)
+                for each in (MISSING, NULLED, CLAMPED, ROUNDED)
             ]
         named = ", ".join(f"{count} AS c{place}" for place, count in enumerate(counts))
         (row,) = self._sql(f"SELECT {named} FROM {_view(table)}").toArrow().to_pylist()
         rows, owned, *found = row.values()
         reports = tuple(
-            ColumnReport(name=column, missing=missing, nulled=nulled, clamped=clamped)
-            for column, missing, nulled, clamped in zip(
-                table.columns, found[0::3], found[1::3], found[2::3], strict=True
+            ColumnReport(
+                name=column, missing=missing, nulled=nulled, clamped=clamped, rounded=rounded
+            )
+            for column, missing, nulled, clamped, rounded in zip(
+                table.columns, *(found[start::4] for start in range(4)), strict=True
             )
         )
         return rows, owned, reports
