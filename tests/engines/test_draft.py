@@ -628,15 +628,19 @@ def test_the_dialogue(
     again.
     """
     (folder / "people.parquet").unlink()
-    answers = iter(["", "{integer: [9, 0]}", "{values: [a, b]}", "-"])
+    answers = iter(["nobody", "", "0", "3", "", "{integer: [9, 0]}", "{values: [a, b]}", "-"])
     monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
     out = folder.parent / "p.yaml"
     assert run(["init", str(folder), "--out", str(out), "--ask"]) == 0
     told = capfd.readouterr().out
+    assert "There is no column nobody here. There are id, note, age." in told
+    assert "max_rows must be a whole number, 1 or more, not 0." in told
+    assert "A count at ε = 0.1 is right to ± 90." in told
     assert "the range ends (0) before it begins (9)" in told
     assert "2 public groups; a count of each at ε = 0.1 is right to ± 30." in told
     assert "A sum at ε = 0.1 is right to ± 3,595" in told
     text = out.read_text()
+    assert "    owner: id  # you said so\n    max_rows: 3  #" in text
     assert "      id: {identifier: true}  # you said so\n" in text
     assert "      note: {values: [a, b]}  # you said so\n" in text
     assert "age:" not in text.split("columns:")[1].split("# age")[0]

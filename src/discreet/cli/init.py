@@ -1,5 +1,5 @@
-"""`init`: begin a policy, from a schema and never from values; with `--ask`, column by column in
-the terminal.
+"""`init`: begin a policy, from a schema and never from values; with `--ask` or `--page`, question by
+question in the terminal or in a browser.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from discreet.cli.question import Quiet
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
-    from discreet.engines.draft import ColumnDraft
+    from discreet.engines.dialogue import Question
+    from discreet.engines.draft import Draft
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +46,12 @@ def init(
             help="A table that everybody may know; its keys are listed where referred to.",
         ),
     ] = None,
-    ask: Annotated[bool, typer.Option("--ask", help="Go through the columns one by one.")] = False,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask whose the rows are, and go through the columns.")
+    ] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Ask on a page in a browser of this machine.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Begin a policy from the schema of some data. Values are never looked at, but for keys of
@@ -54,15 +60,21 @@ def init(
     from discreet.engines.codebook import Codebook
     from discreet.engines.draft import draft
 
+    if ask and page:
+        raise UsageError("--ask asks here and --page in a browser: choose one.")
     if out.exists():
         raise UsageError(f"{out} is there already. Name another file with --out.")
     require_writable(out)
     known = None if codebook is None else Codebook.read(codebook)
     made = draft(data, beside=out.parent, codebook=known, public=public or ())
     if ask:
-        made = made.asked(_ask)
-    text = made.text()
-    write_file(out, text)
+        made = _ask_all(made)
+    if page:
+        from discreet.cli.interview import ask_on_a_page
+
+        made = ask_on_a_page(made, out=out)
+    else:
+        write_file(out, made.text())
     if quiet:
         return
     columns = [column for table in made.tables for column in table.columns]
@@ -80,13 +92,23 @@ def init(
     print(f'Look at every line that says "check". Then: discreet check {out}')
 
 
-def _ask(table: str, column: ColumnDraft) -> str | None:
-    """Ask for one column's declaration until there is one; an empty answer takes the suggestion, -
-    leaves it out.
+def _ask_all(made: Draft) -> Draft:
+    """Ask question after question. What is answered may take away later ones: a public table has no
+    columns to ask about.
     """
-    from discreet.engines.dialogue import question_about, reply_to
+    from discreet.engines.dialogue import answered, questions
 
-    question = question_about(table, column)
+    place = 0
+    while place < len(waiting := questions(made)):
+        made = answered(made, waiting[place], _ask(waiting[place]))
+        place += 1
+    return made
+
+
+def _ask(question: Question) -> str | None:
+    """Ask until there is an answer; an empty one takes the suggestion, - leaves a column out."""
+    from discreet.engines.dialogue import reply_to
+
     print(f"\n{question.title}")
     for line in question.told:
         print(f"  {line}")

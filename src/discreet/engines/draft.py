@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,7 @@ class TableDraft:
     owner: str
     why: str
     columns: tuple[ColumnDraft, ...]
+    max_rows: int = 1
     public: bool = False
 
 
@@ -114,30 +115,10 @@ class Draft:
 
     def text(self) -> str:
         """The policy file."""
-        head = _HEAD.format(source=_yaml(self.source or "data"))
+        head = _HEAD.format(source=yaml_name(self.source or "data"))
         if self.source is None:
             head = head.replace("source: data\n", "")  # tables are passed from Python
         return head + "".join(map(_table_text, self.tables)) + _TAIL
-
-    def asked(self, ask: Callable[[str, ColumnDraft], str | None]) -> Draft:
-        """The draft with what somebody answers about each column: a declaration, or None to leave
-        it out.
-        """
-        tables = []
-        for table in self.tables:
-            if table.public:
-                tables.append(table)
-                continue
-            columns = []
-            for column in table.columns:
-                declaration = ask(table.name, column)
-                columns.append(
-                    replace(
-                        column, suggestion=Suggestion(declaration=declaration, why="you said so")
-                    )
-                )
-            tables.append(replace(table, columns=tuple(columns)))
-        return replace(self, tables=tuple(tables))
 
 
 def draft(
@@ -323,15 +304,18 @@ def _owner(name: str, declared: Declared, tables: Mapping[str, Declared]) -> tup
     """Whose a row is: a column whose name says it, the keys of the database, or a question."""
     by_name = owner_among(declared.types)
     if by_name is not None and by_name.lower() != "id":
-        return _yaml(by_name), "from the name: check that it tells people apart"
+        return yaml_name(by_name), "from the name: check that it tells people apart"
     for column, (other, key) in declared.foreign.items():
         there = tables.get(other)
         if there is not None and column == key and owner_among(there.types) not in (None, "id"):
-            return f"{{through: {_yaml(other)}, on: {_yaml(column)}}}", "from the keys: check"
+            return (
+                f"{{through: {yaml_name(other)}, on: {yaml_name(column)}}}",
+                "from the keys: check",
+            )
     if by_name is not None:
-        return _yaml(by_name), "from the name: check that one id is one person"
+        return yaml_name(by_name), "from the name: check that one id is one person"
     if declared.primary and not declared.foreign:
-        keys = [_yaml(column) for column in declared.primary]
+        keys = [yaml_name(column) for column in declared.primary]
         return keys[0] if len(
             keys
         ) == 1 else f"[{', '.join(keys)}]", "from the primary key: check that it is a person"
@@ -346,11 +330,11 @@ def _owner(name: str, declared: Declared, tables: Mapping[str, Declared]) -> tup
 
 def _table_text(table: TableDraft) -> str:
     if table.public:
-        return f"  {_yaml(table.name)}: {{public: true}}  # you said so\n"
+        return f"  {yaml_name(table.name)}: {{public: true}}  # you said so\n"
     lines = [
-        f"  {_yaml(table.name)}:  {_CHECKABLE}",
+        f"  {yaml_name(table.name)}:  {_CHECKABLE}",
         f"    owner: {table.owner}  # {table.why}",
-        "    max_rows: 1  # check: how many rows each may have at most; the excess is dropped",
+        f"    max_rows: {table.max_rows}  # check: how many rows each may have at most; the excess is dropped",
     ]
     declared = [
         each
@@ -380,7 +364,7 @@ def _is_loose(column: ColumnDraft) -> bool:
 
 def _column_text(column: ColumnDraft) -> str:
     # an ENUM type lists its values
-    name, shown = (_yaml(column.name), column.type.split("(")[0] or "CSV")
+    name, shown = (yaml_name(column.name), column.type.split("(")[0] or "CSV")
     found = column.suggestion
     if found is not None and found.declaration is not None:
         return f"      {name}: {found.declaration}  # {found.why}"
@@ -394,7 +378,8 @@ def _column_text(column: ColumnDraft) -> str:
     )
 
 
-def _yaml(name: str) -> str:
+def yaml_name(name: str) -> str:
+    """Return a name as YAML writes it."""
     plain = re.fullmatch(r"[A-Za-z_./][A-Za-z0-9_./-]*", name) and name.lower() not in (
         "true",
         "false",
