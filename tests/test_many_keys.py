@@ -7,17 +7,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import discreet
 from discreet.accounting import accountant
+from discreet.algebra import Aggregate, Column, Scan, Sum
 from discreet.budget import Charge, Loss
 from discreet.curator import create_ledger
 from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.spelling import Spelling
+from discreet.measure import _among, _named
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.shapes import Keys, Moved
@@ -176,7 +181,7 @@ def test_people_are_counted_in_passes_over_the_keys(
         asked.clear()
         sql = f"SELECT word, COUNT(DISTINCT person_id) AS n{extra} FROM visits GROUP BY word"
         found = curator.ask(sql, analyst="curator", epsilon=100).table.to_pydict()
-        assert len(asked) == (2 * PASSES if extra else PASSES)
+        assert len(asked) == (PASSES + 1 if extra else PASSES)  # those that survive are named
         assert dict(zip(found["word"], found["n"], strict=True)) == pytest.approx(
             {word: len(people) for word, people in truth.items()}, abs=4
         )
@@ -184,3 +189,59 @@ def test_people_are_counted_in_passes_over_the_keys(
     asked.clear()
     curator.ask(joined, analyst="curator", epsilon=100)
     assert len(asked) == 1  # what must be joined first is joined once
+
+
+SUMS = Aggregate(Scan("t", "t1"), (Column("t1", "word"), Column("t1", "place")), (Sum(),))
+ROWS = pa.table(
+    {
+        "#owner": [1, 1, 2, 2, 3, 3, 4, 4, 5],
+        "word": ["a", "b", "a", None, "it's", "b", "", "z", None],
+        "place": [1, 2, 2, 2, 1, None, 3, 3, 1],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        {"k0": ["a", "it's"], "k1": [1, 1]},
+        {"k0": ["a", None], "k1": [2, 2]},
+        {"k0": ["b", "z"], "k1": [None, 3]},
+        {"k0": [None], "k1": [None]},
+        {"k0": [], "k1": []},
+    ],
+    ids=str,
+)
+def test_surviving_keys_are_named_to_the_engine(left: dict[str, list[Any]]) -> None:
+    """Every row of theirs comes, and of others at most those that share a part of a key."""
+    survivors = pa.table(
+        {"k0": pa.array(left["k0"], pa.large_string()), "k1": pa.array(left["k1"], pa.int64())}
+    )
+    block = SimpleNamespace(places=SUMS.keys, unknown=(0, 1))
+    named = _named(block, survivors)  # type: ignore[arg-type]
+    assert named is not None
+    with duckdb.connect() as connection:
+        connection.register("t", ROWS)
+        whole, found = (
+            connection.sql(Spelling().numbers(query)).fetchall()
+            for query in (SUMS, _among(named, SUMS))
+        )
+    keys = set(zip(*left.values(), strict=True))
+    wanted = {row for row in whole if row[:2] in keys}
+    assert wanted <= set(found) <= set(whole)
+    assert all(row[0] in left["k0"] and row[1] in left["k1"] for row in found)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array([1.5, 2.5]),
+        pa.array([f"key {place}" for place in range(4_001)], pa.large_string()),
+        pa.array(["x" * 60_001], pa.large_string()),
+        pa.array(["a\x00b"], pa.large_string()),
+    ],
+    ids=["floats", "too many", "too long", "with NUL"],
+)
+def test_surviving_keys_that_are_not_named(keys: pa.Array) -> None:
+    block = SimpleNamespace(places=SUMS.keys, unknown=(0,))
+    assert _named(block, pa.table({"k0": keys})) is None  # type: ignore[arg-type]

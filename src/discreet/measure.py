@@ -10,8 +10,9 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from discreet.algebra import Numbers
+from discreet.algebra import Constant, Expression, Nearest, Numbers, call
 from discreet.mechanisms.shapes import Selection, nearby
 from discreet.offer import BlockOffer, Offer
 from discreet.parts import Part, block_parts
@@ -25,6 +26,8 @@ from discreet.vault.released import Released
 Fetch = Callable[[Numbers], Exact]
 # queries, and how many rows of them may be held at once
 Read = Callable[[Sequence[Numbers], int], Exact]
+
+_MOST_NAMED, _MOST_LETTERS = 4_000, 60_000  # of surviving keys that are named to an engine
 
 
 def measure(
@@ -136,14 +139,16 @@ def _unknown(
         each.threshold, exact, moved=block.touching, keys=len(block.unknown)
     )
 
+    named = _named(block, survivors)
+
     def kept(*queries: Numbers) -> Exact:
-        return allowance.keep(read(queries, block.part_rows), survivors, keys=block.unknown)
+        asked = queries if named is None else [_among(named, query) for query in queries]
+        return allowance.keep(read(asked, block.part_rows), survivors, keys=block.unknown)
 
     statistics, picks = _by_id(block)
+    in_parts = in_passes and named is None
     exact = (
-        kept(*(block.in_passes(block.sums) if in_passes else (block.sums,)))
-        if statistics
-        else exact
+        kept(*(block.in_passes(block.sums) if in_parts else (block.sums,))) if statistics else exact
     )
     numbers = []
     for name in part.statistics:
@@ -163,6 +168,37 @@ def _unknown(
         else:
             numbers.append((tested,))
     return Released(numbers=tuple(numbers), survivors=survivors)
+
+
+def _named(block: Block, survivors: pa.Table) -> tuple[Expression, ...] | None:
+    """What holds of the rows of surviving keys, and of few others; None where they are too many to
+    name.
+
+    The engine then groups and sends those rows alone. Privacy: survivors have been released, and a
+    row is left out by its own key: nobody moves a sum by more than without it.
+    """
+    conditions = list[Expression]()
+    for index, column in zip(block.unknown, survivors.columns, strict=True):
+        if not (pa.types.is_integer(column.type) or pa.types.is_large_string(column.type)):
+            return None
+        values = column.unique().to_pylist()
+        known = [value for value in values if value is not None]
+        letters = "".join(map(str, known))
+        if len(known) > _MOST_NAMED or len(letters) > _MOST_LETTERS or "\x00" in letters:
+            return None
+        key = block.places[index]
+        among: Expression = call("in", key, *known) if known else Constant(False)
+        conditions.append(among if len(known) == len(values) else call("OR", among, key.is_null))
+    return tuple(conditions)
+
+
+def _among(conditions: tuple[Expression, ...], query: Numbers) -> Numbers:
+    """The query of rows for which these hold, too."""
+    if isinstance(query, Nearest):
+        return replace(
+            query, counted=replace(query.counted, where=(*query.counted.where, *conditions))
+        )
+    return replace(query, where=(*query.where, *conditions))
 
 
 def _pick(

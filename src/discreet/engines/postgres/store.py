@@ -161,10 +161,10 @@ class PostgresStore:
         for schema in (schema_of(number), twin_of(number)):
             for function in FUNCTIONS:
                 connection.execute(define(function, schema).encode())
-        self._verify(connection, number, tables)
-        keep_manifest(connection, number, write_notes(notes), tables)
         for table in tables:
             connection.execute(f"ANALYZE {schema_of(number)}.{name(table)}".encode())
+        self._verify(connection, number, tables)
+        keep_manifest(connection, number, write_notes(notes), tables)
         for schema in (schema_of(number), twin_of(number)):
             connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {name(role)}".encode())
             connection.execute(
@@ -173,6 +173,9 @@ class PostgresStore:
 
     def _verify(self, connection: Link, number: int, tables: Tables) -> None:
         """Hold what is in the schema against the policy, as questions will find it (S23)."""
+        # Whoever has too many rows is looked for in memory, as far as it goes.
+        memory = f"{max(4_096, self.policy.limits.memory // 4_000)}kB"
+        connection.execute("SELECT set_config('work_mem', %s, true)", [memory])
         for table in self.policy.tables.values():
             if OWNER not in tables[table.name]:
                 continue

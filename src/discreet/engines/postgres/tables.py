@@ -99,8 +99,8 @@ def copy_rows(
 def _as_csv(batches: Any) -> Iterator[bytes]:
     from pyarrow import csv
 
-    # what is not quoted is NULL
-    options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
+    # texts stand in quotes, also those that are empty: what is empty without them is NULL
+    options = csv.WriteOptions(include_header=False, quoting_style="needed")
     for batch in batches:
         text = io.BytesIO()
         csv.write_csv(batch, text, options)

@@ -5,61 +5,79 @@ row.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import select
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
-
-from discreet.policy.domain import MOST_LETTERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BLOCK = 1 << 20  # bytes that are parsed at a time, if no row can be longer
-# bytes of a value in CSV: letters of four bytes, quotes around them, a comma
-_LONGEST = 4 * MOST_LETTERS + 3
+_BLOCK = 1 << 20  # bytes that are parsed at a time, or one row, whichever is longer
+_WAKE = 1.0  # seconds after which whoever waits for the server looks whether it was interrupted
 
 
-class _Stream(io.RawIOBase):
-    """What COPY sends, as a file."""
+def copied(connection: Any, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a query in these types, some at a time.
 
-    def __init__(self, copy: Any) -> None:
-        self._parts, self._rest = iter(copy), memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            part = next(self._parts, None)
-            if part is None:
-                return 0
-            self._rest = memoryview(part)
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
-
-
-def copied(copy: Any, schema: pa.Schema) -> Iterator[Any]:
-    """The rows of a result or a table in these types, some at a time; raises ArrowInvalid where a
-    value has another.
+    Raises ArrowInvalid where a value has another type, psycopg.Error where the server fails.
     """
+    return parsed(_blocks(_rows(connection, f"COPY ({query}) TO STDOUT (FORMAT csv)")), schema)
+
+
+def _rows(connection: Any, statement: str) -> Iterator[memoryview]:
+    """Each row, as the server sends it: one message of its protocol.
+
+    Psycopg's own loop does the same with 6 microseconds of Python for a row, of which a result may
+    have millions.
+    """
+    from psycopg.errors import error_from_result
+    from psycopg.pq import ExecStatus
+
+    wire = connection.pgconn
+    begun = wire.exec_(statement.encode())
+    if begun.status != ExecStatus.COPY_OUT:
+        raise error_from_result(begun)
+    while True:
+        size, row = wire.get_copy_data(1)
+        if size > 0:
+            yield row
+        elif size == 0:
+            select.select([wire.socket], [], [], _WAKE)
+            wire.consume_input()
+        else:
+            break
+    while (result := wire.get_result()) is not None:
+        if result.status != ExecStatus.COMMAND_OK:
+            raise error_from_result(result)
+
+
+def _blocks(rows: Iterable[memoryview]) -> Iterator[bytearray]:
+    """Whole rows, about a block of them at a time: no row is too long for a block."""
+    held = bytearray()
+    for row in rows:
+        held += row
+        if len(held) >= _BLOCK:
+            yield held
+            held = bytearray()
+    if held:
+        yield held
+
+
+def parsed(blocks: Iterable[bytes | bytearray], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """What stands in blocks of whole rows."""
     from pyarrow import csv
 
-    block = max(_BLOCK, _LONGEST * len(schema))  # or one person's longest row would stop it
-    stream = io.BufferedReader(_Stream(copy), _BLOCK)
-    if not stream.peek(1):
-        return
-    yield from csv.open_csv(
-        stream,
-        read_options=csv.ReadOptions(
-            column_names=schema.names, block_size=block, use_threads=False
-        ),
-        parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        convert_options=csv.ConvertOptions(
-            column_types=schema,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            true_values=["t"],
-            false_values=["f"],
-        ),
+    parsing = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
+    converting = csv.ConvertOptions(
+        column_types=schema,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        true_values=["t"],
+        false_values=["f"],
     )
+    for block in blocks:
+        reading = csv.ReadOptions(
+            column_names=schema.names, block_size=len(block) + 1, use_threads=False
+        )
+        yield from csv.read_csv(io.BytesIO(block), reading, parsing, converting).to_batches()

@@ -123,8 +123,7 @@ class Postgres:
         select = (
             f"SELECT {', '.join(map(_expression, declared.types.items()))} FROM {_quoted(table)}"
         )
-        with connection.cursor().copy(f"COPY ({select}) TO STDOUT (FORMAT csv)") as copy:
-            return pa.Table.from_batches(copied(copy, schema), schema=schema)
+        return pa.Table.from_batches(copied(connection, select, schema), schema=schema)
 
 
 def _quoted(name: str) -> str:
