@@ -70,9 +70,9 @@ _MOST = 1000  # values of a public key that are listed
 _CHECKABLE = "# or about nobody and known to all? Then write only {public: true}"
 _KINDS = (  # of the type names that databases declare
     (r"BOOL", encode.BOOLEAN),
-    (r"INT|SERIAL|OID", encode.WHOLE),
+    (r"(?<!PO)INT(?!ERVAL|\d?(MULTI)?RANGE)|SERIAL|\bOID\b", encode.WHOLE),
     (r"TIMESTAMP|DATETIME", encode.TIMESTAMP),
-    (r"DATE", encode.DATE),
+    (r"DATE(?!(MULTI)?RANGE)", encode.DATE),
     (r"REAL|FLOA|DOUB", encode.FLOAT),
     (r"NUMERIC|DECIMAL|MONEY", encode.DECIMAL),
     (r"UUID", encode.UUID),

@@ -21,17 +21,43 @@ _ARROW = {
     "bool": "bool_",
     "date": "date32",
 }
+# A domain is what it is over. A type of somebody else's may have the name of one of Postgres's own.
 _COLUMNS = """
-SELECT a.attname, t.typname, t.typtype, a.attnum,
+SELECT a.attname, a.attnum, format_type(t.oid, t.mod), t.typtype,
+       CASE WHEN t.typnamespace = 'pg_catalog'::regnamespace THEN t.typname ELSE '' END, t.mod,
        ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
-FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+FROM pg_attribute a CROSS JOIN LATERAL (
+  WITH RECURSIVE under AS (
+    SELECT d.oid, d.typname, d.typnamespace, d.typtype, d.typbasetype, a.atttypmod AS mod, d.typtypmod
+    FROM pg_type d WHERE d.oid = a.atttypid
+    UNION ALL
+    SELECT d.oid, d.typname, d.typnamespace, d.typtype, d.typbasetype, under.typtypmod, d.typtypmod
+    FROM under JOIN pg_type d ON d.oid = under.typbasetype
+  ) SELECT * FROM under WHERE typtype <> 'd'
+) AS t
 WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _CONSTRAINTS = """
 SELECT c.contype, c.conkey, c.confkey, f.relname, pg_get_constraintdef(c.oid), c.confrelid::bigint
 FROM pg_constraint c LEFT JOIN pg_class f ON f.oid = c.confrelid WHERE c.conrelid = %s::regclass
 """
-_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1"
+# Tables, views and what stands for tables elsewhere; a partition is a part of its table.
+_TABLES = """
+SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+AND relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition ORDER BY 1
+"""
+# How values are written, whatever the role or the database says; and a table of which rows are
+# hidden from the role is an error, not a smaller table.
+_SETTINGS = {
+    "client_encoding": "UTF8",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "row_security": "off",
+}
+_MOST_DIGITS = 38  # of Arrow's decimals
+_FIRST, _LAST = "0001-01-01", "9999-12-31"  # of Python's dates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +71,8 @@ class Postgres:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
+        import pyarrow as pa
+
         try:
             import psycopg
         except ImportError:
@@ -58,11 +86,21 @@ class Postgres:
         try:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
-            connection.execute("SET LOCAL DateStyle = 'ISO, YMD'")
+            for setting, value in _SETTINGS.items():
+                connection.execute("SELECT set_config(%s, %s, true)", [setting, value])
             yield connection
-        except psycopg.Error:  # its messages can print values
+        except psycopg.errors.InsufficientPrivilege:
             raise UsageError(
-                "The PostgreSQL source could not be read: the role may lack SELECT on a table."
+                "The PostgreSQL source could not be read: its role lacks SELECT on a table, or row-level security "
+                "hides rows of one from it (then give it BYPASSRLS, or a view of the rows that are meant)."
+            ) from None
+        except (psycopg.DataError, pa.ArrowInvalid):  # their messages print values
+            raise UsageError(
+                "The PostgreSQL source could not be read: a view fails on one of its rows, or a text is not UTF-8."
+            ) from None
+        except psycopg.Error as error:
+            raise UsageError(
+                f"The PostgreSQL source could not be read: the server failed or went away ({type(error).__name__})."
             ) from None
         finally:
             connection.close()
@@ -77,8 +115,8 @@ class Postgres:
 
     def _declared(self, connection: Any, table: str) -> Declared:
         named = _quoted(table)
-        columns = connection.execute(_COLUMNS, [named]).fetchall()
-        names = {number: name for name, _, _, number, _ in columns}
+        columns = self._columns(connection, table)
+        names = {column.number: column.name for column in columns}
         primary: tuple[str, ...] = ()
         foreign: dict[str, tuple[str, str]] = {}
         checks = []
@@ -97,12 +135,26 @@ class Postgres:
             elif kind == "c":
                 checks.append(definition)
         return Declared(
-            types={name: kind if form != "e" else "enum" for name, kind, form, _, _ in columns},
+            types={column.name: column.told for column in columns},
             primary=primary,
             foreign=foreign,
             checks=tuple(checks),
-            values={name: tuple(labels) for name, _, form, _, labels in columns if form == "e"},
+            values={column.name: column.labels for column in columns if column.labels},
         )
+
+    def _columns(self, connection: Any, table: str) -> list[_Column]:
+        rows = connection.execute(_COLUMNS, [_quoted(table)]).fetchall()
+        return [
+            _Column(
+                name=name,
+                number=number,
+                told="enum" if _text(form) == "e" else written,
+                kind=kind,
+                mod=mod,
+                labels=tuple(labels),
+            )
+            for name, number, written, form, kind, mod, labels in rows
+        ]
 
     def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
         # One transaction of REPEATABLE READ: all tables are read as of the moment of its first
@@ -116,13 +168,12 @@ class Postgres:
     def _read(self, connection: Any, table: str, *, rows: bool) -> pa.Table:
         import pyarrow as pa
 
-        declared = self._declared(connection, table)
-        schema = pa.schema([(name, _arrow_type(kind)) for name, kind in declared.types.items()])
+        columns = self._columns(connection, table)
+        schema = pa.schema([(column.name, column.arrow) for column in columns])
         if not rows:
             return schema.empty_table()
-        select = (
-            f"SELECT {', '.join(map(_expression, declared.types.items()))} FROM {_quoted(table)}"
-        )
+        listed = ", ".join(column.expression for column in columns)
+        select = f"SELECT {listed} FROM {_quoted(table)}"
         return pa.Table.from_batches(copied(connection, select, schema), schema=schema)
 
 
@@ -130,18 +181,61 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _arrow_type(kind: str) -> Any:
-    """The type in which values come; what Arrow has no exact type for comes as text."""
-    import pyarrow as pa
-
-    return getattr(pa, _ARROW[kind])() if kind in _ARROW else pa.string()
+def _text(value: str | bytes) -> str:
+    """A value of the type "char", which comes as either."""
+    return value.decode() if isinstance(value, bytes) else value
 
 
-def _expression(column: tuple[str, str]) -> str:
-    """A column as it is read. Dates beyond those of Python, and what has no type of ours, as text
-    or NULL.
-    """
-    name, kind = column
-    if kind == "date":
-        return f"CASE WHEN {_quoted(name)} BETWEEN '0001-01-01' AND '9999-12-31' THEN {_quoted(name)} END"
-    return _quoted(name) if kind in _ARROW else f"{_quoted(name)}::text"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """A column of a table: its type as people write it, and the one of Postgres's own below it."""
+
+    name: str
+    number: int
+    told: str
+    kind: str  # the name of a type of pg_catalog, or ""
+    mod: int  # of a numeric, how many digits it has
+    labels: tuple[str, ...]
+
+    @property
+    def digits(self) -> tuple[int, int] | None:
+        """How many digits a numeric may have, and how many of them behind the point."""
+        if self.kind != "numeric" or self.mod < 4:
+            return None
+        precision, scale = (self.mod - 4) >> 16, (self.mod - 4) & 0x7FF
+        return (precision, scale) if scale <= precision <= _MOST_DIGITS else None
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The type in which values come; what Arrow has no exact type for comes as text."""
+        import pyarrow as pa
+
+        if self.digits is not None:
+            return pa.decimal128(*self.digits)
+        if self.kind in ("timestamp", "timestamptz"):
+            return pa.timestamp("us")
+        return getattr(pa, _ARROW[self.kind])() if self.kind in _ARROW else pa.string()
+
+    @property
+    def expression(self) -> str:
+        """The column as it is read: what is beyond Python's dates at their ends; a number in one
+        form, whatever zeros stand behind its point.
+        """
+        named = _quoted(self.name)
+        match self.kind:
+            case "date":
+                inside = f"greatest(least({named}, DATE '{_LAST}'), DATE '{_FIRST}')"
+                return f"CASE WHEN {named} IS NOT NULL THEN {inside} END"
+            case "timestamp" | "timestamptz":
+                moment = f"{named} AT TIME ZONE 'UTC'" if self.kind == "timestamptz" else named
+                last = f"TIMESTAMP '{_LAST} 23:59:59.999999'"
+                inside = f"greatest(least({moment}, {last}), TIMESTAMP '{_FIRST}')"
+                return f"CASE WHEN {named} IS NOT NULL THEN {inside} END"
+            case "numeric" if self.digits is not None:
+                return f"CASE WHEN {named} <> 'NaN' THEN {named} END"
+            case "numeric":
+                # Privacy: 1 and 1.00 are one owner.
+                return f"trim_scale({named})::text"
+            case "money":
+                return f"{named}::numeric::text"
+        return named if self.kind in _ARROW else f"{named}::text"
