@@ -11,15 +11,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from discreet import cli, town
+from discreet.budget import Budget
+from discreet.cli import shell
 from discreet.cli.shell import CtrlC, completer, is_complete, pieces
 from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
+from discreet.vault.answer import Answer
 from server.running_server import Running, open_town, running
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex;"
@@ -61,6 +67,56 @@ def test_a_text_has_statements_and_commands() -> None:
         "\\quote SELECT 3;",
         "SELECT 4",
     ]
+
+
+class Hostile:
+    """A server that speaks to the terminal wherever it may say a word."""
+
+    name = "\x1b]0;eve\x07"
+
+    def tables(self) -> list[dict[str, Any]]:
+        return [{"name": "\x1b[2J", "columns": [{"name": "age"}, {"name": "\x9b2J"}]}]
+
+    def ask(self, sql: str, price: Mapping[str, Any]) -> Answer:
+        nothing, name = Budget(epsilon=Fraction(0), delta=Fraction(0)), "\x1b[31mn"
+        told = {
+            "ranks": {name: 3},
+            "without_margin": {name: "\x1b[2J"},
+            "today": "\x1b[5m",
+            "each_row": True,
+            "unit": "\x1b[6n",
+            "max_rows": {"\x1b[7m": 2},
+        }
+        return Answer(
+            table=pa.table({name: [1]}),
+            margins=pa.table({name: pa.array([None], pa.float64())}),
+            selected=(False,),
+            cost=nothing,
+            left=nothing,
+            certificate=told,
+            id="1",
+        )
+
+
+def test_a_server_does_not_speak_to_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name for who asks is the prompt, and its certificates stand under answers."""
+    typed, prompts = iter(["SELECT 1;", "\\q"]), list[str]()
+
+    def answer(prompt: str) -> str:
+        prompts.append(prompt)
+        return next(typed)
+
+    monkeypatch.setattr("builtins.input", answer)
+    source = cast(shell.Source, Hostile())
+    monkeypatch.setattr(shell, "_history_file", lambda: Path(os.devnull) / "none")
+    shell._converse(shell.Session(source=source))
+    said = capsys.readouterr()
+    assert prompts == ["\ufffd]0;eve\ufffd> "] * 2
+    assert "within 3 ranks" in said.out
+    assert "\x1b" not in said.out + said.err
+    assert list(shell._names(source)) == ["age"]
 
 
 def test_completion_is_by_the_beginning_of_a_word() -> None:

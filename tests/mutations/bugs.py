@@ -51,6 +51,27 @@ _IDENTITY = 'digest(f"discreet statistic {VERSION}", read, rows.also(value))'
 
 BUGS = (
     bug(
+        "EXISTS under the name of its own rows",
+        "sql/check/whose.py",
+        "if owner != owner_of(source) or stages(inner) & here:",
+        "if owner != owner_of(source):",
+        "tests/sql/test_check.py",
+    ),
+    bug(
+        "choices are not held to their number of groups",
+        "sql/check/checker.py",
+        "if groups == 1 and any(size != 1 for size in sizes):",
+        "if False:",
+        "tests/sql/test_check_alone.py",
+    ),
+    bug(
+        "a page may choose where snapshots go",
+        "server/http/curating.py",
+        'FIXED = ("source", "engine", ',
+        'FIXED = ("source", ',
+        "tests/server/test_http_curator.py",
+    ),
+    bug(
         "a join dropped though a column of it is used",
         "sql/rows/antijoins.py",
         "if id(column) not in own and (column.table.lower() == alias or bare):",

@@ -97,6 +97,9 @@ def test_a_policy_is_edited_with_its_mistakes_in_place(tmp_path: Path) -> None:
         assert refused.error["problems"]
         moved = carol.send("PUT", "/api/v1/policy", {"text": f"source: /etc\n{text}"})
         assert moved.status == 403
+        elsewhere = "engine: {name: postgres, at: 'postgresql://eve@203.0.113.7/all'}"
+        copied = carol.send("PUT", "/api/v1/policy", {"text": f"{elsewhere}\n{text}"})
+        assert (copied.status, copied.error["sentence"].split()[0]) == (403, "engine")
         assert carol.get("/policy").json["text"] == text
         new = (
             text.replace("max_rows: 3", "max_rows: 5")

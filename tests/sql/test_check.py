@@ -208,6 +208,14 @@ WRONG = {
         Select(VISITS, (("n", Over(Fold("row_number", ()), Column("p", OWNER))),)), "s"
     ),
     "exists of others": Stage(Select(VISITS, (), (Exists(PEOPLE, Column("p", OWNER), ()),)), "s"),
+    "exists under the name of the rows": Stage(
+        Select(VISITS, (), (Exists(Scan("people", "v"), Column("v", OWNER), ()),)), "s"
+    ),
+    "two columns of one name to the engine": Stage(Select(VISITS, (("c", COST), ("C", COST))), "s"),
+    "a key and a number of one name": Stage(
+        PerPerson(VISITS, (("c", COST),), (("c", Fold("count", ())),)), "s"
+    ),
+    "a column in the place of the owner": Stage(Select(VISITS, ((OWNER, COST),)), "s"),
     "a column from outside": Stage(Select(VISITS, (("c", AGE),)), "s"),
     "a public table as a private one": Scan("states", "q"),
     "a table that is not there": Scan("nothing", "q"),

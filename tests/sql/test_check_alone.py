@@ -311,6 +311,41 @@ PLANTS["unions of one part more"] = every_block(
         lambda node: UnionAll((*node.parts, node.parts[0])) if isinstance(node, UnionAll) else node,
     )
 )
+
+
+def chosen(**changed: Any) -> Patch:
+    """Choices that count on something else."""
+    return every_block(
+        lambda block: replace(block, picks=tuple(replace(pick, **changed) for pick in block.picks))
+    )
+
+
+PLANTS["choices in one group"] = chosen(groups=1)
+PLANTS["choices as if nobody were replaced"] = chosen(neighbors="add_remove")
+
+
+@plant("a plan as if nobody were replaced")
+def _(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it agrees with itself, and is made for another relation than the policy's."""
+    for function in ("of_sum", "of_parts", "of_persons", "of_distinct"):
+        given_less(function, neighbors="add_remove")(monkeypatch)
+    every_block(lambda block: replace(block, neighbors="add_remove"))(monkeypatch)
+
+
+PLANTS["EXISTS under the name of the rows"] = every_block(
+    lambda block: _transformed(
+        block,
+        lambda node: (
+            replace(
+                node,
+                source=with_stages(node.source, lambda _: node.owner.stage),
+                where=(),
+            )
+            if isinstance(node, Exists)
+            else node
+        ),
+    )
+)
 PLANTS["columns of another stage"] = every_block(
     lambda block: replace(block, places=with_stages(block.places, lambda stage: f"{stage}0"))
 )

@@ -396,11 +396,13 @@ def _split(text: str) -> list[str]:
 
 def _converse(session: Session) -> None:
     """Read, answer, and go on after errors, until \\q or the end."""
+    from discreet.show import label
+
     _say(f"discreet: {session.source.name} asks. \\help lists commands, \\q leaves.")
     with _line_editing(session.source), CtrlC() as ctrl_c:
         waiting: list[str] = []
         while not session.ended:
-            prompt = "...> " if waiting else f"{session.source.name}> "
+            prompt = "...> " if waiting else f"{label(session.source.name)}> "
             try:
                 line = ctrl_c.may_stop(partial(input, prompt))
             except EOFError:
@@ -495,10 +497,12 @@ def _line_editing(source: Source) -> Iterator[None]:
 
 
 def _names(source: Source) -> Iterator[str]:
+    """Yield names that can be typed; a server's others could speak to the terminal."""
+    from discreet.show import label
+
     for table in source.tables():
-        yield table["name"]
-        for column in table["columns"]:
-            yield column["name"]
+        names = (table["name"], *(column["name"] for column in table["columns"]))
+        yield from (name for name in names if label(name) == name)
 
 
 def completer(words: list[str]) -> Callable[[str, int], str | None]:

@@ -50,7 +50,7 @@ def print_answer(answer: Answer, console: Console | None = None, *, quiet: bool 
         table.add_row(*map(plainly, row))
     console.print(table)
     for note in () if quiet else notes(answer):
-        console.print(Text(note, style="dim"), soft_wrap=True)
+        console.print(plainly(note), style="dim", soft_wrap=True)
 
 
 def print_listing(listing: Listing, console: Console) -> None:

@@ -581,6 +581,7 @@ def prove(plan: Plan, policy: Policy) -> None:
     checker = Checker(policy=policy)
     for block in plan.blocks:
         sizes = [None if isinstance(key, Unknown) else key.size for key in block.keys]
+        checker.require_neighbors(block.neighbors, *(pick.neighbors for pick in block.picks))
         for each in block.measured:
             forms = each.over(block.sums.readings)
             checker.require(_claim(each), block.sums, forms, neighbors=block.neighbors, sizes=sizes)
@@ -599,7 +600,7 @@ def prove(plan: Plan, policy: Policy) -> None:
             )
             checker.require_touched(block.touched, people)
         for pick in block.picks:
-            checker.require_rows(pick.rows, block.rows_in(pick))
+            checker.require_rows(pick.rows, pick.groups, block.rows_in(pick), sizes=sizes)
 
 
 def _claim(statistic: Statistic) -> Bound:

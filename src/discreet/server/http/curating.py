@@ -23,7 +23,9 @@ from discreet.server.http.questions import charged, desk_of
 from discreet.server.http.visitors import CuratorOnly, Overseer
 from discreet.server.users import User, UserFile
 
-FIXED = ("source", "ledger", "ledger_address", "store")  # where things are on the server's machine
+# Where things are, on the server's machine and beyond. Privacy: whoever holds a curator's session
+# must not choose the database that the next snapshot's rows are copied to.
+FIXED = ("source", "engine", "ledger", "ledger_address", "store")
 
 router = APIRouter()
 

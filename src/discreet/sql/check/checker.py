@@ -159,13 +159,20 @@ class Checker:
         if claim < found:
             raise Unproved(f"a threshold counts on {claim} keys a person, who can have {found}")
 
-    def require_rows(self, claim: int, counted: Aggregate) -> None:
-        """Refuse a choice by rank or by count that counts on fewer rows than one person can
-        have.
+    def require_rows(self, claim: int, groups: int, counted: Aggregate, *, sizes: Sizes) -> None:
+        """Refuse a choice by rank or by count that counts on fewer rows than one person can have,
+        or on one group where there are several: who is replaced may leave one and enter another.
         """
         require_own(counted, self.policy)
         if counted.readings != (Sum(),) or claim < self.counts.rows(counted.source, counted.where):
             raise Unproved("a choice counts on fewer rows a person than there can be")
+        if groups == 1 and any(size != 1 for size in sizes):
+            raise Unproved("a choice counts on one group, and there are several")
+
+    def require_neighbors(self, *claims: Neighbors) -> None:
+        """Refuse a plan that is made for other neighbors than the policy's."""
+        if any(claim != self.policy.neighbors for claim in claims):
+            raise Unproved("the plan is made for other neighbors than the policy's")
 
     # --- ranges -----------------------------------------------------------------------------------
 

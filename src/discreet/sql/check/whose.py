@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.algebra import (
+    OWNER,
     Aggregate,
     Column,
     Exists,
@@ -61,6 +62,10 @@ def require_source(source: Source, policy: Policy) -> None:
 
 def require_query(query: Select | PerPerson, policy: Policy) -> None:
     require_source(query.source, policy)
+    keys = query.keys if isinstance(query, PerPerson) else ()
+    names = [OWNER, *(name.casefold() for name, _ in (*keys, *query.columns))]
+    if len(set(names)) < len(names):  # an engine would read one of them for both
+        raise Unproved("two columns of a query have one name")
     for each in query.where:
         require_row(each, query.source, policy)
     for _, each in query.columns:
@@ -97,7 +102,8 @@ def require_row(
                 if not windows or owner != owner_of(source):
                     raise Unproved("a window looks at other people's rows")
             case Exists(source=inner, owner=owner, where=where):
-                if owner != owner_of(source):
+                # A name that stands inside too means what is inside: an owner is equal to itself.
+                if owner != owner_of(source) or stages(inner) & here:
                     raise Unproved("EXISTS looks at other people's rows")
                 require_source(inner, policy)
                 for each in where:
