@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pyreadstat
 import pytest
+from sas_files import write_catalog, write_sas
 from small_sources import kept
 
 from discreet.cli import run
@@ -407,6 +408,52 @@ def test_spss_labels_are_read_and_no_row(tmp_path: Path) -> None:
     engine.close()
 
 
+def test_sas_labels_of_a_catalog_and_values_as_they_are(tmp_path: Path) -> None:
+    """What codes mean is in a second file; the codes stay what they are."""
+    file = tmp_path / "town.sas7bdat"
+    columns: dict[str, Any] = {
+        "person_id": [1, 2, 3],
+        "sex": [1.0, 2.0, None],
+        "score": [1.0, 2.5, 31337.0],
+        "note": ["SECRET", "b", "c"],
+        "day": [0, 23741, 1],
+        "seen": [0, 2051229601, 5],
+    }
+    write_sas(file, columns, {"sex": "SEXF", "day": "DATE9", "seen": "DATETIME"})
+    plain = draft(file, beside=tmp_path).text()
+    assert "    owner: person_id  # from the name" in plain
+    assert "sex: {values: [female, male, other]}  # from the name" in plain
+    assert "seen: {timestamp: [2000-01-01, 2031-01-01], step: 1s}  # from the type" in plain
+    write_catalog(tmp_path / "town.sas7bcat", {"SEXF": {1: "Male", 2: "Female"}})
+    text = draft(file, beside=tmp_path).text()
+    assert "sex: {values: [1, 2]}  # from the labels (1 Male, 2 Female): check" in text
+    assert "SECRET" not in text + plain
+    assert "31337" not in text + plain
+    declared = (
+        "{sex: {values: [1, 2]}, score: {decimal: [0, 100], step: 0.1}, note: text, "
+        "day: {date: [1960-01-01, 2030-12-31]}, seen: {timestamp: [1960-01-01, 2030-01-01], step: 1s}}"
+    )
+    policy = policy_for(str(file), tmp_path, f"town: {{owner: person_id, columns: {declared}}}")
+    assert check(policy).problems == ()
+    for number in (1, 2):
+        prepare(policy, policy.source, policy.store, number)
+        engine = DuckDB.open(policy, number)
+        assert kept(engine, "town") == [
+            ("1", 0, 10, "SECRET", date(1960, 1, 1), datetime(1960, 1, 1)),
+            ("2", 1, 25, "b", date(2024, 12, 31), datetime(2024, 12, 31, 2, 0, 1)),
+            ("3", None, 1000, "c", date(1960, 1, 2), datetime(1960, 1, 1, 0, 0, 5)),
+        ]
+        engine.close()
+        (tmp_path / "town.sas7bcat").unlink(missing_ok=True)
+
+
+def test_a_catalog_that_is_none(tmp_path: Path) -> None:
+    write_sas(tmp_path / "t.sas7bdat", {"id": [1]})
+    (tmp_path / "t.sas7bcat").write_bytes(b"no catalog")
+    with pytest.raises(UsageError, match=r"catalog t\.sas7bcat cannot be read"):
+        draft(tmp_path / "t.sas7bdat")
+
+
 def test_stata_labels(tmp_path: Path) -> None:
     text = draft(labelled(tmp_path, pyreadstat.write_dta, "town.dta")).text()
     assert (
@@ -427,7 +474,6 @@ def test_stata_labels(tmp_path: Path) -> None:
 def test_other_labelled_files_are_sources(
     tmp_path: Path, suffix: str, write: Callable[..., None], options: dict[str, Any]
 ) -> None:
-    """Not .sas7bdat: nothing here writes one."""
     frame = pd.DataFrame({"ID": [1.0, 2.0, 3.0], "SCORE": [1.0, 2.5, 7.0], "NOTE": ["a", "b", "c"]})
     write(frame, str(tmp_path / f"town{suffix}"), **options)
     columns = "{SCORE: {decimal: [0, 10], step: 0.1}, NOTE: text}"

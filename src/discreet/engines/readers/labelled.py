@@ -56,9 +56,29 @@ class Labelled:
 
     def declared(self, table: str) -> Declared:
         _, meta = self._read(metadataonly=True)
+        labels = {**meta.variable_value_labels, **self._catalog_of(meta)}
         return Declared(
-            types={name: _type(meta, name) for name in meta.column_names}, labels=_labels(meta)
+            types={name: _type(meta, name) for name in meta.column_names},
+            labels=_labels(labels, meta),
         )
+
+    def _catalog_of(self, meta: Any) -> dict[str, dict[Any, str]]:
+        """The labels that SAS keeps in a second file: by column, through the name of its format.
+
+        Read by itself: pyreadstat, given both files, puts labels in the place of values.
+        """
+        file = self.file.with_suffix(".sas7bcat")
+        if self.file.suffix.lower() != ".sas7bdat" or not file.is_file():
+            return {}
+        import pyreadstat
+
+        try:
+            _, catalog = pyreadstat.read_sas7bcat(str(file), output_format="dict")
+        except Exception:
+            raise UsageError(f"The catalog {file.name} cannot be read as .sas7bcat.") from None
+        formats = meta.variable_to_label.items()
+        known = catalog.value_labels
+        return {column: known[format] for column, format in formats if format in known}
 
     def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
         if self.file.stem.lower() not in set(rows):
@@ -76,9 +96,6 @@ class Labelled:
         suffix = self.file.suffix.lower()
         if suffix in (".sav", ".zsav", ".dta") and options:
             options["user_missing"] = True  # then the metadata says which codes stand for no answer
-        catalog = self.file.with_suffix(".sas7bcat")
-        if suffix == ".sas7bdat" and catalog.is_file():
-            options["catalog_file"] = str(catalog)
         try:
             found, meta = getattr(pyreadstat, LABELLED[suffix])(
                 str(self.file), output_format="dict", **options
@@ -117,12 +134,12 @@ def _type(meta: Any, name: str) -> str:
     )
 
 
-def _labels(meta: Any) -> dict[str, dict[str, str]]:
+def _labels(known: dict[str, dict[Any, str]], meta: Any) -> dict[str, dict[str, str]]:
     """The labels of columns whose values are codes: not of numbers on a scale, nor of codes for no
     answer.
     """
     found = {}
-    for name, labels in meta.variable_value_labels.items():
+    for name, labels in known.items():
         codes = {
             code: _code(code)
             for code in labels
