@@ -18,7 +18,17 @@ from small_sources import policy_of
 from test_every_engine import EXPRESSIONS, ODD, VISITS, odd_rows, slow_query
 from test_spelling import VALUES
 
-from discreet.algebra import Aggregate, Careful, Cast, Column, Constant, Expression, Sum, call
+from discreet.algebra import (
+    Aggregate,
+    Careful,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Scan,
+    Sum,
+    call,
+)
 from discreet.cli import run
 from discreet.engines.overrun import Overrun
 from discreet.engines.postgres.engine import PostgresEngine
@@ -264,6 +274,18 @@ def test_threads_ask_at_once(engine: PostgresEngine) -> None:
     assert found == [expected] * 12
 
 
+def test_connections_that_were_lost_between_questions(
+    engine: PostgresEngine, postgres_server: Server
+) -> None:
+    """The next question opens another: it is paid for already."""
+    query = Aggregate(VISITS, (DAYS,), (Sum(),))
+    expected = rows_of(engine, query)
+    with psycopg.connect(postgres_server.address, autocommit=True) as connection:
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'discreet_reader'"
+        assert connection.execute(ended).fetchall()
+    assert rows_of(engine, query) == expected
+
+
 @pytest.mark.parametrize(
     ("at", "reader", "says"),
     [
@@ -446,3 +468,20 @@ def test_by_the_command_line(
         assert "run: REVOKE ALL ON public.people FROM PUBLIC, discreet_reader" in refused["message"]
     entries = json.loads(told("ledger", file, "--format", "json"))
     assert str(entries).count("SELECT") == len(QUESTIONS)
+
+
+NAMES = ("date", "text", "numeric", "pg_class", "upper_letters", "_text", "visits")
+
+
+def test_tables_with_the_names_of_types(
+    database: Callable[[], EngineChoice], tmp_path: Path
+) -> None:
+    """A table is a type, too, and stands before those of Postgres on the path."""
+    tables = "".join(ODD.replace("visits", f"'{each}'") for each in NAMES)
+    source = {each: odd_rows() for each in NAMES}
+    with opened(policy_of(tables, tmp_path), database(), tmp_path / "store", source) as engine:
+        for node in (Cast(Column("v", "seen"), "DATE"), Cast(DAYS, "VARCHAR"), *EXPRESSIONS[::9]):
+            found = [
+                rows_of(engine, Aggregate(Scan(each, "v"), (node,), (Sum(),))) for each in NAMES
+            ]
+            assert all(each == found[-1] for each in found)

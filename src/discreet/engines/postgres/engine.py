@@ -169,9 +169,7 @@ class PostgresEngine:
                 "The snapshot was opened before a fork. Open the policy again in the new process."
             )
             raise EngineFailure
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        connection = connection or self._connected()
+        connection = self._spare() or self._connected()
         try:
             yield connection
         except BaseException:
@@ -182,6 +180,23 @@ class PostgresEngine:
                 self._idle.append(connection)
                 return
         connection.close()
+
+    def _spare(self) -> Link | None:
+        """A connection of an earlier question that still answers: the server may have been started
+        anew since, or ended it, and the question is paid for by now.
+        """
+        import psycopg
+
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            try:
+                connection.execute("SELECT 1")
+                return connection
+            except psycopg.Error:
+                connection.close()
 
     def _connected(self) -> Link:
         import psycopg

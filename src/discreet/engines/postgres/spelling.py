@@ -46,11 +46,11 @@ from discreet.engines.spelling import FOLDS, WORDS, Spelling, Unspelled, Word, b
 _KINDS = {
     "HUGEINT": "NUMERIC",
     "DOUBLE": "DOUBLE PRECISION",
-    "VARCHAR": "TEXT",
+    "VARCHAR": "pg_catalog.text",
     "BIGINT": "BIGINT",
     "INTEGER": "BIGINT",
     "BOOLEAN": "BOOLEAN",
-    "DATE": "DATE",
+    "DATE": "pg_catalog.date",
     "TIMESTAMP": "TIMESTAMP",
     "TIME": "TIME",
 }
@@ -101,7 +101,7 @@ def _whole_periods(seconds: int) -> Callable[[str], str]:
 
 
 def _day(value: str) -> str:
-    return f"CAST({value} AS DATE)"
+    return f"CAST({value} AS pg_catalog.date)"
 
 
 # How many a moment has behind it: the difference of two counts the boundaries between them.
@@ -223,7 +223,7 @@ class PostgresSpelling(Spelling):
             case datetime():
                 return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
             case date():
-                return f"DATE '{value.isoformat()}'"
+                return f"pg_catalog.date '{value.isoformat()}'"
             case Interval(count=count, unit=unit):
                 return f"INTERVAL '{count} {unit}'"
             case str() if "\x00" in value:
@@ -248,9 +248,9 @@ class PostgresSpelling(Spelling):
             if kind in ("float", "other", None) and not _is_null(node.value):
                 raise Unspelled("A float or another value of no fixed form as text")
             return (
-                f"CAST({value} AS TEXT)"
+                f"CAST({value} AS pg_catalog.text)"
                 if isinstance(node.value, Constant)
-                else f'(CAST({value} AS TEXT) COLLATE "C")'
+                else f'(CAST({value} AS pg_catalog.text) COLLATE "C")'
             )
         if kind == "text" and node.kind != "TIME" and not isinstance(node.value, Constant):
             raise Unspelled("A text as another type")
@@ -381,7 +381,7 @@ class PostgresSpelling(Spelling):
         """
         found = f"CAST({self.expression(value)} AS BIGINT)"
         days, rest = f"CAST({found} / {_DAY} AS INTEGER)", f"{found} % {_DAY}"
-        moment = f"(DATE '1970-01-01' + {days} + ({rest}) * INTERVAL '1 microsecond')"
+        moment = f"(pg_catalog.date '1970-01-01' + {days} + ({rest}) * INTERVAL '1 microsecond')"
         if not self.careful:
             return moment
         ends = (datetime(1, 1, 1), datetime(9999, 12, 31))
@@ -406,7 +406,7 @@ class PostgresSpelling(Spelling):
             if letters:
                 pieces, letters = [*pieces, literal(letters)], ""
             form = f"to_char({moment}, '{_FIELDS[taken]}')" if taken in _FIELDS else ""
-            pieces.append(form or f"CAST({_part(_PARTS[taken], moment)} AS TEXT)")
+            pieces.append(form or f"CAST({_part(_PARTS[taken], moment)} AS pg_catalog.text)")
         if letters:
             pieces.append(literal(letters))
         always = f"CASE WHEN {moment} IS NOT NULL THEN '' END"
