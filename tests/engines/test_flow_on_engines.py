@@ -85,6 +85,18 @@ def test_a_publication(curator_of: Callable[..., Curator], tmp_path: Path) -> No
     assert curator.publication("census_2030").show().to_bytes() == made.to_bytes()
 
 
+def test_a_description(curator_of: Callable[..., Curator], tmp_path: Path) -> None:
+    """Its marginals are read by the engine; at a large epsilon they are those of the table."""
+    policy = Policy.read(town.build(tmp_path, people=400))
+    curator = curator_of(policy)
+    made = curator.describe("people", epsilon="1", columns=["sex", "smoker"])
+    rows = curator.generate(made.to_bytes(), rows=400)
+    assert rows.num_rows == 400
+    assert set(rows.column_names) == {"sex", "smoker"}
+    (entry,) = curator.ledger()
+    assert float(entry.cost.amount) <= 1
+
+
 def test_an_audit_of_a_question_needs_the_embedded_engine(
     curator_of: Callable[..., Curator], tmp_path: Path
 ) -> None:
