@@ -22,8 +22,8 @@ from discreet.accounting import SumAccountant, ZcdpAccountant
 from discreet.budget import Charge
 from discreet.mechanisms import FineQuantile, Quantile, Quantiles
 from discreet.offer import offer
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Shared
+from discreet.sql.plan.block import Block, Shared
+from discreet.sql.plan.picks import Pick
 from sql import databases, harness
 from sql.harness import Case
 

@@ -25,7 +25,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import PermuteAndFlip
 from discreet.noise import Stream
 from discreet.policy.policy import Policy
-from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 from small_town import POLICY, town

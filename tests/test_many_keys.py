@@ -27,7 +27,7 @@ from discreet.mechanisms.currency import currency
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.shapes import Keys, Moved
 from discreet.policy.policy import Policy
-from discreet.sql.plan import PASSES
+from discreet.sql.plan.block import PASSES
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 

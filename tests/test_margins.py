@@ -46,7 +46,7 @@ from discreet.sql.aggregates.mean import Mean
 from discreet.sql.aggregates.regression import Explained, Line
 from discreet.sql.aggregates.skewness import ThirdMoment
 from discreet.sql.aggregates.variance import Spread
-from discreet.sql.plan import Key
+from discreet.sql.plan.keys import Key
 from discreet.sql.values.value import Number
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact

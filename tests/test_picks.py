@@ -34,9 +34,9 @@ from discreet.errors import Unproved
 from discreet.measure import measure
 from discreet.mechanisms import Quantiles
 from discreet.offer import _ranks, offer
-from discreet.sql import picks
-from discreet.sql.nearest import COARSE, FEWEST, _widths, nearest
-from discreet.sql.picks import FAN, MOST_CELLS, Pick
+from discreet.sql.plan import picks
+from discreet.sql.plan.nearest import COARSE, FEWEST, _widths, nearest
+from discreet.sql.plan.picks import FAN, MOST_CELLS, Pick
 from discreet.sql.values.value import Number
 from discreet.vault.allowance import Allowance
 

@@ -37,7 +37,7 @@ from discreet.offer import Offer, Quote, quoted
 from discreet.policy.document import nearest
 from discreet.policy.owners import EachRow, Owner, Through, Together
 from discreet.policy.policy import CURATOR, Policy
-from discreet.sql.identity import digest
+from discreet.sql.plan.identity import digest
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Answer
 from discreet.vault.released import from_bytes

@@ -16,7 +16,8 @@ from discreet.offer import Offer
 from discreet.parts import Part, block_parts
 from discreet.policy.policy import Policy
 from discreet.show import each_row, left_out, shared_by
-from discreet.sql.plan import RolledUp, Shared, Statistic, Way
+from discreet.sql.plan.block import RolledUp, Shared, Statistic
+from discreet.sql.plan.plan import Way
 
 Spell = Callable[[Numbers], str]  # as the engine's SQL
 

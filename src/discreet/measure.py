@@ -17,8 +17,8 @@ from discreet.mechanisms.shapes import Selection, nearby
 from discreet.offer import BlockOffer, Offer
 from discreet.parts import Part, block_parts
 from discreet.sql.after.finish import Noisy, added_up
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, RolledUp, Shared, Statistic
+from discreet.sql.plan.block import Block, RolledUp, Shared, Statistic
+from discreet.sql.plan.picks import Pick
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 from discreet.vault.released import Released

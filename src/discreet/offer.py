@@ -29,8 +29,9 @@ from discreet.mechanisms.simulate import Noise, Several
 from discreet.parts import Part, block_parts, parts_of
 from discreet.policy.domain import MOST_PEOPLE
 from discreet.sql.after.half_width import half_width
-from discreet.sql.picks import Pick
-from discreet.sql.plan import PEOPLE, Block, Plan, RolledUp, Shared, Statistic
+from discreet.sql.plan.block import PEOPLE, Block, RolledUp, Shared, Statistic
+from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.plan import Plan
 
 MOST_NOISE = 10**33  # numbers have 38 digits, and noise is rarely a hundred times its spread
 AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margins that depend on it

@@ -2,7 +2,7 @@
 
 With public keys every statistic is a part of its own. With unknown keys all statistics of a block
 are one part: they are measured on the keys that this block's own threshold let through. A part is
-known by what is read (`sql.identity`); the ledger keeps beside it by which noise it was measured,
+known by what is read (`sql.plan.identity`); the ledger keeps beside it by which noise it was measured,
 and what it released.
 
 Privacy
@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from discreet.sql.identity import PEOPLE, digest
-from discreet.sql.plan import Block, Plan, Shared
+from discreet.sql.plan.block import Block, Shared
+from discreet.sql.plan.identity import PEOPLE, digest
+from discreet.sql.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,9 @@ from discreet.sql.after.finish import (
 from discreet.sql.after.joint import joint_margins
 from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Plan, Shared, empty_plan, prove
+from discreet.sql.plan.block import Shared
+from discreet.sql.plan.plan import Plan, empty_plan
+from discreet.sql.plan.prove import prove
 from discreet.sql.text.dialect import Dialect, named_dialect
 from discreet.sql.text.parse import refuse_depth
 from discreet.vault.allowance import Allowance

@@ -38,7 +38,7 @@ from discreet.engines.overrun import Overrun
 from discreet.engines.spelling import Spelling, Unspelled
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.engine import EngineChoice
-from discreet.sql.plan import Block, Shared
+from discreet.sql.plan.block import Block, Shared
 from sql import bounded, harness, policies
 
 OTHERS = [name for name in ENGINES if name != "duckdb"]

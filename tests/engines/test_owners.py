@@ -22,7 +22,8 @@ from discreet.errors import PolicyError
 from discreet.policy.owners import EachRow, Together
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Shared, prove
+from discreet.sql.plan.block import Shared
+from discreet.sql.plan.prove import prove
 from sql import harness
 
 Prepared = Callable[..., dict[str, Rows]]

@@ -33,7 +33,7 @@ from discreet.engines.spark import session as sessions
 from discreet.engines.spark.workers import ReadFiles
 from discreet.engines.spelling import Unspelled
 from discreet.policy.engine import EngineChoice
-from discreet.sql.plan import Shared
+from discreet.sql.plan.block import Shared
 from discreet.vault.exact import Exact
 from sql import bounded, harness, policies
 

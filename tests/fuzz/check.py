@@ -31,8 +31,11 @@ from discreet.offer import Offer, offer
 from discreet.sql.after.finish import answered, half_widths, noisy_table, rehearsals, split
 from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Key, Plan, Shared, prove
+from discreet.sql.plan.block import Block, Shared
+from discreet.sql.plan.keys import Key
+from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.plan import Plan
+from discreet.sql.plan.prove import prove
 from discreet.sql.text.parse import refuse_depth
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from discreet.algebra import Column, Factor, Fold, Over, Scan, Select, Stage, Sum
-from discreet.sql.plan import Block
+from discreet.sql.plan.block import Block
 
 from . import check
 from .check import Violation, verdict

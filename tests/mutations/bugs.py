@@ -115,14 +115,14 @@ BUGS = (
     ),
     bug(
         "one group for many that can be",
-        "sql/analysis.py",
+        "sql/blocks.py",
         "if joint is None else joint.size",
         "if joint is None else 1",
         "tests/sql/test_possible.py",
     ),
     bug(
         "rows beside the listed groups",
-        "sql/rows/possible.py",
+        "sql/rows/places.py",
         'return case((call("AND", flat >= cells[0], flat <= cells[-1]), flat - cells[0]))',
         'return call("greatest", flat - cells[0], 0)',
         "tests/sql/test_possible.py",
@@ -196,7 +196,7 @@ BUGS = (
     ),
     bug(
         "recall of the same numbers of other people",
-        "sql/identity.py",
+        "sql/plan/identity.py",
         _IDENTITY,
         _IDENTITY.replace("read, rows", "rows"),
         f"{HARD}::test_other_questions_have_other_answers",
@@ -261,7 +261,7 @@ BUGS = (
     ),
     bug(
         "grid off by one",
-        "sql/plan.py",
+        "sql/plan/keys.py",
         "domain.largest) - lo)",
         "domain.largest) - (lo + 1))",
         FUZZ,
@@ -276,7 +276,7 @@ BUGS = (
     ),
     bug(
         "the wrong neighbors",
-        "sql/sensitivity.py",
+        "sql/plan/sensitivity.py",
         'total, cells = rows * width, parts * groups\n    if neighbors == "add_remove":',
         "total, cells = rows * width, parts * groups\n    if neighbors:",
         FUZZ,
@@ -308,7 +308,7 @@ BUGS = (
         name="EXISTS without owners",
         edits=(
             (
-                "sql/rows/joins.py",
+                "sql/rows/subqueries.py",
                 "        owned = owned or match is not None\n",
                 "        owned = True\n",
             ),
@@ -325,7 +325,7 @@ BUGS = (
     ),
     bug(
         "hi - lo under change_one",
-        "sql/sensitivity.py",
+        "sql/plan/sensitivity.py",
         "rows * (max(hi, 0) - min(lo, 0))",
         "rows * (hi - lo)",
         FUZZ,
@@ -354,7 +354,7 @@ BUGS = (
     ),
     bug(
         "largest value instead of the row's absence",
-        "sql/sensitivity.py",
+        "sql/plan/sensitivity.py",
         "largest, span = rows * max(abs(lo), abs(hi))",
         "largest, span = rows * (hi - lo)",
         FUZZ,
@@ -362,7 +362,7 @@ BUGS = (
     ),
     bug(
         "NULLIF of an owner",
-        "sql/values/expressions.py",
+        "sql/values/choices.py",
         "    if isinstance(value.domain, Opaque):\n        # Privacy: S4. What is NULL",
         "    if False:\n        # Privacy: S4. What is NULL",
         FUZZ,
@@ -370,7 +370,7 @@ BUGS = (
     ),
     bug(
         "LEAST overflows",
-        "sql/values/expressions.py",
+        "sql/values/choices.py",
         "most = domain.largest\n            fixed",
         "most = 1\n            fixed",
         FUZZ,
@@ -668,7 +668,7 @@ BUGS = (
     ),
     bug(
         "extremes aimed at the edge",
-        "sql/picks.py",
+        "sql/plan/picks.py",
         "inside = plain.margin(INSIDE) + 1",
         "inside = plain.margin(INSIDE) // 2",
         "tests/test_picks.py::test_an_extreme_is_hardly_ever_beyond_the_data",

@@ -26,8 +26,9 @@ from discreet.errors import EngineFailure
 from discreet.offer import offer
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Plan, Shared
+from discreet.sql.plan.block import Block, Shared
+from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.plan import Plan
 
 from . import policies
 

@@ -18,7 +18,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.aggregates.variance import Spread
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Plan
+from discreet.sql.plan.plan import Plan
 from sql import bounded, harness, policies
 
 

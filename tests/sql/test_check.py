@@ -42,7 +42,7 @@ from discreet.policy.policy import Policy
 from discreet.sql import check
 from discreet.sql.check.checker import Checker
 from discreet.sql.check.norms import Bound, control
-from discreet.sql.sensitivity import of_parts, of_persons, of_sum
+from discreet.sql.plan.sensitivity import of_parts, of_persons, of_sum
 
 POLICY = Policy.parse(
     """\

@@ -26,14 +26,17 @@ from discreet.algebra import (
     with_stages,
 )
 from discreet.errors import DiscreetError, Unproved
-from discreet.sql import analysis, plan, sensitivity
+from discreet.sql import analysis, blocks
 from discreet.sql.analysis import Analysis
-from discreet.sql.plan import Block, prove
+from discreet.sql.plan import prove as proof
+from discreet.sql.plan import sensitivity
+from discreet.sql.plan.block import Block
+from discreet.sql.plan.prove import prove
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.requests.readings import Rows
 from discreet.sql.rows import joins, persons, project, sets, windows
 from discreet.sql.rows.public import PublicSide
 from discreet.sql.rows.relation import Relation
-from discreet.sql.sensitivity import Sensitivity
 from sql import harness, policies
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -129,7 +132,7 @@ PLANTS["tables have one row a person"] = relation_with(
 
 @plant("a value is one value")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis, "distinct_values", lambda origins, rows: 1)
+    monkeypatch.setattr(blocks, "distinct_values", lambda origins, rows: 1)
 
 
 @plant("a value is one value within a person")
@@ -229,8 +232,8 @@ def every_block(change: Callable[[Block], Block]) -> Patch:
     """Blocks that are changed when they are planned."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        original = analysis.Block
-        monkeypatch.setattr(analysis, "Block", lambda **given: change(original(**given)))
+        original = blocks.Block
+        monkeypatch.setattr(blocks, "Block", lambda **given: change(original(**given)))
 
     return patch
 
@@ -377,7 +380,7 @@ def test_every_plan_is_proved() -> None:
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_the_checker_alone_stops(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "Checker", plan.Checker)  # the one that is asked is the real one
+    monkeypatch.setattr(proof, "Checker", proof.Checker)  # the one that is asked is the real one
     PLANTS[name](monkeypatch)
     assert next(stopped(), None), "nothing was stopped"
 

@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 from discreet.sql.aggregates import AGGREGATES, NAMED, READERS
-from discreet.sql.plan import prove
+from discreet.sql.plan.prove import prove
 from discreet.sql.requests.request import Member
 from sql import bounded, harness, policies
 from sql.test_right_answers import compared

@@ -17,8 +17,10 @@ from discreet import algebra
 from discreet.algebra import Column, Constant, Interval, Scan, Select, Stage, Sum
 from discreet.errors import Unproved
 from discreet.parts import parts_of
-from discreet.sql import identity, picks, plan, sensitivity
 from discreet.sql.after import estimates
+from discreet.sql.plan import block, identity, keys, picks, plan, sensitivity
+from discreet.sql.plan.block import Block, RolledUp, Shared
+from discreet.sql.plan.plan import Plan
 from discreet.sql.values import value as values
 from sql import harness, policies
 
@@ -34,11 +36,11 @@ OUTSIDE = {
 }
 
 
-def asked(sql: str) -> plan.Plan:
+def asked(sql: str) -> Plan:
     return harness.planned(sql, policies.policy("hospital"), name="hospital")
 
 
-def known_by(block: plan.Block) -> list[str]:
+def known_by(block: Block) -> list[str]:
     """The ids of what is measured for a block itself, but for what is there to be tested alone."""
     shown = [each for each in block.statistics if each.tested and each.estimates]
     return [each.id for each in (*shown, *block.measured, *block.picks)]
@@ -56,7 +58,8 @@ def test_statistics_keep_their_identity(known: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [algebra.rows, algebra.totals, plan, picks, estimates, values, sensitivity]
+    "module",
+    [algebra.rows, algebra.totals, block, keys, plan, picks, estimates, values, sensitivity],
 )
 def test_every_class_has_a_line(module: object) -> None:
     own = [
@@ -149,7 +152,7 @@ def test_the_matrix_is_told_apart_as_by_all_that_python_writes_of_it() -> None:
     assert len(seen) == len({one for one, _ in seen}) == len({other for _, other in seen}) > 100
 
 
-def _unnamed(block: plan.Block) -> plan.Block:
+def _unnamed(block: Block) -> Block:
     stages: dict[str, str] = {}
     statistics = tuple(replace(each, name="", units=(), id="") for each in block.statistics)
     named = replace(
@@ -182,8 +185,8 @@ def test_a_field_of_any_node_counts() -> None:
         replace(block, picks=()),
         replace(block, statistics=(replace(statistic, tested=True),)),
         replace(block, statistics=(replace(statistic, estimates=()),)),
-        replace(block, kind=plan.Shared(block=0)),
-        replace(block, kind=plan.RolledUp(block=0, keys=(0,), draws=1)),
+        replace(block, kind=Shared(block=0)),
+        replace(block, kind=RolledUp(block=0, keys=(0,), draws=1)),
         replace(block, derived=("a0 + 1",)),
     ]
     texts = [identity.question(replace(found, blocks=(each,))) for each in (block, *others)]

@@ -29,7 +29,9 @@ from discreet.sql import rolling
 from discreet.sql.after.finish import Noisy, added_up, noisy_table
 from discreet.sql.after.margins import half_width, ratio_quantile
 from discreet.sql.after.naming import table_name
-from discreet.sql.plan import Block, Key, Plan, RolledUp, Shared
+from discreet.sql.plan.block import Block, RolledUp, Shared
+from discreet.sql.plan.keys import Key
+from discreet.sql.plan.plan import Plan
 from discreet.sql.values.value import Number
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact

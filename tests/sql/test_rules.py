@@ -18,11 +18,12 @@ import test_every_aggregate as every
 from discreet.algebra import Constant, PerPerson, owner_of
 from discreet.engines.spelling import Spelling
 from discreet.errors import Rejected
-from discreet.sql import analysis, sensitivity
+from discreet.sql import analysis, blocks
 from discreet.sql.analysis import Analysis
+from discreet.sql.plan import sensitivity
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.rows import joins, sets, windows
 from discreet.sql.rows.relation import Relation
-from discreet.sql.sensitivity import Sensitivity
 from sql import databases, harness, policies
 from sql.harness import Case
 
@@ -124,7 +125,7 @@ def test_unions_add(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_people_are_in_as_many_groups_as_they_have_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analysis, "distinct_values", lambda origins, rows: 1)
+    monkeypatch.setattr(blocks, "distinct_values", lambda origins, rows: 1)
     assert caught("hospital: persons / several rows / group category")
     assert caught("hospital: count / several rows / group text")
 
@@ -182,8 +183,8 @@ def test_joins_need_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "SELECT COUNT(*) FROM people a JOIN visits b ON a.age = b.pain"
     with pytest.raises(Rejected, match="joined on the owner only"):
         harness.planned(sql, policies.policy("hospital"), name="hospital")
-    monkeypatch.setattr(joins, "_same_owner", lambda left, right: True)
-    monkeypatch.setattr(joins, "_matches_owners", lambda *_: Constant(True))
+    monkeypatch.setattr(joins, "same_owner", lambda left, right: True)
+    monkeypatch.setattr(joins, "matches_owners", lambda *_: Constant(True))
     plan = harness.planned(sql, policies.policy("hospital"), name="hospital")
     run = harness.spelled(plan.blocks[0].sums)
     assert '."#owner" = ' in run, "rows of different people never meet, whatever the condition says"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.sql import identity
+from discreet.sql.plan import identity
 from sql import harness, policies
 
 SAME = (

@@ -19,7 +19,7 @@ from discreet.errors import Rejected
 from discreet.policy.domain import MOST_PEOPLE, MOST_ROWS
 from discreet.sql import work
 from discreet.sql.check.counts import Counts
-from discreet.sql.plan import Plan
+from discreet.sql.plan.plan import Plan
 from discreet.sql.rows.relation import scan
 from discreet.vault.exact import Exact
 from discreet.vault.integers import cells_of

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.algebra import Numbers
-from discreet.sql.picks import Pick
-from discreet.sql.plan import PEOPLE, Block
+from discreet.sql.plan.block import PEOPLE, Block
+from discreet.sql.plan.picks import Pick
 
 Fetch = Callable[[str, Numbers], pa.Table]
 """Reads a query on a database: (database, query)."""

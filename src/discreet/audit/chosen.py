@@ -18,7 +18,7 @@ from discreet.engines.quoting import name
 from discreet.engines.spelling import Spelling, by_place
 from discreet.errors import UsageError
 from discreet.policy.policy import Table
-from discreet.sql.plan import Block
+from discreet.sql.plan.block import Block
 
 _SUMS = 4  # of a block, each with the people who move it most
 

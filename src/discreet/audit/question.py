@@ -37,7 +37,8 @@ from discreet.mechanisms import to_row
 from discreet.offer import Offer, offer
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Block, Plan, Shared
+from discreet.sql.plan.block import Block, Shared
+from discreet.sql.plan.plan import Plan
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 

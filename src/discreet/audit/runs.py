@@ -28,8 +28,8 @@ from discreet.ledger.chain import fresh_secret
 from discreet.measure import measure
 from discreet.mechanisms.shapes import Additive, Mechanism, Noise, Selection, Threshold
 from discreet.offer import BlockOffer, Offer
-from discreet.sql.picks import Pick
-from discreet.sql.plan import PEOPLE, Shared, Statistic
+from discreet.sql.plan.block import PEOPLE, Shared, Statistic
+from discreet.sql.plan.picks import Pick
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 

@@ -17,14 +17,16 @@ from discreet.errors import PolicyError, Rejected
 from discreet.policy.domain import Dates, Timestamps
 from discreet.policy.policy import Policy, Table
 from discreet.policy.schedule import Schedule
-from discreet.sql import identity
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.naming import aggregate_number, key_number
 from discreet.sql.analyze import plan
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Key, Plan
-from discreet.sql.plan import Statistic as Measured
-from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.plan import identity
+from discreet.sql.plan.block import Block
+from discreet.sql.plan.block import Statistic as Measured
+from discreet.sql.plan.keys import Key
+from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.plan import Plan
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.text.parse import parse, refuse_depth
 
 

@@ -8,10 +8,8 @@ post-processing.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
 from typing import cast
 
 import pyarrow as pa
@@ -26,39 +24,35 @@ from discreet.sql import catalog, rolling
 from discreet.sql.after import after
 from discreet.sql.after.linear import Form
 from discreet.sql.after.naming import HALF_WIDTHS, constant_name, table_name
-from discreet.sql.after.released import Output, Released, told_apart
-from discreet.sql.after.rewrite import Keys, Rewrite, has_aggregate, meanings_of
-from discreet.sql.check.checker import Checker
+from discreet.sql.after.released import Output, Released
+from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
+from discreet.sql.after.tables import constants, public_table
+from discreet.sql.blocks import block_of
 from discreet.sql.listing import COUNTED, LISTS, listed
-from discreet.sql.plan import (
-    Block,
-    Key,
-    Unknown,
-)
-from discreet.sql.requests.assembly import UNBOUNDED, assemble, with_test
-from discreet.sql.requests.readings import Rows
+from discreet.sql.plan.block import Block
+from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.antijoins import private_columns, without_antijoins
-from discreet.sql.rows.groups import key_of, keys_of, possible
+from discreet.sql.rows.groups import key_of, keys_of
 from discreet.sql.rows.joins import join, unbracketed
 from discreet.sql.rows.possible import Possible, Spell
 from discreet.sql.rows.project import filter_rows, group_by_owner, limit_groups, project, word
 from discreet.sql.rows.public import PublicSide, public_side
-from discreet.sql.rows.relation import Names, Origins, Relation, distinct_values, links_of, scan
+from discreet.sql.rows.relation import Names, Relation, links_of, scan
 from discreet.sql.rows.scope import RowScope
-from discreet.sql.text import clients, grouping
+from discreet.sql.sources import WRITTEN_OUT, check_name, check_table, name_columns, series
+from discreet.sql.text import grouping
 from discreet.sql.text.earlier_names import with_meanings
 from discreet.sql.text.parse import (
     MOST_NODES,
     check_weight,
-    columns_of,
     is_bare,
     reject,
     show,
 )
 from discreet.sql.text.top import shown_by_having
 from discreet.sql.values.expressions import translate
-from discreet.sql.values.value import Identity, Missing, Opaque, Text, Value
+from discreet.sql.values.value import Missing, Opaque, Text, Value
 from discreet.sql.walk import Environment
 
 PublicTables = Mapping[str, pa.Table]
@@ -67,18 +61,6 @@ Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are p
 
 _READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
 _SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", "offset"))
-
-
-def _touched(
-    relation: Relation, keys: Keys, origins: dict[Identity, Origins], groups: int
-) -> tuple[int, int]:
-    """How many groups one person can be in, and how many unknown keys: only the latter are bounded
-    by max_groups.
-    """
-    touched = distinct_values(frozenset().union(*origins.values()), relation.rows) if keys else 1
-    unclear = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
-    unknown = distinct_values(frozenset().union(*unclear), relation.touched or relation.rows)
-    return min(touched, unknown * groups) if unclear else touched, unknown
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,10 +96,6 @@ class Analysis:
             evaluate=self.evaluate,
             sets=bool(self.sets),
         )
-
-    @property
-    def checker(self) -> Checker:
-        return Checker(policy=self.policy)
 
     def letters(self, table: str, column: str) -> int:
         """How many letters the texts of a column have at most."""
@@ -162,7 +140,7 @@ class Analysis:
             raise reject(clause, "recursive queries are not answered.", "Write the steps out.")
         names = dict(environment)
         for part in clause.expressions:
-            names[part.alias.lower()] = self.named(self.query(part.this, names), part)
+            names[part.alias.lower()] = name_columns(self.query(part.this, names), part)
         return names
 
     def combine(self, output: Output, form: Form) -> Output:
@@ -259,7 +237,7 @@ class Analysis:
                         f"{show(node)} has a part that is not understood.",
                         "Write a plain subquery.",
                     )
-                result = self.named(self.query(node.this, environment), node)
+                result = name_columns(self.query(node.this, environment), node)
                 return result.called(node.alias) if isinstance(result, Relation) else result
             case exp.Lateral():
                 raise reject(
@@ -268,13 +246,13 @@ class Analysis:
                     "Aggregate per person, GROUP BY the owner, in a plain subquery, and join it on the owner.",
                 )
             case exp.Values():
-                return self.named(after.constants(node), node)
+                return name_columns(constants(node), node)
             case exp.Unnest(
                 expressions=[exp.GenerateSeries() as inner]
             ):  # how a parser may read GENERATE_SERIES
-                return self.series(exp.Table(this=inner, alias=node.args.get("alias")))
+                return series(exp.Table(this=inner, alias=node.args.get("alias")))
             case exp.Unnest():
-                raise reject(node, f"{show(node)} is not a table.", _WRITTEN_OUT)
+                raise reject(node, f"{show(node)} is not a table.", WRITTEN_OUT)
         raise reject(
             node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery."
         )
@@ -299,24 +277,6 @@ class Analysis:
             )
         return relation
 
-    def named(self, result: Relation | Released, node: exp.Expression) -> Relation | Released:
-        """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
-        names, count = (
-            columns_of(node),
-            len(result.fields if isinstance(result, Relation) else result.outputs),
-        )
-        if not names:
-            return result
-        if len(names) > count:
-            raise reject(
-                node, f"{len(names)} names are given for {count} columns.", "Name each column once."
-            )
-        return (
-            result.renamed(names)
-            if isinstance(result, Relation)
-            else told_apart(result, node).renamed(names)
-        )
-
     def table(self, node: exp.Table, environment: Environment) -> Relation | Released:
         if node.args.get("sample"):
             raise reject(
@@ -324,39 +284,10 @@ class Analysis:
             )
         if node.text("db").lower() == catalog.SCHEMA and not node.args.get("pivots"):
             return catalog.listing(node, self.policy, self.public)
-        if node.args.get("db"):
-            raise reject(
-                node,
-                f"there is no schema {node.text('db')}.",
-                f"Tables are {', '.join(self.policy.tables)}.",
-            )
-        if node.args.get("pivots"):
-            raise reject(
-                node,
-                "PIVOT is not answered.",
-                "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f.",
-            )
-        for name, part in node.args.items():
-            if name not in ("this", "alias") and part not in (None, False, []):
-                raise reject(
-                    node,
-                    f"{show(node)} has a part that is not understood ({name}).",
-                    "Write the name of a table.",
-                )
+        check_table(node, self.policy.tables)
         if isinstance(node.this, exp.GenerateSeries):
-            return self.series(node)
-        if columns_of(node):
-            raise reject(
-                node,
-                f"{show(node)} names columns by their places.",
-                "Use their own names, as in p.age.",
-            )
-        if not isinstance(node.this, exp.Identifier):
-            raise reject(
-                node,
-                f"{show(node)} is not a table.",
-                f"Tables are {', '.join(self.policy.tables)}.",
-            )
+            return series(node)
+        check_name(node, self.policy.tables)
         known = environment.get(node.name.lower())
         if known is not None:
             return (
@@ -380,22 +311,9 @@ class Analysis:
             )
         if table.public:
             self.public_used.add(table.name)
-            return after.public_table(table.name, self.public[table.name])
+            return public_table(table.name, self.public[table.name])
         self.private_used[table.name] = table.max_rows
         return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
-
-    def series(self, node: exp.Table) -> Released:
-        """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or
-        generate_series.
-        """
-        numbers = clients.series(node.this)
-        if not numbers:
-            raise reject(node, f"{show(node.this)} is not a table.", _WRITTEN_OUT)
-        listed = exp.Values(
-            expressions=[exp.Tuple(expressions=[exp.convert(each)]) for each in numbers]
-        )
-        names = columns_of(node) or [node.alias or "generate_series"]
-        return after.constants(listed).renamed(names[:1])
 
     def reference(self, relation: Relation, alias: str) -> Relation:
         """A WITH name where it is used: a stage of its own."""
@@ -523,47 +441,9 @@ class Analysis:
             value.identity: names.origins(meaning)
             for value, meaning in zip(values, meanings, strict=True)
         }
-        self.blocks[rewrite.index] = block = self.block(rewrite, relation, origins)
+        block, again = block_of(rewrite, relation, origins, policy=self.policy, finder=self.finder)
+        self.blocks[rewrite.index], self.again[rewrite.index] = block, again
         return replace(released, selected=True) if block.unknown else released
-
-    def block(
-        self, rewrite: Rewrite, relation: Relation, origins: dict[Identity, Origins]
-    ) -> Block:
-        """What is measured for the aggregates that a SELECT asks for, over its groups."""
-        keys, found = rewrite.keys, [key for key, _ in rewrite.keys.values()]
-        joint, place = possible(relation, keys, self.finder)
-        groups = (
-            math.prod(key.size for key in found if isinstance(key, Key))
-            if joint is None
-            else joint.size
-        )
-        unknown = any(isinstance(key, Unknown) for key in found)
-        touched, keys_touched = _touched(relation, keys, origins, groups)
-        rows = Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
-        measured = partial(
-            assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=rewrite.node
-        )
-        assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
-        summed = [request for request in rewrite.requests if not request.chosen]
-        self.again[rewrite.index] = cache(lambda groups: measured(summed, groups=groups).statistics)
-        statistics = assembly.statistics
-        if unknown:
-            person = {"rows": relation.rows, "touched": keys_touched}
-            statistics = with_test(
-                assembly, rewrite.requests, **person, neighbors=self.policy.neighbors, groups=groups
-            )
-        return Block(
-            source=relation.source,
-            rows=relation.rows,
-            touched=keys_touched,
-            neighbors=self.policy.neighbors,
-            conditions=relation.conditions,
-            keys=tuple(found) if joint is None else (joint,),
-            places=tuple(each for _, each in keys.values()) if place is None else (place,),
-            statistics=statistics,
-            picks=assembly.picks,
-            derived=tuple(rewrite.derived),
-        )
 
     def list_keys(
         self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int
@@ -581,5 +461,4 @@ class Analysis:
 
 
 _NO_KEYS = (Opaque, Missing, Text)
-_WRITTEN_OUT = "Write its rows out: (VALUES (1), (2), (3)) AS t(n)."
 _SAMPLE = "a sample is other people's rows by chance, and which ones would not be repeatable."

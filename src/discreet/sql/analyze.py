@@ -15,17 +15,17 @@ from sqlglot.errors import SqlglotError
 from discreet.errors import DiscreetError, Rejected
 from discreet.policy.policy import Policy
 from discreet.sql import rolling
-from discreet.sql.after import after
 from discreet.sql.after.again import again
 from discreet.sql.after.joint import measured
 from discreet.sql.after.kinds import Kind
 from discreet.sql.after.naming import table_name
 from discreet.sql.after.rebuild import as_sql
 from discreet.sql.after.released import Output, Released
+from discreet.sql.after.tables import listed
 from discreet.sql.analysis import Analysis, Evaluate, PublicTables
-from discreet.sql.identity import named, sharing
 from discreet.sql.limits import check_room, check_work
-from discreet.sql.plan import (
+from discreet.sql.plan.identity import named, sharing
+from discreet.sql.plan.plan import (
     Column,
     Plan,
     arrow_type,
@@ -107,7 +107,7 @@ def plan(
     return Plan(
         blocks=named(blocks),
         after=as_sql(shown),
-        listed=after.listed(shown, table_name(0)) if only else None,
+        listed=listed(shown, table_name(0)) if only else None,
         columns=tuple(
             _column(output, result, kind)
             for output, kind in zip(result.outputs, kinds, strict=True)

@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from discreet.policy.dictionary import Listing, dictionary
 from discreet.policy.policy import Policy
-from discreet.sql.after.after import constants
 from discreet.sql.after.released import Released
+from discreet.sql.after.tables import constants
 from discreet.sql.text.parse import reject
 
 SCHEMA = "information_schema"

@@ -9,7 +9,7 @@ from sqlglot import exp
 from discreet.policy.policy import Policy
 from discreet.sql import work
 from discreet.sql.check.counts import Counts
-from discreet.sql.plan import Block, Shared
+from discreet.sql.plan.block import Block, Shared
 from discreet.sql.text.parse import reject
 
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from discreet.sql.after.naming import key_name
 from discreet.sql.after.released import Released
-from discreet.sql.plan import Key, Unknown
+from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.text.parse import reject
 
 MOST_LISTED = 10_000  # combinations of public keys that are listed free of charge

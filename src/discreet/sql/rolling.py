@@ -30,7 +30,9 @@ import numpy as np
 from discreet.algebra import Expression, call, with_stages
 from discreet.budget import AccountantName
 from discreet.mechanisms.currency import currency
-from discreet.sql.plan import Block, Joint, Key, RolledUp, Shared, Statistic, Way
+from discreet.sql.plan.block import Block, RolledUp, Shared, Statistic
+from discreet.sql.plan.keys import Joint, Key
+from discreet.sql.plan.plan import Way
 
 # of the keys of a grouping: each by its place, over stages numbered alike
 Names = frozenset[Expression]

@@ -35,7 +35,7 @@ from discreet.policy.domain import (
     Timestamps,
 )
 from discreet.policy.policy import Table
-from discreet.sql.plan import key_position
+from discreet.sql.plan.keys import key_position
 from discreet.sql.values.value import Value, widened
 from discreet.synthetic.workload import listed
 

@@ -13,7 +13,7 @@ from discreet.engines.duckdb.workbench import Workbench
 from discreet.policy.policy import Policy, Table
 from discreet.sql.after.finish import split
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Plan
+from discreet.sql.plan.plan import Plan
 
 _SECONDS = 60.0
 _PUBLIC = Policy.parse(

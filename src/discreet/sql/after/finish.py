@@ -18,8 +18,9 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.errors import EngineFailure
 from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulate
-from discreet.sql.after.after import guarded, unfiltered
+from discreet.sql.after.after import unfiltered
 from discreet.sql.after.estimates import Components, redraws
+from discreet.sql.after.guards import guarded
 from discreet.sql.after.half_width import half_width
 from discreet.sql.after.naming import (
     HALF_WIDTHS,
@@ -31,8 +32,10 @@ from discreet.sql.after.naming import (
     margin_name,
     table_name,
 )
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Column, Joint, Plan, RolledUp, Unknown
+from discreet.sql.plan.block import Block, RolledUp
+from discreet.sql.plan.keys import Joint, Unknown
+from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.plan import Column, Plan
 from discreet.sql.text.dialect import WRITER
 from discreet.sql.values.value import Text, few_of
 

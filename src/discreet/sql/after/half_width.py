@@ -12,8 +12,8 @@ from discreet.mechanisms.combined import CONFIDENCE, Part
 from discreet.mechanisms.simulate import Noise, part
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.linear import Form
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Shared
+from discreet.sql.plan.block import Block, Shared
+from discreet.sql.plan.picks import Pick
 
 
 def half_width(

@@ -26,9 +26,10 @@ from discreet.sql.after.estimates import Linear
 from discreet.sql.after.finish import Noisy, Run, added_up, keys_of, picked, simulated_half_widths
 from discreet.sql.after.kinds import DRAW, Kind
 from discreet.sql.after.naming import aggregate_name, key_name, table_name
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Plan, RolledUp, Shared
-from discreet.sql.plan import Measured as BlockMeasured
+from discreet.sql.plan.block import Block, RolledUp, Shared
+from discreet.sql.plan.block import Measured as BlockMeasured
+from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.plan import Plan
 
 Floats = npt.NDArray[np.float64]
 MOST_MOVED = 1 << 20  # rows of changed tables that are held at once

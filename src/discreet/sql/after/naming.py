@@ -2,7 +2,7 @@
 a name.
 
 A policy can have no table of these names. The columns' names stand in the text of what runs after
-noise, and so in what a question is known by (`sql.identity`): another name would be another
+noise, and so in what a question is known by (`sql.plan.identity`): another name would be another
 question.
 """
 

@@ -27,9 +27,9 @@ from discreet.sql.after.naming import (
 )
 from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
 from discreet.sql.after.released import Output, Released
-from discreet.sql.plan import Key, PublicDomain, Unknown
+from discreet.sql.plan.keys import Key, PublicDomain, Unknown
 from discreet.sql.requests.request import Request
-from discreet.sql.rows.joins import conjuncts
+from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import Names
 from discreet.sql.text.parse import reject, show, spelt, whole
 from discreet.sql.text.postgres import Kind, kind_of

@@ -11,6 +11,7 @@ from sqlglot import exp
 from discreet.algebra import Expression, Reading, Sum
 from discreet.sql.after.estimates import Linear
 from discreet.sql.aggregates import distinct
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.requests.readings import Rows as RowsRead
 from discreet.sql.requests.request import (
     Alone,
@@ -23,7 +24,6 @@ from discreet.sql.requests.request import (
     both,
     constant_width,
 )
-from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_flag

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from discreet.algebra import Distinct, Expression, Persons, Reading, call
-from discreet.sql import sensitivity
+from discreet.sql.plan import sensitivity
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.requests.readings import Rows
 from discreet.sql.requests.request import Extent, Member, Request, Single, both
-from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import reject
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_flag, flag_as_number

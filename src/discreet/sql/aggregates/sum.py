@@ -9,11 +9,11 @@ from typing import ClassVar
 from sqlglot import exp
 
 from discreet.algebra import Expression, Reading
-from discreet.sql import sensitivity
 from discreet.sql.after.estimates import Linear
+from discreet.sql.plan import sensitivity
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.requests.readings import Rows
 from discreet.sql.requests.request import Alone, Extent, Member, Moment, Place, Request, number
-from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope
 from discreet.sql.values.numbers import grid

@@ -31,8 +31,10 @@ from discreet.sql.aggregates.count import Count
 from discreet.sql.aggregates.count import Rows as AllRows
 from discreet.sql.aggregates.sum import Total
 from discreet.sql.check.exclusive import exclusive
-from discreet.sql.picks import Pick
-from discreet.sql.plan import PEOPLE, Statistic, key_position
+from discreet.sql.plan.block import PEOPLE, Statistic
+from discreet.sql.plan.keys import key_position
+from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.sensitivity import Sensitivity, of_persons
 from discreet.sql.requests.readings import Rows, bernstein, coarse
 from discreet.sql.requests.request import (
     Alone,
@@ -47,7 +49,6 @@ from discreet.sql.requests.request import (
     constant_width,
     range_of,
 )
-from discreet.sql.sensitivity import Sensitivity, of_persons
 from discreet.sql.text.parse import reject
 from discreet.sql.values.numbers import grid
 from discreet.sql.values.value import Coded, Day, Flag, Number

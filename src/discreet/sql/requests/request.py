@@ -19,10 +19,10 @@ from sqlglot import exp
 
 from discreet.algebra import Expression, Reading, call
 from discreet.budget import Neighbors
-from discreet.sql import sensitivity
 from discreet.sql.after.estimates import Estimate, Linear
+from discreet.sql.plan import sensitivity
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.requests.readings import Rows as RowsRead
-from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.numbers import grid
@@ -184,7 +184,7 @@ class Member:
     readers: Mapping[type[exp.Expression], Reader] = field(default_factory=dict)
     # by names, in small letters, that the parser knows not
     named: Mapping[str, Reader] = field(default_factory=dict)
-    # Its estimates, with their tags and fields in what a question is known by (`sql.identity`);
+    # Its estimates, with their tags and fields in what a question is known by (`sql.plan.identity`);
     # Linear is known there.
     estimates: Mapping[type, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     # in docs/language.md: how it is written, what is measured, how far it moves

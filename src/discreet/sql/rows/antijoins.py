@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from sqlglot import exp
 
 from discreet.policy.policy import Policy
-from discreet.sql.rows.joins import conjuncts
+from discreet.sql.rows.owners import conjuncts
 
 Columns = Mapping[str, Collection[str]]  # of each private table, in small letters
 

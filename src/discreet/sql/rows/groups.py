@@ -11,8 +11,9 @@ from sqlglot import exp
 from discreet.algebra import Expression
 from discreet.policy.policy import Policy
 from discreet.sql.after.rewrite import Keys
-from discreet.sql.plan import Joint, Key, Unknown, key_position
-from discreet.sql.rows.possible import Possible, listed_texts, place_among, place_of_text
+from discreet.sql.plan.keys import Joint, Key, Unknown, key_position
+from discreet.sql.rows.places import listed_texts, place_among, place_of_text
+from discreet.sql.rows.possible import Possible
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.value import (

@@ -19,34 +19,21 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.algebra import (
-    OWNER,
     Call,
     Careful,
     Column,
-    Exists,
     Expression,
     OwnerJoin,
     PublicJoin,
     walk,
 )
-from discreet.errors import Rejected
+from discreet.sql.rows.owners import conjuncts, leads_to, matches_owners, owner_hint, same_owner
 from discreet.sql.rows.public import PublicSide
 from discreet.sql.rows.relation import Field, Names, Relation
-from discreet.sql.text.parse import reject, show
+from discreet.sql.text.parse import reject
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag, comparison
-from discreet.sql.values.value import Coded, Flag, Opaque, Text, Value
-
-
-def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
-    """The parts of a condition that must all hold."""
-    if node is None:
-        return []
-    if isinstance(node, exp.Paren):
-        return conjuncts(node.this)
-    if isinstance(node, exp.And):
-        return [part for side in (node.this, node.expression) for part in conjuncts(side)]
-    return [node]
+from discreet.sql.values.value import Coded, Opaque, Text, Value
 
 
 def unbracketed(node: exp.Select) -> exp.Select:
@@ -344,13 +331,13 @@ def _with_private(
         names = Names(fields=(*left.fields, *right.fields))
     owned, on = False, list[Expression]()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
-        if _same_owner(ours.value, theirs.value):
+        if same_owner(ours.value, theirs.value):
             owned = True
             on.append(ours.value.expression.equals(theirs.value.expression))
         else:
             on.append(comparison("=", ours.value, theirs.value, node).expression)
     for part in condition.parts:
-        match = _matches_owners(part, left, right, names)
+        match = matches_owners(part, left, right, names)
         if match is None:
             on.append(as_flag(translate(part, names), part).expression)
         else:
@@ -358,16 +345,16 @@ def _with_private(
             on.append(match)
     # FROM a, b WHERE a.owner = b.owner: the condition stands in WHERE, and is applied there too.
     owned = owned or any(
-        _matches_owners(part, left, right, names) is not None for part in conjuncts(where)
+        matches_owners(part, left, right, names) is not None for part in conjuncts(where)
     )
     if not owned and condition.using:
         listed = ", ".join(condition.using)
         raise reject(
-            node, f"USING ({listed}) joins different people's rows.", _owner_hint(left, right)
+            node, f"USING ({listed}) joins different people's rows.", owner_hint(left, right)
         )
     if not owned:
         raise reject(
-            node, "private tables can be joined on the owner only.", _owner_hint(left, right)
+            node, "private tables can be joined on the owner only.", owner_hint(left, right)
         )
     # That the owners are equal is said by OwnerJoin itself.
     on = [each for each in dict.fromkeys(on) if each != left.owner.equals(right.owner)]
@@ -423,7 +410,7 @@ def _outer(field: Field) -> Field:
     """
     value = field.value
     domain = (
-        Opaque(owner=False, link=_leads(value))
+        Opaque(owner=False, link=leads_to(value))
         if isinstance(value.domain, Opaque)
         else value.domain
     )
@@ -435,99 +422,4 @@ def _outer(field: Field) -> Field:
     )
 
 
-def _leads(value: Value) -> str | None:
-    """By which key an identifier leads to the owner, if it does: the owner's own name is such a
-    key.
-    """
-    domain = value.domain
-    return None if not isinstance(domain, Opaque) else OWNER if domain.owner else domain.link
-
-
-def _same_owner(left: Value, right: Value) -> bool:
-    """Equality of these two, which no NULL is part of, implies that both rows belong to one
-    person.
-    """
-    return _leads(left) is not None and _leads(left) == _leads(right)
-
-
-def _owner_hint(left: Relation, right: Relation) -> str:
-    """What to join two private relations on: their owners, or the key through which one of them is
-    owned.
-    """
-    for side in (right, left):
-        keys = {field: link for field in side.fields if (link := _leads(field.value)) is not None}
-        if keys and OWNER not in keys.values():
-            field, link = next(iter(keys.items()))
-            via, _, column = link.rpartition(".")
-            name = f"{field.table}.{field.name}" if field.table else field.name
-            return f"{name} leads to the owner through {via}: join {via} first, then ON {via}.{column} = {name}."
-    return "Join on the owner: ON a.owner = b.owner, with the owner columns of both tables."
-
-
-def _matches_owners(
-    part: exp.Expression, left: Relation, right: Relation, names: Names
-) -> Expression | None:
-    """A conjunct that equates the two sides' owners (or keys that lead to the owner), else None."""
-    if (
-        not isinstance(part, exp.EQ)
-        or not isinstance(part.this, exp.Column)
-        or not isinstance(part.expression, exp.Column)
-    ):
-        return None
-    try:
-        a, b = names.column(part.this), names.column(part.expression)
-    except Rejected:
-        return None
-    x, y = a.expression, b.expression
-    ours, theirs = ({field.value.expression for field in side.fields} for side in (left, right))
-    across = (x in ours and y in theirs) or (y in ours and x in theirs)
-    return x.equals(y) if across and _same_owner(a, b) else None
-
-
 # --- semi- and anti-joins -------------------------------------------------------------------------
-
-
-def member(value: Value, owner: Column, inner: Relation, node: exp.Expression) -> Value:
-    """owner IN (SELECT owner FROM ...): whether the row's own person is among those."""
-    listed = inner.fields[0].value
-    if (
-        len(inner.fields) != 1
-        or not _same_owner(value, listed)
-        or value.nullable
-        or listed.nullable
-    ):
-        raise reject(
-            node,
-            f"{show(node)} would let one person's rows decide about other people's.",
-            "IN (SELECT ...) on private tables is answered for the owner: owner IN (SELECT owner FROM ...).",
-        )
-    # That only rows of the same person decide, whatever the keys are, is said by Exists itself.
-    same = listed.expression.equals(value.expression)
-    return _exists(inner, owner, [*inner.conditions, same])
-
-
-def exists(
-    inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression
-) -> Value:
-    """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
-    names = Names(fields=inner.fields, outer=outer.fields)
-    owned, where = False, list(inner.conditions)
-    for part in conjuncts(condition):
-        match = _matches_owners(part, outer, inner, names)
-        owned = owned or match is not None
-        where.append(
-            match if match is not None else as_flag(translate(part, names), part).expression
-        )
-    if not owned:
-        raise reject(
-            node,
-            "EXISTS without an equality of owners flips for everybody when one person arrives.",
-            "Correlate it: EXISTS (SELECT 1 FROM visits v WHERE v.owner = p.owner AND ...).",
-        )
-    return _exists(inner, outer.owner, where)
-
-
-def _exists(inner: Relation, owner: Column, where: Sequence[Expression]) -> Value:
-    same = (inner.owner.equals(owner), owner.equals(inner.owner))
-    kept = tuple(each for each in dict.fromkeys(where) if each not in same)
-    return Value(expression=Exists(inner.source, owner, kept), domain=Flag())

@@ -27,7 +27,6 @@ from discreet import arrow
 from discreet.algebra import (
     Aggregate,
     Call,
-    Careful,
     Cast,
     Column,
     Constant,
@@ -43,8 +42,6 @@ from discreet.algebra import (
     Source,
     Stage,
     Sum,
-    call,
-    case,
     key_column,
     walk,
 )
@@ -63,7 +60,6 @@ from discreet.sql.check.trees import conjuncts, stages
 from discreet.sql.rows.lying_in import Combinations, combinations
 from discreet.sql.rows.public import written_table
 from discreet.sql.text.parse import quoted
-from discreet.sql.values.value import careful
 
 MOST_VALUES = 300_000  # rows of all combinations of values that are tried
 # times as many places in a grid as groups that can be: there nothing is gained by adding it up
@@ -429,57 +425,6 @@ def _in_grid(found: pa.Table, sizes: Sequence[int]) -> tuple[int, ...] | None:
         return None
     follow = int(cells[-1] - cells[0]) + 1 == len(cells)
     return tuple(cells.tolist()) if follow or len(cells) <= MOST_CELLS else None
-
-
-def listed_texts(
-    value: Expression, source: Source, where: Sequence[Expression]
-) -> tuple[str, ...] | None:
-    """The texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a subquery;
-    None without any.
-    """
-    for each in conjuncts(where):
-        parts = each.arguments if isinstance(each, Call) and each.name == "OR" else (each,)
-        found = [_text_of(part, value) for part in parts]
-        if None not in found:
-            return tuple(dict.fromkeys(str(text) for text in found))
-    match source:
-        case Stage(stage=stage, query=Select(source=inner, columns=columns, where=below)):
-            if isinstance(value, Column) and value.stage == stage and value.name in dict(columns):
-                return listed_texts(dict(columns)[value.name], inner, below)
-    return None
-
-
-def _text_of(node: Expression, value: Expression) -> str | None:
-    bare = node.value if isinstance(node, Careful) else node
-    match bare:
-        case Call(name="=", arguments=(left, Constant(value=str(text)))) if left == value:
-            return text
-    return None
-
-
-def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
-    """The place of a text among those listed; NULL for others."""
-    return careful(
-        call(
-            "list_position",
-            call("list", *(Cast(Constant(each), "VARCHAR") for each in texts)),
-            value,
-        )
-        - 1
-    )
-
-
-def place_among(
-    places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]
-) -> Expression:
-    """The place of a row's keys among the listed groups; NULL for a row that is in none of them."""
-    # a place has the type of its column, in which a product overflows
-    flat: Expression = Cast(places[0], "BIGINT")
-    for place, size in zip(places[1:], sizes[1:], strict=True):
-        flat = flat * size + place
-    if cells[-1] - cells[0] + 1 == len(cells):
-        return case((call("AND", flat >= cells[0], flat <= cells[-1]), flat - cells[0]))
-    return call("list_position", call("list", *cells), flat) - 1
 
 
 def _scans(source: Source) -> Iterator[Scan]:

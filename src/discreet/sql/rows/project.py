@@ -13,7 +13,7 @@ from sqlglot import exp
 from discreet.algebra import Cast, Expression, Fold, Order, Over, call
 from discreet.sql.after import after
 from discreet.sql.rows import persons
-from discreet.sql.rows.joins import conjuncts
+from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.text.earlier_names import with_meanings

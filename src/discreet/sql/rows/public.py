@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from discreet.algebra import Cast, Column, Constant, Expression, PublicScan, Written, call, case
 from discreet.policy.domain import MOST_LETTERS
-from discreet.sql.after.after import stored_kind
+from discreet.sql.after.tables import stored_kind
 from discreet.sql.rows.relation import Field
 from discreet.sql.text.parse import reject
 from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, Value, careful

@@ -12,7 +12,7 @@ from sqlglot import exp
 from discreet.algebra import Constant
 from discreet.errors import Rejected
 from discreet.sql.after.rewrite import has_aggregate
-from discreet.sql.rows import joins, public, windows
+from discreet.sql.rows import joins, public, subqueries, windows
 from discreet.sql.rows.relation import Names, Relation
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import translate
@@ -87,7 +87,7 @@ class RowScope(Names):
         inner = self.analysis.query(node.args["query"], self.environment)
         value = translate(node.this, self)
         if isinstance(inner, Relation):
-            return joins.member(value, self.relation.owner, inner, node)
+            return subqueries.member(value, self.relation.owner, inner, node)
         if inner.noisy or len(inner.outputs) != 1:
             raise reject(
                 node,
@@ -134,7 +134,7 @@ class RowScope(Names):
                 "Of a public table, write x IN (SELECT y FROM t).",
             )
         where = inner.args["where"].this if inner.args.get("where") else None
-        return joins.exists(relation, self.relation, where, node)
+        return subqueries.exists(relation, self.relation, where, node)
 
 
 def _constant(value: object) -> exp.Expression:

@@ -13,8 +13,8 @@ from discreet.algebra import OWNER, Column, Stage, UnionAll, call
 from discreet.sql.after import after
 from discreet.sql.after.released import Released
 from discreet.sql.after.union import union
-from discreet.sql.rows.joins import member
 from discreet.sql.rows.relation import Field, Relation
+from discreet.sql.rows.subqueries import member
 from discreet.sql.text.parse import reject
 from discreet.sql.text.postgres import common_kind
 from discreet.sql.values.unify import join_domains, unify

@@ -19,18 +19,17 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-from discreet.errors import NO_TEXT, Rejected
+from discreet.errors import Rejected
 from discreet.sql.text.dialect import WRITER, Dialect, reader
 from discreet.sql.text.showing import in_words_of_select
+from discreet.sql.text.unread import EXAMPLE, MAX_DEPTH, check_joins, check_parameters, check_text
 
-MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
 # values of categories that the functions in one statement are computed of: a second or two
 MAX_LABELS = 1_000_000
 # of one expression, each counted as often as it is written; nested ones repeat their parts
 MOST_NODES = 20_000
 MAX_TABLES = 50  # the engine's planning grows faster than their number
-MAX_OPEN_JOINS = 8  # JOINs in a row without a condition: the parser tries every way to nest them
 
 
 _HINTS = {
@@ -61,23 +60,20 @@ _UNREADABLE = tuple(
 )
 
 
-_EXAMPLE = "Write one, for example SELECT COUNT(*) FROM a_table."
-
-
 def parse(
     text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collection[str] = ()
 ) -> exp.Query:
     """The tree of one SELECT statement, or `Rejected`; SHOW and DESCRIBE of `tables` are SELECTs,
     too.
     """
-    _check_text(text, limit)
+    check_text(text, limit)
     tree = _inside_brackets(_statement(text, dialect))
     meant = in_words_of_select(tree, tables)
     if meant is not None:
         text, tree = meant, _statement(meant, "duckdb")
     if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
         raise Rejected(
-            f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE
+            f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=EXAMPLE
         )
     if not isinstance(tree, exp.Select | exp.SetOperation):
         name = _statement_name(tree)
@@ -115,28 +111,13 @@ def _unpivoted(tree: exp.Pivot) -> str:
     return f"Write SELECT {listed}, {numbers} FROM {written(tree.this.name)} GROUP BY {listed}."
 
 
-def _check_text(text: str, limit: int) -> None:
-    if not text.strip():
-        raise Rejected("there is no question in this text.", hint=_EXAMPLE)
-    if len(text.encode("utf-8", "surrogatepass")) > limit:
-        raise Rejected(
-            f"the statement is longer than the {limit} bytes that the policy allows.",
-            hint="Ask less at once.",
-        )
-    # Control characters would speak to the terminal of whoever reads the ledger; others turn a
-    # line's reading around.
-    if NO_TEXT.search(text.replace("\r\n", "\n")):
-        raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
-    _check_brackets(text)
-
-
 def _statement(text: str, dialect: Dialect) -> exp.Expression:
     """The tree of a text that is one statement, of whatever kind."""
     try:
         reads = reader(dialect)
         tokens = reads.tokenize(text)
-        _check_joins(tokens)
-        _check_parameters(tokens)
+        check_joins(tokens)
+        check_parameters(tokens)
         found = reads.parser().parse(_set_aside(tokens), text)
         trees = [tree for tree in found if tree is not None and not isinstance(tree, exp.Semicolon)]
     except SqlglotError as error:
@@ -151,7 +132,7 @@ def _statement(text: str, dialect: Dialect) -> exp.Expression:
     except (RecursionError, ValueError):
         raise Rejected("the statement is nested too deeply to be read.", hint="Split it.") from None
     if not trees:
-        raise Rejected("there is no question in this text.", hint=_EXAMPLE)
+        raise Rejected("there is no question in this text.", hint=EXAMPLE)
     if len(trees) != 1:
         raise Rejected("one statement at a time.", hint="Remove what follows the first semicolon.")
     return trees[0]
@@ -288,57 +269,10 @@ def quoted(name: str) -> str:
     return identifier
 
 
-def _check_brackets(text: str) -> None:
-    """Refuse deep nesting before the parser recurses into it (brackets inside strings count too:
-    harmless).
-    """
-    if sum(map(text.count, "([{")) <= MAX_DEPTH:
-        return
-    depth = deepest = 0
-    for character in text:
-        depth += (character in "([{") - (character in ")]}")
-        deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH:
-        raise Rejected(f"the statement is nested more than {MAX_DEPTH} deep.", hint="Split it.")
-
-
-def _check_joins(tokens: list[Token]) -> None:
-    """Refuse JOIN JOIN JOIN ... without conditions, on which the parser's time doubles with
-    each.
-    """
-    pending, previous = 0, None
-    for token in tokens:
-        if token.token_type is TokenType.JOIN and previous not in (
-            TokenType.CROSS,
-            TokenType.NATURAL,
-        ):
-            pending += 1
-        elif token.token_type in (TokenType.ON, TokenType.USING):
-            pending = max(0, pending - 1)
-        previous = token.token_type
-        if pending > MAX_OPEN_JOINS:
-            raise Rejected(
-                "many JOINs have no condition.",
-                hint="Write JOIN t ON a.owner = t.owner after each.",
-            )
-
-
-def _check_parameters(tokens: list[Token]) -> None:
-    """Refuse @day, a parameter elsewhere: DuckDB would read ABS(day)."""
-    for sign, name in pairwise(tokens):
-        if sign.text == "@" and name.text.isidentifier() and name.start == sign.end + 1:
-            raise Rejected(
-                f"@{name.text} has no value here: parameters are not answered.",
-                hint=f"Write the value out (and ABS({name.text}) for what is without its sign).",
-                line=sign.line,
-                column=sign.col,
-            )
-
-
 def _check_selects(tree: exp.Expression) -> None:
     for select in tree.find_all(exp.Select):
         if not select.expressions and not select.args.get("from_"):
-            raise reject(select, "SELECT is followed by nothing.", _EXAMPLE)
+            raise reject(select, "SELECT is followed by nothing.", EXAMPLE)
         if select.args.get("locks"):
             raise reject(
                 select,

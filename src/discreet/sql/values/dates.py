@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import math
 import re
-from calendar import monthrange
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, get_args
 
 from sqlglot import exp
 
-from discreet.algebra import Cast, Expression, Interval, call, case
+from discreet.algebra import Cast, Expression, call, case
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.arguments import Read
 from discreet.sql.values.days import (
@@ -23,10 +21,10 @@ from discreet.sql.values.days import (
     as_moment,
     midnight,
     moment_constant,
-    parse_day,
     read_constants,
 )
 from discreet.sql.values.numbers import common_step
+from discreet.sql.values.shifts import UNITS, Translate, span
 from discreet.sql.values.strftime import formatted
 from discreet.sql.values.value import (
     Coded,
@@ -39,10 +37,8 @@ from discreet.sql.values.value import (
     seconds_between,
 )
 
-Translate = Callable[[exp.Expression, Any], Value]
 GRAINS = get_args(Grain)
 _CLOCK = {"second": 1, "minute": 60, "hour": 3600}
-_DAYS = re.compile("-?[0-9]{1,6}")
 
 # Parts that do not depend on the range of the date: name -> (engine's name, smallest, largest)
 PARTS: dict[str, tuple[str, int, int]] = {
@@ -77,146 +73,6 @@ _LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
 
 
 # --- arithmetic -----------------------------------------------------------------------------------
-
-
-def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
-    """date + days, date - days, date - date."""
-    if sign < 0 and not isinstance(right.domain, Number):
-        left, right = read_constants(left, right, node)
-        return _difference(left, right, node)
-    if isinstance(right.domain, Day) and sign > 0:
-        left, right = right, left
-    if (
-        not isinstance(left.domain, Day)
-        or not isinstance(right.domain, Number)
-        or not right.constant
-        or right.domain.step.denominator != 1
-    ):
-        raise reject(
-            node,
-            f"{show(node)} is not answered.",
-            "A date may be moved by a constant number of days: day + 7.",
-        )
-    days = sign * int(right.domain.at(right.domain.lo))
-    return _moved(left, timedelta(days=_bounded(days, node)), left.expression + days, node)
-
-
-def _bounded(days: int, node: exp.Expression) -> int:
-    if abs(days) > 100_000:
-        raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
-    return days
-
-
-def _moved(value: Value, gap: timedelta, found: Expression, node: exp.Expression) -> Value:
-    domain = value.domain
-    assert isinstance(domain, Day)
-    try:
-        bounds = Day(lo=domain.lo + gap, hi=domain.hi + gap)
-    except OverflowError:
-        raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
-    if domain.grain == "week":  # still one day of each week
-        bounds = replace(bounds, grain="week")
-    return Value(expression=found, domain=bounds, nullable=value.nullable)
-
-
-def _difference(left: Value, right: Value, node: exp.Expression) -> Value:
-    """date - date in days; timestamp - timestamp is refused in favor of date_diff, which names its
-    unit.
-    """
-    if isinstance(left.domain, Day) and isinstance(right.domain, Day):
-        lo, hi = (left.domain.lo - right.domain.hi).days, (left.domain.hi - right.domain.lo).days
-        found, domain = _between("day", right, left), Number(step=Fraction(1), lo=lo, hi=hi)
-        return Value(expression=found, domain=domain, nullable=left.nullable or right.nullable)
-    raise reject(
-        node, f"{show(node)} has no stated unit.", "Write DATE_DIFF('hour', earlier, later)."
-    )
-
-
-def _between(unit: str, earlier: Value, later: Value) -> Expression:
-    return call("date_diff", unit, earlier.expression, later.expression)
-
-
-def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Translate) -> Value:
-    """date ± INTERVAL n UNIT, timestamp ± INTERVAL n UNIT; a month from January 31 is the last day
-    of February.
-    """
-    moved, interval = (
-        (node.this, node.expression)
-        if isinstance(node.expression, exp.Interval)
-        else (node.expression, node.this)
-    )
-    value = translate(moved, scope)
-    if isinstance(value.domain, Coded) and value.constant:
-        value = (
-            as_day(value, node)
-            if parse_day(str(value.domain.values[0]))
-            else as_moment(value, node)
-        )
-    unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
-    inner = interval.this.unnest() if interval.this is not None else None
-    negative = isinstance(inner, exp.Neg)
-    amount = (inner.this if negative else inner).name if inner is not None else ""
-    if unit in _UNITS and re.fullmatch("-?[0-9]{7,}", amount):
-        raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
-    if (
-        not isinstance(value.domain, Day | Moment)
-        or unit not in _UNITS
-        or not _DAYS.fullmatch(amount)
-    ):
-        raise reject(
-            node,
-            f"{show(node)} is not answered.",
-            f"A date may be moved by a constant: day + INTERVAL 7 DAY. Units are: {', '.join(_UNITS)}.",
-        )
-    months, seconds = _UNITS[unit]
-    count = (-sign if negative else sign) * int(amount)
-    _bounded(count * (31 * months + seconds // 86_400 + 1), node)
-    if isinstance(value.domain, Day) and seconds % 86_400:
-        value = as_moment(value, node)
-    return _shifted(value, count * months, count * seconds, node)
-
-
-_UNITS = {  # months, seconds
-    "year": (12, 0),
-    "quarter": (3, 0),
-    "month": (1, 0),
-    "week": (0, 7 * 86_400),
-    "day": (0, 86_400),
-    "hour": (0, 3_600),
-    "minute": (0, 60),
-    "second": (0, 1),
-}
-
-
-def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> Value:
-    domain = value.domain
-    assert isinstance(domain, Day | Moment)
-    gap = timedelta(seconds=seconds)
-    moved = value.expression + (
-        Interval(months, "month") if months else Interval(seconds, "second")
-    )
-    try:
-        if isinstance(domain, Day):
-            lo, hi = (_months_later(end, months) + gap for end in (domain.lo, domain.hi))
-            grain: Grain = "week" if domain.grain == "week" and not months else "day"
-            found = Day(lo=lo, hi=hi, grain=grain)
-            return Value(expression=Cast(moved, "DATE"), domain=found, nullable=value.nullable)
-        first, last = domain.lo + gap, domain.hi + gap
-        if months:  # moves of days keep their order; of times within the last days of a month, not
-            first = midnight(_months_later(first.date(), months))
-            last = midnight(_months_later(last.date(), months)) + timedelta(days=1, microseconds=-1)
-    except (OverflowError, ValueError):
-        raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
-    # Months keep the time of day, which counted from midnight is on the grid only if the range
-    # begins at midnight.
-    even = not months or (86_400 % domain.step == 0 and domain.lo == midnight(domain.lo.date()))
-    bounds = Moment(lo=first, hi=last, step=domain.step if even else Fraction(1, 1_000_000))
-    return Value(expression=moved, domain=bounds, nullable=value.nullable)
-
-
-def _months_later(day: date, months: int) -> date:
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 # --- functions ------------------------------------------------------------------------------------
@@ -322,7 +178,7 @@ def _binned(node: exp.Expression, read: Read) -> Value:
         else ""
     )
     found = _STRIDE.fullmatch(written or (stride.name if isinstance(stride, exp.Literal) else ""))
-    seconds = int(found[1]) * _UNITS[found[2].lower()][1] if found is not None else 0
+    seconds = int(found[1]) * UNITS[found[2].lower()][1] if found is not None else 0
     if not seconds or not origin.constant:
         raise reject(
             node,
@@ -353,7 +209,7 @@ def _apart(earlier: Value, later: Value) -> Value:
     step = common_step(*steps, seconds_between(a.lo, b.lo)) or Fraction(1)
     lo, hi = (math.floor(seconds_between(*ends) / step) for ends in ((a.hi, b.lo), (a.lo, b.hi)))
     return Value(
-        expression=_between("microsecond", earlier, later) // int(step * 1_000_000),
+        expression=span("microsecond", earlier, later) // int(step * 1_000_000),
         domain=Number(step=step, lo=lo, hi=hi),
         nullable=earlier.nullable or later.nullable,
     )
@@ -368,7 +224,7 @@ def passed(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
     lo, hi = (
         _whole(unit, *ends) for ends in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
     )
-    months, seconds = _UNITS[unit]
+    months, seconds = UNITS[unit]
     if months:
         # A month has passed when its day and time have come: those are counted as if every month
         # had 31 days.
@@ -378,12 +234,12 @@ def passed(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
             )
             for x in (a, b)
         )
-        ahead = _between("month", a, b)
+        ahead = span("month", a, b)
         late = case((call("AND", ahead > 0, second < first), 1), otherwise=0)
         early = case((call("AND", ahead < 0, second > first), 1), otherwise=0)
         found: Expression = (ahead - late + early) // months
     else:
-        found = _between("microsecond", a, b) // (seconds * 1_000_000)
+        found = span("microsecond", a, b) // (seconds * 1_000_000)
     nullable = start.nullable or end.nullable
     return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=nullable)
 
@@ -392,7 +248,7 @@ def _whole(unit: str, start: datetime, end: datetime) -> int:
     """Whole units from start to end: monotone in both, so the ends of the ranges bound it."""
     if end < start:
         return -_whole(unit, end, start)
-    months, seconds = _UNITS[unit]
+    months, seconds = UNITS[unit]
     if not months:
         return int(seconds_between(start, end) // seconds)
     late = seconds_between(midnight(end.date().replace(day=1)), end) < seconds_between(
@@ -467,7 +323,7 @@ def _date_diff(node: exp.Expression, read: Read) -> Value:
         for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
     )
     # Of weeks DuckDB counts whole stretches of seven days, and not Mondays passed.
-    found = _between("day", a, b) // 7 if unit == "week" else _between(unit, a, b)
+    found = span("day", a, b) // 7 if unit == "week" else span(unit, a, b)
     return Value(
         expression=found,
         domain=Number(step=Fraction(1), lo=lo, hi=hi),

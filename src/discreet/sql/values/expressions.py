@@ -9,28 +9,25 @@ part of a question is ever ignored.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.algebra import Constant, call, case
+from discreet.algebra import Constant, call
 from discreet.sql.text.parse import check_weight, reject, show
 from discreet.sql.text.postgres import Kind, resolve
-from discreet.sql.values import dates, numbers, patterns, strings
+from discreet.sql.values import choices, dates, numbers, patterns, shifts, strings
 from discreet.sql.values.arguments import check_arguments
 from discreet.sql.values.casts import cast
 from discreet.sql.values.refusals import NEAREST, REFUSED, other_names
 from discreet.sql.values.unify import (
-    among_others,
     as_flag,
     as_number,
     comparison,
     flag,
-    join_domains,
-    unify,
 )
 from discreet.sql.values.value import (
     NULL,
@@ -40,11 +37,9 @@ from discreet.sql.values.value import (
     Missing,
     Moment,
     Number,
-    Opaque,
     Value,
     careful,
     number,
-    widened,
 )
 
 
@@ -135,10 +130,10 @@ def _arithmetic(operation: Callable[[Value, Value, exp.Expression], Value]) -> T
 def _plus_or_minus(sign: int) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
         if isinstance(node.expression, exp.Interval) or isinstance(node.this, exp.Interval):
-            return dates.shift_by_interval(node, scope, sign, translate)
+            return shifts.shift_by_interval(node, scope, sign, translate)
         left, right = translate(node.this, scope), translate(node.expression, scope)
         if isinstance(left.domain, Day | Moment) or isinstance(right.domain, Day | Moment):
-            return dates.add(left, right, sign, node)
+            return shifts.add(left, right, sign, node)
         return numbers.add(
             as_number(left, node.this), as_number(right, node.expression), node, sign=sign
         )
@@ -252,117 +247,12 @@ def _like(node: exp.Expression, scope: Scope) -> Value:
     return flag(call("NOT", found.expression), found) if inner.args.get("negate") else found
 
 
-def _case(node: exp.Case, scope: Scope) -> Value:
-    subject = translate(node.this, scope) if node.this else None
-    check_weight(subject.expression.weight * len(node.args["ifs"]) if subject else 0)
-    conditions: list[Value] = []
-    for branch in node.args["ifs"]:
-        if subject is None:
-            conditions.append(as_flag(translate(branch.this, scope), branch.this))
-        else:
-            conditions.append(comparison("=", subject, translate(branch.this, scope), branch.this))
-    results = [translate(branch.args["true"], scope) for branch in node.args["ifs"]]
-    default = node.args.get("default")
-    results.append(
-        translate(default, scope)
-        if default
-        else Value(expression=NULL, domain=Missing(), nullable=True)
-    )
-    return _choose(conditions, results, node)
-
-
-def _if(node: exp.If, scope: Scope) -> Value:
-    condition = as_flag(translate(node.this, scope), node.this)
-    otherwise = node.args.get("false")
-    results = [
-        translate(node.args["true"], scope),
-        translate(otherwise, scope)
-        if otherwise
-        else Value(expression=NULL, domain=Missing(), nullable=True),
-    ]
-    return _choose([condition], results, node)
-
-
-def _choose(conditions: Sequence[Value], results: Sequence[Value], node: exp.Expression) -> Value:
-    common = unify(results, node)
-    branches = [
-        (condition.expression, among_others(result))
-        for condition, result in zip(conditions, common[:-1], strict=True)
-    ]
-    found = case(*branches, otherwise=among_others(common[-1]))
-    return Value(
-        expression=found,
-        domain=join_domains(common),
-        nullable=any(result.nullable for result in results),
-    )
-
-
-def _coalesce(node: exp.Coalesce, scope: Scope) -> Value:
-    values = [translate(part, scope) for part in (node.this, *node.expressions)]
-    common = unify(values, node)
-    found = call("coalesce", *map(among_others, common))
-    return Value(
-        expression=found,
-        domain=join_domains(common),
-        nullable=all(value.nullable for value in values),
-    )
-
-
-def _nullif(node: exp.Nullif, scope: Scope) -> Value:
-    value, other = translate(node.this, scope), translate(node.expression, scope)
-    if isinstance(value.domain, Opaque):
-        # Privacy: S4. What is NULL for some people is no owner: as a window's partition it would
-        # hold many people.
-        raise reject(
-            node,
-            "an identifier cannot be computed with.",
-            "It can be counted: COUNT(DISTINCT ...).",
-        )
-    same = comparison("=", value, other, node)
-    found = case((same.expression, None), otherwise=value.expression)
-    return Value(expression=found, domain=value.domain, nullable=True)
-
-
-def _extreme(function: str) -> Translator:
-    """LEAST and GREATEST skip NULLs, so any argument may be the result, except beyond a constant
-    one.
-    """
-
-    def apply(node: exp.Expression, scope: Scope) -> Value:
-        common = unify([translate(part, scope) for part in (node.this, *node.expressions)], node)
-        domain = join_domains(common)
-        if isinstance(domain, Missing):
-            return Value(expression=NULL, domain=domain, nullable=True)
-        if isinstance(domain, Coded):
-            raise reject(node, f"{function.upper()} of categories is not answered.", "Use CASE.")
-        if isinstance(domain, Number):
-            # Privacy: the engine's integers must hold every argument, not only the result, or a
-            # large one is an error.
-            most = domain.largest
-            fixed = [numbers.grid(value).lo for value in common if value.constant]
-            if fixed and function == "least":
-                domain = Number(step=domain.step, lo=domain.lo, hi=min(fixed))
-            elif fixed:
-                domain = Number(step=domain.step, lo=max(fixed), hi=domain.hi)
-            known = [
-                widened(value.expression, most)
-                for value in common
-                if not isinstance(value.domain, Missing)
-            ]
-            found = call(function, *known)
-        else:
-            found = call(
-                function,
-                *(value.expression for value in common if not isinstance(value.domain, Missing)),
-            )
-        return Value(
-            expression=found, domain=domain, nullable=all(value.nullable for value in common)
-        )
-
-    return apply
-
-
 # --- functions ------------------------------------------------------------------------------------
+
+
+def _with_parts(apply: choices.Choice) -> Translator:
+    """Return a translator that reads the parts of a node in its own scope."""
+    return lambda node, scope: apply(node, lambda part: translate(part, scope))
 
 
 def _numeric_function(apply: Callable[[Value, exp.Expression], Value]) -> Translator:
@@ -535,12 +425,7 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _like,
-    exp.Case: _case,
-    exp.If: _if,
-    exp.Coalesce: _coalesce,
-    exp.Nullif: _nullif,
-    exp.Least: _extreme("least"),
-    exp.Greatest: _extreme("greatest"),
+    **{kind: _with_parts(apply) for kind, apply in choices.FUNCTIONS.items()},
     exp.Abs: _numeric_function(lambda value, node: numbers.absolute(value)),
     exp.Sign: _numeric_function(lambda value, node: numbers.sign(value)),
     exp.Floor: _numeric_function(

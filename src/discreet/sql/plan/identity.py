@@ -23,11 +23,14 @@ from typing import Any
 
 from discreet import algebra
 from discreet.errors import Unproved
-from discreet.sql import picks, plan
 from discreet.sql.after import estimates
 from discreet.sql.aggregates import AGGREGATES
 from discreet.sql.aggregates.variance import Spread
-from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.plan import picks
+from discreet.sql.plan.block import Block, Measured, RolledUp, Shared, Statistic
+from discreet.sql.plan.keys import Joint, Key, Unknown
+from discreet.sql.plan.plan import Plan
+from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.values import value as values
 
 VERSION = 1
@@ -73,11 +76,11 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     values.Moment: ("moment", ("lo", "hi", "step")),
     values.Text: ("text", ("letters",)),
     # blocks
-    plan.Key: ("key", ("domain", "nullable")),
-    plan.Joint: ("joint", ("keys", "cells")),
-    plan.Unknown: ("unknown", ("domain", "nullable")),
+    Key: ("key", ("domain", "nullable")),
+    Joint: ("joint", ("keys", "cells")),
+    Unknown: ("unknown", ("domain", "nullable")),
     Sensitivity: ("sensitivity", ("l0", "l1", "l2_squared", "linf")),
-    plan.Statistic: (
+    Statistic: (
         "measurement",
         ("reads", "forms", "sensitivity", "additive", "tested", "estimates"),
     ),
@@ -98,10 +101,10 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
             "unknown",
         ),
     ),
-    plan.Measured: ("measured", ()),
-    plan.Shared: ("shared", ("block",)),
-    plan.RolledUp: ("rolled", ("block", "keys", "draws")),
-    plan.Block: ("block", (*_ROWS, "statistics", "picks", "derived", "kind")),
+    Measured: ("measured", ()),
+    Shared: ("shared", ("block",)),
+    RolledUp: ("rolled", ("block", "keys", "draws")),
+    Block: ("block", (*_ROWS, "statistics", "picks", "derived", "kind")),
     # estimates
     estimates.Linear: ("linear", ("factors", "step")),
     **{kind: line for member in AGGREGATES for kind, line in member.estimates.items()},
@@ -109,7 +112,7 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
 # What a question calls a statistic, and the units in which it is told, change nothing that is
 # measured. The degree of a spread is told by the measurement that it reads.
 UNTOLD: dict[type, frozenset[str]] = {
-    plan.Statistic: frozenset({"name", "units", "id"}),
+    Statistic: frozenset({"name", "units", "id"}),
     picks.Pick: frozenset({"name", "number", "id"}),
     Spread: frozenset({"degree"}),
 }
@@ -125,7 +128,7 @@ _PLAIN: dict[type, Callable[[Any], str]] = {
 }
 
 
-def question(asked: plan.Plan) -> str:
+def question(asked: Plan) -> str:
     """The same for questions that mean the same: what is read, what is noised, what is shown."""
     names = tuple(column.name for column in asked.columns)
     parts = [
@@ -135,7 +138,7 @@ def question(asked: plan.Plan) -> str:
     return digest(f"discreet question {VERSION}", *parts)
 
 
-def named(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
+def named(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """The blocks, each with what its statistics and picks are known by.
 
     What is rolled up from another block is known by the statistic that it is made of, and so is
@@ -143,19 +146,19 @@ def named(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
     """
     result = list(map(_named, blocks))
     for index, block in enumerate(result):
-        if isinstance(block.kind, plan.RolledUp):
+        if isinstance(block.kind, RolledUp):
             pairs = zip(block.statistics, result[block.kind.block].statistics, strict=True)
             statistics = tuple(replace(each, id=_made_of(each, source)) for each, source in pairs)
             result[index] = replace(block, statistics=statistics)
     for index, block in enumerate(result):
-        if isinstance(block.kind, plan.Shared):
+        if isinstance(block.kind, Shared):
             result[index] = replace(
                 result[block.kind.block], derived=block.derived, kind=block.kind
             )
     return tuple(result)
 
 
-def _made_of(statistic: plan.Statistic, source: plan.Statistic) -> str:
+def _made_of(statistic: Statistic, source: Statistic) -> str:
     if statistic.forms != source.forms:
         raise Unproved(
             "A statistic was to be rolled up from another one: nothing is asked, and nothing was charged."
@@ -163,7 +166,7 @@ def _made_of(statistic: plan.Statistic, source: plan.Statistic) -> str:
     return source.id
 
 
-def _named(block: plan.Block) -> plan.Block:
+def _named(block: Block) -> Block:
     """The block with ids that tell whose rows, in which groups, and what is read of them."""
     rows = _Writer()
     read = " ".join(rows.text(getattr(block, field)) for field in _ROWS)
@@ -186,7 +189,7 @@ def _named(block: plan.Block) -> plan.Block:
     )
 
 
-def _only_tested(statistic: plan.Statistic) -> bool:
+def _only_tested(statistic: Statistic) -> bool:
     return statistic.tested and not statistic.estimates
 
 
@@ -194,7 +197,7 @@ def digest(*texts: str) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def sharing(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
+def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """The blocks, with those that read the same as an earlier one marked; the margins they want may
     still differ.
     """
@@ -204,13 +207,13 @@ def sharing(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
     result = []
     for index, block in enumerate(blocks):
         first = seen.setdefault(_Writer().text(replace(block, derived=())), index)
-        result.append(block if first == index else replace(block, kind=plan.Shared(block=first)))
+        result.append(block if first == index else replace(block, kind=Shared(block=first)))
     return tuple(result)
 
 
 def _no_line(kind: type) -> Unproved:
     return Unproved(
-        f"sql.identity has no line for {kind.__name__}: nothing is asked, and nothing was charged."
+        f"sql.plan.identity has no line for {kind.__name__}: nothing is asked, and nothing was charged."
     )
 
 
@@ -233,7 +236,7 @@ class _Writer:
             return f"[{' '.join(map(self.text, value))}]"
         if kind in _PLAIN:
             return _PLAIN[kind](value)
-        if kind is plan.Block:
+        if kind is Block:
             return self._block(value)
         if kind not in TABLE:
             raise _no_line(kind)
@@ -248,12 +251,12 @@ class _Writer:
         )
         return f"({' '.join((tag, *map(str, places), *parts))})"
 
-    def _block(self, block: plan.Block) -> str:
+    def _block(self, block: Block) -> str:
         """A block as `VERSION` 1 writes it: what is read first, and what is made of it by its place
         among that.
         """
         kind, shown = block.kind, [each for each in block.statistics if not _only_tested(each)]
-        own = [] if isinstance(kind, plan.RolledUp) else shown
+        own = [] if isinstance(kind, RolledUp) else shown
         readings = tuple(dict.fromkeys(reading for each in own for reading in each.reads))
         parts = [*(self.text(getattr(block, field)) for field in _ROWS), self.text(readings)]
         made = [(each.over(readings), each.sensitivity, each.additive) for each in own]
@@ -268,8 +271,8 @@ class _Writer:
         texts = {number: self._estimate(place, estimate) for number, place, estimate in placed}
         texts |= {pick.number: f"(picked {place})" for place, pick in enumerate(block.picks)}
         parts.append(f"[{' '.join(texts[number] for number in sorted(texts))}]")
-        shared = kind.block if isinstance(kind, plan.Shared) else None
-        rolled = kind if isinstance(kind, plan.RolledUp) else None
+        shared = kind.block if isinstance(kind, Shared) else None
+        rolled = kind if isinstance(kind, RolledUp) else None
         return f"(block {' '.join((*parts, self.text(block.derived), self.text(shared), self.text(rolled)))})"
 
     def _estimate(self, place: int, estimate: Any) -> str:

@@ -2,7 +2,7 @@
 
 A pick chooses one cell of a public grid per group, or one for each of several quantiles. Of a grid
 of up to `FAN` cells all counts are read. Of a finer one only the cells near each wanted rank are
-(`sql.nearest`), and quantiles are chosen one by one: what is told about their ranks then holds
+(`sql.plan.nearest`), and quantiles are chosen one by one: what is told about their ranks then holds
 whatever the data.
 """
 
@@ -54,7 +54,7 @@ class Pick:
     # groups of keys that are not public: how many is known only once they are found
     unknown: bool = False
     number: int = 0  # of the aggregate in the statement
-    id: str = ""  # what it is known by (`sql.identity`)
+    id: str = ""  # what it is known by (`sql.plan.identity`)
 
     @property
     def relation(self) -> Neighbors:

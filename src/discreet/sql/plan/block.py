@@ -1,0 +1,324 @@
+"""A block: one aggregation of private rows, with the statistics and picks that are made in each
+group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from discreet.algebra import (
+    Aggregate,
+    Distinct,
+    Expression,
+    Nearest,
+    Numbers,
+    Persons,
+    Reading,
+    Scan,
+    Source,
+    Sum,
+    call,
+)
+from discreet.algebra import Column as ColumnOf
+from discreet.budget import Neighbors
+from discreet.errors import Unproved
+from discreet.mechanisms.shapes import Keys, Nearby, nearby
+from discreet.sql.after.estimates import Estimate
+from discreet.sql.plan.keys import Joint, Key, Unknown
+from discreet.sql.plan.nearest import nearest
+from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.sensitivity import Sensitivity
+from discreet.sql.values.value import (
+    Coded,
+)
+
+PEOPLE = "people per key"  # what a threshold tests where no aggregate counts people
+
+
+PASSES = 5  # in which people are counted for unknown keys
+
+
+HELD = 64  # bytes for each number of each group: exact, noisy, estimated, and in the answer
+
+
+# of exact rows with unknown keys that are held at once
+PART_BYTES, MOST_PART_ROWS = (1 << 24, 1 << 17)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """Numbers that get noise of one scale, with all that belongs to them; what noise that is, an
+    offer says by `id`.
+
+    `forms` are the numbers: factors of what is read, in the order of `reads`. `sensitivity` says
+    how far one person moves all of them in all groups together. `estimates` are computed of the
+    noisy numbers, each under the number that its aggregate has in the statement. A statistic that
+    is `tested` counts people per unknown key: a threshold adds its noise, and decides which keys
+    are shown.
+    """
+
+    name: str
+    reads: tuple[Reading, ...]
+    forms: tuple[tuple[int, ...], ...]
+    sensitivity: Sensitivity
+    # the numbers of a coarser group are the sums of its parts'; not so of distinct values
+    additive: bool
+    estimates: tuple[tuple[int, Estimate], ...] = ()
+    tested: bool = False
+    # Each aggregate that is computed from them, and what 1 is in its own units; no part of what is
+    # measured (S10).
+    units: tuple[tuple[str, Fraction], ...] = field(default=(), repr=False)
+    id: str = ""  # what it is known by (`sql.plan.identity`)
+
+    def over(self, readings: Sequence[Reading]) -> tuple[tuple[int, ...], ...]:
+        """The forms as factors of all that a query reads."""
+        own = [dict(zip(self.reads, form, strict=True)) for form in self.forms]
+        if not set(self.reads) <= set(readings):
+            raise Unproved("A statistic was to be made of what is not read: nothing is asked.")
+        return tuple(tuple(form.get(reading, 0) for reading in readings) for form in own)
+
+    @property
+    def told(self) -> dict[Fraction, str]:
+        """The aggregates by what 1 is in their units: SUM(age) and SUM(age * 2) are one number,
+        told twice.
+        """
+        found: dict[Fraction, list[str]] = {}
+        for name, unit in self.units or ((self.name, Fraction(1)),):
+            found.setdefault(unit, []).append(name)
+        return {unit: ", ".join(names) for unit, names in found.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A block whose numbers are measured for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A block that reads the same as an earlier one: measured once, used twice."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledUp:
+    """A block whose statistics are sums over the cells of another block's, after noise; picks are
+    its own.
+    """
+
+    block: int
+    keys: tuple[int, ...]  # which of that block's keys are this one's, in this one's order
+    draws: int  # noisy numbers that are added up to one
+
+
+Kind = Measured | Shared | RolledUp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One aggregation of private rows, of which a noisy table of keys, aggregates and margins is
+    made.
+    """
+
+    source: Source
+    rows: int
+    touched: int  # unknown keys that one person can have
+    neighbors: Neighbors
+    conditions: tuple[Expression, ...]
+    keys: tuple[Key | Unknown | Joint, ...]
+    # of each key: its position among public values, or the value itself
+    places: tuple[Expression, ...]
+    # where some keys are not public, the first is the one that is tested
+    statistics: tuple[Statistic, ...]
+    picks: tuple[Pick, ...]
+    # expressions over the noisy table's columns whose margins are asked for
+    derived: tuple[str, ...]
+    kind: Kind = Measured()
+
+    @property
+    def tested(self) -> Statistic | None:
+        """What the threshold tests: people per unknown key. None where all keys are public."""
+        return next((each for each in self.statistics if each.tested), None)
+
+    @property
+    def measured(self) -> tuple[Statistic, ...]:
+        """The statistics that get noise by themselves: neither by a threshold nor in another
+        block.
+        """
+        rolled = isinstance(self.kind, RolledUp)
+        return () if rolled else tuple(each for each in self.statistics if not each.tested)
+
+    @property
+    def every(self) -> tuple[Statistic | Pick, ...]:
+        """All that has an id of its own."""
+        return (*self.statistics, *self.picks)
+
+    @property
+    def aggregates(self) -> dict[int, tuple[Statistic, Estimate] | Pick]:
+        """What each aggregate of the statement is, by its number: an estimate of a statistic, or a
+        pick.
+        """
+        found: dict[int, tuple[Statistic, Estimate] | Pick] = {
+            pick.number: pick for pick in self.picks
+        }
+        found |= {
+            number: (each, estimate)
+            for each in self.statistics
+            for number, estimate in each.estimates
+        }
+        return dict(sorted(found.items()))
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What is read for the statistics that are measured, each once."""
+        return tuple(dict.fromkeys(reading for each in self.measured for reading in each.reads))
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many values each public key has."""
+        return [key.size for key in self.keys if isinstance(key, Key | Joint)]
+
+    @property
+    def parts(self) -> tuple[Key | Unknown, ...]:
+        """The keys one by one, as the noisy table has them."""
+        parts = ((each.keys if isinstance(each, Joint) else (each,)) for each in self.keys)
+        return tuple(key for each in parts for key in each)
+
+    @property
+    def cells(self) -> int:
+        """The groups of public keys."""
+        return math.prod(self.sizes)
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """Which keys are not public."""
+        return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Unknown))
+
+    @property
+    def touching(self) -> Keys:
+        """What one person has of the unknown keys: 1 in each of at most `touched`."""
+        return Keys(most=self.touched, neighbors=self.neighbors)
+
+    @property
+    def key_letters(self) -> int:
+        """How many letters one combination of unknown keys has at most (S21); a letter is up to
+        four bytes.
+        """
+        return sum(key.letters for key in self.keys if isinstance(key, Unknown))
+
+    @property
+    def own_letters(self) -> int:
+        """How many letters of keys one person can add to what the engine gives back: those of
+        `touched` keys.
+        """
+        return self.touched * self.key_letters if self.unknown else 0
+
+    @property
+    def part_rows(self) -> int:
+        """How many rows of what comes back with unknown keys may be held at once."""
+        row = 4 * self.key_letters + 16 * (len(self.keys) + len(self.readings) + 1)
+        return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
+
+    @property
+    def held(self) -> int:
+        """Bytes of what comes back, and of what is made of it, that are held at once in groups of
+        public keys (S21).
+
+        Measured, and rounded up. What there is of unknown keys is read in parts; how much of it
+        stays follows from the keys that have left, and has a limit of its own (`Allowance`).
+        """
+        shown = (each for each in self.statistics if each.tested and each.estimates)
+        forms = sum(len(each.forms) for each in (*shown, *self.measured))
+        numbers = len(self.parts) + len(self.aggregates) + forms
+        coded = [key.domain.values for key in self.parts if isinstance(key.domain, Coded)]
+        letters = sum(max((len(str(value)) for value in values), default=0) for values in coded)
+        cells = sum(
+            pick.groups * pick.domain.size
+            for pick in self.picks
+            if not pick.fine and not pick.unknown
+        )
+        parts = 4 * PART_BYTES if self.unknown else 0
+        return self.cells * (HELD * numbers + 8 * letters) + 4 * 8 * cells + parts
+
+    @property
+    def passes(self) -> int:
+        """How many times the rows are read where people are counted for unknown keys, a part of the
+        keys each time.
+
+        To count people, an engine holds every pair of key and person. A fifth of the keys at a time
+        takes a fifth of that memory. Of a table's own columns it takes little more time; what must
+        be joined first is read at once.
+        """
+        keys = [self.places[place] for place in self.unknown]
+        plain = isinstance(self.source, Scan) and all(isinstance(key, ColumnOf) for key in keys)
+        people = any(
+            isinstance(each, Persons | Distinct) for each in (*self.readings, *self.people.readings)
+        )
+        return PASSES if keys and plain and people else 1
+
+    def in_passes(self, query: Aggregate) -> tuple[Aggregate, ...]:
+        """A query with unknown keys, part by part of the keys."""
+        if self.passes == 1:
+            return (query,)
+        part = call("hash", *(self.places[place] for place in self.unknown)) % self.passes
+        return tuple(
+            replace(query, where=(*query.where, part.equals(place))) for place in range(self.passes)
+        )
+
+    @property
+    def people(self) -> Aggregate:
+        """People per unknown key, for the threshold."""
+        reads = () if self.tested is None else self.tested.reads
+        keys = tuple(self.places[place] for place in self.unknown)
+        known = tuple(
+            index for index, place in enumerate(self.unknown) if not self.parts[place].nullable
+        )
+        return Aggregate(self.source, keys, reads, self.conditions, known)
+
+    @property
+    def sums(self) -> Aggregate:
+        """What is added up: at most one row per group leaves the engine."""
+        return Aggregate(
+            self.source, self.places, self.readings, self.conditions, self.public_places
+        )
+
+    def rows_in(self, pick: Pick) -> Aggregate:
+        """Rows per group and cell of a pick's grid."""
+        conditions = (
+            self.conditions if pick.condition is None else (*self.conditions, pick.condition)
+        )
+        known = (*self.public_places, len(self.places))
+        return Aggregate(self.source, (*self.places, pick.cell), (Sum(),), conditions, known)
+
+    def near(self, pick: Pick, choices: Sequence[Nearby]) -> Nearest:
+        """The same of the cells near the wanted rank of each of these choices, with the ranks that
+        they cover.
+        """
+        return nearest(self.rows_in(pick), choices, groups=pick.groups)
+
+    @property
+    def public_places(self) -> tuple[int, ...]:
+        """The public keys: a NULL that is not meant belongs to no group of theirs."""
+        return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Key | Joint))
+
+    @property
+    def queries(self) -> Iterator[Numbers]:
+        """Everything that the engine may be asked for, at some epsilon: what can be tried before it
+        is paid.
+        """
+        if self.unknown:
+            yield self.in_passes(self.people)[0]
+        if self.measured:
+            yield self.in_passes(self.sums)[0]
+        for pick in self.picks:
+            near = nearby(pick.mechanisms("sum", Fraction(1)))
+            yield self.near(pick, near) if near else self.rows_in(pick)
+
+    @property
+    def read(self) -> tuple[object, ...]:
+        """The rows and what is made of them for estimates, whatever they are grouped by."""
+        made = tuple((each.reads, each.forms) for each in self.statistics if each.estimates)
+        return self.source, self.conditions, made

@@ -1,0 +1,166 @@
+"""Group keys: what is public of them, what stands in each group, and where a value is among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet import arrow
+from discreet.algebra import (
+    Expression,
+    call,
+)
+from discreet.sql.after.estimates import as_written, number_type
+from discreet.sql.values.unify import flag_as_number
+from discreet.sql.values.value import (
+    Coded,
+    Day,
+    Flag,
+    Moment,
+    Number,
+    Text,
+    careful,
+    widened,
+)
+
+MOST_DIGITS = 40  # of the position of a key in its domain
+
+
+PublicDomain = Number | Coded | Flag | Day | Moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A group key whose values are public: the engine gives its position, `labels` says what stands
+    there.
+    """
+
+    domain: PublicDomain
+    nullable: bool
+
+    @property
+    def size(self) -> int:
+        return self.domain.size + self.nullable
+
+    def labels(self) -> pa.Array:
+        domain = self.domain
+        null: list[Any] = [None] if self.nullable else []
+        match domain:
+            case Number():
+                kind = number_type(domain.step, domain.largest)
+                return arrow.array(
+                    [
+                        as_written(domain.at(units), kind)
+                        for units in range(domain.lo, domain.hi + 1)
+                    ]
+                    + null,
+                    kind,
+                )
+            case Coded(values=values):
+                return arrow.array([*values, *null])
+            case Flag():
+                return arrow.array([False, True, *null])
+            case Day():
+                days = [domain.at(index) for index in range(domain.size)]
+                if domain.stamp:
+                    return arrow.array(
+                        [datetime(day.year, day.month, day.day) for day in days] + null,
+                        pa.timestamp("us"),
+                    )
+                return arrow.array(days + null, pa.date32())
+        step = timedelta(microseconds=int(domain.step * 1_000_000))
+        return arrow.array(
+            [domain.lo + step * index for index in range(domain.size)] + null, pa.timestamp("us")
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """Public keys taken together: `cells` are the places of their grid that can be, and no other
+    group is noised.
+    """
+
+    keys: tuple[Key, ...]
+    cells: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.cells)
+
+    def labels(self) -> list[pa.Array]:
+        """What stands in each of the keys, group by group."""
+        places = np.unravel_index(
+            np.array(self.cells, dtype=np.int64), [key.size for key in self.keys]
+        )
+        return [
+            key.labels().take(arrow.array(place))
+            for key, place in zip(self.keys, places, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A group key whose values are not public: text, or more public values than the policy allows
+    as groups.
+
+    The engine gives the value itself (for numbers and dates its position in `domain`).
+    """
+
+    domain: PublicDomain | Text
+    nullable: bool
+
+    @property
+    def letters(self) -> int:
+        """How many letters a key has at most, as text."""
+        return self.domain.letters if isinstance(self.domain, Text) else MOST_DIGITS
+
+    def labels(self, values: pa.ChunkedArray) -> pa.Array:
+        """What surviving keys look like to people."""
+        if isinstance(self.domain, Text):
+            short = values.nbytes < 2**30 and pa.types.is_large_string(values.type)
+            return (values.cast(pa.string()) if short else values).combine_chunks()
+        labels = [None if value is None else int(value) for value in values.to_pylist()]
+        size = self.domain.size
+        known = self.domain
+        if isinstance(known, Number):
+            kind = number_type(known.step, known.largest)
+            return arrow.array(
+                [
+                    None if v is None or v == size else as_written(known.at(known.lo + v), kind)
+                    for v in labels
+                ],
+                kind,
+            )
+        if isinstance(known, Moment):
+            step = timedelta(microseconds=int(known.step * 1_000_000))
+            return arrow.array(
+                [None if v is None or v == size else known.lo + step * v for v in labels],
+                pa.timestamp("us"),
+            )
+        places = arrow.array([size if place is None else place for place in labels], pa.int64())
+        return Key(domain=known, nullable=True).labels().take(places)
+
+
+def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> Expression:
+    """A key's position among its public values; NULL comes last where it is meant."""
+    match domain:
+        case Number(lo=0) | Coded():
+            position = value
+        case Number(lo=lo):
+            position = careful(widened(value, domain.largest) - lo)
+        case Flag():
+            position = flag_as_number(value)
+        case Day(lo=first, grain="week") if (
+            first.weekday()
+        ):  # weeks that begin on another day than Monday
+            position = careful(call("date_diff", "day", first, value) // 7)
+        case Day(lo=first, grain=grain):
+            position = careful(call("date_diff", grain, first, value))
+        case Moment(lo=start, step=step):
+            passed = call("epoch_us", value) - call("epoch_us", start)
+            position = careful(passed // int(step * 1_000_000))
+    return call("coalesce", position, domain.size) if nullable else position

@@ -1,0 +1,43 @@
+"""A plan held against the checker, before anything is charged (S24)."""
+
+from __future__ import annotations
+
+from discreet.errors import Unproved
+from discreet.policy.policy import Policy
+from discreet.sql.check.checker import Checker
+from discreet.sql.check.norms import Bound
+from discreet.sql.plan.block import Statistic
+from discreet.sql.plan.keys import Unknown
+from discreet.sql.plan.plan import Plan
+
+
+def prove(plan: Plan, policy: Policy) -> None:
+    """Raise Unproved where a plan claims less than `check` derives from what will run (S24)."""
+    checker = Checker(policy=policy)
+    for block in plan.blocks:
+        sizes = [None if isinstance(key, Unknown) else key.size for key in block.keys]
+        checker.require_neighbors(block.neighbors, *(pick.neighbors for pick in block.picks))
+        for each in block.measured:
+            forms = each.over(block.sums.readings)
+            checker.require(_claim(each), block.sums, forms, neighbors=block.neighbors, sizes=sizes)
+        if block.unknown:
+            if block.tested is None:
+                raise Unproved(
+                    "Keys that are not public were to be shown untested: nothing is asked."
+                )
+            people, keys = block.people, [None] * len(block.unknown)
+            checker.require(
+                _claim(block.tested),
+                people,
+                block.tested.forms,
+                neighbors=block.neighbors,
+                sizes=keys,
+            )
+            checker.require_touched(block.touched, people)
+        for pick in block.picks:
+            checker.require_rows(pick.rows, pick.groups, block.rows_in(pick), sizes=sizes)
+
+
+def _claim(statistic: Statistic) -> Bound:
+    far = statistic.sensitivity
+    return Bound(l1=far.l1, l2_squared=far.l2_squared, linf=far.linf)

@@ -1,0 +1,72 @@
+"""Where a value stands among the public values of its domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.algebra import (
+    Call,
+    Careful,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Select,
+    Source,
+    Stage,
+    call,
+    case,
+)
+from discreet.sql.check.trees import conjuncts
+from discreet.sql.values.value import careful
+
+
+def listed_texts(
+    value: Expression, source: Source, where: Sequence[Expression]
+) -> tuple[str, ...] | None:
+    """The texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a subquery;
+    None without any.
+    """
+    for each in conjuncts(where):
+        parts = each.arguments if isinstance(each, Call) and each.name == "OR" else (each,)
+        found = [_text_of(part, value) for part in parts]
+        if None not in found:
+            return tuple(dict.fromkeys(str(text) for text in found))
+    match source:
+        case Stage(stage=stage, query=Select(source=inner, columns=columns, where=below)):
+            if isinstance(value, Column) and value.stage == stage and value.name in dict(columns):
+                return listed_texts(dict(columns)[value.name], inner, below)
+    return None
+
+
+def _text_of(node: Expression, value: Expression) -> str | None:
+    bare = node.value if isinstance(node, Careful) else node
+    match bare:
+        case Call(name="=", arguments=(left, Constant(value=str(text)))) if left == value:
+            return text
+    return None
+
+
+def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
+    """The place of a text among those listed; NULL for others."""
+    return careful(
+        call(
+            "list_position",
+            call("list", *(Cast(Constant(each), "VARCHAR") for each in texts)),
+            value,
+        )
+        - 1
+    )
+
+
+def place_among(
+    places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]
+) -> Expression:
+    """The place of a row's keys among the listed groups; NULL for a row that is in none of them."""
+    # a place has the type of its column, in which a product overflows
+    flat: Expression = Cast(places[0], "BIGINT")
+    for place, size in zip(places[1:], sizes[1:], strict=True):
+        flat = flat * size + place
+    if cells[-1] - cells[0] + 1 == len(cells):
+        return case((call("AND", flat >= cells[0], flat <= cells[-1]), flat - cells[0]))
+    return call("list_position", call("list", *cells), flat) - 1

@@ -1,0 +1,91 @@
+"""Tables of a FROM clause: what may stand beside a name, written-out numbers, and names of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from discreet.sql.after.released import Released, told_apart
+from discreet.sql.after.tables import constants
+from discreet.sql.rows.relation import Relation
+from discreet.sql.text import clients
+from discreet.sql.text.parse import (
+    columns_of,
+    reject,
+    show,
+)
+
+WRITTEN_OUT = "Write its rows out: (VALUES (1), (2), (3)) AS t(n)."
+
+
+def check_table(node: exp.Table, tables: Iterable[str]) -> None:
+    """Refuse a table with a part that is not understood."""
+    if node.args.get("db"):
+        raise reject(
+            node,
+            f"there is no schema {node.text('db')}.",
+            f"Tables are {', '.join(tables)}.",
+        )
+    if node.args.get("pivots"):
+        raise reject(
+            node,
+            "PIVOT is not answered.",
+            "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f.",
+        )
+    for name, part in node.args.items():
+        if name not in ("this", "alias") and part not in (None, False, []):
+            raise reject(
+                node,
+                f"{show(node)} has a part that is not understood ({name}).",
+                "Write the name of a table.",
+            )
+
+
+def check_name(node: exp.Table, tables: Iterable[str]) -> None:
+    """Refuse a table that is not a plain name."""
+    if columns_of(node):
+        raise reject(
+            node,
+            f"{show(node)} names columns by their places.",
+            "Use their own names, as in p.age.",
+        )
+    if not isinstance(node.this, exp.Identifier):
+        raise reject(
+            node,
+            f"{show(node)} is not a table.",
+            f"Tables are {', '.join(tables)}.",
+        )
+
+
+def series(node: exp.Table) -> Released:
+    """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or
+    generate_series.
+    """
+    numbers = clients.series(node.this)
+    if not numbers:
+        raise reject(node, f"{show(node.this)} is not a table.", WRITTEN_OUT)
+    listed = exp.Values(
+        expressions=[exp.Tuple(expressions=[exp.convert(each)]) for each in numbers]
+    )
+    names = columns_of(node) or [node.alias or "generate_series"]
+    return constants(listed).renamed(names[:1])
+
+
+def name_columns(result: Relation | Released, node: exp.Expression) -> Relation | Released:
+    """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
+    names, count = (
+        columns_of(node),
+        len(result.fields if isinstance(result, Relation) else result.outputs),
+    )
+    if not names:
+        return result
+    if len(names) > count:
+        raise reject(
+            node, f"{len(names)} names are given for {count} columns.", "Name each column once."
+        )
+    return (
+        result.renamed(names)
+        if isinstance(result, Relation)
+        else told_apart(result, node).renamed(names)
+    )
