@@ -190,7 +190,7 @@ def generate(folder: Path, rows: int) -> None:
 def opened(folder: Path, rows: int) -> Any:
     """A curator of generated data, prepared by the path that everybody's data takes."""
     import discreet
-    from discreet.curator import create_ledger
+    from discreet.binding import create_ledger
 
     policy = folder / "policy.yaml"
     if not policy.exists():

@@ -15,7 +15,7 @@ import pyarrow as pa
 import discreet
 from discreet.audit.cases import audit_case, cases
 from discreet.audit.question import Leavers, audit_question
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.policy.policy import Policy
 
 SURE = 1 - 1e-9

@@ -26,6 +26,7 @@ import discreet
 from discreet import town
 from discreet.accounting import accountant
 from discreet.accounting.calibrate import gaussian_sigma
+from discreet.binding import create_ledger
 from discreet.budget import Charge
 from discreet.continual.strategies import choose, dense
 from discreet.continual.strategies.buffered import Buffered
@@ -33,7 +34,6 @@ from discreet.continual.strategies.doubling import Doubling
 from discreet.continual.strategies.independent import Independent
 from discreet.continual.strategies.strategy import Strategy
 from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
-from discreet.curator import create_ledger
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.shapes import Moved
 from discreet.policy.policy import Policy

@@ -21,7 +21,8 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.policy.policy import Policy
 from real_postgres import server
 

@@ -148,7 +148,7 @@ def ours(folder: Path, path: Path) -> Iterator[dict[str, Any]]:
     """Our times, beside plain DuckDB on the Parquet, and our errors."""
     import discreet
     from ask import ask
-    from discreet.curator import create_ledger
+    from discreet.binding import create_ledger
 
     policy = folder / "policy.yaml"
     if not policy.exists():

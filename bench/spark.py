@@ -20,7 +20,7 @@ from pathlib import Path
 import duckdb
 
 import discreet
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.engines.spark.session import connect
 from discreet.policy.policy import Policy
 

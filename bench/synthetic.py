@@ -39,7 +39,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import discreet
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.policy.policy import Policy
 
 HERE = Path(__file__).parent

@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 import discreet
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.errors import Rejected
 
 HERE = Path(__file__).parent

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet
+from discreet.binding import create_ledger
 from discreet.continual import running
-from discreet.curator import Curator, create_ledger
+from discreet.curator import Curator
 from discreet.door import Door
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.workbench import Workbench

@@ -30,7 +30,18 @@ LAYERS = (
     ("accounting", "mechanisms"),
     ("vault", "ledger", "engines"),
     ("sql", "synthetic", "local", "continual", "census"),
-    ("parts", "offer", "measure", "explain", "show", "chart", "formats", "client", "bounds"),
+    (
+        "parts",
+        "offer",
+        "measure",
+        "explain",
+        "show",
+        "chart",
+        "formats",
+        "client",
+        "bounds",
+        "binding",
+    ),
     ("view", "door"),
     ("curator", "upkeep", "town", "country"),
     ("anonymity", "attacks", "audit", "evaluate", "server"),
@@ -48,7 +59,7 @@ FORBIDDEN = {
 # What is about accountants themselves: made, declared, advised on, and held against one another.
 ABOUT_ACCOUNTANTS = {
     "accounting/accountants.py",
-    "policy/policy.py",
+    "policy/limits.py",
     "sql/analyze.py",
     "sql/rows/groups.py",
     "synthetic/describe.py",
@@ -338,7 +349,7 @@ def test_one_module_reads_files_of_data() -> None:
 
 def test_modules_stay_readable() -> None:
     long = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in MODULES}
-    assert {name: lines for name, lines in long.items() if lines > 600} == {}
+    assert {name: lines for name, lines in long.items() if lines > 500} == {}
 
 
 def test_no_two_test_files_share_a_name() -> None:

@@ -84,7 +84,7 @@ print([name for name in ("pandas", "scipy", "matplotlib") if name in sys.modules
 
 
 def test_no_question_imports_pandas(tmp_path: Path) -> None:
-    from discreet.curator import create_ledger
+    from discreet.binding import create_ledger
     from discreet.policy.policy import Policy
 
     (tmp_path / "data").mkdir()

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.mechanisms import from_row, to_row
 from discreet.policy.policy import Policy
 from discreet.vault.allowance import Allowance

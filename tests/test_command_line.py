@@ -19,11 +19,11 @@ import typer
 
 import discreet
 from discreet import town
+from discreet.binding import create_ledger
 from discreet.budget import with_margin
 from discreet.cli import HOMES, app, run
 from discreet.cli.completion import _words
 from discreet.cli.tables import budget_bar
-from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
 from discreet.show import cell, cells
 

@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.door import Door
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.store import SnapshotFolder

@@ -14,7 +14,7 @@ import pytest
 
 import discreet
 from discreet import cli, town
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.policy.policy import Policy
 
 ROOT = Path(__file__).parent.parent

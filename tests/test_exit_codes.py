@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.errors import DiscreetError
 from discreet.policy.policy import Policy
 from small_town import POLICY, town

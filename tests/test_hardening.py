@@ -13,7 +13,8 @@ import pytest
 
 import discreet
 from discreet.algebra import Sum
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure
 
 POLICY = """\

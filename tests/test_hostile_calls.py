@@ -17,9 +17,10 @@ import pytest
 
 import discreet
 from discreet.accounting import SumAccountant
+from discreet.binding import create_ledger
 from discreet.budget import Charge
 from discreet.cli import run
-from discreet.curator import Curator, create_ledger
+from discreet.curator import Curator
 from discreet.errors import DiscreetError, Rejected
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import PermuteAndFlip

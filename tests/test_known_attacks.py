@@ -22,7 +22,8 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, DiscreetError, LedgerUnavailable
 from discreet.ledger import Ledger
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace

@@ -12,7 +12,8 @@ import pytest
 
 import discreet
 from discreet import town
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.view import View
 
 LISTED = (

@@ -18,8 +18,8 @@ import pytest
 import discreet
 from discreet.accounting import accountant
 from discreet.algebra import Aggregate, Column, Scan, Sum
+from discreet.binding import create_ledger
 from discreet.budget import Charge, Loss
-from discreet.curator import create_ledger
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.spelling import Spelling
 from discreet.measure import _among, _named

@@ -24,7 +24,7 @@ import pytest
 from scipy import stats
 
 from discreet.algebra import Constant
-from discreet.curator import accountant_of, terms_of
+from discreet.binding import accountant_of, terms_of
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.mechanisms import (
     DiscreteGaussian,

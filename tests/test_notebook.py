@@ -14,8 +14,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import discreet
 import small_town
+from discreet.binding import create_ledger
 from discreet.budget import Budget
-from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
 from discreet.vault.answer import Answer
 

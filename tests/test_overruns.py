@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.overrun import Overrun
 from discreet.engines.until import Until

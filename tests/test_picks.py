@@ -26,9 +26,10 @@ from scipy import stats
 import discreet
 from by_definition import rho
 from discreet.algebra import Aggregate, Cast, Column, Expression, Nearest, Scan, Sum
+from discreet.binding import create_ledger
 from discreet.bounds import BEYOND, suggested
 from discreet.budget import Budget, Charge
-from discreet.curator import Curator, create_ledger
+from discreet.curator import Curator
 from discreet.engines.spelling import Spelling
 from discreet.errors import Unproved
 from discreet.measure import measure

@@ -25,8 +25,9 @@ from discreet.policy.domain import (
     Timestamps,
 )
 from discreet.policy.engine import EngineChoice
+from discreet.policy.limits import BudgetTerms, Limits
 from discreet.policy.owners import Through
-from discreet.policy.policy import BudgetTerms, Limits, Policy, Share
+from discreet.policy.policy import Policy, Share
 from discreet.policy.schedule import PerPerson, Schedule
 
 F = Fraction

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pytest
 
 import discreet
+from discreet.binding import create_ledger
 from discreet.budget import Charge
-from discreet.curator import Curator, create_ledger
+from discreet.curator import Curator
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger

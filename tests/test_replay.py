@@ -18,9 +18,10 @@ import discreet
 from discreet import door
 from discreet.audit import replay
 from discreet.audit.replay import Bits, Transcript, differences, shared
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.local.protocols.protocol import PROTOCOLS
-from discreet.mechanisms import quantile
+from discreet.mechanisms import nested, quantile
 from discreet.noise.tape import recording
 from discreet.synthetic.axis import Intervals
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
@@ -245,13 +246,13 @@ def test_a_leak_inside_a_choice_is_found(neighbors: Pair, monkeypatch: pytest.Mo
     """Of several quantiles those after the first: what is empty at the end of a part is no
     candidate any more.
     """
-    cut = quantile._cut
+    cut = nested.cut
 
     def trimmed(pieces: Any, place: int) -> Any:
         below, above = cut(pieces, place)
         return below, above[..., : int(np.flatnonzero(above.any(axis=0)).max(initial=0)) + 1]
 
-    monkeypatch.setattr(quantile, "_cut", trimmed)
+    monkeypatch.setattr(quantile, "cut", trimmed)
     sql = "SELECT QUANTILE_CONT(age + 0, [0.25, 0.5, 0.75]) FROM people"
     # At so large an epsilon the first quantile is never at the victim's end, beyond which nothing
     # could be left out.

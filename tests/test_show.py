@@ -17,9 +17,9 @@ import pyarrow.parquet
 import pytest
 
 import discreet
+from discreet.binding import create_ledger
 from discreet.budget import Budget
 from discreet.cli import run
-from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
 from discreet.show import cell, printable
 from discreet.vault.answer import Answer, plain

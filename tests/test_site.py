@@ -18,7 +18,7 @@ import typer
 
 import discreet
 from discreet import cli, town
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.policy.policy import Policy
 
 ROOT = Path(__file__).parent.parent

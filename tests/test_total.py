@@ -12,7 +12,8 @@ import pytest
 
 import discreet
 from discreet.algebra import OWNER, Cast, Column, Exists, Fold, Over, Scan, call
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.engines.spelling import Spelling
 from discreet.policy.policy import Policy
 from discreet.sql.values import numbers

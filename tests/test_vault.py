@@ -17,9 +17,9 @@ import pytest
 import discreet
 from discreet import offer
 from discreet.accounting import SumAccountant, ZcdpAccountant
+from discreet.binding import create_ledger
 from discreet.budget import Charge, Loss
 from discreet.continual.strategies.independent import Independent
-from discreet.curator import create_ledger
 from discreet.errors import EngineFailure, Unproved
 from discreet.mechanisms import MECHANISMS, DiscreteLaplace, FineQuantile, Quantile
 from discreet.mechanisms.currency import CURRENCIES, currency

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
 from discreet.synthetic.axis import Intervals

@@ -14,28 +14,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from discreet import accounting
+from discreet.binding import (
+    accountant_of,
+    accounts_of,
+    build_snapshot,
+    find_declared,
+    ledger_of,
+    terms_of,
+)
 from discreet.bounds import BEYOND, Bounds, suggested
-from discreet.budget import Account, Budget, Charge
+from discreet.budget import Account, Budget
 from discreet.door import Door, Passed, Request, allowed
 from discreet.engines.duckdb.reference import Reference
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Progress
 from discreet.engines.quoting import name as named
 from discreet.engines.snapshot import Snapshot
-from discreet.engines.stores import store_of
 from discreet.engines.until import Until
 from discreet.errors import UsageError
 from discreet.explain import explanation
 from discreet.extras import require
-from discreet.ledger import Ledger, PaidPart, Terms
-from discreet.ledger.place import Place
+from discreet.ledger import Ledger, PaidPart
 from discreet.ledger.receipts import Entry
 from discreet.offer import Offer, Quote, quoted
-from discreet.policy.document import nearest
-from discreet.policy.owners import EachRow, Owner, Through, Together
 from discreet.policy.policy import CURATOR, Policy
 from discreet.sql.plan.identity import digest
 from discreet.vault.allowance import Allowance
@@ -55,8 +58,6 @@ if TYPE_CHECKING:
     from discreet.synthetic.description import Description
     from discreet.synthetic.linked import Lot
     from discreet.synthetic.linked_description import LinkedDescription
-
-Declared = TypeVar("Declared")
 
 
 class Curator:
@@ -107,9 +108,7 @@ class Curator:
             passed = door.pay(
                 self._request(sql, offered, analyst),
                 standing,
-                lambda allowance, charge: view.carry_out(
-                    offered, standing, door.until, allowance, charge
-                ),
+                partial(view.carry_out, offered, standing, door.until),
                 pack=Finished.to_bytes,
                 unpack=lambda content, charge: view.finished(
                     offered, standing, charge, from_bytes(content)
@@ -208,14 +207,13 @@ class Curator:
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
             )
             standing = door.standing(analyst, offered.wanted)
-            offered, spell = view.knowing(offered, standing), view.engine.sql
             return explanation(
-                offered,
+                view.knowing(offered, standing),
                 self.policy,
                 self._accountant,
                 analyst=analyst,
                 left=standing.left,
-                spell=spell,
+                spell=view.engine.sql,
             )
 
     def shape(self, sql: str, *, analyst: str, dialect: str = "duckdb") -> Shape:
@@ -378,13 +376,12 @@ class Curator:
             meta=work.meta,
         )
         told = {**view.told(work.cost), "max_rows": work.max_rows, **work.meta}
+        fetch = partial(view.fetch, until=door.until)
 
-        def carried_out(allowance: Allowance, charge: int) -> bytes:
-            return carry_out(
-                allowance, partial(view.fetch, until=door.until), {**told, "charge": charge}
-            )
+        def act(allowance: Allowance, charge: int) -> bytes:
+            return carry_out(allowance, fetch, {**told, "charge": charge})
 
-        return door.through(request, carried_out, pack=bytes, unpack=bytes).made
+        return door.through(request, act, pack=bytes, unpack=bytes).made
 
     def release(self, name: str) -> Release:
         """A scheduled release of the policy: start it once, run it every period, show what it
@@ -397,7 +394,7 @@ class Curator:
         view, door = self._at_the_door(deadline=None)
         view.require_process()
         door.standing(CURATOR)
-        schedule = _declared("release", name, self.policy.releases)
+        schedule = find_declared("release", name, self.policy.releases)
         return Release(
             policy=self.policy,
             schedule=schedule,
@@ -418,7 +415,7 @@ class Curator:
         view, door = self._at_the_door(deadline=None)
         view.require_process()
         door.standing(CURATOR)
-        terms = _declared("publication", name, self.policy.publications)
+        terms = find_declared("publication", name, self.policy.publications)
         planned = plan(self.policy, terms, view.public, self._accountant)
         request = Request(
             analyst=CURATOR,
@@ -454,20 +451,7 @@ class Curator:
         has left.
         """
         with self._entered():
-            (limit, shares), book = self._ledger.limits, self._ledger
-            limits: dict[str | None, Charge] = {None: limit, CURATOR: limit}
-            limits.update(shares.items())
-            left = {
-                name: limit - book.spent() if name is None else book.left(name) for name in limits
-            }
-            return {
-                name: Account(
-                    limit=self._accountant.left(limits[name]),
-                    spent=self._accountant.budget(book.spent(name)),
-                    left=self._accountant.left(left[name]),
-                )
-                for name in limits
-            }
+            return accounts_of(self._ledger, self._accountant)
 
     def certificate(self, id: str) -> dict[str, Any]:
         """Return all that is needed to audit one released answer."""
@@ -477,11 +461,7 @@ class Curator:
     def asked(self) -> tuple[str, ...]:
         """The questions that were answered so far, by whomever: a workload for `describe`."""
         with self._entered():
-            return tuple(
-                entry.text
-                for entry in self._ledger.entries(None)
-                if entry.text.lstrip().upper().startswith(("SELECT", "WITH", "("))
-            )
+            return tuple(each.text for each in self._ledger.entries(None) if each.is_question)
 
     def tables(self) -> tuple[Listing, ...]:
         """Return what everybody may know of the tables: columns, types, ranges, values, keys. Free;
@@ -505,7 +485,7 @@ class Curator:
         """Read the source anew, as the next numbered snapshot; every question is charged anew after
         it (S9).
         """
-        made = _take_snapshot(self.policy, self._ledger, self._tables, progress)
+        made = build_snapshot(self.policy, self._ledger, self._tables, progress)
         self._open(made.number)
         return made
 
@@ -518,76 +498,3 @@ class Curator:
             limit=terms_of(self.policy).limit,
             workbench=self._workbench,
         )
-
-
-def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpAccountant:
-    terms = policy.budget
-    return accounting.accountant(terms.accountant, delta=terms.delta, keys=terms.keys)
-
-
-def terms_of(policy: Policy) -> Terms:
-    """What a ledger of this policy is bound to (S2), and its limits."""
-    accountant = accountant_of(policy)
-    return Terms(
-        unit=policy.unit,
-        neighbors=policy.neighbors,
-        owners={
-            name: _owner(table.owner)
-            for name, table in policy.tables.items()
-            if table.owner is not None
-        },
-        accountant=accountant.terms,
-        limit=accountant.limit(epsilon=policy.budget.epsilon, delta=policy.budget.delta),
-        analysts={
-            name: accountant.limit(epsilon=share.epsilon, delta=share.delta)
-            for name, share in policy.analysts.items()
-        },
-    )
-
-
-def _owner(owner: Owner) -> str:
-    match owner:
-        case Through(table=table, on=on):
-            return f"through {table} on {on}"
-        case Together(columns=columns):
-            return f"together {', '.join(columns)}"
-        case EachRow():
-            return "each row"
-        case _:
-            return owner
-
-
-def _take_snapshot(
-    policy: Policy, ledger: Ledger, tables: Mapping[str, Any] | None, progress: Progress | None
-) -> Snapshot:
-    """Prepare the next snapshot, then make its number the ledger's."""
-    store = store_of(policy)
-    number = max([ledger.snapshot, *store.numbers()]) + 1
-    made = store.build(number, policy.source if tables is None else tables, progress)
-    ledger.new_snapshot(number)
-    return made
-
-
-def take_snapshot(policy: Policy, *, progress: Progress | None = None) -> Snapshot:
-    """A new snapshot without opening the last one, which may have been made for an older policy."""
-    with Ledger.open(ledger_of(policy), terms_of(policy)) as ledger:
-        return _take_snapshot(policy, ledger, None, progress)
-
-
-def ledger_of(policy: Policy) -> Place:
-    """Return where the policy's ledger is."""
-    return Place(path=policy.ledger, address=policy.ledger_address)
-
-
-def create_ledger(policy: Policy) -> None:
-    """Make the policy's ledger and its key; refuses to overwrite one."""
-    Ledger.create(ledger_of(policy), terms_of(policy)).close()
-
-
-def _declared(kind: str, name: object, among: Mapping[str, Declared]) -> Declared:
-    """Return what the policy declares by this name, or say which name is near."""
-    if not isinstance(name, str):
-        raise UsageError(f"A {kind} is named by a text, not {type(name).__name__}.")
-    if name not in among:
-        raise UsageError(f"The policy has no {kind} {name}. {nearest(name, among)}")
-    return among[name]

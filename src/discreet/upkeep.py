@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from discreet.binding import accountant_of, ledger_of, terms_of
 from discreet.budget import Charge
-from discreet.curator import Curator, accountant_of, ledger_of, terms_of
+from discreet.curator import Curator
 from discreet.engines.advice import check as survey
 from discreet.engines.report import report
 from discreet.engines.stores import store_of

@@ -23,9 +23,10 @@ from discreet.algebra import Numbers
 from discreet.budget import Charge, amount
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Engine
-from discreet.engines.spelling import Spelling, Unspelled
+from discreet.engines.spelling import Spelling
 from discreet.engines.stores import store_of
 from discreet.engines.until import NO_DEADLINE, Until
+from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.ledger import Standing
 from discreet.measure import noisy, released

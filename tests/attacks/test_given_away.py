@@ -13,7 +13,7 @@ import pytest
 import discreet
 from discreet import cli, country
 from discreet.attacks.given_away import Way, given_away
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
 

@@ -11,7 +11,7 @@ import pytest
 import discreet
 from discreet.attacks import difference
 from discreet.attacks.reconstruct import against
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.errors import BudgetExceeded
 from discreet.policy.policy import Policy
 

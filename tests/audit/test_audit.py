@@ -15,8 +15,8 @@ import pytest
 
 import discreet
 from discreet.audit import cases, epsilon, ledger, report
+from discreet.binding import create_ledger
 from discreet.cli import run
-from discreet.curator import create_ledger
 from discreet.errors import UsageError
 from discreet.local import PROTOCOLS
 from discreet.mechanisms import MECHANISMS

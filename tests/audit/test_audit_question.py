@@ -14,8 +14,8 @@ import pytest
 import discreet
 from discreet.audit import question, replay, report, runs
 from discreet.audit.question import Leavers, audit_question
+from discreet.binding import create_ledger
 from discreet.cli import run
-from discreet.curator import create_ledger
 from discreet.errors import DiscreetError, UsageError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.offer import Offer

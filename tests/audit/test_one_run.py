@@ -19,7 +19,7 @@ import pytest
 import discreet
 from discreet.accounting.zcdp import epsilon_of
 from discreet.audit.one_run import epsilon_proved, one_run, probability
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
 from discreet.synthetic.axis import Intervals

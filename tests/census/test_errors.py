@@ -12,8 +12,8 @@ import pytest
 
 import discreet
 from discreet import country
+from discreet.binding import create_ledger
 from discreet.census.counts import Counts
-from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
 
 

@@ -12,8 +12,8 @@ import pyarrow.parquet
 import pytest
 from tiny_country import BLOCKS, opened, policy_text, tables
 
+from discreet.binding import create_ledger, take_snapshot
 from discreet.census import plan
-from discreet.curator import create_ledger, take_snapshot
 from discreet.errors import DiscreetError, PolicyError, UsageError
 from discreet.policy.policy import Policy
 from discreet.policy.publication import Hierarchy

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.census import whole
+from discreet.census import top_down as module
 from discreet.census.grid import Grid, margin, subsets
 from discreet.census.least_squares import Level, by_table
-from discreet.census.whole import fit, round_to, top_down
+from discreet.census.top_down import top_down
+from discreet.census.whole import fit, round_to
 
 
 def a_tree(generator: np.random.Generator, most: int) -> tuple[list[int], list[np.ndarray]]:
@@ -49,7 +50,7 @@ def measured(
 @pytest.mark.parametrize("most", [1_000, 2])  # cells of a place that is shared out by least squares
 @pytest.mark.parametrize("case", range(30))
 def test_it_always_adds_up(case: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "MOST_CELLS", most)
+    monkeypatch.setattr(module, "MOST_CELLS", most)
     generator = np.random.default_rng(case)
     sizes = tuple(int(each) for each in generator.integers(1, 5, size=generator.integers(1, 4)))
     every = tuple(range(len(sizes)))
@@ -160,7 +161,7 @@ def test_least_squares_where_counts_stand_out_from_their_noise(
     levels = measured(grid, starts, truth, 6.0, generator)
     errors = []
     for most in (1_000, 2):
-        monkeypatch.setattr(whole, "MOST_CELLS", most)
+        monkeypatch.setattr(module, "MOST_CELLS", most)
         found = top_down(by_table(levels, grid), starts, grid)
         tables = [
             np.abs(found[-1].table(grid, t, places[-1]) - margin(truth, (0, 1), t)).mean()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tiny_country import opened, policy_text, require_consistent
 
-from discreet.census import errors, running, whole
+from discreet.census import errors, running, top_down
 from discreet.census.workers import Workers
 from discreet.errors import EngineFailure, UsageError
 
@@ -58,7 +58,7 @@ def test_a_worker_ends_with_its_pipe() -> None:
 def test_numbers_do_not_depend_on_how_many_processes_made_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole, "AT_ONCE", 60)  # two blocks at once
+    monkeypatch.setattr(top_down, "AT_ONCE", 60)  # two blocks at once
     monkeypatch.setattr(errors, "AT_ONCE", 60)
     curator = opened(tmp_path, policy_text(epsilon=1))
     published = curator.publication("census").run(jobs=2)

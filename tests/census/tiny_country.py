@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 import discreet
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 
 POLICY = """\
 unit: person

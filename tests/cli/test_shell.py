@@ -20,10 +20,11 @@ import pyarrow as pa
 import pytest
 
 from discreet import cli, town
+from discreet.binding import create_ledger
 from discreet.budget import Budget
 from discreet.cli import shell
-from discreet.cli.shell import CtrlC, completer, is_complete, pieces
-from discreet.curator import create_ledger
+from discreet.cli.line_editing import CtrlC, completer
+from discreet.cli.shell import is_complete, pieces
 from discreet.policy.policy import Policy
 from discreet.vault.answer import Answer
 from server.running_server import Running, open_town, running
@@ -269,7 +270,7 @@ def test_ctrl_c_forgets_what_was_begun(
 
     monkeypatch.setattr("builtins.input", line)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("discreet.cli.shell._line_editing", lambda source: contextlib.nullcontext())
+    monkeypatch.setattr("discreet.cli.shell.line_editing", lambda source: contextlib.nullcontext())
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         assert cli.run(["shell", str(policy), "--analyst", "bob"]) == 0

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 import discreet
+from discreet.binding import create_ledger
 from discreet.continual.series import Series
-from discreet.curator import Curator, create_ledger
+from discreet.curator import Curator
 from discreet.policy.policy import Policy
 
 FIRST_DAY = date(2024, 1, 1)

@@ -18,8 +18,9 @@ from small_release import Visit, after, opened, tables, values
 import discreet
 from discreet import cli
 from discreet.audit.ledger import audit_ledger
+from discreet.binding import take_snapshot
 from discreet.continual import design
-from discreet.curator import Curator, take_snapshot
+from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger
 from discreet.mechanisms.shapes import Moved

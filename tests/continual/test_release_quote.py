@@ -11,7 +11,7 @@ import pytest
 from small_release import after, opened, tables
 
 from discreet import cli, town
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.policy.policy import Policy
 
 

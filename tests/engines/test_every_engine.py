@@ -35,7 +35,8 @@ from discreet.algebra import (
 from discreet.engines.engine import Engine
 from discreet.engines.layout import OWNER
 from discreet.engines.overrun import Overrun
-from discreet.engines.spelling import Spelling, Unspelled
+from discreet.engines.spelling import Spelling
+from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.engine import EngineChoice
 from discreet.sql.plan.block import Block, Shared

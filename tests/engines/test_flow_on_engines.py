@@ -14,7 +14,8 @@ import pytest
 from conformance import ENGINES, choice_of
 
 from discreet import country, town
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.errors import Rejected, UsageError
 from discreet.policy.policy import Policy
 from sql import bounded, harness, policies
@@ -56,7 +57,8 @@ def test_what_is_refused_is_refused_with_the_same_words(
 def test_what_an_engine_cannot_compute_is_refused_by_name(
     curator_of: Callable[..., Curator], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discreet.engines.spelling import Spelling, Unspelled
+    from discreet.engines.spelling import Spelling
+    from discreet.engines.words import Unspelled
 
     curator = curator_of(Policy.read(town.build(tmp_path, people=50)))
 

@@ -15,7 +15,7 @@ import pytest
 from small_sources import Rows, policy_of
 
 import discreet
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
 from discreet.errors import PolicyError

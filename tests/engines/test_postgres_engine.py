@@ -34,7 +34,8 @@ from discreet.engines.overrun import Overrun
 from discreet.engines.postgres.engine import PostgresEngine
 from discreet.engines.postgres.letters import ALL, FUNCTIONS, pairs
 from discreet.engines.postgres.spelling import PostgresSpelling
-from discreet.engines.spelling import Spelling, Unspelled
+from discreet.engines.spelling import Spelling
+from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.engine import EngineChoice
 from real_postgres import Server, server

@@ -31,7 +31,7 @@ from discreet.algebra import Aggregate, Column, Scan, Sum, call
 from discreet.engines.engine import Engine
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.workers import ReadFiles
-from discreet.engines.spelling import Unspelled
+from discreet.engines.words import Unspelled
 from discreet.policy.engine import EngineChoice
 from discreet.sql.plan.block import Shared
 from discreet.vault.exact import Exact

@@ -24,8 +24,8 @@ from spark_servers import sail
 import discreet
 from discreet.accounting import accountant
 from discreet.algebra import Aggregate, Column, Persons, Scan, Sum, call
+from discreet.binding import create_ledger
 from discreet.budget import Charge
-from discreet.curator import create_ledger
 from discreet.engines.engine import Engine
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.layout import manifest_file, snapshot_folder

@@ -27,9 +27,11 @@ from discreet.algebra import (
     call,
 )
 from discreet.engines.layout import PUBLIC as SCHEMA
+from discreet.engines.spark.letters import text_literal
 from discreet.engines.spark.session import connect
-from discreet.engines.spark.spelling import PRIVATE, PUBLIC, SparkSpelling, text_literal, view
-from discreet.engines.spelling import Spelling, Unspelled
+from discreet.engines.spark.spelling import PRIVATE, PUBLIC, SparkSpelling, view
+from discreet.engines.spelling import Spelling
+from discreet.engines.words import Unspelled
 
 PLAIN, CAREFUL = SparkSpelling(), SparkSpelling(careful=True)
 

@@ -55,7 +55,8 @@ from discreet.algebra import (
 from discreet.engines.duckdb.locked import connect
 from discreet.engines.layout import OWNER, PUBLIC, private, public
 from discreet.engines.quoting import name
-from discreet.engines.spelling import FOLDS, WORDS, Spelling, by_place
+from discreet.engines.spelling import Spelling, by_place
+from discreet.engines.words import FOLDS, WORDS
 
 
 @dataclass(frozen=True, slots=True)

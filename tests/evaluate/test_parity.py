@@ -18,8 +18,8 @@ from scipy.stats import binom
 
 import discreet
 from discreet.attacks.experiment.dice import Dice
+from discreet.binding import create_ledger
 from discreet.cli import run
-from discreet.curator import create_ledger
 from discreet.errors import UsageError
 from discreet.evaluate.assertion import Logic, read_assertion
 from discreet.evaluate.bootstrap import Steadiness, steadiness

@@ -22,7 +22,7 @@ from typing import Any
 import duckdb
 
 from discreet.algebra import Aggregate, Numbers, Sum
-from discreet.curator import accountant_of, terms_of
+from discreet.binding import accountant_of, terms_of
 from discreet.engines.spelling import Spelling
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, Rejected, UsageError

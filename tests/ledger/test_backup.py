@@ -13,7 +13,7 @@ import pytest
 
 import discreet
 from discreet import cli
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger import Ledger
 from discreet.ledger.backup import backup, restore

@@ -16,7 +16,7 @@ import pytest
 
 from by_definition import epsilon, rho
 from discreet.errors import UsageError
-from discreet.mechanisms import ExponentialMechanism, PermuteAndFlip, Quantile, Quantiles
+from discreet.mechanisms import ExponentialMechanism, PermuteAndFlip, Quantile, Quantiles, nested
 from discreet.mechanisms import quantile as module
 from discreet.noise import Items, Stream, recording
 
@@ -169,11 +169,11 @@ def test_a_person_with_rows_in_two_parts_needs_all_of_max_rows() -> None:
 def test_depths_are_the_logarithm(count: int) -> None:
     quantiles = tuple(F(i, count + 1) for i in range(1, count + 1))
     mechanism = dataclasses.replace(SEVERAL[0], quantiles=quantiles)
-    assert mechanism.depths == math.ceil(math.log2(count + 1)) == len(module._tree(quantiles))
-    places = sorted(part.place for depth in module._tree(quantiles) for part in depth)
+    assert mechanism.depths == math.ceil(math.log2(count + 1)) == len(nested.tree(quantiles))
+    places = sorted(part.place for depth in nested.tree(quantiles) for part in depth)
     assert places == list(range(count))
     if count in (1, 3, 7, 15):
-        assert all(part.q == F(1, 2) for depth in module._tree(quantiles) for part in depth)
+        assert all(part.q == F(1, 2) for depth in nested.tree(quantiles) for part in depth)
 
 
 def test_the_price_in_rho() -> None:

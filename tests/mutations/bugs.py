@@ -466,7 +466,7 @@ BUGS = (
     ),
     bug(
         "candidates of a later quantile follow the data",
-        "mechanisms/quantile.py",
+        "mechanisms/nested.py",
         "    below[..., -1], above[..., 0] = half, half\n",
         "    below[..., -1], above[..., 0] = half, half\n    above = above[..., : max(1, above.any(axis=0).sum())]\n",
         f"{REPLAY}::test_ask",
@@ -577,8 +577,8 @@ BUGS = (
     bug(
         "a charge for one snapshot carried out on another",
         "curator.py",
-        "lambda allowance, charge: view.carry_out(",
-        "lambda allowance, charge: self._view.carry_out(",
+        "partial(view.carry_out, offered, standing, door.until)",
+        "lambda *paid: self._view.carry_out(offered, standing, door.until, *paid)",
         "tests/test_curator.py::test_a_snapshot_that_another_thread_takes",
     ),
     bug(

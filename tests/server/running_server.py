@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 import discreet
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.policy.policy import Policy
 from discreet.server.limits import Limits
 from discreet.server.serve import Address, Server

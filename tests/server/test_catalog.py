@@ -16,7 +16,8 @@ from recorded import about, others, parameters, queries
 
 import discreet
 from discreet import town
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.policy.policy import Policy
 from discreet.server.catalog import Catalog, CatalogError, Session, catalog, contents
 from discreet.server.settings import Settings

@@ -12,7 +12,7 @@ import pytest
 
 import discreet
 from discreet import town
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.policy.policy import Policy
 from discreet.server.users import UserFile
 from server.running_server import PASSWORD, running

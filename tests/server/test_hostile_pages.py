@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.policy.policy import Policy
 from discreet.server.users import UserFile
 from server.running_server import PASSWORD, Running, running

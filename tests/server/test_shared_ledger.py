@@ -15,8 +15,8 @@ import pytest
 
 import discreet
 from discreet import cli
+from discreet.binding import create_ledger, ledger_of
 from discreet.budget import Charge
-from discreet.curator import create_ledger, ledger_of
 from discreet.ledger import Ledger
 from discreet.policy.policy import Policy
 from discreet.server.users import UserFile

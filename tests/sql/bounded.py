@@ -23,7 +23,8 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.algebra import OWNER
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.layout import PUBLIC
 from discreet.policy.domain import (

@@ -232,7 +232,7 @@ def picks_of(case: Case, neighbors: str) -> Iterator[tuple[Block, Pick, tuple[An
     """Every pick with its mechanisms, at some epsilon."""
     from fractions import Fraction
 
-    from discreet.curator import accountant_of, terms_of
+    from discreet.binding import accountant_of, terms_of
 
     policy = policies.policy(case.policy, neighbors)
     offered = offer(

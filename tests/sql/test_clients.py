@@ -14,7 +14,8 @@ import pytest
 
 import discreet
 from discreet import town
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.errors import Rejected
 from discreet.policy.policy import Policy
 

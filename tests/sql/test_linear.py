@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.curator import accountant_of, terms_of
+from discreet.binding import accountant_of, terms_of
 from discreet.offer import Offer, amount_for_margin, offer
 from sql import harness, policies
 

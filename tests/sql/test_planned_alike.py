@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.errors import Rejected
 
 POLICY = """\

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from discreet.binding import accountant_of, terms_of
 from discreet.budget import Charge
-from discreet.curator import Curator, accountant_of, terms_of
+from discreet.curator import Curator
 from discreet.errors import Unproved
 from discreet.explain import explanation
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import discreet
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.policy.policy import Policy
 
 POLICY = """

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import discreet
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.policy.policy import Policy
 from discreet.synthetic.synthesizers.smooth import fair, in_groups
 

@@ -17,8 +17,8 @@ import pytest
 
 import discreet
 from discreet.algebra import Aggregate
+from discreet.binding import create_ledger
 from discreet.cli import run
-from discreet.curator import create_ledger
 from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.noise import Stream

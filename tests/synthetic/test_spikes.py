@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet.curator import create_ledger
+from discreet.binding import create_ledger
 from discreet.mechanisms import from_row
 from discreet.policy.domain import Column, Integers
 from discreet.policy.policy import Policy

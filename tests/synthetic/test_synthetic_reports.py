@@ -15,8 +15,8 @@ import pyarrow.parquet
 import pytest
 
 import discreet
+from discreet.binding import create_ledger
 from discreet.cli import run
-from discreet.curator import create_ledger
 from discreet.errors import Rejected, UsageError
 from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description

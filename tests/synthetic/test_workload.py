@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import discreet
+from discreet.binding import create_ledger
 from discreet.cli import run
-from discreet.curator import create_ledger
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description

@@ -12,8 +12,8 @@ from typing import Any
 
 from discreet.accounting import Accountant, ZcdpAccountant, lump
 from discreet.accounting import loss as distributions
+from discreet.binding import accountant_of, ledger_of, terms_of
 from discreet.budget import Charge, Loss
-from discreet.curator import accountant_of, ledger_of, terms_of
 from discreet.ledger import Ledger
 from discreet.ledger.terms import charge_from_row
 from discreet.mechanisms import from_row

@@ -24,8 +24,8 @@ from discreet.audit.chosen import Wanted
 from discreet.audit.epsilon import AuditFinding, Codes, check, count, finding, interval
 from discreet.audit.neighbors import Neighborhood, neighborhood
 from discreet.audit.runs import Outcomes, outcomes
+from discreet.binding import accountant_of, ledger_of, terms_of
 from discreet.budget import Budget, Loss, amount
-from discreet.curator import accountant_of, ledger_of, terms_of
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.quoting import name
 from discreet.engines.stores import store_of

@@ -29,7 +29,7 @@ from discreet.census.least_squares import (
 )
 from discreet.census.measure import Noisy, levels_of
 from discreet.census.plan import Plan
-from discreet.census.whole import top_down
+from discreet.census.top_down import top_down
 from discreet.census.workers import Workers
 from discreet.mechanisms.shapes import Additive
 from discreet.noise import Items, Stream

@@ -4,33 +4,25 @@ needs none.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat
 from discreet.errors import UsageError
-from discreet.show import printable, readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.attacks.difference import Differences
-    from discreet.attacks.experiment.finding import Finding
-    from discreet.attacks.link import Linkage
-
-MOST_SHOWN = 40  # rows of a table in the terminal
-
-
-class HasFinding(Protocol):
-    @property
-    def finding(self) -> Finding: ...
-
-    def as_json(self) -> dict[str, object]: ...
-
+from discreet.cli.findings import (
+    MOST_SHOWN,
+    print_finding,
+    print_links,
+    print_risk,
+    tell,
+    tell_exposed,
+)
 
 Demo = Annotated[
     bool, typer.Option("--demo", help="Tell the story, with and without noise; no files needed.")
@@ -98,7 +90,7 @@ def link(
     format: ReportFormat = Format.table,
 ) -> None:
     """Join a release without names to a list with names."""
-    if _tell("link", demo, html, format):
+    if tell("link", demo, html, format):
         return
     from discreet.attacks import link as attack
 
@@ -107,7 +99,7 @@ def link(
     shown = [
         ["+".join(u.columns), f"{u.release:.1%}", f"{u.identified:.1%}"] for u in found.uniqueness
     ]
-    _print(
+    print_finding(
         found,
         found.as_json(reveal=reveal),
         format,
@@ -115,38 +107,7 @@ def link(
         shown,
     )
     if format is Format.table:
-        _print_links(found, reveal)
-
-
-def _print_links(found: Linkage, reveal: bool) -> None:
-    """Print who was found, with what the release says of them: the surest first."""
-    if not found.links:
-        return
-    if not reveal:
-        print(f"\n{len(found.links):,} rows have a name now. --reveal shows whose they are.")
-        return
-    surest = sorted(found.links, key=lambda link: -link.confidence)[:MOST_SHOWN]
-    names, secrets = (
-        table.take([getattr(link, row) for link in surest]).to_pylist()
-        for table, row in ((found.identity, "identified_row"), (found.released, "release_row"))
-    )
-    columns = (
-        "row",
-        "on the list",
-        "confidence",
-        "by",
-        *found.identity.column_names,
-        *found.released.column_names,
-    )
-    rows = [
-        [link.release_row, link.identified_row, f"{link.confidence:.0%}", "+".join(link.columns)]
-        + [readable(value) for value in (*name.values(), *secret.values())]
-        for link, name, secret in zip(surest, names, secrets, strict=True)
-    ]
-    print()
-    _print_table(columns, rows)
-    if len(found.links) > len(surest):
-        print(f"and {len(found.links) - len(surest):,} more; --format json has all.")
+        print_links(found, reveal)
 
 
 def scoreboard(
@@ -167,7 +128,7 @@ def scoreboard(
     format: ReportFormat = Format.table,
 ) -> None:
     """Find sparse records (ratings, purchases, visits) by a few vague facts."""
-    if _tell("scoreboard", demo, html, format):
+    if tell("scoreboard", demo, html, format):
         return
     from discreet.attacks import scoreboard as attack
 
@@ -178,7 +139,9 @@ def scoreboard(
     rows = [
         [m["target"], m["user"], f"{m['score']:.2f}", f"{m['eccentricity']:.2f}"] for m in matches
     ]
-    _print(found, found.as_json(), format, ("target", "is user", "score", "eccentricity"), rows)
+    print_finding(
+        found, found.as_json(), format, ("target", "is user", "score", "eccentricity"), rows
+    )
 
 
 def _index(release: Path, folder: Path | None) -> Any:
@@ -214,7 +177,7 @@ def difference(
     format: ReportFormat = Format.table,
 ) -> None:
     """Find people whose secret follows from exact answers, alone or combined."""
-    if _tell("difference", demo, html, format):
+    if tell("difference", demo, html, format):
         return
     from discreet.attacks import difference as attack
     from discreet.attacks.inputs.source import table as read
@@ -242,8 +205,8 @@ def difference(
         for e in found.exposed[:MOST_SHOWN]
     ]
     if format is Format.table:
-        print(_tell_exposed(found))
-    _print(
+        print(tell_exposed(found))
+    print_finding(
         found,
         found.as_json(reveal=reveal),
         format,
@@ -252,20 +215,6 @@ def difference(
     )
     if format is Format.table and len(found.exposed) > len(rows):
         print(f"and {len(found.exposed) - len(rows):,} more; --format json has all.")
-
-
-def _tell_exposed(found: Differences) -> str:
-    """Return the verdict; call nobody safe without proof."""
-    people = len({e.row for e in found.exposed})
-    told = {
-        "exposed": f"{people:,} {'person is' if people == 1 else 'people are'} exposed:",
-        "safe": "nobody is exposed.",
-        "not found": "this attack found nobody who is exposed. That is not proved:",
-    }
-    lines = [f"{found.questions} question{'s' * (found.questions != 1)}; {told[found.verdict]}"]
-    if found.verdict == "not found":
-        lines += [printable(f"  {reason}.") for reason in found.unproved[:MOST_SHOWN]]
-    return "\n".join(lines)
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:
@@ -319,7 +268,7 @@ def reconstruct(
     format: ReportFormat = Format.table,
 ) -> None:
     """Work out one bit of each person from counts over groups of them."""
-    if _tell("reconstruct", demo, html, format):
+    if tell("reconstruct", demo, html, format):
         return
     from discreet.attacks import reconstruct as attack
     from discreet.attacks.reconstruct import published, reconstruct_file
@@ -339,7 +288,7 @@ def reconstruct(
         else "estimated by attacking invented bits behind the same queries"
     )
     rows = [["method", found.method], ["success is", note], ["residual", f"{found.residual:.3g}"]]
-    _print(found, found.as_json(), format, ("", ""), rows)
+    print_finding(found, found.as_json(), format, ("", ""), rows)
 
 
 def census(
@@ -367,7 +316,7 @@ def census(
     """List the sets of people that fit a page of statistics; or hold a publication against its
     people.
     """
-    if _tell("census", demo, html, format):
+    if tell("census", demo, html, format):
         return
     if publication is not None or against is not None:
         _give_away(publication, against, format)
@@ -383,7 +332,7 @@ def census(
         )
     rows = [[f"{share:.1%}", *record.values()] for record, share in found.certainty[:MOST_SHOWN]]
     columns = ("certainty", *(found.certainty[0][0] if found.certainty else ()))
-    _print(found, found.as_json(), format, columns, rows)
+    print_finding(found, found.as_json(), format, columns, rows)
 
 
 def _give_away(publication: Path | None, against: str | None, format: Format) -> None:
@@ -413,7 +362,7 @@ def _give_away(publication: Path | None, against: str | None, format: Format) ->
         rows.append(
             [way.name, *(f"{each:,}" for each in counts), f"{way.right / max(way.claims, 1):.0%}"]
         )
-    _print(found, found.as_json(), format, columns, rows)
+    print_finding(found, found.as_json(), format, columns, rows)
 
 
 def membership(
@@ -431,12 +380,14 @@ def membership(
     format: ReportFormat = Format.table,
 ) -> None:
     """Tell people who were in the data from people who were not, by the released records."""
-    if _tell("membership", demo, html, format):
+    if tell("membership", demo, html, format):
         return
     from discreet.attacks import membership as attack
 
     found = attack(*_tables(release, members, others), width=width, trials=trials)
-    _print(found, found.as_json(), format, ("", ""), [["area under the curve", f"{found.auc:.3f}"]])
+    print_finding(
+        found, found.as_json(), format, ("", ""), [["area under the curve", f"{found.auc:.3f}"]]
+    )
 
 
 def single_out(
@@ -451,12 +402,12 @@ def single_out(
     format: ReportFormat = Format.table,
 ) -> None:
     """Make predicates from the release that are true of exactly one person."""
-    if _tell("single-out", demo, html, format):
+    if tell("single-out", demo, html, format):
         return
     from discreet.attacks import single_out as attack
 
     left, right = _tables(release, original)
-    _print_risk(
+    print_risk(
         attack(left, right, _maybe(control), columns=columns, width=width, trials=trials), format
     )
 
@@ -476,7 +427,7 @@ def linkability(
     format: ReportFormat = Format.table,
 ) -> None:
     """Connect two halves of people's records through the release."""
-    if _tell("linkability", demo, html, format):
+    if tell("linkability", demo, html, format):
         return
     from discreet.attacks import linkability as attack
 
@@ -487,7 +438,7 @@ def linkability(
     found = attack(
         left, right, _maybe(control), halves=halves, neighbors=neighbors, width=width, trials=trials
     )
-    _print_risk(found, format)
+    print_risk(found, format)
 
 
 def inference(
@@ -505,7 +456,7 @@ def inference(
     format: ReportFormat = Format.table,
 ) -> None:
     """Guess a secret column of people from the nearest released record."""
-    if _tell("inference", demo, html, format):
+    if tell("inference", demo, html, format):
         return
     from discreet.attacks import inference as attack
 
@@ -521,79 +472,7 @@ def inference(
         width=width,
         trials=trials,
     )
-    _print_risk(found, format)
-
-
-def _tell(name: str, demo: bool, html: Path | None, format: Format) -> bool:
-    """Tell the story, if that is what was asked for."""
-    if not demo:
-        if html is not None:
-            raise UsageError("--html writes the story of --demo; give both.")
-        return False
-    require_writable(html)
-    from discreet.attacks.lessons import LESSONS
-
-    lesson = LESSONS[name]()
-    if html is not None:
-        from discreet.attacks.lessons.page import html as page
-
-        write_file(html, page(lesson))
-    if format is Format.json:
-        print(json.dumps(lesson.as_json(), ensure_ascii=False))
-    elif html is None:
-        from rich.console import Console
-
-        from discreet.attacks.lessons.terminal import show
-
-        show(lesson, Console(highlight=False))
-    else:
-        print(f"{lesson.title}: {html}")
-    return True
-
-
-def _print(
-    found: HasFinding,
-    as_json: dict[str, object],
-    format: Format,
-    columns: tuple[str, ...],
-    rows: list[list[Any]],
-) -> None:
-    if format is Format.json:
-        print(json.dumps(as_json, ensure_ascii=False, default=str))
-        return
-    from rich.console import Console
-
-    from discreet.cli.tables import plainly
-
-    Console(highlight=False).print(plainly(str(found.finding)))
-    if rows:
-        _print_table(columns, rows)
-
-
-def _print_table(columns: tuple[str, ...], rows: list[list[Any]]) -> None:
-    from rich.table import Table
-
-    from discreet.cli.tables import output, plainly
-
-    table = Table(show_edge=False, pad_edge=False, header_style="bold", show_header=any(columns))
-    for name in columns:
-        table.add_column(plainly(str(name)))
-    for row in rows:
-        table.add_row(*(plainly("nobody" if value is None else str(value)) for value in row))
-    output().print(table)
-
-
-def _print_risk(found: Any, format: Format) -> None:
-    rows = []
-    if found.risk is not None:
-        low, high = found.risk.interval
-        rows = [["control", f"{found.control.value:.1%} of {found.control.n:,}"]]
-        rows += [["risk beyond it", f"{found.risk.value:.1%} ({low:.1%} to {high:.1%})"]]
-    elif format is Format.table:
-        print(
-            "Without --control it cannot be said how much of this is leak and how much is knowledge about everybody."
-        )
-    _print(found, found.as_json(), format, ("", ""), rows)
+    print_risk(found, format)
 
 
 def _split(values: list[str] | None) -> list[str]:

@@ -54,8 +54,8 @@ def snapshot(policy: Policy, quiet: Quiet = False) -> None:
     """Read the source anew as the next numbered snapshot. Every question is charged anew after
     it.
     """
+    from discreet.binding import take_snapshot
     from discreet.cli.tables import output, plainly, progress_bar
-    from discreet.curator import take_snapshot
     from discreet.engines.report import SHOUT, report
     from discreet.policy.policy import Policy as PolicyValue
 
@@ -109,7 +109,7 @@ def ledger(
     format: ReportFormat = Format.table,
 ) -> None:
     """Show who spent what on what; create, verify, amend or export the ledger."""
-    from discreet.curator import accountant_of, create_ledger, ledger_of, terms_of
+    from discreet.binding import accountant_of, create_ledger, ledger_of, terms_of
     from discreet.ledger import Ledger
     from discreet.policy.policy import Policy as PolicyValue
     from discreet.upkeep import limit_changes
@@ -159,7 +159,7 @@ def ledger(
 
 def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head: Any) -> None:
     """Back a ledger up, or put a backup back; one at a time."""
-    from discreet.curator import ledger_of
+    from discreet.binding import ledger_of
     from discreet.ledger.backup import backup as back_up
     from discreet.ledger.backup import restore as put_back
 
@@ -196,7 +196,7 @@ def _setup(declared: PolicyValue) -> None:
 
 def _move(declared: PolicyValue, target: str) -> None:
     """Move a ledger, and say what to write into the policy."""
-    from discreet.curator import ledger_of
+    from discreet.binding import ledger_of
     from discreet.ledger.backup import move
     from discreet.ledger.place import Place
     from discreet.policy.policy import SHARED
@@ -228,8 +228,8 @@ def _head(path: Path) -> Any:
 def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, format: Format) -> None:
     from rich.table import Table
 
+    from discreet.binding import accountant_of
     from discreet.cli.tables import budget_bar, output, plainly
-    from discreet.curator import accountant_of
 
     accountant, entries = accountant_of(policy), book.entries(analyst)
     limit, shares = book.limits

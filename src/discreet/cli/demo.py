@@ -47,8 +47,8 @@ def demo(
     """Build a town, ask about it, attack it, and leave it on disk to play with."""
     import discreet
     from discreet import town
+    from discreet.binding import create_ledger
     from discreet.cli.tables import output, plainly
-    from discreet.curator import create_ledger
     from discreet.errors import UsageError
     from discreet.policy.policy import Policy
 

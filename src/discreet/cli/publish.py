@@ -97,7 +97,7 @@ def demo(
 ) -> None:
     """Build a country of very unequal places with a policy and a ledger, ready to be published."""
     from discreet import country
-    from discreet.curator import create_ledger
+    from discreet.binding import create_ledger
     from discreet.errors import UsageError
     from discreet.policy.policy import Policy as PolicyFile
 

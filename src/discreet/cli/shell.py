@@ -6,21 +6,18 @@ command: \help lists them.
 
 from __future__ import annotations
 
-import contextlib
 import getpass
-import os
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from discreet.cli.line_editing import CtrlC, line_editing
 from discreet.cli.question import Epsilon, Margin
 from discreet.errors import DiscreetError, UsageError
 
@@ -94,9 +91,7 @@ COMMANDS = (
     "\\help",
     "\\q",
 )
-MOST_HISTORY = 2_000
 UNCLOSED = "never closed"
-Made = TypeVar("Made")
 
 
 class Source(Protocol):
@@ -399,7 +394,7 @@ def _converse(session: Session) -> None:
     from discreet.show import label
 
     _say(f"discreet: {session.source.name} asks. \\help lists commands, \\q leaves.")
-    with _line_editing(session.source), CtrlC() as ctrl_c:
+    with line_editing({*KEYWORDS, *COMMANDS, *_names(session.source)}), CtrlC() as ctrl_c:
         waiting: list[str] = []
         while not session.ended:
             prompt = "...> " if waiting else f"{label(session.source.name)}> "
@@ -434,68 +429,6 @@ def _try(session: Session, text: str) -> bool:
     return True
 
 
-class CtrlC:
-    """Ctrl-C stops what runs and never the shell, also where whoever started the shell has it
-    ignored.
-    """
-
-    def __init__(self) -> None:
-        self._may_stop = False
-
-    def __enter__(self) -> Self:
-        self._before = signal.signal(signal.SIGINT, self._press)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        signal.signal(signal.SIGINT, self._before)
-
-    def may_stop(self, act: Callable[[], Made]) -> Made | None:
-        """Return what an act returns, or None where Ctrl-C stopped it."""
-        try:
-            try:
-                self._may_stop = True
-                return act()
-            finally:
-                self._may_stop = False
-        except KeyboardInterrupt:  # also one between the end of the act and the line above
-            return None
-
-    def _press(self, number: int, frame: FrameType | None) -> None:
-        if self._may_stop:
-            self._may_stop = False  # a second one meets nothing to stop
-            raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def _line_editing(source: Source) -> Iterator[None]:
-    """Edit lines, remember and complete them by readline, where Python has it."""
-    try:
-        import readline
-    except ImportError:
-        yield
-        return
-    words = sorted({*KEYWORDS, *COMMANDS, *_names(source)})
-    readline.set_completer(completer(words))
-    readline.set_completer_delims(" \t\n,;()=<>+-*/\"'")
-    readline.parse_and_bind("tab: complete")
-    path = _history_file()
-    with contextlib.suppress(OSError):
-        readline.read_history_file(path)
-    try:
-        yield
-    finally:
-        readline.set_history_length(MOST_HISTORY)
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-            readline.write_history_file(path)
-
-
 def _names(source: Source) -> Iterator[str]:
     """Yield names that can be typed; a server's others could speak to the terminal."""
     from discreet.show import label
@@ -503,20 +436,3 @@ def _names(source: Source) -> Iterator[str]:
     for table in source.tables():
         names = (table["name"], *(column["name"] for column in table["columns"]))
         yield from (name for name in names if label(name) == name)
-
-
-def completer(words: list[str]) -> Callable[[str, int], str | None]:
-    """Return a function for readline: the word of this number that begins with a text, whatever its
-    case.
-    """
-
-    def complete(text: str, number: int) -> str | None:
-        found = [word for word in words if word.lower().startswith(text.lower())]
-        return found[number] if number < len(found) else None
-
-    return complete
-
-
-def _history_file() -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home) / "discreet" / "history"

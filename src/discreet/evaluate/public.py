@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.curator import Curator, create_ledger
+from discreet.binding import create_ledger
+from discreet.curator import Curator
 from discreet.errors import PolicyError, UsageError
 from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description

@@ -14,20 +14,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from discreet.budget import Budget, Charge, number
-from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
+from discreet.budget import Charge, number
+from discreet.errors import LedgerUnavailable, UsageError
 from discreet.ledger.balance import (
     Balance,
-    OpenCharge,
-    Shortage,
     parts_from_row,
     same_charge,
     same_question,
@@ -46,14 +43,17 @@ from discreet.ledger.receipts import (
     Standing,
     StoredAnswer,
     StoredPart,
+    entry_of,
+    mechanisms_of,
     rows_of,
+    standing_of,
 )
+from discreet.ledger.shortage import Words, over_budget
 from discreet.ledger.store import Kind
 from discreet.ledger.stores import establish
 from discreet.ledger.streams import Streams
 from discreet.ledger.terms import (
     BOUND,
-    CURATOR,
     NOTHING,
     Terms,
     charge_as_row,
@@ -61,8 +61,6 @@ from discreet.ledger.terms import (
     check_limits,
     limits_as_row,
 )
-
-Words = Callable[[Charge], Budget]
 
 
 class Ledger:
@@ -155,7 +153,7 @@ class Ledger:
                 )
                 self._journal.seal(charge, secret, key=balance.key)
                 return Reservation(id=charge, key=secret, resumed=False)
-        raise self._over_budget(shortage)
+        raise over_budget(shortage, self._words, self._journal.path.stem)
 
     def post(
         self,
@@ -176,7 +174,7 @@ class Ledger:
             if waiting is None:
                 self._require_posted(charge, content)
                 paid_by = self._journal.row(charge).body["analyst"]
-                return _standing_of(paid_by, balance, exported(balance))
+                return standing_of(paid_by, balance, exported(balance))
             if self._journal.unsealed(charge) != reservation.key:
                 raise UsageError(
                     f"Charge {charge} was reserved by somebody else: reserve first, then post."
@@ -195,7 +193,7 @@ class Ledger:
             post = self._journal.append(row)
             self._journal.file.keep_answer(charge, post, waiting.question, answer)
             self._journal.file.erase_key(charge)
-            return _standing_of(
+            return standing_of(
                 waiting.analyst, balance, head_of(balance.ledger, *self._journal.file.appended)
             )
 
@@ -369,7 +367,7 @@ class Ledger:
         with self._journal.session(write=False) as balance:
             charges = (row for row in self._journal.rows() if row.body["kind"] == "charge")
             return tuple(
-                _entry(row, balance) for row in charges if analyst in (None, row.body["analyst"])
+                entry_of(row, balance) for row in charges if analyst in (None, row.body["analyst"])
             )
 
     def rows(self) -> tuple[dict[str, Any], ...]:
@@ -394,7 +392,7 @@ class Ledger:
                 "id": charge.number,
                 **{name: bound[name] for name in BOUND},
                 **{name: charge.body[name] for name in asked},
-                "mechanisms": _mechanisms(charge, post),
+                "mechanisms": mechanisms_of(charge, post),
                 "reserved": charge.body["when"],
                 "posted": post.body["when"],
                 "answer": post.body["answer"],
@@ -468,7 +466,7 @@ class Ledger:
             id=charge,
             analyst=paid.body["analyst"],
             cost=charge_from_row(paid.body["cost"]),
-            mechanisms=tuple(_mechanisms(paid, posted)),
+            mechanisms=tuple(mechanisms_of(paid, posted)),
             meta=posted.body["meta"],
             answer=answer,
         )
@@ -481,56 +479,3 @@ class Ledger:
             raise LedgerUnavailable(
                 f"Charge {charge} already has another answer: this one must not be released. Recall the stored one."
             )
-
-    def _over_budget(self, shortage: Shortage) -> BudgetExceeded:
-        asked, left, limit = shortage.asked, shortage.left, shortage.limit
-        if asked.amount <= left.amount:
-            symbol, amounts = "δ", [asked.delta, left.delta, limit.delta]
-        elif self._words is None:
-            symbol, amounts = shortage.symbol, [asked.amount, left.amount, limit.amount]
-        else:
-            symbol, amounts = "ε", [self._words(charge).epsilon for charge in (asked, left, limit)]
-        cost, rest = (
-            number(amounts[0], rounding=ROUND_CEILING),
-            number(amounts[1], rounding=ROUND_FLOOR),
-        )
-        return BudgetExceeded(
-            f"Over budget: this costs {symbol} = {cost}; {shortage.who} {shortage.verb} {symbol} = {rest} left "
-            f'of {number(amounts[2])} on "{self._journal.path.stem}".',
-            who=shortage.who,
-            asked=asked,
-            left=left,
-            limit=limit,
-        )
-
-
-def _mechanisms(charge: Row, post: Row) -> list[dict[str, Any]]:
-    named: list[dict[str, Any]] | None = charge.body["mechanisms"]
-    used: list[dict[str, Any]] = post.body["mechanisms"] if named is None else named
-    return used
-
-
-def _standing_of(analyst: str, balance: Balance, head: dict[str, Any]) -> Standing:
-    """Of whoever paid for a charge; by now it may be somebody who is no analyst any more."""
-    known = analyst == CURATOR or analyst in balance.analysts
-    return Standing(left=balance.left(analyst) if known else NOTHING, head=head)
-
-
-def _resumable(waiting: OpenCharge, balance: Balance) -> bool:
-    return waiting.stream or waiting.snapshot == balance.snapshot
-
-
-def _entry(row: Row, balance: Balance) -> Entry:
-    waiting = balance.open.get(row.number)
-    lost = row.number in balance.overran or (
-        waiting is not None and not _resumable(waiting, balance)
-    )
-    return Entry(
-        id=row.number,
-        when=row.body["when"],
-        analyst=row.body["analyst"],
-        text=row.body["text"],
-        cost=charge_from_row(row.body["cost"]),
-        snapshot=row.body["snapshot"],
-        state="lost" if lost else "posted" if waiting is None else "open",
-    )

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from discreet.budget import Charge
-from discreet.ledger.balance import PaidPart
+from discreet.ledger.balance import (
+    Balance,
+    OpenCharge,
+    PaidPart,
+)
+from discreet.ledger.chain import Row
+from discreet.ledger.terms import (
+    CURATOR,
+    NOTHING,
+    charge_from_row,
+)
 
 Mechanisms = Sequence[Mapping[str, Any]]
 
@@ -99,6 +109,43 @@ class Entry:
     snapshot: int
     state: Literal["open", "posted", "lost"]
 
+    @property
+    def is_question(self) -> bool:
+        """Return True for a statement; other entries are descriptions, releases and the like."""
+        return self.text.lstrip().upper().startswith(("SELECT", "WITH", "("))
+
 
 def rows_of(mechanisms: Mechanisms | None) -> list[dict[str, Any]] | None:
     return None if mechanisms is None else [dict(mechanism) for mechanism in mechanisms]
+
+
+def mechanisms_of(charge: Row, post: Row) -> list[dict[str, Any]]:
+    named: list[dict[str, Any]] | None = charge.body["mechanisms"]
+    used: list[dict[str, Any]] = post.body["mechanisms"] if named is None else named
+    return used
+
+
+def standing_of(analyst: str, balance: Balance, head: dict[str, Any]) -> Standing:
+    """Of whoever paid for a charge; by now it may be somebody who is no analyst any more."""
+    known = analyst == CURATOR or analyst in balance.analysts
+    return Standing(left=balance.left(analyst) if known else NOTHING, head=head)
+
+
+def is_resumable(waiting: OpenCharge, balance: Balance) -> bool:
+    return waiting.stream or waiting.snapshot == balance.snapshot
+
+
+def entry_of(row: Row, balance: Balance) -> Entry:
+    waiting = balance.open.get(row.number)
+    lost = row.number in balance.overran or (
+        waiting is not None and not is_resumable(waiting, balance)
+    )
+    return Entry(
+        id=row.number,
+        when=row.body["when"],
+        analyst=row.body["analyst"],
+        text=row.body["text"],
+        cost=charge_from_row(row.body["cost"]),
+        snapshot=row.body["snapshot"],
+        state="lost" if lost else "posted" if waiting is None else "open",
+    )

@@ -22,7 +22,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -33,6 +32,7 @@ from discreet.budget import Loss, Neighbors
 from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip
+from discreet.mechanisms.nested import Part, Slices, cut, join, root, tree
 from discreet.mechanisms.shapes import Integers, PersonRows
 from discreet.noise import Items, Stream
 from discreet.noise.choose import Kind
@@ -202,11 +202,11 @@ class Quantiles:
             rho = self.depths * pure_rho(epsilon=share)
         else:
             rho = sum(
-                (share**2 / 8 * self._worst(parts) for parts in _tree(self.quantiles)), Fraction(0)
+                (share**2 / 8 * self._worst(parts) for parts in tree(self.quantiles)), Fraction(0)
             )
         return Loss(epsilon=self.epsilon, rho=rho)
 
-    def _worst(self, parts: tuple[_Part, ...]) -> Fraction:
+    def _worst(self, parts: tuple[Part, ...]) -> Fraction:
         """Return what one depth costs in rho, as a share of (epsilon / depths)^2 / 8."""
         if self.neighbors == "add_remove" or len(parts) == 1:
             return Fraction(1)
@@ -215,7 +215,7 @@ class Quantiles:
         # times that.
         return max(Fraction(1, 2), 1 / (2 * min(max(part.q, 1 - part.q) for part in parts)) ** 2)
 
-    def mechanism(self, part: _Part) -> PermuteAndFlip | ExponentialMechanism:
+    def mechanism(self, part: Part) -> PermuteAndFlip | ExponentialMechanism:
         """Return the choice within a part, in whole units of rank / (grain * the denominator of the
         part's q).
         """
@@ -243,31 +243,31 @@ class Quantiles:
         found = np.empty((len(items), len(self.quantiles)), dtype=np.int64)
         left = [
             (
-                _root(self.quantiles),
-                [_Block(start=0, rows=np.arange(len(items)), pieces=self._pieces(counts))],
+                root(self.quantiles),
+                [Slices(start=0, rows=np.arange(len(items)), pieces=self._pieces(counts))],
             )
         ]
         while left:
             part, blocks = left.pop()
             blocks.sort(key=lambda block: block.width)
-            below, above = list[_Block](), list[_Block]()
+            below, above = list[Slices](), list[Slices]()
             for block, chosen in zip(
                 blocks, self._choose(part, blocks, stream, items), strict=True
             ):
                 found[block.rows, part.place] = (block.start + chosen) // self.slices
                 for place in np.unique(chosen).tolist() if part.parted else ():
                     here = np.flatnonzero(chosen == place)
-                    lower, upper = _cut(block.pieces[here], place)
-                    below.append(_Block(start=block.start, rows=block.rows[here], pieces=lower))
+                    lower, upper = cut(block.pieces[here], place)
+                    below.append(Slices(start=block.start, rows=block.rows[here], pieces=lower))
                     above.append(
-                        _Block(start=block.start + place, rows=block.rows[here], pieces=upper)
+                        Slices(start=block.start + place, rows=block.rows[here], pieces=upper)
                     )
             left += [(part.below, below)] if part.below and below else []
             left += [(part.above, above)] if part.above and above else []
         return found
 
     def _choose(
-        self, part: _Part, blocks: list[_Block], stream: Stream, items: Items
+        self, part: Part, blocks: list[Slices], stream: Stream, items: Items
     ) -> Sequence[NDArray[np.int64]]:
         """Choose places within a part, block by block: all at once, as few of many groups are cut
         alike.
@@ -277,7 +277,7 @@ class Quantiles:
             stream.derive("quantile", part.place),
             items.at(np.concatenate([block.rows for block in blocks])),
             np.concatenate([np.full(len(block.rows), block.width) for block in blocks]),
-            lambda start, stop: _rank_scores(_join(blocks, ends, start, stop), part.q, 0),
+            lambda start, stop: _rank_scores(join(blocks, ends, start, stop), part.q, 0),
             unit=1 / self.mechanism(part).scale,
             kind=_KIND[self.choice],
         )
@@ -294,7 +294,7 @@ class Quantiles:
         fields.whole("assuming", assuming, least=0)
         each, slices = 1 - (1 - sure) / len(self.quantiles), self.cells * self.slices
 
-        def own(part: _Part) -> Fraction:
+        def own(part: Part) -> Fraction:
             return self.mechanism(part).margin(each, slices) / Fraction(
                 self.grain * part.q.denominator
             )
@@ -320,14 +320,14 @@ class Quantiles:
         """
         return self._add_up(lambda part: Fraction(0), Fraction(1, 2 * self.slices))
 
-    def _add_up(self, own: Callable[[_Part], Fraction], cut: Fraction) -> tuple[Fraction, ...]:
+    def _add_up(self, own: Callable[[Part], Fraction], cut: Fraction) -> tuple[Fraction, ...]:
         """Return how far each quantile is off, if its own choice is by `own`, and a cut by `cut`
         more.
         """
         # by place + 1: how far each cut may be off
         off = {0: Fraction(0), len(self.quantiles) + 1: Fraction(0)}
         bounds = [Fraction(0)] * len(self.quantiles)
-        for part in (part for parts in _tree(self.quantiles) for part in parts):
+        for part in (part for parts in tree(self.quantiles) for part in parts):
             bound = own(part) + (1 - part.q) * off[part.first] + part.q * off[part.last + 1]
             bounds[part.place], off[part.place + 1] = bound, bound + cut
         return tuple(bounds)
@@ -336,12 +336,12 @@ class Quantiles:
         """Return the log-probability of each outcome; for small grids."""
         pieces = self._pieces(counts)
         masses: dict[tuple[int, ...], list[float]] = {}
-        for chosen, log_mass in self._outcomes(_root(self.quantiles), 0, pieces):
+        for chosen, log_mass in self._outcomes(root(self.quantiles), 0, pieces):
             masses.setdefault(tuple(place // self.slices for place in chosen), []).append(log_mass)
         return {cells: float(np.logaddexp.reduce(mass)) for cells, mass in masses.items()}
 
     def _outcomes(
-        self, part: _Part | None, start: int, pieces: Integers
+        self, part: Part | None, start: int, pieces: Integers
     ) -> list[tuple[tuple[int, ...], float]]:
         if part is None:
             return [((), 0.0)]
@@ -349,7 +349,7 @@ class Quantiles:
         for place, log_mass in enumerate(
             self.mechanism(part).log_mass(_rank_scores(pieces, part.q, 0).tolist())
         ):
-            below, above = _cut(pieces, place)
+            below, above = cut(pieces, place)
             outcomes += [
                 ((*lower, start + place, *upper), float(log_mass) + log_lower + log_upper)
                 for lower, log_lower in self._outcomes(part.below, start, below)
@@ -380,113 +380,6 @@ def inside_the_data(q: Fraction, shift: int) -> dict[str, Any]:
 def slices_for(cells: int) -> int:
     """Return as many slices as keep a choice fast: 256 up to 1,024 cells, 1 from 2^18 on."""
     return max(1, min(256, (1 << 18) // cells))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The quantiles from `first` up to (not with) `last`, of the rows between the cuts at their
-    neighbors.
-    """
-
-    first: int
-    last: int
-    q: Fraction
-    """The wanted quantile among these rows."""
-    alone: bool
-    """Whether no other part is as deep."""
-    below: _Part | None
-    above: _Part | None
-
-    @property
-    def place(self) -> int:
-        return (self.first + self.last) // 2
-
-    @property
-    def parted(self) -> bool:
-        return self.below is not None or self.above is not None
-
-
-@lru_cache(maxsize=256)
-def _root(quantiles: tuple[Fraction, ...]) -> _Part:
-    cuts = (Fraction(0), *quantiles, Fraction(1))
-    widths: dict[int, int] = {}
-
-    def measured(first: int, last: int, depth: int) -> None:
-        if first < last:
-            widths[depth] = widths.get(depth, 0) + 1
-            middle = (first + last) // 2
-            measured(first, middle, depth + 1)
-            measured(middle + 1, last, depth + 1)
-
-    def made(first: int, last: int, depth: int) -> _Part | None:
-        if first >= last:
-            return None
-        middle = (first + last) // 2
-        low, high = cuts[first], cuts[last + 1]
-        return _Part(
-            first=first,
-            last=last,
-            q=(cuts[middle + 1] - low) / (high - low),
-            alone=widths[depth] == 1,
-            below=made(first, middle, depth + 1),
-            above=made(middle + 1, last, depth + 1),
-        )
-
-    measured(0, len(quantiles), 0)
-    root = made(0, len(quantiles), 0)
-    assert root is not None
-    return root
-
-
-def _tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[_Part, ...], ...]:
-    """Return the parts of each depth."""
-    depths, parts = [], [_root(quantiles)]
-    while parts:
-        depths.append(tuple(parts))
-        parts = [child for part in parts for child in (part.below, part.above) if child is not None]
-    return tuple(depths)
-
-
-def _cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
-    """Return the pieces up to a place and those from it on, with half of that place's own on either
-    side.
-    """
-    below, above = pieces[..., : place + 1].copy(), pieces[..., place:].copy()
-    half = pieces[..., place] // 2
-    below[..., -1], above[..., 0] = half, half
-    return below, above
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Block:
-    """Groups whose part lies between the same cuts: what each of its slices holds, a row for each
-    group.
-    """
-
-    start: int
-    rows: NDArray[np.int64]
-    pieces: Integers
-
-    @property
-    def width(self) -> int:
-        return int(self.pieces.shape[1])
-
-
-def _join(blocks: list[_Block], ends: NDArray[np.int64], start: int, stop: int) -> Integers:
-    """Join the rows from start to stop of all blocks, in order of width, with nothing behind the
-    shorter.
-    """
-    first, last = np.searchsorted(ends, [start, stop - 1], side="right").tolist()
-    before = int(ends[first]) - len(blocks[first].rows)
-    if first == last:
-        return np.asarray(blocks[first].pieces[start - before : stop - before])
-    table = np.zeros((stop - start, blocks[last].width), dtype=blocks[first].pieces.dtype)
-    for block in blocks[first : last + 1]:
-        some = block.pieces[max(0, start - before) : stop - before]
-        at = max(before, start) - start
-        table[at : at + len(some), : block.width] = some
-        before += len(block.rows)
-    return table
 
 
 def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:

@@ -1,4 +1,6 @@
-"""Tables of a FROM clause: what may stand beside a name, written-out numbers, and names of columns."""
+"""Tables of a FROM clause: what may stand beside a name, written-out numbers, and names
+of columns.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ from discreet.mechanisms.shapes import Additive
 from discreet.mechanisms.simulate import half_widths
 from discreet.policy.domain import Categories
 from discreet.policy.policy import Policy
-from discreet.synthetic.axis import Axis, Grid, Unlisted, axes_of
+from discreet.synthetic.axes import Grid, axes_of
+from discreet.synthetic.axis import Axis, Unlisted
 from discreet.synthetic.classify import area, area_margin, counted, learned, rows_of, target_of
 from discreet.synthetic.describe import Commission, Purse, Work, currency, private_table
 from discreet.synthetic.description import Description

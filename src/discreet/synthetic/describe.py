@@ -22,7 +22,8 @@ from discreet.algebra import Aggregate
 from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy, Table
-from discreet.synthetic.axis import USUAL, Grid, Intervals, Unlisted, axes_of
+from discreet.synthetic.axes import Grid, axes_of
+from discreet.synthetic.axis import USUAL, Intervals, Unlisted
 from discreet.synthetic.description import Description
 from discreet.synthetic.grids import found_grids
 from discreet.synthetic.marginals import Marginals, Progress

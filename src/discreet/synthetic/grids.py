@@ -23,8 +23,18 @@ from discreet.budget import AccountantName, Charge
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.quantile import Quantiles
 from discreet.mechanisms.shapes import Keys, PersonRows
-from discreet.policy.domain import Categories
-from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis, Grid, Uncut, Unlisted, Unsplit
+from discreet.policy.domain import (
+    Categories,
+)
+from discreet.synthetic.axes import Grid
+from discreet.synthetic.axis import (
+    MOST_VALUES,
+    OTHER,
+    Axis,
+    Uncut,
+    Unlisted,
+    Unsplit,
+)
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.split import split
 from discreet.vault.allowance import Allowance

@@ -41,7 +41,8 @@ from discreet.algebra import (
 )
 from discreet.engines.postgres.kinds import Kinds, Tables
 from discreet.engines.quoting import literal, name
-from discreet.engines.spelling import FOLDS, WORDS, Spelling, Unspelled, Word, by_place, infix
+from discreet.engines.spelling import Spelling, by_place
+from discreet.engines.words import FOLDS, WORDS, Unspelled, Word, infix
 
 _KINDS = {
     "HUGEINT": "NUMERIC",

@@ -26,7 +26,7 @@ from discreet.engines.overrun import Overrun
 from discreet.engines.spark.layout import arrow_file, kinds_file, public_file, table_folder
 from discreet.engines.spark.spelling import PRIVATE, PUBLIC, WHOLE, SparkSpelling, view
 from discreet.engines.spark.workers import EachTable
-from discreet.engines.spelling import Unspelled
+from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure
 from discreet.noise.bits import SYSTEM
 from discreet.policy.policy import Policy

@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import cache
 from typing import ClassVar
 
 from discreet.algebra import (
@@ -35,17 +34,9 @@ from discreet.algebra import (
     case,
     walk,
 )
-from discreet.engines.duckdb.locked import connect
-from discreet.engines.spelling import (
-    FOLDS,
-    WORDS,
-    Spelling,
-    Unspelled,
-    Word,
-    by_place,
-    infix,
-    prefix,
-)
+from discreet.engines.spark.letters import change_letters, letter_pairs, text_literal, trim
+from discreet.engines.spelling import Spelling, by_place
+from discreet.engines.words import FOLDS, WORDS, Unspelled, Word, infix, prefix
 
 MOMENT, WHOLE = "TIMESTAMP_NTZ", "DECIMAL(38, 0)"
 PRIVATE, PUBLIC = "private", "public"  # what views are called, each before the name of its table
@@ -69,11 +60,6 @@ def identifier(text: str) -> str:
     return "`" + text.replace("`", "``") + "`"
 
 
-def text_literal(text: str) -> str:
-    """A text between quotes; Spark reads backslashes in it."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000") + "'"
-
-
 def view(kind: str, table: str) -> str:
     """The name of a table's view: one that needs no quotes."""
     simple = re.fullmatch("[a-z0-9_]+", table)
@@ -81,43 +67,6 @@ def view(kind: str, table: str) -> str:
 
 
 # --- letters --------------------------------------------------------------------------------------
-
-
-_LETTERS = (  # all of them, one a row
-    "(SELECT chr(range::INTEGER) AS letter FROM range(1, 55296) UNION ALL "
-    "SELECT chr(range::INTEGER) FROM range(57344, 1114112))"
-)
-
-
-@cache
-def _letters(function: str) -> tuple[str, str]:
-    """The letters that a function of DuckDB changes, and what it makes of each."""
-    with connect(threads=1) as database:
-        changed = f"SELECT letter, {function}(letter) FROM {_LETTERS} WHERE {function}(letter) <> letter ORDER BY 1"
-        rows = database.execute(changed).fetchall()
-    return "".join(letter for letter, _ in rows), "".join(new for _, new in rows)
-
-
-@cache
-def _blanks() -> str:
-    """The letters that DuckDB's trim takes away."""
-    with connect(threads=1) as database:
-        rows = database.execute(
-            f"SELECT letter FROM {_LETTERS} WHERE trim(letter) = '' ORDER BY 1"
-        ).fetchall()
-    return "".join(letter for (letter,) in rows)
-
-
-def _changed(function: str) -> Word:
-    def spell(arguments: Sequence[str]) -> str:
-        old, new = _letters(function)
-        return f"translate({arguments[0]}, {text_literal(old)}, {text_literal(new)})"
-
-    return spell
-
-
-def _trimmed(side: str) -> Word:
-    return lambda arguments: f"trim({side} {text_literal(_blanks())} FROM {arguments[0]})"
 
 
 # --- days and moments -----------------------------------------------------------------------------
@@ -305,11 +254,11 @@ _WORDS: Mapping[str, Word] = {
     "starts_with": prefix("startswith"),
     "ends_with": prefix("endswith"),
     "strpos": prefix("instr"),
-    "lower": _changed("lower"),
-    "upper": _changed("upper"),
-    "trim": _trimmed("BOTH"),
-    "ltrim": _trimmed("LEADING"),
-    "rtrim": _trimmed("TRAILING"),
+    "lower": change_letters("lower"),
+    "upper": change_letters("upper"),
+    "trim": trim("BOTH"),
+    "ltrim": trim("LEADING"),
+    "rtrim": trim("TRAILING"),
     "date_diff": _difference,
     "date_part": _part,
     "date_trunc": _truncated,
@@ -470,8 +419,8 @@ class SparkSpelling(Spelling):
         text, changed = self.expression(value), pattern
         if fold:
             text, changed = (
-                _changed("lower")([text]),
-                pattern.translate(str.maketrans(*_letters("lower"))),
+                change_letters("lower")([text]),
+                pattern.translate(str.maketrans(*letter_pairs("lower"))),
             )
         found, letters = [], iter(changed)
         for letter in letters:

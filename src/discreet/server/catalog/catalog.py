@@ -18,20 +18,15 @@ import pyarrow.compute as pc
 
 from discreet.arrow import array
 from discreet.errors import EngineFailure
-from discreet.server.catalog import contents, types
+from discreet.server.catalog import contents, fixed, types
 from discreet.server.catalog.builtin import rows
 from discreet.server.catalog.calls import SETTINGS_NOW
 from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.functions import macros
+from discreet.server.catalog.outputs import name_outputs
 from discreet.server.catalog.parse import parse
 from discreet.server.catalog.session import Session
-from discreet.server.catalog.translate import (
-    PER_SESSION,
-    Statement,
-    cancel_backends,
-    name_outputs,
-    translate,
-)
+from discreet.server.catalog.translate import PER_SESSION, Statement, cancel_backends, translate
 from discreet.server.catalog.views import fill_views
 
 if TYPE_CHECKING:
@@ -318,7 +313,7 @@ def _numbers(stored: Mapping[str, pa.Table]) -> dict[str, dict[str, int]]:
         "regproc": procedures,
         "regprocedure": procedures,
         "regnamespace": {name: number for number, name in schemas.items()},
-        "regrole": {"curator": contents.CURATOR_OID},
+        "regrole": {"curator": fixed.CURATOR_OID},
         "regcollation": {row["collname"]: row["oid"] for row in stored["pg_collation"].to_pylist()},
     }
 
@@ -339,5 +334,5 @@ def _names(stored: Mapping[str, pa.Table]) -> dict[str, dict[int, str]]:
         "regproc": {row["oid"]: row["proname"] for row in stored["pg_proc"].to_pylist()},
         "regprocedure": {row["oid"]: row["proname"] for row in stored["pg_proc"].to_pylist()},
         "regnamespace": {number: name for name, number in contents.NAMESPACES.items()},
-        "regrole": {contents.CURATOR_OID: "curator"},
+        "regrole": {fixed.CURATOR_OID: "curator"},
     }

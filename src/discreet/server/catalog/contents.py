@@ -27,10 +27,15 @@ from discreet.server.catalog.builtin import (
     relations,
     rows,
 )
+from discreet.server.catalog.fixed import (
+    CURATOR_OID,
+    Row,
+    access_methods,
+    collations,
+    languages,
+    tablespaces,
+)
 
-Row = dict[str, Any]
-
-CURATOR_OID = 10  # of the role that owns everything
 DATABASE_OID = 16384
 USER_OID = 16385  # of whoever asks
 NAMESPACES = {PG_CATALOG: 11, "pg_toast": 99, "public": 2200, INFORMATION_SCHEMA: 13207}
@@ -101,10 +106,10 @@ def fill(tables: tuple[Described, ...], *, database: str) -> dict[str, pa.Table]
         "pg_constraint": _constraints(tables),
         "pg_depend": _dependencies(tables),
         "pg_description": _descriptions(tables),
-        "pg_am": _access_methods(),
-        "pg_language": _languages(),
-        "pg_collation": _collations(),
-        "pg_tablespace": _tablespaces(),
+        "pg_am": access_methods(),
+        "pg_language": languages(),
+        "pg_collation": collations(),
+        "pg_tablespace": tablespaces(),
         "pg_database": [_database(database)],
     }
     return {
@@ -446,44 +451,6 @@ def quoted(name: str) -> str:
 
 
 # --- the rest of a database -----------------------------------------------------------------------
-
-
-def _access_methods() -> Iterator[Row]:
-    for oid, name, kind in (
-        (2, "heap", "t"),
-        (403, "btree", "i"),
-        (405, "hash", "i"),
-        (783, "gist", "i"),
-    ):
-        yield {"oid": oid, "amname": name, "amtype": kind}
-    for oid, name in ((2742, "gin"), (4000, "spgist"), (3580, "brin")):
-        yield {"oid": oid, "amname": name, "amtype": "i"}
-
-
-def _languages() -> Iterator[Row]:
-    for oid, name, trusted in ((12, "internal", False), (13, "c", False), (14, "sql", True)):
-        yield {"oid": oid, "lanname": name, "lanowner": CURATOR_OID, "lanpltrusted": trusted}
-
-
-def _collations() -> Iterator[Row]:
-    for oid, name, provider in ((100, "default", "d"), (950, "C", "c"), (951, "POSIX", "c")):
-        where = None if provider == "d" else name
-        yield {
-            "oid": oid,
-            "collname": name,
-            "collnamespace": 11,
-            "collowner": CURATOR_OID,
-            "collprovider": provider,
-            "collisdeterministic": True,
-            "collencoding": -1,
-            "collcollate": where,
-            "collctype": where,
-        }
-
-
-def _tablespaces() -> Iterator[Row]:
-    for oid, name in ((1663, "pg_default"), (1664, "pg_global")):
-        yield {"oid": oid, "spcname": name, "spcowner": CURATOR_OID}
 
 
 def _database(name: str) -> Row:

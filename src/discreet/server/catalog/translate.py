@@ -462,26 +462,6 @@ class _Rewriter:
         return self._calls.call(name, given)
 
 
-def name_outputs(tree: exp.Query) -> None:
-    """Give every column without a name the one that Postgres gives it."""
-    for select in tree.find_all(exp.Select):
-        named = []
-        for item in select.expressions:
-            plain = isinstance(item, exp.Alias | exp.Column) or item.is_star
-            named.append(item if plain else exp.alias_(item, output_name(item), quoted=True))
-        select.set("expressions", named)
-    for values in tree.find_all(exp.Values):
-        alias = values.args.get("alias") or exp.TableAlias(
-            this=exp.to_identifier("*VALUES*", quoted=True)
-        )
-        width = len(values.expressions[0].expressions) if values.expressions else 0
-        if not alias.columns:
-            alias.set(
-                "columns", [exp.to_identifier(f"column{place}") for place in range(1, width + 1)]
-            )
-        values.set("alias", alias)
-
-
 def cancel_backends(
     tree: exp.Query, cancel: Callable[[int], bool], parameters: Sequence[object]
 ) -> None:

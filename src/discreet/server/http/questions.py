@@ -16,8 +16,9 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from discreet import formats
+from discreet.binding import accountant_of
 from discreet.budget import Budget, Charge
-from discreet.curator import Curator, accountant_of
+from discreet.curator import Curator
 from discreet.server.doorway import Doorway
 from discreet.server.http import shapes
 from discreet.server.http.faults import Refusal, missing, refusal_of, unpriced

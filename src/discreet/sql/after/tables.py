@@ -1,4 +1,6 @@
-"""Tables that are read after noise as they are: public ones, constants, and a noisy one that is only listed."""
+"""Tables that are read after noise as they are: public ones, constants, and a noisy one
+that is only listed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Texts that are refused before the parser reads them: too long, too deep, or of a form on which it is slow."""
+"""Texts that are refused before the parser reads them: too long, too deep, or of a form on
+which it is slow.
+"""
 
 from __future__ import annotations
 

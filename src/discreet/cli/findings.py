@@ -1,0 +1,144 @@
+"""How the commands of `attack` show what they found: as a story, a page, a table or JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from discreet.cli.files import require_writable, write_file
+from discreet.cli.formats import Format
+from discreet.errors import UsageError
+from discreet.show import printable, readable
+
+if TYPE_CHECKING:
+    from discreet.attacks.difference import Differences
+    from discreet.attacks.experiment.finding import Finding
+    from discreet.attacks.link import Linkage
+
+
+MOST_SHOWN = 40  # rows of a table in the terminal
+
+
+class HasFinding(Protocol):
+    @property
+    def finding(self) -> Finding: ...
+
+    def as_json(self) -> dict[str, object]: ...
+
+
+def print_links(found: Linkage, reveal: bool) -> None:
+    """Print who was found, with what the release says of them: the surest first."""
+    if not found.links:
+        return
+    if not reveal:
+        print(f"\n{len(found.links):,} rows have a name now. --reveal shows whose they are.")
+        return
+    surest = sorted(found.links, key=lambda link: -link.confidence)[:MOST_SHOWN]
+    names, secrets = (
+        table.take([getattr(link, row) for link in surest]).to_pylist()
+        for table, row in ((found.identity, "identified_row"), (found.released, "release_row"))
+    )
+    columns = (
+        "row",
+        "on the list",
+        "confidence",
+        "by",
+        *found.identity.column_names,
+        *found.released.column_names,
+    )
+    rows = [
+        [link.release_row, link.identified_row, f"{link.confidence:.0%}", "+".join(link.columns)]
+        + [readable(value) for value in (*name.values(), *secret.values())]
+        for link, name, secret in zip(surest, names, secrets, strict=True)
+    ]
+    print()
+    print_table(columns, rows)
+    if len(found.links) > len(surest):
+        print(f"and {len(found.links) - len(surest):,} more; --format json has all.")
+
+
+def tell_exposed(found: Differences) -> str:
+    """Return the verdict; call nobody safe without proof."""
+    people = len({e.row for e in found.exposed})
+    told = {
+        "exposed": f"{people:,} {'person is' if people == 1 else 'people are'} exposed:",
+        "safe": "nobody is exposed.",
+        "not found": "this attack found nobody who is exposed. That is not proved:",
+    }
+    lines = [f"{found.questions} question{'s' * (found.questions != 1)}; {told[found.verdict]}"]
+    if found.verdict == "not found":
+        lines += [printable(f"  {reason}.") for reason in found.unproved[:MOST_SHOWN]]
+    return "\n".join(lines)
+
+
+def tell(name: str, demo: bool, html: Path | None, format: Format) -> bool:
+    """Tell the story, if that is what was asked for."""
+    if not demo:
+        if html is not None:
+            raise UsageError("--html writes the story of --demo; give both.")
+        return False
+    require_writable(html)
+    from discreet.attacks.lessons import LESSONS
+
+    lesson = LESSONS[name]()
+    if html is not None:
+        from discreet.attacks.lessons.page import html as page
+
+        write_file(html, page(lesson))
+    if format is Format.json:
+        print(json.dumps(lesson.as_json(), ensure_ascii=False))
+    elif html is None:
+        from rich.console import Console
+
+        from discreet.attacks.lessons.terminal import show
+
+        show(lesson, Console(highlight=False))
+    else:
+        print(f"{lesson.title}: {html}")
+    return True
+
+
+def print_finding(
+    found: HasFinding,
+    as_json: dict[str, object],
+    format: Format,
+    columns: tuple[str, ...],
+    rows: list[list[Any]],
+) -> None:
+    if format is Format.json:
+        print(json.dumps(as_json, ensure_ascii=False, default=str))
+        return
+    from rich.console import Console
+
+    from discreet.cli.tables import plainly
+
+    Console(highlight=False).print(plainly(str(found.finding)))
+    if rows:
+        print_table(columns, rows)
+
+
+def print_table(columns: tuple[str, ...], rows: list[list[Any]]) -> None:
+    from rich.table import Table
+
+    from discreet.cli.tables import output, plainly
+
+    table = Table(show_edge=False, pad_edge=False, header_style="bold", show_header=any(columns))
+    for name in columns:
+        table.add_column(plainly(str(name)))
+    for row in rows:
+        table.add_row(*(plainly("nobody" if value is None else str(value)) for value in row))
+    output().print(table)
+
+
+def print_risk(found: Any, format: Format) -> None:
+    rows = []
+    if found.risk is not None:
+        low, high = found.risk.interval
+        rows = [["control", f"{found.control.value:.1%} of {found.control.n:,}"]]
+        rows += [["risk beyond it", f"{found.risk.value:.1%} ({low:.1%} to {high:.1%})"]]
+    elif format is Format.table:
+        print(
+            "Without --control it cannot be said how much of this is leak and how much is knowledge about everybody."
+        )
+    print_finding(found, found.as_json(), format, ("", ""), rows)

@@ -1,0 +1,51 @@
+"""Letters as DuckDB changes and trims them, in the words of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from discreet.engines.duckdb.locked import connect
+from discreet.engines.words import Word
+
+
+def text_literal(text: str) -> str:
+    """A text between quotes; Spark reads backslashes in it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000") + "'"
+
+
+_LETTERS = (  # all of them, one a row
+    "(SELECT chr(range::INTEGER) AS letter FROM range(1, 55296) UNION ALL "
+    "SELECT chr(range::INTEGER) FROM range(57344, 1114112))"
+)
+
+
+@cache
+def letter_pairs(function: str) -> tuple[str, str]:
+    """The letters that a function of DuckDB changes, and what it makes of each."""
+    with connect(threads=1) as database:
+        changed = f"SELECT letter, {function}(letter) FROM {_LETTERS} WHERE {function}(letter) <> letter ORDER BY 1"
+        rows = database.execute(changed).fetchall()
+    return "".join(letter for letter, _ in rows), "".join(new for _, new in rows)
+
+
+@cache
+def _blanks() -> str:
+    """The letters that DuckDB's trim takes away."""
+    with connect(threads=1) as database:
+        rows = database.execute(
+            f"SELECT letter FROM {_LETTERS} WHERE trim(letter) = '' ORDER BY 1"
+        ).fetchall()
+    return "".join(letter for (letter,) in rows)
+
+
+def change_letters(function: str) -> Word:
+    def spell(arguments: Sequence[str]) -> str:
+        old, new = letter_pairs(function)
+        return f"translate({arguments[0]}, {text_literal(old)}, {text_literal(new)})"
+
+    return spell
+
+
+def trim(side: str) -> Word:
+    return lambda arguments: f"trim({side} {text_literal(_blanks())} FROM {arguments[0]})"
