@@ -22,7 +22,7 @@ import pytest
 from discreet import cli, town
 from discreet.binding import create_ledger
 from discreet.budget import Budget
-from discreet.cli import shell
+from discreet.cli import line_editing, shell
 from discreet.cli.line_editing import CtrlC, completer
 from discreet.cli.shell import is_complete, pieces
 from discreet.policy.policy import Policy
@@ -111,7 +111,7 @@ def test_a_server_does_not_speak_to_the_terminal(
 
     monkeypatch.setattr("builtins.input", answer)
     source = cast(shell.Source, Hostile())
-    monkeypatch.setattr(shell, "_history_file", lambda: Path(os.devnull) / "none")
+    monkeypatch.setattr(line_editing, "_history_file", lambda: Path(os.devnull) / "none")
     shell._converse(shell.Session(source=source))
     said = capsys.readouterr()
     assert prompts == ["\ufffd]0;eve\ufffd> "] * 2
