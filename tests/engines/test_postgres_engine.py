@@ -4,11 +4,13 @@ away.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +36,12 @@ from discreet.engines.overrun import Overrun
 from discreet.engines.postgres.engine import PostgresEngine
 from discreet.engines.postgres.letters import ALL, FUNCTIONS, pairs
 from discreet.engines.postgres.spelling import PostgresSpelling
+from discreet.engines.quoting import literal
 from discreet.engines.spelling import Spelling
 from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.engine import EngineChoice
+from discreet.sql.check.exclusive import exclusive
 from real_postgres import Server, server
 
 psycopg = pytest.importorskip("psycopg")
@@ -54,6 +58,53 @@ def engine(
     ) as found:
         assert isinstance(found, PostgresEngine)
         yield found
+
+
+# --- conditions that exclude each other -----------------------------------------------------------
+
+# Texts that Postgres reads as one flag, one day or one identifier, were they not texts to it.
+ALIKE = (
+    *("t", "tr", "tru", "true", "ye", "yes", "on", "of", "off", "fal", "a", "A", "a ", "Hill"),
+    *("Jan 1 2020", "January 1 2020", "y2020m01d01", "J2458850", "1", "01", "1.0", "M", "BC"),
+    *("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"),
+)
+HELD = {
+    "BOOLEAN": ("true", "false"),
+    "DATE": ("2020-01-01",),
+    "TIMESTAMP": ("2020-01-01",),
+    "UUID": ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",),
+    "BIGINT": ("0", "1", "12"),
+    "NUMERIC": ("1.00", "NaN"),
+    "DOUBLE PRECISION": ("-0", "1", "NaN", "Infinity"),
+    'TEXT COLLATE "C"': ALIKE,
+}
+MOMENTS = (date(2020, 1, 1), datetime(2020, 1, 1), datetime(2020, 1, 1, 12), date(2019, 12, 31))
+PLAIN: tuple[Any, ...] = (*ALIKE, *MOMENTS, 0, 1, 2, 12, (1 << 53) - 1, True)
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_no_value_satisfies_two_that_exclude_each_other(postgres_server: Server, kind: str) -> None:
+    """Whatever its type: a constant is what it is, and is not read as the type beside it."""
+    x, spelled = Column("t", "x"), PostgresSpelling.of(None, {}).expression
+    words = [*(call("=", x, each) for each in PLAIN), *(call("in", x, each) for each in ALIKE)]
+    words += [call(sign, x, each) for sign in ("<", "<=", ">", ">=") for each in PLAIN[-9:-1]]
+    said = [pair for pair in itertools.combinations(words, 2) if exclusive(*pair)]
+    assert len(said) > 200
+    rows = ", ".join(f"(CAST({literal(each)} AS {kind}))" for each in HELD[kind])
+    refused, found = set[str](), []
+    with psycopg.connect(postgres_server.address, autocommit=True) as connection:
+        for each in words:
+            try:
+                connection.execute(f"SELECT FROM (VALUES {rows}) AS t(x) WHERE {spelled(each)}")
+            except psycopg.Error:  # before the charge: the kinds do not fit
+                refused.add(spelled(each))
+        for pair in said:
+            if refused.isdisjoint(map(spelled, pair)):
+                both = " AND ".join(map(spelled, pair))
+                sql = f"SELECT count(*) FROM (VALUES {rows}) AS t(x) WHERE {both}"
+                [(count,)] = connection.execute(sql).fetchall()
+                found += [both] if count else []
+    assert found == []
 
 
 # --- the second wall ------------------------------------------------------------------------------

@@ -65,6 +65,13 @@ BUGS = (
         "tests/sql/test_check_alone.py",
     ),
     bug(
+        "a text is what stands beside it",
+        "engines/postgres/spelling.py",
+        'return f"TEXT {literal(value)}"',
+        "return literal(value)",
+        "tests/engines/test_postgres_engine.py",
+    ),
+    bug(
         "a page may choose where snapshots go",
         "server/http/curating.py",
         'FIXED = ("source", "engine", ',

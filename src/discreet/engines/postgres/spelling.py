@@ -229,6 +229,10 @@ class PostgresSpelling(Spelling):
                 return f"INTERVAL '{count} {unit}'"
             case str() if "\x00" in value:
                 raise Unspelled("A text with the letter NUL")
+            case str():
+                # Privacy: of a text without a type Postgres makes what stands beside it. 'tru' and
+                # 'tr' would be one flag, which are two texts to the proof (`check.exclusive`).
+                return f"TEXT {literal(value)}"
         return Spelling.constant(self, value)
 
     # --- expressions ------------------------------------------------------------------------------
