@@ -26,7 +26,7 @@ def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpA
 
 
 def terms_of(policy: Policy) -> Terms:
-    """What a ledger of this policy is bound to (S2), and its limits."""
+    """Return what a ledger of this policy is bound to (S2), and its limits."""
     accountant = accountant_of(policy)
     return Terms(
         unit=policy.unit,

@@ -178,7 +178,9 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Quote:
-        """What a question would cost and how wrong the answer would be. Free; touches no data."""
+        """Return what a question would cost and how wrong the answer would be. Free; touches no
+        data.
+        """
         with self._entered() as (view, door):
             offered = view.offer(
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -201,7 +203,9 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> str:
-        """What would happen, in numbered sentences, each with its cost. Free; touches no data."""
+        """Return what would happen, in numbered sentences, each with its cost. Free; touches no
+        data.
+        """
         with self._entered() as (view, door):
             offered = view.offer(
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -319,7 +323,7 @@ class Curator:
         target: str | None = None,
         progress: Progress | None = None,
     ) -> Comparison:
-        """How far a description is from the true table: a paid question (S16).
+        """Return how far a description is from the true table: a paid question (S16).
 
         `workload` adds what questions ask for, `target` (`income=high`) a classifier made from it
         and tried on truth.
@@ -340,8 +344,8 @@ class Curator:
     def compare_together(
         self, linked: LinkedDescription, *, epsilon: object, analyst: str = CURATOR
     ) -> tuple[Comparison, ...]:
-        """How far each part of a description of several tables is from the truth: a charge of ε /
-        parts for each.
+        """Return how far each part of a description of several tables is from the truth: a charge
+        of ε / parts for each.
         """
         from discreet.synthetic.compare import Comparison
         from discreet.synthetic.linked import comparisons
@@ -442,7 +446,7 @@ class Curator:
     # --- what was done ----------------------------------------------------------------------------
 
     def ledger(self, *, analyst: str | None = None) -> tuple[Entry, ...]:
-        """What was spent, when, on what; by one analyst or by all."""
+        """Return what was spent, when, on what; by one analyst or by all."""
         with self._entered():
             return self._ledger.entries(analyst)
 

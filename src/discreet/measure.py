@@ -171,8 +171,8 @@ def _unknown(
 
 
 def _named(block: Block, survivors: pa.Table) -> tuple[Expression, ...] | None:
-    """What holds of the rows of surviving keys, and of few others; None where they are too many to
-    name.
+    """Return what holds of the rows of surviving keys, and of few others; None where they are too
+    many to name.
 
     The engine then groups and sends those rows alone. Privacy: survivors have been released, and a
     row is left out by its own key: nobody moves a sum by more than without it.

@@ -53,7 +53,7 @@ class BlockOffer:
 
     @property
     def noise(self) -> dict[str, Noise]:
-        """What is on the numbers of each statistic."""
+        """Return what is on the numbers of each statistic."""
         found: dict[str, Noise] = {**self.added, **self.summed}
         if self.threshold is not None and self.block.tested is not None:
             found[self.block.tested.id] = self.threshold
@@ -161,8 +161,8 @@ class Offer:
         )
 
     def statistics(self) -> list[dict[str, Any]]:
-        """What is noised, with which sensitivities and noise, as JSON holds it; and its charge, if
-        it is paid.
+        """Return what is noised, with which sensitivities and noise, as JSON holds it; and its
+        charge, if it is paid.
         """
         found = []
         for part in self.parts:
@@ -175,8 +175,8 @@ class Offer:
         return found
 
     def shared_by(self) -> tuple[int, ...]:
-        """Of each test of keys that are not public: how many people must share a value for it to be
-        shown, about.
+        """Return about how many people must share a value for it to be shown, for each test of keys
+        that are not public.
         """
         own = (each for each in self.blocks if not isinstance(each.block.kind, Shared))
         return tuple(each.threshold.threshold + 1 for each in own if each.threshold is not None)
@@ -230,7 +230,7 @@ class Offer:
         return {name: _ranks(choices) for name, choices in self._quantiles()}
 
     def beside_ranks(self) -> dict[str, dict[str, Any]]:
-        """What must be said beside these ranks, by column.
+        """Return what must be said beside these ranks, by column.
 
         `extreme` and `inside`: with 95 %, a value that is at most so many ranks inside the extreme
         is not beyond it either, where there are at least `inside` rows. `ties`: of the rows that
@@ -254,8 +254,8 @@ class Offer:
 
 
 def _ranks(choices: tuple[Selection, ...]) -> int:
-    """How far the farthest may be off. Putting values in order takes none farther than the farthest
-    was.
+    """Return how far the farthest may be off. Putting values in order takes none farther than the
+    farthest was.
     """
     sure = 1 - (1 - CONFIDENCE) / len(choices)
     return max(ranks for choice in choices if (ranks := choice.ranks(sure)) is not None)

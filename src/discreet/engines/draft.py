@@ -275,8 +275,8 @@ def _referring(
     tables: Mapping[str, Declared],
     keys: Mapping[str, Keys],
 ) -> Suggestion | None:
-    """What a column may hold that refers to a table of codes; None where it refers to people, or to
-    their rows.
+    """Return what a column may hold that refers to a table of codes; None where it refers to
+    people, or to their rows.
     """
     if target is None:
         return None

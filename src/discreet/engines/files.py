@@ -73,8 +73,8 @@ def csv_header(file: Path, encoding: str | None = None) -> list[str]:
 
 
 def delimiter_of(file: Path, encoding: str | None = None) -> str:
-    """What stands between a CSV file's fields: of the usual marks, the one that its header has most
-    of.
+    """Return what stands between a CSV file's fields: of the usual marks, the one that its header
+    has most of.
     """
     header = re.sub('"[^"]*"', "", first_line(file, encoding))  # "Last, first" is one name
     return max(_DELIMITERS, key=header.count)

@@ -112,7 +112,7 @@ def text_of(value: object) -> str | None:
 
 
 def _encodes(text: str) -> bool:
-    """Whether it is text at all: half of a pair is none."""
+    """Return True if it is text at all: half of a pair is none."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -66,7 +66,7 @@ def _lost(found: TableReport, declared: Table) -> tuple[tuple[int, str], ...]:
 
 
 def few_kept(found: TableReport) -> bool:
-    """Whether so many rows were dropped that the policy may not mean it."""
+    """Return True if so many rows were dropped that the policy may not mean it."""
     return found.rows - found.kept > max(0.1 * found.rows, 0)
 
 

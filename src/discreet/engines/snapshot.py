@@ -30,7 +30,7 @@ class ColumnReport:
     mended: tuple[tuple[str, int], ...] = ()
 
     def stands_out(self, rows: int) -> bool:
-        """Whether more of the values than a few were not what the policy says."""
+        """Return True if more of the values than a few were not what the policy says."""
         return self.nulled + self.clamped + self.rounded > MUCH * rows
 
 

@@ -426,7 +426,9 @@ def by_place(keys: int) -> str:
 
 
 def _within(rank: Rank) -> str:
-    """Whether a cell is within the reach; in units of rank / times, which 128 bits hold."""
+    """Return the condition that a cell is within reach, in units of rank / times,
+    which 128 bits hold.
+    """
     if rank.reach is None:
         return "TRUE"
     wanted = f"({rank.share} * total + ({rank.shift * rank.times}))"

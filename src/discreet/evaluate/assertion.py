@@ -360,7 +360,7 @@ def _select(
 
 
 def _bare_column(tree: exp.Expression) -> bool:
-    """Whether a column stands outside the sub-SELECTs that read statistics."""
+    """Return True if a column stands outside the sub-SELECTs that read statistics."""
     return any(not _in_stand_in(each) for each in tree.find_all(exp.Column))
 
 
@@ -378,7 +378,7 @@ class Gap:
 
 
 def _logic(claim: exp.Expression, gaps: list[Gap]) -> Logic:
-    """How a claim is made of comparisons; each is added to `gaps`."""
+    """Return how a claim is made of comparisons; each is added to `gaps`."""
     claim = claim.unnest()
     if isinstance(claim, exp.And | exp.Or):
         return Logic(word=claim.key, parts=(_logic(claim.left, gaps), _logic(claim.right, gaps)))

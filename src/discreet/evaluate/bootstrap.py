@@ -41,7 +41,9 @@ class Steadiness:
 
     @property
     def steady(self) -> bool:
-        """Whether it holds, and is far enough from turning to say something about a synthesizer."""
+        """Return True if it holds, and is far enough from turning to say something about a
+        synthesizer.
+        """
         far = (
             self.flips <= 0.05 * self.resamples
             if self.distance is None

@@ -74,7 +74,7 @@ def _refusal(finding: Finding, curator: Curator, *, epsilon: Fraction, analyst: 
 
 
 def verdict_of(finding: Finding, answer: Answer) -> PaidVerdict:
-    """What an answer with margins tells of a finding."""
+    """Return what an answer with margins tells of a finding."""
     names = answer.table.column_names
     if answer.table.num_rows != 1:
         return PaidVerdict(verdict=UNCLEAR)

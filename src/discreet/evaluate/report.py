@@ -100,7 +100,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def real_text(real: Steadiness) -> str:
-    """What the real rows say of a finding."""
+    """Return what the real rows say of a finding."""
     told = "holds" if real.verdict.holds else "does not hold"
     if real.distance is not None:
         far = "far" if math.isinf(real.distance) else f"{abs(real.distance):.1f}"
@@ -111,7 +111,7 @@ def real_text(real: Steadiness) -> str:
 
 
 def paid_text(paid: PaidVerdict) -> str:
-    """What noisy answers say of a finding."""
+    """Return what noisy answers say of a finding."""
     if paid.verdict == UNASKED:
         return f"{paid.verdict}: {paid.why}"
     if paid.value is None:

@@ -58,7 +58,7 @@ FIELDS = ("coefficient", "error", "t", "p", "intercept", "r2", "rows", "accuracy
 
 
 def is_list(field: str) -> bool:
-    """Whether a field of a fit has one entry for each column."""
+    """Return True if a field of a fit has one entry for each column."""
     return field in _LISTS
 
 

@@ -41,8 +41,8 @@ def same_charge(asked: Mapping[str, Any], cost: Charge) -> str:
 
 
 def same_question(asked: Mapping[str, Any]) -> bytes:
-    """What stored answers are found by (S10): anybody's answer to the same question on the same
-    snapshot.
+    """Return what stored answers are found by (S10): anybody's answer to the same question on the
+    same snapshot.
     """
     return bytes.fromhex(
         digest(canonical([asked[name] for name in ("question", "policy", "snapshot")]).encode())
@@ -71,8 +71,8 @@ def parts_from_row(body: Mapping[str, Any]) -> tuple[PaidPart, ...]:
 
 
 def stored_as(part: str, asked: Mapping[str, Any]) -> tuple[str, str, int]:
-    """What a part is found by: the same on another snapshot, or under another policy, is not the
-    same.
+    """Return what a part is found by: the same on another snapshot, or under another policy, is not
+    the same.
     """
     return part, asked["policy"], asked["snapshot"]
 
@@ -247,7 +247,7 @@ def sums_as_row(sums: tuple[Charge, Charge]) -> dict[str, dict[str, str]]:
 
 
 def _rest(limit: Charge, spent: Charge) -> Charge:
-    """What is left, and nothing where a limit was lowered below what is spent."""
+    """Return what is left, and nothing where a limit was lowered below what is spent."""
     rest = limit - spent
     return Charge(amount=max(rest.amount, Fraction(0)), delta=max(rest.delta, Fraction(0)))
 

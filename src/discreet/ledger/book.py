@@ -291,7 +291,7 @@ class Ledger:
 
     @property
     def streams(self) -> Streams:
-        """What is answered step by step."""
+        """Return what is answered step by step."""
         return Streams(self._journal)
 
     def _cost(self, charge: int) -> Charge:
@@ -336,7 +336,7 @@ class Ledger:
 
     @property
     def terms(self) -> Terms:
-        """What the first row says; for limits as they are now see `limits`."""
+        """Return what the first row says; for limits as they are now see `limits`."""
         with self._journal.session(write=False) as balance:
             return balance.bound
 
@@ -353,7 +353,7 @@ class Ledger:
             return balance.snapshot
 
     def spent(self, analyst: str | None = None) -> Charge:
-        """What an analyst (or the curator) has spent; everybody together when None."""
+        """Return what an analyst (or the curator) has spent; everybody together when None."""
         with self._journal.session(write=False) as balance:
             return balance.everyone if analyst is None else balance.spent.get(analyst, NOTHING)
 
@@ -400,8 +400,8 @@ class Ledger:
             }
 
     def head(self) -> dict[str, Any]:
-        """How far the ledger is. Keep it elsewhere: `verify(head)` then notices a ledger that was
-        set back.
+        """Return how far the ledger is. Keep it elsewhere: `verify(head)` then notices a ledger
+        that was set back.
         """
         with self._journal.session(write=False) as balance:
             return exported(balance)

@@ -208,8 +208,8 @@ class Journal:
         raise self._set_back(head[1])
 
     def _own_head(self) -> tuple[str, int, bytes] | None:
-        """How far this ledger was when a row was last written, says the file beside it; None if it
-        says nothing.
+        """Return how far this ledger was when a row was last written, says the file beside it; None
+        if it says nothing.
         """
         try:
             return head_parts(json.loads(read_head(self.path)))
@@ -236,7 +236,7 @@ class Journal:
         return known and [found[2] for found in self.file.rows_between(row, row)] == [mac]
 
     def rotated(self) -> bool:
-        """Whether the newest key is in use; waits for a process that is just rotating."""
+        """Return True if the newest key is in use; waits for a process that is just rotating."""
         with self.session(write=False) as balance:
             if balance.key == len(self.keys) - 1:
                 return True

@@ -126,7 +126,7 @@ def mechanisms_of(charge: Row, post: Row) -> list[dict[str, Any]]:
 
 
 def standing_of(analyst: str, balance: Balance, head: dict[str, Any]) -> Standing:
-    """Of whoever paid for a charge; by now it may be somebody who is no analyst any more."""
+    """Return where the payer of a charge stands, who may be no analyst any more."""
     known = analyst == CURATOR or analyst in balance.analysts
     return Standing(left=balance.left(analyst) if known else NOTHING, head=head)
 

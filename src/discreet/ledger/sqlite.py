@@ -244,7 +244,7 @@ class File:
         )
 
     def keep_content(self, row: int, content: bytes) -> None:
-        """What belongs to a row of a stream and is too long to stand in it."""
+        """Keep beside a row of a stream what is too long to stand in it."""
         self._write("INSERT INTO contents VALUES (?, ?)", row, content)
 
     def content(self, row: int) -> bytes:
@@ -255,7 +255,7 @@ class File:
         return self._read((int, bytes), "SELECT row, content FROM contents ORDER BY row")
 
     def damage(self) -> str | None:
-        """What SQLite itself finds wrong with its pages and indexes, in its words."""
+        """Return what SQLite itself finds wrong with its pages and indexes, in its words."""
         found: str = next(self._read((str,), "PRAGMA integrity_check(1)"))[0]
         return None if found == "ok" else found
 

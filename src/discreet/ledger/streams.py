@@ -109,13 +109,13 @@ class Streams:
         return answer
 
     def frozen(self, stream: StreamRecord) -> list[bytes]:
-        """What was read for each step so far, in order."""
+        """Return what was read for each step so far, in order."""
         with self._journal.session(write=False) as balance:
             rows = balance.streams[stream.charge].frozen
             return [self._opened(stream, step, row) for step, row in enumerate(rows)]
 
     def published(self, stream: StreamRecord) -> list[bytes]:
-        """What left at each step so far, in order."""
+        """Return what left at each step so far, in order."""
         with self._journal.session(write=False) as balance:
             return [self._kept(row) for row in balance.streams[stream.charge].published]
 

@@ -78,7 +78,7 @@ class Reading:
 
     @property
     def meaning(self) -> dict[str, object]:
-        """What is not the default, for the policy's digest."""
+        """Return what is not the default, for the policy's digest."""
         return {name: getattr(self, name) for name in _KEYS if getattr(self, name)}
 
 

@@ -98,7 +98,7 @@ class Analysis:
         )
 
     def letters(self, table: str, column: str) -> int:
-        """How many letters the texts of a column have at most."""
+        """Return how many letters the texts of a column have at most."""
         declared = self.policy.tables[table]
         if not declared.public:
             domain = declared.columns[column].domain if column in declared.columns else None
@@ -109,8 +109,8 @@ class Analysis:
         return 0
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
-        """What a query stands for; refused where names that are used twice, twice over, would grow
-        without end.
+        """Return what a query stands for; refused where names that are used twice, twice over,
+        would grow without end.
         """
         result = self.parts(node, environment)
         if isinstance(result, Relation):
@@ -160,7 +160,7 @@ class Analysis:
     # --- FROM -------------------------------------------------------------------------------------
 
     def sources(self, node: exp.Select, environment: Environment) -> list[Relation | Released]:
-        """What a SELECT reads, in the order of its FROM clause and joins."""
+        """Return what a SELECT reads, in the order of its FROM clause and joins."""
         clause = node.args.get("from_")
         if clause is None:
             if node.args.get("joins"):
@@ -377,8 +377,8 @@ class Analysis:
         return project(node, self.scope(relation, environment), self.alias)
 
     def lists_keys(self, node: exp.Select, relation: Relation, environment: Environment) -> bool:
-        """Whether SELECT DISTINCT is of public keys, which the policy lists; of owners and texts it
-        is not.
+        """Return True if SELECT DISTINCT is of public keys, which the policy lists; of owners and
+        texts it is not.
         """
         clause = node.args.get("distinct")
         if clause is None or clause.args.get("on") or node.args.get("group") or has_aggregate(node):
@@ -448,7 +448,7 @@ class Analysis:
     def list_keys(
         self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int
     ) -> Released:
-        """What groups without an aggregate are: the policy's list of them, where no subquery
+        """Return what groups without an aggregate are: the policy's list of them, where no subquery
         measures anything.
         """
         if len(self.blocks) > index + 1:

@@ -74,8 +74,8 @@ def block_of(
 def _touched(
     relation: Relation, keys: Keys, origins: dict[Identity, Origins], groups: int
 ) -> tuple[int, int]:
-    """How many groups one person can be in, and how many unknown keys: only the latter are bounded
-    by max_groups.
+    """Return how many groups one person can be in, and how many unknown keys: only the latter are
+    bounded by max_groups.
     """
     touched = distinct_values(frozenset().union(*origins.values()), relation.rows) if keys else 1
     unclear = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]

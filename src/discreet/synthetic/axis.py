@@ -84,7 +84,7 @@ class Unlisted:
 
     @property
     def told(self) -> list[Any]:
-        """What a commission of it is known by."""
+        """Return what a commission of it is known by."""
         return ["unlisted", self.name]
 
 
@@ -102,7 +102,7 @@ class Uncut:
 
     @property
     def told(self) -> list[Any]:
-        """What a commission of it is known by."""
+        """Return what a commission of it is known by."""
         return ["uncut", self.name]
 
     def fine(self, most: int) -> Axis:
@@ -127,7 +127,7 @@ class Unsplit:
 
     @property
     def told(self) -> list[Any]:
-        """What a commission of it is known by."""
+        """Return what a commission of it is known by."""
         return ["unsplit", self.name, self.bins]
 
 
@@ -149,7 +149,7 @@ class Axis:
 
     @property
     def told(self) -> list[Any]:
-        """What a commission of it is known by."""
+        """Return what a commission of it is known by."""
         return ["cut", self.name, self.bins, self.cuts]
 
     @property
@@ -348,7 +348,7 @@ def place_of(value: Value) -> Expression:
 
 
 def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
-    """How many of `cuts` are at most a place of a domain of `size` places; NULL outside.
+    """Return how many of `cuts` are at most a place of a domain of `size` places; NULL outside.
 
     A place is looked up in a grid of equal cells: how many cuts lie before its cell, and which lie
     inside. An engine reads that a few times as fast as a search that halves.
@@ -370,7 +370,7 @@ def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
 
 
 def _most_in_a_cell(cuts: tuple[int, ...], size: int, cells: int) -> int:
-    """How many of `cuts` lie in one of so many equal cells, other than at its beginning."""
+    """Return how many of `cuts` lie in one of so many equal cells, other than at its beginning."""
     cells = min(size, cells)
     inside = Counter(
         cut * cells // size for cut in cuts if cut != -(-(cut * cells // size) * size // cells)

@@ -225,8 +225,8 @@ def comparison(
 
 
 def _same(axis: Grid, mine: Axis) -> bool:
-    """Whether the policy's column is the described one; a text was described by a list of its
-    own.
+    """Return True if the policy's column is the described one; a text was described by a list of
+    its own.
     """
     if isinstance(axis, Unlisted):
         return replace(mine.column, domain=axis.column.domain) == axis.column

@@ -115,7 +115,7 @@ class Commission:
 
     @property
     def meta(self) -> dict[str, str]:
-        """How an auditor gets from the mechanisms to the charge."""
+        """Return how an auditor gets from the mechanisms to the charge."""
         return {
             "currency": repr(self.inside),
             "amount": str(self.paid.amount),

@@ -75,8 +75,8 @@ class Description:
         return batches(self, rows=rows, given={} if given is None else given)
 
     def expected_error(self, columns: Sequence[str]) -> float:
-        """How far the model's table of some columns is expected to be from the true one: total
-        variation, 0 to 1.
+        """Return how far the model's table of some columns is expected to be from the true one:
+        total variation, 0 to 1.
         """
         from discreet.synthetic.report.errors import expected_error
 

@@ -58,7 +58,9 @@ class Places:
         self._guide = np.append(guide, guide[-1])
 
     def at_most(self, numbers: Floats) -> NDArray[np.intp]:
-        """How many ends are at most each of the numbers, which do not lie beyond the last end."""
+        """Return how many ends are at most each of the numbers, which do not lie beyond the last
+        end.
+        """
         found: NDArray[np.intp] = self._guide[(numbers * self._finer).astype(np.intp)]
         late = np.flatnonzero(self._ends[found] <= numbers)
         found[late] = np.searchsorted(self._ends, numbers[late], side="right")

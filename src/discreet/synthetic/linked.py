@@ -118,7 +118,7 @@ class Lot(Tables):
 
     @property
     def meta(self) -> dict[str, str]:
-        """How an auditor gets from the mechanisms to the charge."""
+        """Return how an auditor gets from the mechanisms to the charge."""
         return {
             "currency": repr(self.inside),
             "amount": str(self.paid.amount),
@@ -199,12 +199,12 @@ def lot(
 
 
 def counter(table: Table) -> str:
-    """What a person's number of rows is called."""
+    """Return what a person's number of rows is called."""
     return f"rows of {table.name}"
 
 
 def inherited(people: Table, name: str) -> str:
-    """What a person's column is called beside a row."""
+    """Return what a person's column is called beside a row."""
     return f"{people.name}.{name}"
 
 
@@ -245,7 +245,7 @@ def rows_source(work: Tables, table: Table) -> TableSource:
 
 
 def _counted(table: Table, stage: str) -> Stage:
-    """How many rows each person has who has any."""
+    """Return how many rows each person has who has any."""
     return Stage(
         PerPerson(Scan(table.name, f"{stage}s"), (), (("rows", Fold("count", ())),)), stage
     )

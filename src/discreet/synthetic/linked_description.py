@@ -148,7 +148,7 @@ class LinkedDescription:
 
 
 def is_linked(path: str | Path) -> bool:
-    """Whether a file begins like one of several tables."""
+    """Return True if a file begins like one of several tables."""
     try:
         with Path(path).open("rb") as file:
             return FORMAT.encode() in file.read(200)

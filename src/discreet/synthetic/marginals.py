@@ -149,7 +149,7 @@ class Marginals:
         return rows_used(self._allowance.used)
 
     def tell(self, what: str, share: float) -> None:
-        """How far the work is."""
+        """Tell how far the work is."""
         if self._progress is not None:
             self._progress(what, share)
 
@@ -312,7 +312,7 @@ class Marginals:
         return self._amount * Fraction(math.floor(share * _PARTS), _PARTS)
 
     def _moved_numbers(self, count: int, *, largest: int = 1) -> Moved:
-        """How far one person moves `count` numbers that a row moves by up to `largest` each."""
+        """Return how far one person moves `count` numbers that a row moves by up to `largest` each."""
         each = largest * self._source.most * (2 if self._twice else 1)
         return Moved(l1=count * each, l2_squared=count * each**2)
 

@@ -53,18 +53,20 @@ class TableSource:
 
     @property
     def most(self) -> int:
-        """How much one person's rows count together, at most."""
+        """Return how much one person's rows count together, at most."""
         return self.max_rows if self.weight is None else self.unit
 
     @property
     def moved(self) -> Moved:
-        """How far one person moves the counts of rows by cell."""
+        """Return how far one person moves the counts of rows by cell."""
         times = 2 if self.neighbors == "change_one" else 1
         return Moved(l1=times * self.most, l2_squared=times * self.most**2)
 
     @property
     def reading(self) -> Sum:
-        """What is added up of the rows of `placed` in a cell: one for each, or their weights."""
+        """Return what is added up of the rows of `placed` in a cell: one for each, or their
+        weights.
+        """
         return self.weighing("placed")[1]
 
     def weighing(self, stage: str) -> tuple[Columns, Sum]:

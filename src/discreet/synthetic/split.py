@@ -70,7 +70,7 @@ class Level:
 
     @property
     def parts(self) -> int:
-        """Of each interval: as many as the longest needs."""
+        """Return how many parts an interval has: as many as the longest needs."""
         longest = max(end - start for start, end in zip(self.starts, self.ends, strict=True))
         return -(-longest // self.width)
 
@@ -94,8 +94,8 @@ class Level:
 
 
 def levels(size: int, bins: int) -> int:
-    """How often the rows of a column are counted at most: in equal intervals, then in parts down to
-    single values.
+    """Return how often the rows of a column are counted at most: in equal intervals, then in parts
+    down to single values.
     """
     found, reached = 1, bins
     while reached < size:

@@ -124,8 +124,8 @@ class Spread:
 
 
 def able(axis: Axis) -> bool:
-    """Whether a column has values within its cells, or so many cells that a distance tells little
-    of its values.
+    """Return True if a column has values within its cells, or so many cells that a distance tells
+    little of its values.
     """
     return axis.ordered and axis.values > 2
 
@@ -146,7 +146,7 @@ def number(axis: Axis, place: float) -> float | None:
 
 
 def told(description: Description, column: int) -> dict[str, Any] | None:
-    """What a description says of a column's values: for `inspect`."""
+    """Return what a description says of a column's values: for `inspect`."""
     axis = description.axes[column]
     if not able(axis):
         return None

@@ -48,7 +48,7 @@ class Exact:
 
     @classmethod
     def chained(cls, several: Iterable[Exact]) -> Exact:
-        """What several hold, one after another."""
+        """Return what several hold, one after another."""
         return cls.elsewhere(lambda part: (table for each in several for table in each._read(part)))
 
     def unwrap(self) -> pa.Table:
@@ -60,7 +60,7 @@ class Exact:
         return self._read(None)
 
     def unwrap_each(self, part: Part) -> Iterable[pa.Table]:
-        """What is made of the values, part by part, where they are; for the same callers."""
+        """Return what is made of the values, part by part, where they are; for the same callers."""
         return self._read(part)
 
     def __repr__(self) -> str:

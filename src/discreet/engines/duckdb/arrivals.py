@@ -79,7 +79,7 @@ class Arrivals:
         shutil.rmtree(self._folder)
 
     def remember(self, steps: Iterable[Sequence[pa.Table]]) -> None:
-        """What each step so far has seen and counted; then what is left is new."""
+        """Keep what each step so far has seen and counted; what comes later is new."""
         seen, counted = [], []
         for period, (*_, rows, owners) in enumerate(steps):
             seen.append(rows)

@@ -148,7 +148,7 @@ def _number(domain: Integers | Decimals, column: str, type_name: str) -> Stored:
 
 
 def _digits_after_point(type_name: str) -> int | None:
-    """How many decimals a type holds exactly; None for floats and text."""
+    """Return how many decimals a type holds exactly; None for floats and text."""
     if match := re.fullmatch(r"DECIMAL\(\d+,(\d+)\)", type_name):
         return int(match[1])
     return 0 if family(type_name) in (WHOLE, BOOLEAN) else None
@@ -233,8 +233,8 @@ def _double(value: Fraction | int) -> str:
 
 
 def is_long(domain: Domain) -> bool:
-    """Whether a list of values is looked up in a table: DuckDB reads CASE, and casts to ENUM, value
-    by value.
+    """Return True if a list of values is looked up in a table: DuckDB reads CASE, and casts to
+    ENUM, value by value.
     """
     return isinstance(domain, Categories) and domain.size > 16
 
@@ -394,8 +394,8 @@ _ENCODERS: dict[type[Domain], tuple[tuple[str, ...], Callable[..., Stored]]] = {
 
 
 def key_kind(type_name: str) -> str:
-    """What decides how keys are compared. Files of one table that differ in it would decide it for
-    each other.
+    """Return what decides how keys are compared. Files of one table that differ in it would decide
+    it for each other.
     """
     kind = family(type_name)
     if kind in (WHOLE, FLOAT):

@@ -129,7 +129,7 @@ def prepared(
 
 
 def _copies_first(policy: Policy) -> bool:
-    """Whether a table's files must be copied, as UTF-8, before they can be read."""
+    """Return True if a table's files must be copied, as UTF-8, before they can be read."""
     return any(table.read.encoding is not None for table in policy.tables.values())
 
 

@@ -106,7 +106,7 @@ def too_many(table: Table) -> UsageError:
 
 
 def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[str, str]]:
-    """How long texts are; that they are UTF-8 DuckDB checks when it writes them."""
+    """Yield how long texts are; that they are UTF-8 DuckDB checks when it writes them."""
     if kind == "VARCHAR":
         yield f"{what} has more than {letters} letters", f"length({name(column)}) > {letters}"
 

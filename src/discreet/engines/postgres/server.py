@@ -48,7 +48,9 @@ def twin_of(number: int) -> str:
 
 
 def reader_address(at: str, reader: str | None) -> str:
-    """How whoever asks comes in: as the policy says, or to the same place as `discreet_reader`."""
+    """Return how whoever asks comes in: as the policy says, or to the same place as
+    `discreet_reader`.
+    """
     if reader is not None:
         return reader
     from psycopg.conninfo import conninfo_to_dict, make_conninfo

@@ -139,7 +139,7 @@ def _list(arguments: Sequence[str]) -> str:
 
 
 def _rounded(arguments: Sequence[str]) -> str:
-    """Of a float, half away from zero: Postgres rounds half to even."""
+    """Round half away from zero: Postgres rounds floats half to even."""
     (value,) = arguments
     return f"(trunc({value}) + CASE WHEN abs({value} - trunc({value})) >= 0.5 THEN sign({value}) ELSE 0 END)"
 
@@ -487,7 +487,7 @@ def _is_null(node: Expression) -> bool:
 
 
 def _ends_open(pattern: str, escape: str) -> bool:
-    """Whether a pattern ends with an escape that has nothing behind it."""
+    """Return True if a pattern ends with an escape that has nothing behind it."""
     open_ = False
     for letter in pattern:
         open_ = letter == escape and not open_

@@ -64,7 +64,7 @@ def _blocks(rows: Iterable[memoryview]) -> Iterator[bytearray]:
 
 
 def parsed(blocks: Iterable[bytes | bytearray], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """What stands in blocks of whole rows."""
+    """Yield what stands in blocks of whole rows."""
     from pyarrow import csv
 
     parsing = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)

@@ -199,7 +199,7 @@ class _Column:
 
     @property
     def digits(self) -> tuple[int, int] | None:
-        """How many digits a numeric may have, and how many of them behind the point."""
+        """Return how many digits a numeric may have, and how many of them behind the point."""
         if self.kind != "numeric" or self.mod < 4:
             return None
         precision, scale = (self.mod - 4) >> 16, (self.mod - 4) & 0x7FF

@@ -44,7 +44,7 @@ class Reader(Protocol):
         """The names of its tables."""
 
     def declared(self, table: str) -> Declared:
-        """What it declares about a table."""
+        """Return what it declares about a table."""
 
     def read(self, rows: Iterable[str]) -> Mapping[str, pa.Table]:
         """All tables as of one moment: those named in `rows` (in lower case) with their rows,

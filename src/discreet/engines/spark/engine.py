@@ -96,8 +96,8 @@ class Spark:
         return self._session.sql(sql).toArrow()
 
     def _made(self, part: Part, sql: str) -> pa.Table:
-        """What a part of the vault makes of every batch of a result, on the workers: only that
-        comes here.
+        """Return what a part of the vault makes of every batch of a result, on the workers: only
+        that comes here.
         """
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -148,8 +148,8 @@ class Spark:
     # running
 
     def _twice(self, query: Numbers, seconds: float, read: Callable[[str], Made]) -> Made:
-        """What a query reads; once more, carefully, where it failed: on a row, or because something
-        went away.
+        """Return what a query reads; once more, carefully, where it failed: on a row, or because
+        something went away.
         """
         began, sql = time.monotonic(), PLAIN.numbers(query)
         try:
@@ -165,8 +165,8 @@ class Spark:
     def _within(
         self, work: Callable[[], Made], seconds: float, *, told: str = "opening a snapshot"
     ) -> Made:
-        """What work on the cluster gives, within so many seconds: then it is cancelled there, and
-        not waited for.
+        """Return what work on the cluster gives, within so many seconds: then it is cancelled
+        there, and not waited for.
         """
         # the session's threads did not survive the fork: it would wait for ever
         if self._process != os.getpid():

@@ -284,8 +284,8 @@ def _stored(table: Table) -> str:
 
 
 def _rows(together: Any, statement: str, *, owner: bool = False) -> Any:
-    """What a statement of ours makes of each partition; `owner` where it changes the key into an
-    owner, a text.
+    """Return what a statement of ours makes of each partition; `owner` where it changes the key
+    into an owner, a text.
     """
     fields = [(each.name, each.dataType.simpleString()) for each in together.schema.fields]
     if owner:

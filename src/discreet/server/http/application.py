@@ -61,7 +61,7 @@ door_routes = APIRouter()
 
 @door_routes.get("/health", response_model=shapes.HealthReply)
 async def health() -> Response:
-    """Whether the server answers. For everybody."""
+    """Say that the server answers. For everybody."""
     return JSONResponse({"status": "ok"})
 
 

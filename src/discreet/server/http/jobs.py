@@ -110,7 +110,7 @@ def begun(job: Job) -> Response:
 
 @router.get("/jobs/{id}", response_model=shapes.JobReply)
 async def job(request: Request, id: str, visitor: Anyone) -> Response:
-    """How far a job of yours is."""
+    """Return how far a job of yours is."""
     return JSONResponse(jobs_of(request).of(visitor, id).as_json())
 
 

@@ -39,7 +39,7 @@ async def release_page(request: Request, name: str, visitor: Anyone) -> Response
 
 @router.get("/releases/{name:path}/quote", response_model=dict[str, Any])
 async def release_quote(request: Request, name: str, visitor: CuratorOnly) -> Response:
-    """What starting a release would cost, and its margins. Free."""
+    """Return what starting a release would cost, and its margins. Free."""
     desk = desk_of(request)
     return JSONResponse(
         await desk.work(visitor, lambda: desk.curator.release(name).quote().as_json())
@@ -50,7 +50,7 @@ async def release_quote(request: Request, name: str, visitor: CuratorOnly) -> Re
 async def release(
     request: Request, name: str, visitor: Anyone, consistent: bool = False
 ) -> Response:
-    """What a release has published so far. Free; touches no data."""
+    """Return what a release has published so far. Free; touches no data."""
     desk = desk_of(request)
 
     def work() -> dict[str, Any]:
@@ -92,7 +92,7 @@ async def publication_page(request: Request, name: str, visitor: Anyone) -> Resp
 
 @router.get("/publications/{name:path}/quote", response_model=dict[str, Any])
 async def publication_quote(request: Request, name: str, visitor: CuratorOnly) -> Response:
-    """What a publication would cost and how wrong it would be. Free."""
+    """Return what a publication would cost and how wrong it would be. Free."""
     desk = desk_of(request)
     return JSONResponse(
         await desk.work(visitor, lambda: desk.curator.publication(name).quote().as_json())
@@ -101,7 +101,7 @@ async def publication_quote(request: Request, name: str, visitor: CuratorOnly) -
 
 @router.get("/publications/{name:path}", response_model=dict[str, Any])
 async def publication(request: Request, name: str, visitor: Anyone) -> Response:
-    """What was published: sizes, errors and the certificate. Free; touches no data."""
+    """Return what was published: sizes, errors and the certificate. Free; touches no data."""
     desk = desk_of(request)
     return JSONResponse(
         await desk.work(visitor, lambda: desk.curator.publication(name).show().as_json())

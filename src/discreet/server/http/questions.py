@@ -229,7 +229,7 @@ async def tables(request: Request, visitor: Anyone) -> Response:
 
 @router.post("/quote", response_model=shapes.QuoteReply)
 async def quote(request: Request, question: shapes.Question, visitor: Asker) -> Response:
-    """What a question would cost and how wrong the answer would be. Free; touches no data."""
+    """Return what a question would cost and how wrong the answer would be. Free; touches no data."""
     desk = desk_of(request)
 
     def work() -> Mapping[str, Any]:
@@ -243,7 +243,7 @@ async def quote(request: Request, question: shapes.Question, visitor: Asker) -> 
 
 @router.post("/explain", response_model=shapes.ExplanationReply)
 async def explain(request: Request, question: shapes.Question, visitor: Asker) -> Response:
-    """What would be read, noised and computed, in numbered sentences. Free; touches no data."""
+    """Return what would be read, noised and computed, in numbered sentences. Free; touches no data."""
     desk = desk_of(request)
 
     def work() -> str:
@@ -291,7 +291,7 @@ async def ask_all(
 
 @router.get("/budget", response_model=shapes.BudgetReply)
 async def budget(request: Request, visitor: Asker) -> Response:
-    """What is left to you, and of how much."""
+    """Return what is left to you, and of how much."""
     desk = desk_of(request)
     policy, name = desk.curator.policy, visitor.analyst
     share = policy.analysts.get(name)
@@ -306,8 +306,8 @@ async def budget(request: Request, visitor: Asker) -> Response:
 
 @router.get("/history", response_model=shapes.HistoryReply)
 async def history(request: Request, visitor: Asker) -> Response:
-    """What you asked: answers given over HTTP, newest first, and everything that was charged to
-    you.
+    """Return what you asked: answers given over HTTP, newest first, and everything that was charged
+    to you.
     """
     desk = desk_of(request)
 

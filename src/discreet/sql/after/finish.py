@@ -221,7 +221,7 @@ def _derived_margins(
 
 
 def _steps(noises: Sequence[Noise]) -> list[int]:
-    """How far each noisy number is moved by itself."""
+    """Return how far each noisy number is moved by itself."""
     return [max(1, round(part(noise).spread)) for noise in noises]
 
 
@@ -333,8 +333,8 @@ def simulated_half_widths(
 
 
 def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
-    """What a statement above noise gives; where it fails on noisy numbers, NULL in the place of
-    what failed.
+    """Return what a statement above noise gives; where it fails on noisy numbers, NULL in the place
+    of what failed.
     """
     try:
         return run(sql, tables)
@@ -388,8 +388,8 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """What cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may be;
-    years beyond 9999.
+    """Return what cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may
+    be; years beyond 9999.
     """
     # which hold no more than some centuries
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":

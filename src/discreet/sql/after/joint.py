@@ -74,7 +74,7 @@ class _Moves:
 
 
 def measured(block: Block) -> Measured:
-    """How a block's noisy table depends on noise."""
+    """Return how a block's noisy table depends on noise."""
     kinds = {key_name(index): Kind.PUBLIC for index in range(len(block.parts))}
     for number, aggregate in block.aggregates.items():
         if isinstance(aggregate, Pick):

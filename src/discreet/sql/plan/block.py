@@ -140,7 +140,7 @@ class Block:
 
     @property
     def tested(self) -> Statistic | None:
-        """What the threshold tests: people per unknown key. None where all keys are public."""
+        """Return what the threshold tests: people per unknown key. None where all keys are public."""
         return next((each for each in self.statistics if each.tested), None)
 
     @property
@@ -158,8 +158,8 @@ class Block:
 
     @property
     def aggregates(self) -> dict[int, tuple[Statistic, Estimate] | Pick]:
-        """What each aggregate of the statement is, by its number: an estimate of a statistic, or a
-        pick.
+        """Return what each aggregate of the statement is, by its number: an estimate of a
+        statistic, or a pick.
         """
         found: dict[int, tuple[Statistic, Estimate] | Pick] = {
             pick.number: pick for pick in self.picks
@@ -173,12 +173,12 @@ class Block:
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """What is read for the statistics that are measured, each once."""
+        """Return what is read for the statistics that are measured, each once."""
         return tuple(dict.fromkeys(reading for each in self.measured for reading in each.reads))
 
     @property
     def sizes(self) -> list[int]:
-        """How many values each public key has."""
+        """Return how many values each public key has."""
         return [key.size for key in self.keys if isinstance(key, Key | Joint)]
 
     @property
@@ -199,26 +199,26 @@ class Block:
 
     @property
     def touching(self) -> Keys:
-        """What one person has of the unknown keys: 1 in each of at most `touched`."""
+        """Return what one person has of the unknown keys: 1 in each of at most `touched`."""
         return Keys(most=self.touched, neighbors=self.neighbors)
 
     @property
     def key_letters(self) -> int:
-        """How many letters one combination of unknown keys has at most (S21); a letter is up to
-        four bytes.
+        """Return how many letters one combination of unknown keys has at most (S21); a letter is up
+        to four bytes.
         """
         return sum(key.letters for key in self.keys if isinstance(key, Unknown))
 
     @property
     def own_letters(self) -> int:
-        """How many letters of keys one person can add to what the engine gives back: those of
-        `touched` keys.
+        """Return how many letters of keys one person can add to what the engine gives back: those
+        of `touched` keys.
         """
         return self.touched * self.key_letters if self.unknown else 0
 
     @property
     def part_rows(self) -> int:
-        """How many rows of what comes back with unknown keys may be held at once."""
+        """Return how many rows of what comes back with unknown keys may be held at once."""
         row = 4 * self.key_letters + 16 * (len(self.keys) + len(self.readings) + 1)
         return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
 
@@ -245,8 +245,8 @@ class Block:
 
     @property
     def passes(self) -> int:
-        """How many times the rows are read where people are counted for unknown keys, a part of the
-        keys each time.
+        """Return how many times the rows are read where people are counted for unknown keys, a part
+        of the keys each time.
 
         To count people, an engine holds every pair of key and person. A fifth of the keys at a time
         takes a fifth of that memory. Of a table's own columns it takes little more time; what must
@@ -280,7 +280,7 @@ class Block:
 
     @property
     def sums(self) -> Aggregate:
-        """What is added up: at most one row per group leaves the engine."""
+        """Return what is added up: at most one row per group leaves the engine."""
         return Aggregate(
             self.source, self.places, self.readings, self.conditions, self.public_places
         )

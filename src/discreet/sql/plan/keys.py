@@ -92,7 +92,7 @@ class Joint:
         return len(self.cells)
 
     def labels(self) -> list[pa.Array]:
-        """What stands in each of the keys, group by group."""
+        """Return what stands in each of the keys, group by group."""
         places = np.unravel_index(
             np.array(self.cells, dtype=np.int64), [key.size for key in self.keys]
         )
@@ -115,11 +115,11 @@ class Unknown:
 
     @property
     def letters(self) -> int:
-        """How many letters a key has at most, as text."""
+        """Return how many letters a key has at most, as text."""
         return self.domain.letters if isinstance(self.domain, Text) else MOST_DIGITS
 
     def labels(self, values: pa.ChunkedArray) -> pa.Array:
-        """What surviving keys look like to people."""
+        """Return what surviving keys look like to people."""
         if isinstance(self.domain, Text):
             short = values.nbytes < 2**30 and pa.types.is_large_string(values.type)
             return (values.cast(pa.string()) if short else values).combine_chunks()

@@ -56,7 +56,7 @@ class Column:
 
     @property
     def told(self) -> bool:
-        """Whether its margin can be told beforehand, for a number of rows if need be."""
+        """Return True if its margin can be told beforehand, for a number of rows if need be."""
         return self.measured and (self.estimate is not None or bool(self.forms))
 
 

@@ -45,7 +45,7 @@ def without_antijoins(node: exp.Select, private: Columns) -> exp.Select:
 
 
 def _unmatched(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expression | None:
-    """What WHERE says without the join; None where the join is more than a test."""
+    """Return what WHERE says without the join; None where the join is more than a test."""
     table, where = join.this, node.args.get("where")
     if (
         where is None
@@ -68,7 +68,7 @@ def _unmatched(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expres
 
 
 def _is_plain(join: exp.Join) -> bool:
-    """Whether it is LEFT JOIN t ON ... or USING, and t has nothing but a name."""
+    """Return True if it is LEFT JOIN t ON ... or USING, and t has nothing but a name."""
     used = {name for name, part in join.args.items() if part}
     named = {name for name, part in join.this.args.items() if part}
     left = (
@@ -79,7 +79,9 @@ def _is_plain(join: exp.Join) -> bool:
 
 
 def _condition(node: exp.Select, join: exp.Join, alias: str) -> list[exp.Expression]:
-    """What the join compares, with the table of every column; nothing where that is not told."""
+    """Return what the join compares, with the table of every column; nothing where that is not
+    told.
+    """
     names = join.args.get("using")
     if names:
         first = node.args["from_"].this
@@ -113,7 +115,7 @@ def _equated(parts: list[exp.Expression], alias: str) -> Iterator[str]:
 
 
 def _tests(part: exp.Expression, alias: str, keys: Collection[str]) -> bool:
-    """Whether it says b.key IS NULL."""
+    """Return True if it says b.key IS NULL."""
     column = (
         part.this if isinstance(part, exp.Is) and isinstance(part.expression, exp.Null) else None
     )
@@ -131,8 +133,8 @@ def _is_used(
     tests: list[exp.Expression],
     columns: Collection[str],
 ) -> bool:
-    """Whether anything beside the join's own condition and these tests may look at the joined
-    table.
+    """Return True if anything beside the join's own condition and these tests may look at the
+    joined table.
     """
     if _is_mixed(node, join, alias):
         return True
@@ -147,7 +149,7 @@ def _is_used(
 
 
 def _is_mixed(node: exp.Select, join: exp.Join, alias: str) -> bool:
-    """Whether other joins or * do more with the joined table than its names tell."""
+    """Return True if other joins or * do more with the joined table than its names tell."""
     others = [each for each in node.args["joins"] if each is not join]
     sources = [node.args["from_"].this, *(each.this for each in others)]
     sides = [str(each.args.get("side") or "").upper() for each in others]

@@ -296,7 +296,8 @@ def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Nam
 
 
 def _tells_apart(ours: Value, place: int, right: PublicSide) -> bool:
-    """Whether equality with `ours` holds for one value of the public column at this place only.
+    """Return True if equality with `ours` holds for one value of the public column at this place
+    only.
 
     Not so of floats, which are compared on a grid; of texts beside a number, which are compared as
     numbers; of times in nanoseconds, which are compared in microseconds.

@@ -60,8 +60,8 @@ def leads_to(value: Value) -> str | None:
 
 
 def owner_hint(left: Relation, right: Relation) -> str:
-    """What to join two private relations on: their owners, or the key through which one of them is
-    owned.
+    """Return what to join two private relations on: their owners, or the key through which one of
+    them is owned.
     """
     for side in (right, left):
         keys = {field: link for field in side.fields if (link := leads_to(field.value)) is not None}

@@ -49,8 +49,8 @@ def filter_rows(condition: exp.Expression, scope: RowScope) -> Relation:
 
 
 def _rows_numbered(part: exp.Expression, scope: Names, rows: int) -> int:
-    """How many rows a person has where `row number = 1`, `<= k` or `< k`; otherwise as many as
-    before.
+    """Return how many rows a person has where `row number = 1`, `<= k` or `< k`; otherwise as many
+    as before.
     """
     if type(part) not in (exp.EQ, exp.LTE, exp.LT) or not isinstance(part.this, exp.Column):
         return rows
@@ -206,7 +206,7 @@ def example(tree: exp.Expression, relation: Relation) -> str:
 
 
 def _count_them(node: exp.Select) -> str:
-    """What to write instead of SELECT DISTINCT x FROM t: counts of people."""
+    """Return what to write instead of SELECT DISTINCT x FROM t: counts of people."""
     key, table = show(node.expressions[0].unalias()), node.args["from_"].this
     count = f"SELECT {key}, COUNT(*) FROM {written(table.name or 't')} GROUP BY {key}"
     return f"Count them, COUNT(DISTINCT x), or who has each: {count}."

@@ -222,7 +222,7 @@ def _sundays(node: exp.Expression) -> exp.Expression:
 
 
 def _same_day(node: exp.Expression, other: exp.Expression) -> bool:
-    """Whether both are the day of one expression, whatever is written around it."""
+    """Return True if both are the day of one expression, whatever is written around it."""
 
     def bare(part: exp.Expression) -> exp.Expression:
         while isinstance(part, exp.Paren | exp.Cast | exp.DateTrunc | exp.TimestampTrunc):
@@ -342,8 +342,8 @@ _HOURS = ("hour", "minute", "second", "millisecond", "microsecond")
 
 
 def _to_the_day(node: exp.Expression) -> bool:
-    """Whether only the day of a moment is looked at: DATE_TRUNC('month', NOW()), CAST(NOW() AS
-    DATE).
+    """Return True if only the day of a moment is looked at: DATE_TRUNC('month', NOW()), CAST(NOW()
+    AS DATE).
     """
     above = node.find_ancestor(
         exp.DateTrunc, exp.TimestampTrunc, exp.Cast, exp.Predicate, exp.Query

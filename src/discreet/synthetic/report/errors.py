@@ -38,7 +38,7 @@ def expected_error(description: Description, columns: tuple[int, ...]) -> float:
 
 
 def counted(description: Description, columns: tuple[int, ...]) -> bool:
-    """Whether some released table has all of these columns."""
+    """Return True if some released table has all of these columns."""
     return any(set(columns) <= set(each.columns) for each in description.measured)
 
 

@@ -73,7 +73,7 @@ class Option:
     weight: float  # of the questions, how many need it
 
     def gain(self, std: float) -> float:
-        """How much l1 error counting it with this noise removes, weighted.
+        """Return how much l1 error counting it with this noise removes, weighted.
 
         Deviations are taken to be in proportion to the expected counts; of one of size d, noise
         leaves d std / sqrt(d^2 + std^2).

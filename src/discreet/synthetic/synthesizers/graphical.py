@@ -84,7 +84,7 @@ def junction_tree(sizes: Sequence[int], sets: Iterable[Columns]) -> Tree:
 
 
 def cells_needed(sizes: Sequence[int], sets: Iterable[Columns]) -> int:
-    """How many cells the cliques of a junction tree for these sets have together."""
+    """Return how many cells the cliques of a junction tree for these sets have together."""
     return sum(
         math.prod(sizes[column] for column in clique) for clique in _triangulated(sizes, sets)
     )
@@ -268,7 +268,7 @@ class Target:
         )
 
     def seen(self, table: Floats) -> Floats:
-        """What a table over the columns looks like here."""
+        """Return what a table over the columns looks like here."""
         flat = table.ravel()
         if self.identical:
             return flat

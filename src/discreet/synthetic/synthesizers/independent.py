@@ -126,7 +126,9 @@ def _histogram(axis: Axis, noisy: Floats, std: float, total: float) -> Histogram
 
 
 def estimated_total(found: Sequence[tuple[Floats, float]]) -> float:
-    """How many rows there are: every marginal tells, and the more precise ones count for more."""
+    """Return how many rows there are: every marginal tells, and the more precise ones count for
+    more.
+    """
     precision = np.array([1 / (len(noisy) * std**2) for noisy, std in found])
     sums = np.array([float(noisy.sum()) for noisy, _ in found])
     return max(1.0, float(precision @ sums / precision.sum()))
