@@ -72,6 +72,13 @@ BUGS = (
         "tests/engines/test_postgres_engine.py",
     ),
     bug(
+        "logins that began together are each a guess",
+        "server/auth.py",
+        'one after the other: others may have failed since.\n        """\n        self._tries.check(name, address)\n',
+        'one after the other: others may have failed since.\n        """\n',
+        "tests/server/test_users.py",
+    ),
+    bug(
         "a page may choose where snapshots go",
         "server/http/curating.py",
         'FIXED = ("source", "engine", ',

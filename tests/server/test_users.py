@@ -138,6 +138,23 @@ def test_whoever_fails_often_waits_longer_and_longer(users: UserFile, name: str)
         assert gate.password(name, PASSWORD, address=HERE).name == "alice"
 
 
+def test_logins_that_began_together_wait_too(users: UserFile) -> None:
+    """A hundred connections began before the first of them failed: each would have been a guess."""
+    clock = Clock()
+    gate = Gate(users, clock=clock)
+    begun = [gate.begin("alice", address=HERE) for _ in range(100)]
+    for attempt in begun[: FREE_TRIES["name"]]:
+        with pytest.raises(Denied) as refused:
+            gate.finish(attempt.name, attempt.address, proved=False)
+        assert refused.value.wait is None
+    for attempt in begun[FREE_TRIES["name"] :]:
+        with pytest.raises(Denied) as refused:
+            gate.finish(attempt.name, attempt.address, proved=True)
+        assert refused.value.wait == 2
+    clock.now += 2
+    assert gate.finish("alice", HERE, proved=True).name == "alice"
+
+
 def test_an_address_that_tries_many_names_waits_too(users: UserFile) -> None:
     gate = Gate(users, clock=Clock())
     for index in range(FREE_TRIES["address"]):

@@ -147,7 +147,11 @@ class Gate:
         return user
 
     def finish(self, name: str, address: str, *, proved: bool) -> User:
-        """End a login: the user where the proof held, or Denied; counts it either way."""
+        """End a login: the user where the proof held, or Denied; counts it either way.
+
+        Those that began together count one after the other: others may have failed since.
+        """
+        self._tries.check(name, address)
         user = self._file.read().users.get(name)
         if user is None or user.locked or not proved:
             reason = (
