@@ -193,7 +193,10 @@ def test_defaults() -> None:
 
 def test_addresses_stay_addresses() -> None:
     assert read("source: postgresql://host/data\n" + SMALL).source == "postgresql://host/data"
-    assert read("source: spark\n" + SMALL).source == "spark"
+    assert read("source: catalog:main.town\n" + SMALL).source == "catalog:main.town"
+    assert read("source: delta:s3://lake/town\n" + SMALL).source == "delta:s3://lake/town"
+    here = read("source: iceberg:lake\n" + SMALL)
+    assert here.source == f"iceberg:{here.store.parent / 'lake'}"
 
 
 def test_an_engine_by_its_name_or_with_addresses() -> None:

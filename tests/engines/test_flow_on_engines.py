@@ -110,3 +110,12 @@ def test_an_audit_of_a_question_needs_the_embedded_engine(
         neighborhood(curator.policy, 1, wanted=None),
     ):  # type: ignore[arg-type]
         pass
+
+
+def test_a_description_of_two_tables(curator_of: Callable[..., Curator], tmp_path: Path) -> None:
+    """Of the same people: one charge for both, and the same again is free."""
+    curator = curator_of(Policy.read(town.build(tmp_path, people=200)))
+    described = curator.describe_together(["people", "visits"], epsilon=1)
+    again = curator.describe_together(["people", "visits"], epsilon=1)
+    assert again.to_bytes() == described.to_bytes()
+    assert [entry.cost.amount for entry in curator.ledger()] == [1]

@@ -7,6 +7,7 @@ Sail stands in for Spark; one test asks a real one, and `make slow` kills some o
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,6 +28,7 @@ from discreet.algebra import Aggregate, Column, Persons, Scan, Sum, call
 from discreet.binding import create_ledger
 from discreet.budget import Charge
 from discreet.engines.engine import Engine
+from discreet.engines.overrun import Overrun
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.layout import manifest_file, snapshot_folder
 from discreet.engines.spark.store import SparkStore
@@ -261,12 +263,43 @@ def test_a_policy_that_names_spark(tmp_path: Path) -> None:
         ("sc://127.0.0.1:1", "no Spark Connect server at sc://127.0.0.1:1"),
     ],
 )
-def test_no_spark(at: str | None, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "pyspark.sql.connect.client.retries.DefaultPolicy.can_retry", lambda *_: False
-    )
+def test_no_spark(at: str | None, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         sessions.connect(at)
+
+
+def test_a_session_that_is_gone_is_opened_again(words: Any) -> None:
+    """As after an hour without a question, or when the server was started anew: with its views and
+    its settings, before anything is charged.
+    """
+    query = Aggregate(Scan("people", "t"), (), (Sum(),))
+    words.check(query)
+    gone = words._session
+    gone.stop()
+    assert words.fetch(query, 60).unwrap().to_pylist() == [{"s0": 3000}]
+    assert words._session is not gone
+    words._session.stop()
+    words._forget()
+    words.check(query)
+    assert words._session.conf.get(sessions.ANSI) == "true"
+
+
+def test_what_fails_is_checked_anew_before_the_next_charge(
+    words: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster may have gone away: then the next question fails before it is charged."""
+    query = Aggregate(Scan("people", "t"), (), (Sum(),))
+    words.check(query)
+    monkeypatch.setattr(words, "_read", lambda sql: words._session.sql("SELECT nothing").toArrow())
+    assert words._binding
+    with pytest.raises(EngineFailure):
+        words.fetch(query, 60)
+    assert not words._binding
+    words.check(query)
+    monkeypatch.setattr(words, "_read", lambda sql: time.sleep(5))
+    with pytest.raises(Overrun):
+        words.fetch(query, 0.1)
+    assert not words._binding
 
 
 def test_no_java_and_no_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ class Findings:
 
 def check(policy: Policy, source: object = None) -> Findings:
     """Compare a policy with its source's schema, and say which questions it rules out."""
-    found = source_at(policy.source if source is None else source)
+    found = source_at(policy.source if source is None else source, policy)
     connection = loading(None)
     try:
         with engine_errors("Checking the source"):

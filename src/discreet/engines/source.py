@@ -20,9 +20,10 @@ from discreet.engines.duckdb.locked import connect
 from discreet.engines.files import CSV, PARQUET, delimiter_of, guessed, parquet, texts
 from discreet.engines.frames import arrow
 from discreet.engines.quoting import literal, name
-from discreet.engines.readers import reader_at
+from discreet.engines.readers import lake_at, reader_at
 from discreet.engines.readers.reader import Reader
 from discreet.errors import EngineFailure, UsageError
+from discreet.policy.policy import Policy
 
 DATABASES = (".duckdb", ".db", ".ddb")
 _log = logging.getLogger("discreet.engine")
@@ -55,8 +56,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """A SQLite file, a workbook, a labelled file or a PostgreSQL database, read whole by one of
-    `readers`.
+    """A SQLite file, a workbook, a labelled file, a PostgreSQL database or tables of Spark's, read
+    whole by one of `readers`.
     """
 
     reader: Reader
@@ -65,8 +66,11 @@ class Foreign:
 Source = Folder | Database | Given | Foreign
 
 
-def source_at(location: object) -> Source:
-    """The source a policy or a call names; raises UsageError where there is none."""
+def source_at(location: object, policy: Policy | None = None) -> Source:
+    """The source a policy or a call names; raises UsageError where there is none.
+
+    Tables that Spark reads are found by the policy's engine and under the names of its tables.
+    """
     if isinstance(location, Mapping):
         for name, table in location.items():
             if hasattr(table, "read_next_batch"):
@@ -78,14 +82,14 @@ def source_at(location: object) -> Source:
         raise UsageError(
             "The policy names no source: add `source: data/` to it, or pass the tables from Python."
         )
-    reader = reader_at(str(location))
+    reader = lake_at(str(location), policy) or reader_at(str(location))
     if reader is not None:
         return Foreign(reader=reader)
-    if isinstance(location, str) and ("://" in location or location == "spark"):
+    if isinstance(location, str) and "://" in location:
         kind = location.split(":", 1)[0]
         raise UsageError(
-            f"A {kind} source is not built yet. Name a folder of Parquet or CSV files, a .duckdb, .sqlite, .xlsx or "
-            ".sav file or postgresql://..., or pass the tables from Python."
+            f"A source cannot be {kind}://. Name a folder of Parquet or CSV files, a .duckdb, .sqlite, .xlsx or "
+            ".sav file, postgresql://... or catalog:..., delta:... or iceberg:..., or pass the tables from Python."
         )
     path = Path(str(location))
     if path.is_dir():

@@ -63,4 +63,4 @@ def moved_on(policy: Policy) -> tuple[str, ...]:
     newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
     if newest is None or newest.source is None or policy.source is None:
         return ()
-    return changed(newest.source, source_at(policy.source), policy.tables)
+    return changed(newest.source, source_at(policy.source, policy), policy.tables)

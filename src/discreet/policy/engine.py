@@ -12,6 +12,9 @@ from discreet.policy.document import Map, Node, Reader
 EngineName = Literal["duckdb", "postgres", "spark"]
 ENGINES: tuple[EngineName, ...] = ("duckdb", "postgres", "spark")
 POSTGRES = ("postgresql://", "postgres://")
+# What stands before the place of tables that Spark reads: its catalog, or a format.
+CATALOG = "catalog"
+LAKES = (CATALOG, "delta", "iceberg")
 _KEYS = ("name", "at", "reader")
 
 

@@ -22,7 +22,7 @@ from discreet.errors import PolicyError, Problem, UsageError
 from discreet.policy.declaration import HIDDEN, check_names, columns
 from discreet.policy.document import Map, Node, Reader, nearest, parse
 from discreet.policy.domain import MOST_ROWS, Column, Domain, Texts
-from discreet.policy.engine import EngineChoice, engine_choice
+from discreet.policy.engine import CATALOG, LAKES, EngineChoice, engine_choice
 from discreet.policy.limits import BudgetTerms, Limits, budget_terms, limits_of
 from discreet.policy.owners import (
     OWNER_NAME,
@@ -114,7 +114,7 @@ class Policy:
     """
 
     path: Path
-    # a str is an address, which is not built yet; None: tables come from Python
+    # a str is an address, or a place behind one of LAKES; None: tables come from Python
     source: Path | str | None
     engine: EngineChoice
     # the file; of a shared ledger, the name by which its key and head lie on this server
@@ -255,9 +255,11 @@ def _ledger(reader: Reader, node: Node | None, path: Path) -> tuple[Path, str | 
 
 
 def _address(location: str, here: Path) -> Path | str:
-    return (
-        location if "://" in location or location == "spark" else here / Path(location).expanduser()
-    )
+    kind, _, place = location.partition(":")
+    if kind in LAKES:
+        there = place if kind == CATALOG or "://" in place else here / Path(place).expanduser()
+        return f"{kind}:{there}"
+    return location if "://" in location else here / Path(location).expanduser()
 
 
 # --- tables ---------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def prepared(
     the source does not have what the policy declares, UsageError when it is not there or changes
     meanwhile, or the number is taken.
     """
-    found = source_at(source)
+    found = source_at(source, policy)
     with SnapshotFolder(Path(store)).build(number) as building:
         before = fingerprint(found, policy.tables)
         fill = partial(
@@ -173,7 +173,7 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
     """The tables of a policy as they are now, prepared into an open connection that nobody else
     uses.
     """
-    found = source_at(source)
+    found = source_at(source, policy)
     with engine_errors("Reading the source"):
         attach(connection, found, rows=policy.tables)
         for carefully in (scratch,) if _copies_first(policy) else (None, scratch):

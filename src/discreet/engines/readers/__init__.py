@@ -8,9 +8,13 @@ from pathlib import Path
 
 from discreet.engines.readers.excel import Excel
 from discreet.engines.readers.labelled import LABELLED, Labelled
+from discreet.engines.readers.lake import Lake
 from discreet.engines.readers.postgres import Postgres
 from discreet.engines.readers.reader import Reader
 from discreet.engines.readers.sqlite import SQLite
+from discreet.errors import UsageError
+from discreet.policy.engine import LAKES
+from discreet.policy.policy import Policy
 
 _SQLITE = (".sqlite", ".sqlite3", ".db3")
 _SQLITE_MARK = b"SQLite format 3\x00"
@@ -31,6 +35,21 @@ def reader_at(location: str | Path) -> Reader | None:
     if path.suffix.lower() in LABELLED and path.is_file():
         return Labelled(file=path)
     return None
+
+
+def lake_at(location: str, policy: Policy | None) -> Lake | None:
+    """The tables that the Spark of a policy reads there; None where a place is not one of Spark's.
+
+    Raises UsageError where the policy has no Spark.
+    """
+    kind, colon, place = location.partition(":")
+    if kind not in LAKES or not colon:
+        return None
+    if policy is None or policy.engine.name != "spark":
+        raise UsageError(
+            f"A {kind} source is read by Spark: add `engine: {{name: spark, at: sc://host:15002}}` to the policy."
+        )
+    return Lake(kind=kind, place=place, at=policy.engine.at, names=tuple(policy.tables))
 
 
 def _begins(path: Path, mark: bytes) -> bool:

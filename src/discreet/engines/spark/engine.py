@@ -24,6 +24,7 @@ from discreet.engines.duckdb.engine import MOST_BINDING
 from discreet.engines.duckdb.shape import shape
 from discreet.engines.overrun import Overrun
 from discreet.engines.spark.layout import arrow_file, kinds_file, public_file, table_folder
+from discreet.engines.spark.session import ANSI, connect
 from discreet.engines.spark.spelling import PRIVATE, PUBLIC, WHOLE, SparkSpelling, view
 from discreet.engines.spark.workers import EachTable
 from discreet.engines.words import Unspelled
@@ -39,6 +40,7 @@ _log = logging.getLogger("discreet.engine")
 PLAIN, CAREFUL = SparkSpelling(), SparkSpelling(careful=True)
 Made = TypeVar("Made")
 _NUMBER = number_column(0)[:-1]
+_CHECKING = 60.0  # seconds that planning a statement may take
 _OPENING = 600.0  # seconds that listing the files of a table may take
 
 
@@ -52,10 +54,13 @@ class Spark:
 
     def __init__(self, session: Any, policy: Policy, folder: Path) -> None:
         self._session, self._policy, self._folder = session, policy, folder
-        self._process, self._lock = os.getpid(), Lock()
+        self._process, self._lock, self._renewing = os.getpid(), Lock(), Lock()
         self._binding: set[object] = set()  # shapes of statements that bind, to be checked once
         self._noted: dict[str, Any] = json.loads(kinds_file(folder).read_text(encoding="utf-8"))
-        for table in policy.tables:
+        self._show_all()
+
+    def _show_all(self) -> None:
+        for table in self._policy.tables:
             self._within(partial(self._show, table), _OPENING)
 
     def _show(self, table: str) -> None:
@@ -125,11 +130,20 @@ class Spark:
         if known in self._binding:
             return
         sql = PLAIN.numbers(query)
-        self._within(lambda: self._session.sql(sql)._explain_string(), 60, told=sql)
+        plan, used = partial(self._planned, sql), self._session
+        try:
+            self._within(plan, _CHECKING, told=sql)
+        except EngineFailure:
+            if not self._renewed(used):
+                raise
+            self._within(plan, _CHECKING, told=sql)
         with self._lock:
             if len(self._binding) >= MOST_BINDING:
                 self._binding.clear()
             self._binding.add(known)
+
+    def _planned(self, sql: str) -> str:
+        return str(self._session.sql(sql)._explain_string())
 
     def columns(self, table: str) -> dict[str, str]:
         """A table's columns and their stored types, the hidden owner left out."""
@@ -151,16 +165,47 @@ class Spark:
         """Return what a query reads; once more, carefully, where it failed: on a row, or because
         something went away.
         """
-        began, sql = time.monotonic(), PLAIN.numbers(query)
+        began, sql, used = time.monotonic(), PLAIN.numbers(query), self._session
         try:
             return self._within(lambda: read(sql), seconds, told=sql)
-        except (Overrun, Unspelled):
+        except Unspelled:
+            raise
+        except Overrun:
+            self._forget()
             raise
         except EngineFailure:
+            self._renewed(used)
             careful = CAREFUL.numbers(query)
-        return self._within(
-            lambda: read(careful), seconds - (time.monotonic() - began), told=careful
-        )
+        try:
+            return self._within(
+                lambda: read(careful), seconds - (time.monotonic() - began), told=careful
+            )
+        except EngineFailure:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        """Check every statement anew before it is charged: the cluster may have gone away."""
+        with self._lock:
+            self._binding.clear()
+
+    def _renewed(self, used: object) -> bool:
+        """Whether the session that was used is gone, as after an hour without a question, and there
+        is a new one.
+        """
+        with self._renewing:
+            if self._session is not used:
+                return True
+            try:
+                self._within(lambda: self._session.conf.get(ANSI), _CHECKING, told="a session")
+            except EngineFailure:
+                self._within(self._renew, _OPENING, told="a new session")
+                self._show_all()
+                return True
+            return False
+
+    def _renew(self) -> None:
+        self._session = connect(self._policy.engine.at)
 
     def _within(
         self, work: Callable[[], Made], seconds: float, *, told: str = "opening a snapshot"
@@ -175,16 +220,14 @@ class Spark:
             )
             raise EngineFailure
         made: Future[Made] = Future()
-        tag = f"discreet-{SYSTEM.bits(64):016x}"
+        session, tag = self._session, f"discreet-{SYSTEM.bits(64):016x}"
 
         def run() -> None:
-            self._session.addTag(tag)
             try:
+                session.addTag(tag)
                 made.set_result(work())
             except BaseException as error:
                 made.set_exception(error)
-            finally:
-                self._session.removeTag(tag)
 
         Thread(target=run, name="discreet-spark", daemon=True).start()
         try:

@@ -10,7 +10,7 @@ The finished files are checked (verify.py) before the manifest is written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from discreet.engines.duckdb.reading import (
     Reading,
     list_values,
 )
-from discreet.engines.duckdb.schema import schemas
+from discreet.engines.duckdb.schema import keys_of, schemas
 from discreet.engines.engine import Progress
 from discreet.engines.frames import arrow
 from discreet.engines.layout import OWNER
@@ -47,6 +47,7 @@ from discreet.engines.spark.spelling import MOMENT, WHOLE, identifier
 from discreet.engines.spark.workers import (
     OfPartition,
     ReadFiles,
+    ReadRows,
     each_owned,
     first_rows_of,
     for_spark,
@@ -74,6 +75,7 @@ class Work:
     folder: Path
     scratch: Path
     progress: Progress | None
+    frames: Mapping[str, Any]  # of tables that the cluster reads itself: `source` has their types
     # of the tables' columns, as they are found
     kinds: dict[str, dict[str, str]] = field(default_factory=dict)
     schemas: dict[str, str] = field(default_factory=dict)  # of private tables, as Spark has them
@@ -177,11 +179,21 @@ class Work:
         schema = _declared(
             (column, _spark_kind(kind) or "STRING") for column, kind in kinds.items()
         )
+        if table.name in self.frames:
+            return self._cluster(reading, table, schema)
         folder = self.source if isinstance(self.source, Folder) else None
         files = list(files_of(folder, table.name)) if folder is not None else self._pieces(table)
         read = ReadFiles(reading=reading, table=table, source=folder, memory=_WORKER)
         listed = self.session.createDataFrame(pa.table({"file": [str(file) for file in files]}))
         return listed.repartition(len(files)).mapInArrow(read, schema)
+
+    def _cluster(self, reading: Reading, table: Table, schema: str) -> Any:
+        """The rows of a table that the cluster reads by itself, no column more than is needed."""
+        frame = self.frames[table.name]
+        used = {column.lower() for column in keys_of(self.policy, table) | set(table.columns)}
+        listed = [self._column(each) for each in frame.columns if each.lower() in used]
+        read = ReadRows(reading=reading, table=table, memory=_WORKER)
+        return frame.select(*listed).mapInArrow(read, schema)
 
     def _pieces(self, table: Table) -> list[Path]:
         """A table from Python, in files for workers to read; at least one, maybe of no rows."""

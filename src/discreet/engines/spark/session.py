@@ -7,13 +7,19 @@ read back: ANSI rules (what overflows is an error), UTC, texts compared by their
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
+import socket
 import sys
 import threading
+import time
 import warnings
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from discreet.errors import UsageError
 from discreet.extras import missing, require
@@ -21,8 +27,9 @@ from discreet.noise.bits import SYSTEM
 
 REMOTE, LOCAL = "sc://", ("local[", "local-cluster[")
 HOW = "engine: {name: spark, at: sc://host:15002}, or at: local[2] for a Spark of this machine"
+ANSI = "spark.sql.ansi.enabled"
 _SETTINGS = {
-    "spark.sql.ansi.enabled": "true",
+    ANSI: "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
@@ -33,7 +40,11 @@ _SETTINGS = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
 _MEMORY = "1g"  # of each process of a Spark of this machine
+_PORT, _ANSWERS = 15002, 10.0  # of Spark Connect; seconds in which a server answers
+_RETRIES = 5  # of a call, within 20 seconds; by itself it would go on for ten minutes
+_LEAVING = 5.0  # seconds in which sessions may say goodbye when the process ends
 _lock = threading.Lock()
+_open = WeakSet[Any]()  # sessions of this process
 _local: dict[str, str] = {}  # addresses of those that this process has started
 
 
@@ -48,15 +59,19 @@ def connect(address: str | None) -> Any:
         warnings.simplefilter("ignore")  # of pandas, which is not used here, and of settings
         try:
             from pyspark.errors import PySparkException
+            from pyspark.sql.connect.client.retries import DefaultPolicy
             from pyspark.sql.connect.session import SparkSession
         except ImportError:
             raise missing("pyspark", what="engine: spark") from None
         where = address if address.startswith(REMOTE) else _started(address)
         try:
+            _listens(where)
             session = SparkSession.builder.remote(where).create()
+            session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
             for key, value in _SETTINGS.items():
                 session.conf.set(key, value)
             wrong = [key for key, value in _SETTINGS.items() if session.conf.get(key) != value]
+            _open.add(session)
         except (PySparkException, OSError, ValueError):
             raise UsageError(
                 f"There is no Spark Connect server at {address}, or it cannot be reached."
@@ -66,6 +81,31 @@ def connect(address: str | None) -> Any:
             f"The Spark at {address} does not let {wrong[0]} be {_SETTINGS[wrong[0]]}. Allow it there."
         )
     return session
+
+
+def _listens(address: str) -> None:
+    """Raise OSError or ValueError where nobody listens."""
+    found = urlsplit(address)
+    with socket.create_connection((found.hostname or "", found.port or _PORT), _ANSWERS):
+        pass
+
+
+def _leave() -> None:
+    """Close the sessions of a process that ends: one that is left open waits for a thread that is
+    gone by then, for ever.
+    """
+    leaving = [Thread(target=session.stop, daemon=True) for session in list(_open)]
+    for each in leaving:
+        each.start()
+    until = time.monotonic() + _LEAVING
+    for each in leaving:
+        each.join(max(0.0, until - time.monotonic()))
+    for session in list(_open):
+        session.client._channel.close()  # whether or not the cluster has heard of it
+
+
+atexit.register(_leave)
+os.register_at_fork(after_in_child=_open.clear)  # they are the parent's
 
 
 def _started(master: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +16,17 @@ from typing import Any
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.engine import Progress
 from discreet.engines.layout import RULES, building_file
+from discreet.engines.readers.lake import Lake
 from discreet.engines.snapshot import Snapshot, TableReport, read_notes, write_notes
-from discreet.engines.source import changed, engine_errors, fingerprint, source_at
+from discreet.engines.source import (
+    Foreign,
+    Given,
+    Source,
+    changed,
+    engine_errors,
+    fingerprint,
+    source_at,
+)
 from discreet.engines.spark.engine import Spark
 from discreet.engines.spark.layout import manifest_file, numbers_in, snapshot_folder, table_folder
 from discreet.engines.spark.prepare import Work
@@ -61,28 +71,14 @@ class SparkStore:
         """Prepare a source on the cluster, which says by how many workers; nothing is seen until it
         is whole.
         """
-        found, store = source_at(source), self.policy.store
+        found, store = source_at(source, self.policy), self.policy.store
         with SnapshotFolder(store).build(number) as building:
             if manifest_file(store, number).exists():
                 raise UsageError(f"The snapshot {number} is there already. Take the next one.")
             before = fingerprint(found, self.policy.tables)
             session = connect(self.policy.engine.at)
             try:
-                folder, scratch = (
-                    building_file(store.resolve(), each) for each in (".spark", ".scratch")
-                )
-                for each in (folder, scratch):
-                    each.mkdir(mode=0o700)
-                work = Work(
-                    session=session,
-                    policy=self.policy,
-                    source=found,
-                    key=building.key,
-                    folder=folder,
-                    scratch=scratch,
-                    progress=progress,
-                )
-                reports = self._filled(work)
+                folder, reports = self._filled(session, found, building.key, progress)
             finally:
                 session.stop()
             if before is not None and changed(before, found, self.policy.tables):
@@ -101,24 +97,52 @@ class SparkStore:
             self._appear(made, folder)
             return made
 
-    def _filled(self, work: Work) -> tuple[TableReport, ...]:
-        """Fill the folder and check what is in it; Spark's messages can print values, so none
+    def _filled(
+        self, session: Any, source: Source, key: int, progress: Progress | None
+    ) -> tuple[Path, tuple[TableReport, ...]]:
+        """Fill a folder and check what is in it; Spark's messages can print values, so none
         leaves.
         """
+        folder, scratch = (
+            building_file(self.policy.store.resolve(), each) for each in (".spark", ".scratch")
+        )
         try:
+            for each in (folder, scratch):
+                each.mkdir(mode=0o700)
+            frames, given = self._frames(session, source)
+            work = Work(
+                session=session,
+                policy=self.policy,
+                source=given,
+                frames=frames,
+                key=key,
+                folder=folder,
+                scratch=scratch,
+                progress=progress,
+            )
             with engine_errors("Preparing a snapshot"):
                 reports = work.tables()
             for table in self.policy.tables.values():
                 if not table.public:
-                    place = table_folder(work.folder, table.name).as_uri()
-                    rows = work.session.read.schema(work.schemas[table.name]).parquet(place)
-                    verify(work.session, rows, table)
-            return reports
+                    place = table_folder(folder, table.name).as_uri()
+                    rows = session.read.schema(work.schemas[table.name]).parquet(place)
+                    verify(session, rows, table)
+            return folder, reports
         except (DiscreetError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
             _log.error("Preparing a snapshot failed in Spark: %s.", type(error).__name__)
             raise EngineFailure from None
+
+    def _frames(self, session: Any, source: Source) -> tuple[Mapping[str, Any], Source]:
+        """Tables that the cluster reads by itself, if the source is such; and what is to be known
+        of the source here: their types, and the rows of public ones.
+        """
+        if not isinstance(source, Foreign) or not isinstance(source.reader, Lake):
+            return {}, source
+        frames = source.reader.frames(session)
+        public = [name.lower() for name, table in self.policy.tables.items() if table.public]
+        return frames, Given(tables=source.reader.arrow(frames, public))
 
     def _appear(self, snapshot: Snapshot, folder: Path) -> None:
         """Put the folder under its number, durably, then the manifest: with it the snapshot is

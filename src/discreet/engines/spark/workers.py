@@ -107,6 +107,31 @@ _READ, _ROWS = name("#read"), name("#rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRows:
+    """Rows of a table that the cluster reads in; the same out, as `Reading.rows` gives them."""
+
+    reading: Reading
+    table: Table
+    memory: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        (part,), given = self.reading.parts[self.table.name], f"#{self.table.name}"
+        rows = self.reading.rows(self.table, [part])
+        with tempfile.TemporaryDirectory() as folder:
+            connection = loading(Path(folder) / "rows.duckdb", memory=self.memory, threads=1)
+            try:
+                list_values(connection, self.table)
+                for batch in batches:
+                    connection.register(given, pa.Table.from_batches([batch]))
+                    kinds = columns_of(connection, f"({rows})")
+                    read = f"SELECT {for_spark(kinds)} FROM ({rows})"
+                    yield from connection.sql(read).to_arrow_reader(_BATCH)
+                    connection.unregister(given)
+            finally:
+                connection.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OfPartition:
     """All rows of some people in; out is what a statement over the table #rows makes of them."""
 

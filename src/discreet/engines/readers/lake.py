@@ -1,0 +1,120 @@
+"""Tables that Spark reads: of its catalog, or in the format of Delta or Iceberg, by their declared
+types.
+
+Delta, Iceberg and a catalog declare the types of a table, so no file decides how others are read
+(S23). A view is refused: nothing could notice that a row of it is made from those of two people.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.engines.readers.reader import Declared
+from discreet.engines.spark.session import connect
+from discreet.engines.spark.spelling import identifier
+from discreet.errors import UsageError
+from discreet.policy.engine import CATALOG
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger("discreet.engine")
+_PACKAGES = {
+    "delta": "io.delta:delta-spark_2.13:VERSION",
+    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-SPARK_2.13:VERSION",
+}
+_SIMPLE = (  # types that a domain may be read from
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
+    *("string", "char", "varchar", "binary", "date", "timestamp", "timestamp_ntz"),
+)
+_NOT_THERE = ("DATA_SOURCE_NOT_FOUND", "Failed to find the data source")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lake:
+    """The tables of a policy, as the Spark at an address has them."""
+
+    kind: str
+    place: str
+    at: str | None = None
+    names: tuple[str, ...]
+    file: None = None
+
+    def tables(self) -> tuple[str, ...]:
+        with self._opened() as session:
+            return tuple(self.frames(session))
+
+    def declared(self, table: str) -> Declared:
+        schema = self.read(())[table].schema
+        return Declared(types={field.name: str(field.type) for field in schema})
+
+    def read(self, rows: Iterable[str]) -> Mapping[str, pa.Table]:
+        with self._opened() as session:
+            return self.arrow(self.frames(session), rows)
+
+    def arrow(self, frames: Mapping[str, Any], rows: Iterable[str]) -> dict[str, pa.Table]:
+        """The tables as Arrow tables: those named in `rows` (in lower case) with their rows."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        wanted = set(rows)
+        return {
+            name: frame.toArrow()
+            if name.lower() in wanted
+            else to_arrow_schema(frame.schema).empty_table()
+            for name, frame in frames.items()
+        }
+
+    def frames(self, session: Any) -> dict[str, Any]:
+        """The policy's tables that are there, by their names, unread; raises UsageError for a view
+        and where Spark lacks the format.
+        """
+        found = ((name, self._frame(session, name)) for name in self.names)
+        return {name: frame for name, frame in found if frame is not None}
+
+    def _frame(self, session: Any, table: str) -> Any:
+        from pyspark.errors import PySparkException
+
+        try:
+            if self.kind == CATALOG:
+                named = ".".join(map(identifier, (*self.place.split("."), table)))
+                if (session.catalog.getTable(named).tableType or "").upper() == "VIEW":
+                    raise UsageError(_VIEW.format(table=f"{self.place}.{table}"))
+                frame = session.table(named)
+            else:
+                frame = session.read.format(self.kind).load(f"{self.place.rstrip('/')}/{table}")
+            simple = [
+                field.name
+                for field in frame.schema.fields  # Spark looks for the table now
+                if field.dataType.simpleString().split("(")[0] in _SIMPLE
+            ]
+            frame = frame.select(*map(identifier, simple))
+        except PySparkException as error:
+            _log.warning("Spark does not read %s: %s.", table, error.getCondition())
+            if any(each in str(error) for each in _NOT_THERE):
+                raise UsageError(_lacking(self.kind)) from None
+            return None
+        return frame
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        session = connect(self.at)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _lacking(kind: str) -> UsageError:
+    return UsageError(
+        f"This Spark cannot read {kind}: start it with --packages {_PACKAGES[kind]}, in the versions that fit it."
+    )
+
+
+_VIEW = (
+    "{table} is a view: whether each of its rows is made from rows of one person, nothing here can "
+    "notice. Make it a table, or name the tables that it reads."
+)
