@@ -178,9 +178,7 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Quote:
-        """Return what a question would cost and how wrong the answer would be. Free; touches no
-        data.
-        """
+        """Say what a question would cost and how wrong its answer would be. Free; reads no data."""
         with self._entered() as (view, door):
             offered = view.offer(
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -203,9 +201,7 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> str:
-        """Return what would happen, in numbered sentences, each with its cost. Free; touches no
-        data.
-        """
+        """Say what would happen, in numbered sentences with their costs. Free; reads no data."""
         with self._entered() as (view, door):
             offered = view.offer(
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
