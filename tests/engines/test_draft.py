@@ -733,3 +733,28 @@ def test_missing_readers_say_what_to_install(
         UsageError, match=r"A .sav file needs pyreadstat: pip install 'discreet\[spss\]'"
     ):
         draft(tmp_path / "t.sav")
+
+
+def test_sheets_that_are_no_tables_and_views_that_are(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.title = "people"
+    for row in (["person_id", "age"], [1, 30], [2, 40]):
+        book.active.append(row)
+    book.create_sheet("Sheet2")
+    book.save(tmp_path / "people.xlsx")
+    assert [table.name for table in draft(str(tmp_path / "people.xlsx")).tables] == ["people"]
+    book.create_sheet("notes").append([None, "what this is"])
+    book.save(tmp_path / "people.xlsx")
+    text = "people: {owner: person_id, columns: {age: {integer: [0, 120]}}}"
+    policy = policy_for(str(tmp_path / "people.xlsx"), tmp_path, text)
+    assert prepare(policy, policy.source, policy.store, 1).tables[0].kept == 2
+    with sqlite3.connect(tmp_path / "clinic.sqlite") as connection:
+        connection.executescript(
+            "CREATE TABLE people (person_id INTEGER, age INT); INSERT INTO people VALUES (1, 30), (2, 9);"
+            "CREATE VIEW adults AS SELECT * FROM people WHERE age >= 18"
+        )
+    connection.close()
+    source = str(tmp_path / "clinic.sqlite")
+    assert [table.name for table in draft(source).tables] == ["adults", "people"]
+    policy = policy_for(source, tmp_path, text.replace("people:", "adults:"))
+    assert prepare(policy, policy.source, policy.store, 2).tables[0].kept == 1

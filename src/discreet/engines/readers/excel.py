@@ -42,7 +42,7 @@ class Excel:
 
     def tables(self) -> tuple[str, ...]:
         with self._opened() as book:
-            return tuple(sorted(book.sheetnames))
+            return _filled(book)
 
     def declared(self, table: str) -> Declared:
         with self._opened() as book:
@@ -51,10 +51,16 @@ class Excel:
     def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
         wanted, read = set(rows), {}
         with self._opened() as book:
-            for table in sorted(book.sheetnames):
-                names = self._header(book, table)
+            for table in _filled(book):
+                asked = table.lower() in wanted
+                try:
+                    names = self._header(book, table)
+                except UsageError:
+                    if asked:
+                        raise
+                    continue  # a sheet of notes beside the tables
                 whole = book[table].iter_rows(min_row=2, max_col=len(names), values_only=True)
-                found = whole if table.lower() in wanted else ()
+                found = whole if asked else ()
                 full = [
                     row + (None,) * (len(names) - len(row))
                     for row in found
@@ -78,3 +84,14 @@ class Excel:
                 f"The sheet {table} of {self.file.name} has two columns {twice}. Rename one."
             )
         return names
+
+
+def _filled(book: Any) -> tuple[str, ...]:
+    """The names of the sheets with anything in them: a new workbook often has empty ones."""
+    return tuple(
+        sorted(
+            sheet.title
+            for sheet in book.worksheets
+            if any(cell is not None for row in sheet.iter_rows(values_only=True) for cell in row)
+        )
+    )

@@ -37,7 +37,10 @@ class SQLite:
 
     def tables(self) -> tuple[str, ...]:
         with self._opened() as connection:
-            named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+            named = (
+                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+                "AND name NOT LIKE 'sqlite_%' ORDER BY name"
+            )
             return tuple(row[0] for row in connection.execute(named))
 
     def declared(self, table: str) -> Declared:
