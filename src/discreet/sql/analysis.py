@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
 from discreet.algebra import weight_of
@@ -105,6 +104,8 @@ class Analysis:
             return domain.letters if isinstance(domain, DeclaredText) else 0
         values = self.public[table].column(column)
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            import pyarrow.compute as pc
+
             return pc.max(pc.utf8_length(values)).as_py() or 0
         return 0
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet import arrow
 from discreet.accounting import Accountant
@@ -119,6 +118,8 @@ class Allowance:
         How many there are is not public. They are taken part by part, and only those are held that
         leave.
         """
+        import pyarrow.compute as pc
+
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         left, numbers = list[pa.Table](), list[IntegerArray]()

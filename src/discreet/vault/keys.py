@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet import arrow
 from discreet.algebra import key_column
@@ -39,6 +38,8 @@ def places_among(
     """Return the place of each row's key among the survivors, and whether it is among them at
     all.
     """
+    import pyarrow.compute as pc
+
     place = np.zeros(table.num_rows, dtype=np.int64)
     wanted, kept = np.zeros(survivors.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
     own = wide_offsets(table.select([key_column(key) for key in keys]))

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
 from discreet.sql.after.rebuild import rebuilt
@@ -52,6 +51,8 @@ def stored_kind(column: pa.ChunkedArray) -> Kind:
     them.
     """
     if pa.types.is_integer(column.type):
+        import pyarrow.compute as pc
+
         known = pc.max(pc.abs_checked(column.cast(pa.decimal128(38, 0)))).as_py()
         return "integer" if known is None or known < 2**31 else "bigint"
     kinds: tuple[tuple[Callable[[pa.DataType], bool], Kind], ...] = (

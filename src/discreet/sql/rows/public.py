@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
 from discreet.algebra import Cast, Column, Constant, Expression, PublicScan, Written, call, case
@@ -42,6 +41,8 @@ class PublicSide:
         """Return how many of its rows one row can meet, if the columns at these places equal given
         values.
         """
+        import pyarrow.compute as pc
+
         if not columns:
             return int(self.table.num_rows)
         if not self.table.num_rows:
@@ -132,6 +133,8 @@ def _text(value: Any) -> str | None:
 
 def _value(stored: Column, column: pa.ChunkedArray) -> Value:
     """A public column as a value: its domain is what stands in it."""
+    import pyarrow.compute as pc
+
     kind, nullable, known = column.type, column.null_count > 0, column.drop_null()
     if pa.types.is_boolean(kind):
         return Value(expression=stored, domain=Flag(), nullable=nullable)
@@ -161,6 +164,8 @@ def _value(stored: Column, column: pa.ChunkedArray) -> Value:
 
 
 def _float(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
+    import pyarrow.compute as pc
+
     # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who
     # meet that row only.
     finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
@@ -179,6 +184,8 @@ def _float(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
 
 
 def _moment(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
+    import pyarrow.compute as pc
+
     # In microseconds, which is what the engine compares; of nanoseconds Arrow makes another class.
     zone = known.type.tz
     ends = (
@@ -225,6 +232,8 @@ def _texts(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
 
 def _units(known: pa.ChunkedArray, scale: int) -> int:
     """The largest of the decimals, in units of their last digit."""
+    import pyarrow.compute as pc
+
     return max(abs(int(end.as_py() * scale)) for end in (pc.min(known), pc.max(known)))
 
 
@@ -237,5 +246,7 @@ def _number(units: Expression, known: pa.ChunkedArray, step: Fraction, nullable:
 
 def _ends(known: pa.ChunkedArray, step: Fraction) -> tuple[int, int]:
     """The smallest and the largest, in steps."""
+    import pyarrow.compute as pc
+
     lo, hi = (round(Fraction(end.as_py()) / step) for end in (pc.min(known), pc.max(known)))
     return lo, hi
