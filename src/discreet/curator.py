@@ -97,7 +97,7 @@ class Curator:
         """Answer a question. What was measured before is free, and the numbers are the same
         (S10).
         """
-        with self._entered() as (view, door):
+        with self._enter() as (view, door):
             offered = view.offer(
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
             )
@@ -117,7 +117,7 @@ class Curator:
             return self._answer(sql, passed)
 
     @contextmanager
-    def _entered(self) -> Iterator[tuple[View, Door]]:
+    def _enter(self) -> Iterator[tuple[View, Door]]:
         """One snapshot and a way through the door; who entered leaves at a multiple of the
         deadline, if there is one.
 
@@ -179,7 +179,7 @@ class Curator:
         dialect: str = "duckdb",
     ) -> Quote:
         """Say what a question would cost and how wrong its answer would be. Free; reads no data."""
-        with self._entered() as (view, door):
+        with self._enter() as (view, door):
             offered = view.offer(
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
             )
@@ -202,7 +202,7 @@ class Curator:
         dialect: str = "duckdb",
     ) -> str:
         """Say what would happen, in numbered sentences with their costs. Free; reads no data."""
-        with self._entered() as (view, door):
+        with self._enter() as (view, door):
             offered = view.offer(
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
             )
@@ -220,13 +220,13 @@ class Curator:
         """Return the columns and types of an answer. Free; touches no data, and never answers a
         private question.
         """
-        with self._entered() as (view, door):
+        with self._enter() as (view, door):
             door.standing(analyst)
             return view.shape(sql, dialect=dialect)
 
     def left(self, *, analyst: str) -> Budget:
         """Return what is left to an analyst."""
-        with self._entered() as (_, door):
+        with self._enter() as (_, door):
             return self._accountant.left(door.standing(analyst).left)
 
     def bounds(self, table: str, column: str, *, epsilon: object) -> Bounds:
@@ -443,24 +443,24 @@ class Curator:
 
     def ledger(self, *, analyst: str | None = None) -> tuple[Entry, ...]:
         """Return what was spent, when, on what; by one analyst or by all."""
-        with self._entered():
+        with self._enter():
             return self._ledger.entries(analyst)
 
     def spending(self) -> Mapping[str | None, Account]:
         """Return what each analyst, the curator and (as None) everybody may spend, has spent and
         has left.
         """
-        with self._entered():
+        with self._enter():
             return accounts_of(self._ledger, self._accountant)
 
     def certificate(self, id: str) -> dict[str, Any]:
         """Return all that is needed to audit one released answer."""
-        with self._entered():
+        with self._enter():
             return self._ledger.certificate(id)
 
     def asked(self) -> tuple[str, ...]:
         """The questions that were answered so far, by whomever: a workload for `describe`."""
-        with self._entered():
+        with self._enter():
             return tuple(each.text for each in self._ledger.entries(None) if each.is_question)
 
     def tables(self) -> tuple[Listing, ...]:

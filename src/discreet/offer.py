@@ -184,7 +184,7 @@ class Offer:
     def _told(self, part: Part) -> list[dict[str, Any]]:
         each, found = self.blocks[part.block], list[dict[str, Any]]()
         if each.threshold is not None:
-            found.append(_tested(each.block, each.threshold))
+            found.append(_test(each.block, each.threshold))
         for statistic in each.block.measured:
             if statistic.id in part.statistics:
                 found += _statistics(statistic, each.added[statistic.id])
@@ -303,7 +303,7 @@ def _choice(pick: Pick, mechanism: Selection) -> dict[str, Any]:
     }
 
 
-def _tested(block: Block, mechanism: Threshold) -> dict[str, Any]:
+def _test(block: Block, mechanism: Threshold) -> dict[str, Any]:
     """The number that a threshold tests: people per key."""
     touched = block.touched * (2 if mechanism.neighbors == "change_one" else 1)
     return {

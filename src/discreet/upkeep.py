@@ -44,7 +44,7 @@ def check(policy: Policy) -> Checkup:
         return Checkup(problems=findings.problems, groups=findings.groups, next="")
     groups = {title: tuple(notes) for title, notes in findings.groups.items()}
     budget = (*groups.get("The budget", ()), *_better_accountant(policy), *_limits_apart(policy))
-    problems, published = _published(policy)
+    problems, published = _publications(policy)
     groups |= {"The budget": budget, "What is published": published}
     return Checkup(problems=problems, groups=groups, next=_next_step(policy))
 
@@ -68,7 +68,7 @@ def _better_accountant(declared: Policy) -> list[str]:
     return [more + fixed]
 
 
-def _published(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+def _publications(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
     """Return what would stop releases and publications; they need public tables, which a snapshot
     holds.
     """
@@ -167,7 +167,7 @@ def preview(before: Policy, after: Policy) -> list[str]:
     """Return in sentences what changes from one policy to another; by the two texts alone, never
     from data.
     """
-    found = [*_fixed_changes(before, after), *_table_changes(before, after)]
+    found = [*_changes_of_fixed(before, after), *_table_changes(before, after)]
     if before.digest != after.digest:
         found.append(
             "What tables mean changes: it needs a new snapshot (discreet snapshot), and every question is charged anew."
@@ -186,7 +186,7 @@ def preview(before: Policy, after: Policy) -> list[str]:
     return found
 
 
-def _fixed_changes(before: Policy, after: Policy) -> Iterator[str]:
+def _changes_of_fixed(before: Policy, after: Policy) -> Iterator[str]:
     """Yield changes to what a ledger is bound to for good (S2)."""
     for name in ("unit", "neighbors"):
         if getattr(before, name) != getattr(after, name):

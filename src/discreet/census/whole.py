@@ -268,7 +268,7 @@ class Splitter:
         of_group = _sums_by(group, most)
         expected = most * (coarse / np.maximum(of_group, 1))[group]
         heard = []
-        for other in self._told_by(before, table):
+        for other in self._tell_by(before, table):
             cells = self._cells(people, other)
             heard.append(_Heard(cells[entry], most, *self._estimate(told, other, cells)))
             expected = heard[-1].listen(expected, most, plain=self.plain)
@@ -289,7 +289,7 @@ class Splitter:
         key = people.place * self.grid.cells(table) + project(people.cell, self.grid, table)
         return np.asarray(np.unique(key, return_inverse=True)[1])
 
-    def _told_by(self, before: Columns, table: Columns) -> list[Columns]:
+    def _tell_by(self, before: Columns, table: Columns) -> list[Columns]:
         """Return the tables that say something new about this step, small ones first."""
         new = [
             each

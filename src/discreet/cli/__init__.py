@@ -197,7 +197,7 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt, EOFError):
         return INTERRUPTED
     except SystemExit:  # what rich makes of a reader who went away
-        if _unprinted() is None:
+        if _print_failure() is None:
             raise
         return 0
     except typer.TyperException as error:
@@ -214,7 +214,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if _interrupted.is_set():
             return INTERRUPTED
-        if _unprinted() is not None:
+        if _print_failure() is not None:
             return 0
         # Neither a traceback nor a message that may hold a value from the data reaches the caller.
         from discreet.engines.until import place_of
@@ -248,7 +248,7 @@ def _wants_json(arguments: list[str]) -> bool:
     )
 
 
-def _unprinted() -> OSError | None:
+def _print_failure() -> OSError | None:
     """Return what went wrong in printing the result, if anything did; `_deliver` tells it."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.failed if isinstance(raw, _Output) else None
@@ -263,7 +263,7 @@ def _deliver(code: int, outputs: list[_Output]) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
-    problem = _unprinted()
+    problem = _print_failure()
     if isinstance(problem, BrokenPipeError):
         code = code or READER_GONE
     elif problem is not None:

@@ -111,10 +111,12 @@ class Interview:
         waiting = questions(self.draft)
         if self.place >= len(waiting):
             return _review(self.draft, self._out)
-        return _asked(waiting[self.place], self.place, len(waiting), wrong=wrong, written=written)
+        return _question_text(
+            waiting[self.place], self.place, len(waiting), wrong=wrong, written=written
+        )
 
 
-def _asked(question: Question, place: int, many: int, *, wrong: str, written: str) -> str:
+def _question_text(question: Question, place: int, many: int, *, wrong: str, written: str) -> str:
     chosen = question.suggestion if question.suggestion is not None else LEAVE_OUT
     offered = [
         forms.choice(

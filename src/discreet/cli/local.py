@@ -71,7 +71,7 @@ def respond(
     device = Device(state or default_path())
     if limit is not None:
         device.set_limit(limit)
-    given = _given(asked, answer)
+    given = _answers_given(asked, answer)
     sent = _answer(asked, device, given, round, quiet=format is Format.json)
     if not sent:
         raise UsageError("No question was answered, so nothing is sent.")
@@ -98,7 +98,7 @@ def respond(
         print(line.decode(), end="")
 
 
-def _given(survey: Survey, answer: list[str] | None) -> dict[str, str] | None:
+def _answers_given(survey: Survey, answer: list[str] | None) -> dict[str, str] | None:
     if answer is None:
         return None
     found = {}

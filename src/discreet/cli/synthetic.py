@@ -113,7 +113,7 @@ def describe(
                 synthesizer=synthesizer,
                 columns=None if columns is None else _names(columns),
                 intervals=intervals,
-                workload=_needed(curator, tables[0], workload, findings),
+                workload=_needs(curator, tables[0], workload, findings),
                 progress=progress,
             )
             made.save(out)
@@ -155,7 +155,7 @@ def _questions(curator: Curator, workload: str | None) -> tuple[str, ...] | None
         ) from None
 
 
-def _needed(
+def _needs(
     curator: Curator, table: str, workload: str | None, findings: str | None
 ) -> tuple[str, ...] | None:
     """The questions of a workload, and a question for each finding that names the columns it

@@ -55,11 +55,11 @@ def check(policy: Policy, source: object = None) -> Findings:
         "What is left out": [
             note
             for table in tables
-            for note in _undeclared(table, _names(parts.get(table.name, ())))
+            for note in _lacks_declaration(table, _names(parts.get(table.name, ())))
         ],
         "The snapshot": [
             *_snapshot_notes(policy),
-            *(_moved_notes(policy) if source is None else ()),
+            *(_move_notes(policy) if source is None else ()),
         ],
     }
     return Findings(
@@ -68,7 +68,7 @@ def check(policy: Policy, source: object = None) -> Findings:
     )
 
 
-def _moved_notes(policy: Policy) -> Iterator[str]:
+def _move_notes(policy: Policy) -> Iterator[str]:
     moved = moved_on(policy)
     if moved:
         yield (
@@ -154,7 +154,7 @@ def _names(parts: Iterable[Part]) -> list[str]:
     return list({column.lower(): column for part in parts for column in part.columns}.values())
 
 
-def _undeclared(table: Table, columns: Iterable[str]) -> Iterator[str]:
+def _lacks_declaration(table: Table, columns: Iterable[str]) -> Iterator[str]:
     declared = {name.lower() for name in (*table.columns, *table.owner_columns)}
     left = [] if table.public else [name for name in columns if name.lower() not in declared]
     if left:

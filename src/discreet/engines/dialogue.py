@@ -236,7 +236,7 @@ def _owner(answer: str, columns: Collection[str]) -> Reply:
     try:
         named = _policy(f"  t:\n    owner: {answer}\n{beside}").tables["t"].owner_columns
     except PolicyError as error:
-        return _unsettled(error)
+        return _open_questions(error)
     there = {column.lower() for column in columns}
     missing = [name for name in named if name.lower() not in there]
     if missing:
@@ -249,11 +249,11 @@ def _rows(answer: str) -> Reply:
     try:
         rows = _policy(f"  t:\n    owner: o\n    max_rows: {answer}\n").tables["t"].max_rows
     except PolicyError as error:
-        return _unsettled(error)
+        return _open_questions(error)
     return Reply(declaration=str(rows), told=_cost_of_rows(rows), settled=True)
 
 
-def _unsettled(error: PolicyError) -> Reply:
+def _open_questions(error: PolicyError) -> Reply:
     told = "; ".join(each.message.removeprefix("t.") for each in error.problems)
     return Reply(declaration=None, told=told, settled=False)
 
@@ -270,7 +270,7 @@ def _cost(name: str, declaration: str) -> Reply:
         policy = _policy(f"  t:\n    owner: o\n    columns:\n      {quoted}: {declaration}\n")
         column = policy.tables["t"].columns[name]
     except PolicyError as error:
-        return _unsettled(error)
+        return _open_questions(error)
     return Reply(declaration=declaration, told=cost_of(column), settled=True)
 
 

@@ -154,7 +154,7 @@ def draft(
     drafts = [
         TableDraft(name=name, owner="", why="", columns=(), public=True)
         if name in keys
-        else _drafted(name, declared, codebook, tables, keys)
+        else _draft(name, declared, codebook, tables, keys)
         for name, declared in tables.items()
     ]
     return Draft(source=written, tables=tuple(drafts))
@@ -187,7 +187,8 @@ def _schemas(
         with engine_errors("Reading the schema"):
             attach(connection, source, rows=public)
             found = {
-                name: _declared(connection, source, name) for name in tables_in(connection, source)
+                name: _declaration(connection, source, name)
+                for name in tables_in(connection, source)
             }
             unknown = [table for table in public if table not in {name.lower() for name in found}]
             if unknown:
@@ -204,7 +205,7 @@ def _schemas(
         connection.close()
 
 
-def _declared(connection: Any, source: Source, table: str) -> Declared:
+def _declaration(connection: Any, source: Source, table: str) -> Declared:
     if isinstance(source, Foreign):
         return source.reader.declared(table)
     types = columns_of(connection, scan(source, table, as_text=True))
@@ -237,7 +238,7 @@ def _family(kind: str) -> str:
     )
 
 
-def _drafted(
+def _draft(
     name: str,
     declared: Declared,
     codebook: Codebook | None,

@@ -32,7 +32,7 @@ def arrow(table: str, content: Any) -> Any:
         found = (
             content
             if isinstance(content, pa.Table) or hasattr(content, "scanner")
-            else _converted(content)
+            else _convert(content)
         )
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         why = "pass an Arrow table, or a data frame whose columns have one type each"
@@ -55,7 +55,7 @@ def first_twice(names: Iterable[str]) -> str | None:
     return None
 
 
-def _converted(content: Any) -> Any:
+def _convert(content: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(content, Mapping):

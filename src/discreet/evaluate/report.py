@@ -235,7 +235,7 @@ def page(found: Parity) -> str:
         ]
     parts += [
         blocks.heading("What was asserted"),
-        blocks.table(("", "kind", "SQL", "reported"), _asserted(found)),
+        blocks.table(("", "kind", "SQL", "reported"), _assertions(found)),
     ]
     return blocks.page(
         f"{found.study.title}: would it still be true?",
@@ -266,7 +266,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LABEL else f"{text[:_LABEL].rsplit(' ', 1)[0]} …"
 
 
-def _asserted(found: Parity) -> Sequence[tuple[str, str, str, str]]:
+def _assertions(found: Parity) -> Sequence[tuple[str, str, str, str]]:
     return [
         (
             str(each.number),

@@ -69,7 +69,7 @@ def ols(y: Floats, columns: Sequence[Floats]) -> Fit:
     """
     y, x = _complete(y, columns)
     rows, width = x.shape
-    standard = _standardized(x) if rows > width + 1 else None
+    standard = _standardize(x) if rows > width + 1 else None
     if standard is None:
         return _nothing(rows, width)
     z, mean, spread = standard
@@ -100,7 +100,7 @@ def logit(y: Floats, columns: Sequence[Floats]) -> Fit:
     y, x = _complete(y, columns)
     rows, width = x.shape
     standard = (
-        _standardized(x) if rows > width + 1 and set(np.unique(y).tolist()) == {0.0, 1.0} else None
+        _standardize(x) if rows > width + 1 and set(np.unique(y).tolist()) == {0.0, 1.0} else None
     )
     found = None if standard is None else _likeliest(y, standard[0])
     if standard is None or found is None:
@@ -140,7 +140,7 @@ def _complete(y: Floats, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
     return y[whole], x[whole]
 
 
-def _standardized(x: Floats) -> tuple[Floats, Floats, Floats] | None:
+def _standardize(x: Floats) -> tuple[Floats, Floats, Floats] | None:
     """Columns with mean 0 and norm √n, their means and spreads; None where one follows from the
     others.
     """

@@ -140,7 +140,7 @@ class Ledger:
                 return Reservation(id=waiting, key=self._journal.unsealed(waiting), resumed=True)
             if same in balance.answered:
                 known = balance.answered[same]
-                return self._stored(
+                return self._stored_as(
                     balance, known, self._post_of(balance, known), same_question(asked)
                 )[1]
             cost = balance.priced(analyst, cost)
@@ -218,7 +218,7 @@ class Ledger:
         """
         subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
         with self._journal.session(write=False) as balance:
-            return self._recalled(balance, subject, at_least)
+            return self._recall(balance, subject, at_least)
 
     def standing(
         self,
@@ -242,7 +242,7 @@ class Ledger:
         with self._journal.session(write=False) as balance:
             balance.require_current(snapshot)
             left = balance.left(analyst)
-            stored = () if question is None else self._recalled(balance, subject, at_least)
+            stored = () if question is None else self._recall(balance, subject, at_least)
             found = self._parts(balance, asked, parts or {})
             return Standing(left=left, head=exported(balance), stored=stored, parts=found)
 
@@ -268,7 +268,7 @@ class Ledger:
         self, balance: Balance, charge: int, asked: Mapping[str, Any]
     ) -> tuple[dict[str, tuple[dict[str, Any], ...]], StoredAnswer]:
         """The mechanisms of each part that a charge paid for, and its answer."""
-        paid, answer = self._stored(balance, charge, self._post_of(balance, charge), None)
+        paid, answer = self._stored_as(balance, charge, self._post_of(balance, charge), None)
         same = all(paid.body[name] == asked[name] for name in ("policy", "snapshot"))
         balance.require(same, charge, "is about another snapshot or policy")
         rest, found = iter(answer.mechanisms), dict[str, tuple[dict[str, Any], ...]]()
@@ -282,12 +282,12 @@ class Ledger:
         balance.require(post is not None, charge, "has lost its answer")
         return post or 0
 
-    def _recalled(
+    def _recall(
         self, balance: Balance, subject: bytes, at_least: Fraction
     ) -> tuple[StoredAnswer, ...]:
         found = self._journal.file.answers_to(subject)
         dear = [each for each in found if not at_least or self._cost(each[0]).amount >= at_least]
-        return tuple(self._stored(balance, charge, post, subject)[1] for charge, post in dear)
+        return tuple(self._stored_as(balance, charge, post, subject)[1] for charge, post in dear)
 
     @property
     def streams(self) -> Streams:
@@ -446,7 +446,7 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _stored(
+    def _stored_as(
         self, balance: Balance, charge: int, post: int, subject: bytes | None
     ) -> tuple[Row, StoredAnswer]:
         """A charge's row and its answer, which is one to this question, if one is given."""

@@ -81,7 +81,7 @@ class Journal:
         if self._adding:  # interrupted in the middle of a row: half of it may be in the sums
             self._balance = Balance(self.path.name)
         balance = self._balance
-        rows = self._chained(
+        rows = self._chain(
             self.file.rows(balance.number + 1), balance.number, balance.mac, balance.key
         )
         self._adding = True
@@ -112,7 +112,7 @@ class Journal:
 
     def rows(self) -> Iterator[Row]:
         """Every row from the first, its MAC checked."""
-        return self._chained(self.file.rows(1), 0, chain.FIRST, 0)
+        return self._chain(self.file.rows(1), 0, chain.FIRST, 0)
 
     def row(self, number: int) -> Row:
         """One row out of the middle, its MAC checked against the one before."""
@@ -121,28 +121,28 @@ class Journal:
             raise self._balance.broken(number, "is missing")
         before = found[0][2] if len(found) == 2 else chain.FIRST
         key = bisect_right(self._balance.keys_from, number) - 1
-        return next(self._chained(iter(found[-1:]), number - 1, before, key))
+        return next(self._chain(iter(found[-1:]), number - 1, before, key))
 
-    def _chained(
+    def _chain(
         self, rows: Iterator[tuple[int, str, bytes]], number: int, mac: bytes, key: int
     ) -> Iterator[Row]:
         """The rows that follow row `number`, whose MAC is `mac`."""
         for found, text, own in rows:
             number += 1
-            body = self._parsed(number, text)
+            body = self._parse(number, text)
             key = body["key"] if body.get("kind") == "key" else key
             mac = self._key(key, number).mac(number, mac, text)
             if found != number or not compare_digest(own, mac):
-                raise self._forged(number)
+                raise self._forgery(number)
             yield Row(number=number, body=body, mac=mac)
 
-    def _parsed(self, number: int, text: str) -> dict[str, Any]:
+    def _parse(self, number: int, text: str) -> dict[str, Any]:
         try:
             body = json.loads(text)
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            raise self._forged(number)
+            raise self._forgery(number)
         return body
 
     def _key(self, index: object, number: int) -> chain.Key:
@@ -153,7 +153,7 @@ class Journal:
                 f"The key of {self.path.name} was rotated on another server: copy {self.path.name}.key from there."
             )
         if not isinstance(index, int) or not 0 <= index < len(self.keys):
-            raise self._forged(number)
+            raise self._forgery(number)
         return self.keys[index]
 
     def records(self) -> Records:
@@ -293,7 +293,7 @@ class Journal:
         for row in rows:
             raise balance.broken(row, "has lost what was stored with it")
 
-    def _forged(self, number: int) -> LedgerUnavailable:
+    def _forgery(self, number: int) -> LedgerUnavailable:
         if number > 1:
             return self._balance.broken(number, "was not written with this ledger's key")
         return LedgerUnavailable(

@@ -73,7 +73,7 @@ def build(place: Place, records: Records) -> None:
     try:
         with tables.transaction(write=True):
             if tables.count():
-                raise _taken(place)
+                raise _takeover(place)
             tables.fill(records)
     finally:
         tables.close()
@@ -82,7 +82,7 @@ def build(place: Place, records: Records) -> None:
 def require_room(place: Place) -> None:
     """Refuse where the tables hold a ledger already."""
     if is_there(place):
-        raise _taken(place)
+        raise _takeover(place)
 
 
 def is_there(place: Place) -> bool:
@@ -95,7 +95,7 @@ def is_there(place: Place) -> bool:
         tables.close()
 
 
-def _taken(place: Place) -> LedgerUnavailable:
+def _takeover(place: Place) -> LedgerUnavailable:
     return LedgerUnavailable(
         f"The PostgreSQL of {place.path.name} holds a ledger already, and a ledger is never overwritten: open it, or "
         "name another schema."
@@ -222,7 +222,7 @@ class Tables:
         """Look at the tables and the role's rights anew; their pages are the server's own to
         check.
         """
-        with self._translated():
+        with self._translate():
             self._require_sound(self._open())
         return None
 
@@ -257,7 +257,7 @@ class Tables:
             "contents": records.contents,
         }
         try:
-            with self._translated(), self._open().cursor() as cursor:
+            with self._translate(), self._open().cursor() as cursor:
                 for table, found in parts.items():
                     with cursor.copy(self._named(f"COPY {{{table}}} FROM STDIN")) as copy:
                         for values in found:
@@ -275,7 +275,7 @@ class Tables:
         """
         if not self._pending:
             return
-        with self._translated():
+        with self._translate():
             connection = self._open()
             with connection.pipeline():
                 sent = [
@@ -297,7 +297,7 @@ class Tables:
 
     def _begin(self, write: bool) -> None:
         """Open a transaction; on a connection that was lost while nobody used it, on a new one."""
-        with self._translated():
+        with self._translate():
             if self._connection is not None:
                 try:
                     self._start(self._connection, write=write)
@@ -324,7 +324,7 @@ class Tables:
             )
 
     def _commit(self) -> None:
-        with self._translated():
+        with self._translate():
             if self._open().execute("COMMIT").statusmessage != "COMMIT":
                 raise self._away()
             if self._last is not None:
@@ -399,7 +399,7 @@ class Tables:
         return statement.format(**{table: f"{home}.{table}" for table in tables})
 
     def _read(self, types: tuple[type, ...], statement: str, *values: object) -> Iterator[Any]:
-        with self._translated():
+        with self._translate():
             found = self._open().execute(self._named(statement), values, binary=True).fetchall()
         for row in found:
             if tuple(map(type, row)) != types:
@@ -420,7 +420,7 @@ class Tables:
                 return
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate(self) -> Iterator[None]:
         """Whatever goes wrong with the server in one sentence; the next transaction begins with a
         new connection.
         """

@@ -135,7 +135,7 @@ class File:
             acquired = self._lock.acquire(timeout=self._timeout)
             if not acquired:
                 raise self._busy()
-            with self._translated():
+            with self._translate():
                 connection = self._connected()
                 try:
                     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -156,7 +156,7 @@ class File:
                 self._lock.release()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate(self) -> Iterator[None]:
         """Whatever goes wrong with the file in one sentence; the next transaction begins with a new
         connection.
         """

@@ -68,12 +68,12 @@ class Streams:
         with self._journal.session(write=True) as balance:
             steps = balance.streams[stream.charge]
             if step < len(steps.frozen):
-                return self._opened(stream, step, steps.frozen[step])
+                return self._open(stream, step, steps.frozen[step])
             if step != len(steps.frozen) or step != len(steps.published):
                 raise UsageError(
                     f"Step {step} is frozen after step {step - 1} was published, and once."
                 )
-            sealed = self._sealed(stream, step, content)
+            sealed = self._seal(stream, step, content)
             body = {
                 "kind": "freeze",
                 "charge": stream.charge,
@@ -112,7 +112,7 @@ class Streams:
         """Return what was read for each step so far, in order."""
         with self._journal.session(write=False) as balance:
             rows = balance.streams[stream.charge].frozen
-            return [self._opened(stream, step, row) for step, row in enumerate(rows)]
+            return [self._open(stream, step, row) for step, row in enumerate(rows)]
 
     def published(self, stream: StreamRecord) -> list[bytes]:
         """Return what left at each step so far, in order."""
@@ -122,21 +122,21 @@ class Streams:
     def _kept(self, row: int) -> bytes:
         content = self._journal.file.content(row)
         if digest(content) != self._journal.row(row).body["content"]:
-            raise self._changed(row)
+            raise self._change(row)
         return content
 
-    def _sealed(self, stream: StreamRecord, step: int, content: bytes) -> bytes:
+    def _seal(self, stream: StreamRecord, step: int, content: bytes) -> bytes:
         nonce = fresh_secret()[:_NONCE_BYTES]
         return nonce + self._cipher(stream).encrypt(nonce, content, _label(stream, step))
 
-    def _opened(self, stream: StreamRecord, step: int, row: int) -> bytes:
+    def _open(self, stream: StreamRecord, step: int, row: int) -> bytes:
         sealed = self._kept(row)
         try:
             return self._cipher(stream).decrypt(
                 sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _label(stream, step)
             )
         except InvalidTag:
-            raise self._changed(row) from None
+            raise self._change(row) from None
 
     def _cipher(self, stream: StreamRecord) -> AESGCM:
         if stream.key is None:
@@ -145,7 +145,7 @@ class Streams:
             )
         return AESGCM(hmac.digest(stream.key, b"discreet stream inputs", "sha256"))
 
-    def _changed(self, row: int) -> LedgerUnavailable:
+    def _change(self, row: int) -> LedgerUnavailable:
         return LedgerUnavailable(
             f"What row {row} of {self._journal.path.name} stored is not what it holds now: restore the ledger from a "
             "backup (docs/ledger.md, Restore). Nothing is released."

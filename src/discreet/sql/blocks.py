@@ -35,7 +35,7 @@ def block_of(
     groups = math.prod(key.size for key in found if isinstance(key, Key))
     groups = groups if joint is None else joint.size
     unknown = any(isinstance(key, Unknown) for key in found)
-    touched, keys_touched = _touched(relation, rewrite.keys, origins, groups)
+    touched, keys_touched = _count_touched(relation, rewrite.keys, origins, groups)
     held = partial(Checker(policy=policy).holds, source=relation.source)
     measured = partial(
         assemble,
@@ -71,7 +71,7 @@ def block_of(
     return block, cache(lambda groups: measured(summed, groups=groups).statistics)
 
 
-def _touched(
+def _count_touched(
     relation: Relation, keys: Keys, origins: dict[Identity, Origins], groups: int
 ) -> tuple[int, int]:
     """Return how many groups one person can be in, and how many unknown keys: only the latter are

@@ -35,7 +35,7 @@ def listed(
     if not keys or len(public) < len(keys) or cells > MOST_LISTED:
         raise reject(node, LISTS, COUNTED)
     rows = itertools.product(*(key.labels().to_pylist() for key in public))
-    written = [exp.Tuple(expressions=[_written_out(each) for each in row]) for row in rows]
+    written = [exp.Tuple(expressions=[_write_out(each) for each in row]) for row in rows]
     names = [exp.to_identifier(key_name(index)) for index in range(len(public))]
     alias = exp.TableAlias(this=exp.to_identifier(table, quoted=True), columns=names)
     tree = released.tree.copy()
@@ -43,7 +43,7 @@ def listed(
     return replace(released, tree=tree, noisy=False)
 
 
-def _written_out(value: object) -> exp.Expression:
+def _write_out(value: object) -> exp.Expression:
     """A public value as it is written in SQL, with its type."""
     if isinstance(value, datetime):
         return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), "TIMESTAMP")

@@ -187,7 +187,7 @@ class Description:
                 f"{name} has version {str(parts.get('version'))[:20]}; this program reads version {VERSION}."
             )
         try:
-            return _described(parts)
+            return _describe(parts)
         except _Broken as error:
             raise UsageError(f"{name} is broken: {error}.") from None
         except (
@@ -237,7 +237,7 @@ def _lines(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _described(parts: dict[str, Any]) -> Description:
+def _describe(parts: dict[str, Any]) -> Description:
     axes = tuple(_axis(entry) for entry in _list(parts["columns"], "columns"))
     names = [axis.name for axis in axes]
     _require(0 < len(axes) == len(set(names)), "columns must have different names")

@@ -70,7 +70,7 @@ def _drawn(
 ) -> dict[int, Integers]:
     tree, rows = model.tree, len(uniforms[0])
     separators = tree.separators
-    beliefs = [_sliced(model, number, known, rows) for number in range(len(tree.cliques))]
+    beliefs = [_slice(model, number, known, rows) for number in range(len(tree.cliques))]
     for number in reversed(range(1, len(tree.cliques))):  # parents stand before their children
         parent = tree.parents[number]
         open_here, open_there = (
@@ -105,7 +105,7 @@ def _open(clique: Columns, known: Mapping[int, Integers]) -> Columns:
     return tuple(column for column in clique if column not in known)
 
 
-def _sliced(model: Model, number: int, known: Mapping[int, Integers], rows: int) -> Floats:
+def _slice(model: Model, number: int, known: Mapping[int, Integers], rows: int) -> Floats:
     """For every row, the chances of a clique's open columns given its parent's, at the known
     ones.
     """

@@ -271,7 +271,7 @@ def sources(
     ]
     for table, count in zip(rows, counters, strict=True):
         theirs = (
-            _renamed(axis, inherited(people, axis.name)) for axis in (*axes[people.name], count)
+            _rename(axis, inherited(people, axis.name)) for axis in (*axes[people.name], count)
         )
         parts.append(((*axes[table.name], *theirs), rows_source(work, table)))
     for (grids, _), part in zip(parts, linked.parts, strict=True):
@@ -300,7 +300,7 @@ def comparisons(
     return found
 
 
-def _renamed(axis: Grid, name: str) -> Grid:
+def _rename(axis: Grid, name: str) -> Grid:
     return replace(axis, column=replace(axis.column, name=name))
 
 

@@ -69,7 +69,7 @@ class LinkedDescription:
         for table, width, description in self.rows:
             times = np.asarray(drawn.column(COUNTER + table).to_numpy(), dtype=np.int64)
             whose = np.repeat(np.arange(count), times)
-            known = _known(description, width, drawn, self.people.table)
+            known = _require_known(description, width, drawn, self.people.table)
             made = draw_given(
                 description, width, {c: cells[whose] for c, cells in known.items()}, len(whose)
             )
@@ -173,7 +173,7 @@ def _check(found: LinkedDescription, name: str) -> None:
             raise UsageError(f"{name} is broken: its tables do not belong together.")
 
 
-def _known(
+def _require_known(
     description: Description, width: int, people: pa.Table, table: str
 ) -> dict[int, Integers]:
     """The model's groups of what is known of every person, by column of the rows' description."""

@@ -207,7 +207,7 @@ class Marginals:
         pairs = products(len(lines))
         moved = self._moved_numbers(len(pairs), largest=SCALE**2)
         noise = self._noise(share, moved)
-        rows, cells = self._celled(list(lines))
+        rows, cells = self._by_cell(list(lines))
         found = [
             (f"x{column}", call("coalesce", looked_up(line.tolist(), cells[column]), 0))
             for column, line in lines.items()
@@ -262,7 +262,7 @@ class Marginals:
         moved = self._source.moved
         noise = self._noise(share, moved)
         columns = [column for column, weights in enumerate(score.weights) if weights.any()]
-        rows, cells = self._celled([*columns, score.label])
+        rows, cells = self._by_cell([*columns, score.label])
         points: Expression = Constant(0)
         for column in columns:
             points = points + looked_up(score.weights[column].tolist(), cells[column])
@@ -336,7 +336,7 @@ class Marginals:
         """
         if columns not in self._known:
             self._known = {each: exact for each, exact in self._known.items() if len(each) <= 2}
-            rows, cells = self._celled(columns)
+            rows, cells = self._by_cell(columns)
             cell: Expression = Constant(0)
             for column in columns:
                 cell = cell * self.axes[column].size + cells[column]
@@ -345,7 +345,7 @@ class Marginals:
             )
         return self._known[columns]
 
-    def _celled(self, columns: Sequence[int]) -> tuple[Source, dict[int, Expression]]:
+    def _by_cell(self, columns: Sequence[int]) -> tuple[Source, dict[int, Expression]]:
         """All rows, and the cells of some columns."""
         every = list(dict.fromkeys(columns))
         rows, places = self._source.placed([self.axes[column].name for column in every])

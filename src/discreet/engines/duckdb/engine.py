@@ -149,15 +149,15 @@ class DuckDB:
             if total == sql:
                 raise
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
-            return Exact(self._selected(cursor, total, begin=f"USE {_ATTACHED}"))
+            return Exact(self._select(cursor, total, begin=f"USE {_ATTACHED}"))
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
         """The same as `fetch`, read when it is opened, so many rows at a time; at least one table,
         maybe of none.
         """
-        return Exact(self._fetched(query, seconds, rows))
+        return Exact(self._fetch(query, seconds, rows))
 
-    def _fetched(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
+    def _fetch(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
         began, begun, sql = time.monotonic(), False, PLAIN.numbers(query)
         try:
             with self._cursor(self._connection, seconds) as cursor:
@@ -178,11 +178,9 @@ class DuckDB:
     def read(self, sql: str, seconds: float, *, one_row: bool = False) -> pa.Table:
         """The result of one SELECT; `one_row` where it is one row of whole numbers."""
         with self._cursor(self._connection, seconds) as cursor:
-            return self._selected(cursor, sql, one_row=one_row)
+            return self._select(cursor, sql, one_row=one_row)
 
-    def _selected(
-        self, cursor: Any, sql: str, *, begin: str = "", one_row: bool = False
-    ) -> pa.Table:
+    def _select(self, cursor: Any, sql: str, *, begin: str = "", one_row: bool = False) -> pa.Table:
         with _one_sentence(sql):
             statement = _statement(cursor, sql, begin)
             return (

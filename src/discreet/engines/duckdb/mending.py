@@ -80,10 +80,10 @@ def _ways(column: Column, read: Reading) -> dict[str, Reading]:
         changes += [{"decimal": each} for each in ("comma", "point") if each != read.decimal]
     if not read.trim:
         changes = [{"trim": True}, *changes, *({"trim": True, **change} for change in changes)]
-    return {_written(change): replace(read, **change) for change in changes}  # type: ignore[arg-type]
+    return {_write(change): replace(read, **change) for change in changes}  # type: ignore[arg-type]
 
 
-def _written(change: dict[str, object]) -> str:
+def _write(change: dict[str, object]) -> str:
     listed = ", ".join(
         f"{key}: {'true' if value is True else value}" for key, value in change.items()
     )

@@ -65,7 +65,7 @@ def parts_of(
         if isinstance(source, Given) and hasattr(source.tables[table], "scanner"):
             check_dataset(table, source.tables[table], used)
         relation = scan(source, table, as_text=True)
-        columns = _declared(connection, table, relation)
+        columns = _declaration(connection, table, relation)
         # Arrow's texts are not checked by anybody, and a database's may come from Arrow. What is
         # decoded has no collation either: texts are equal when their bytes are, whatever a database
         # says of 'a' and 'A'.
@@ -87,7 +87,7 @@ def part_of(
     return _csv(source, file, scratch, encoding)
 
 
-def _declared(connection: Any, table: str, relation: str) -> dict[str, str]:
+def _declaration(connection: Any, table: str, relation: str) -> dict[str, str]:
     import duckdb
 
     try:
@@ -169,7 +169,7 @@ def _csv(source: Folder, file: Path, scratch: Path | None, encoding: str | None)
         return Part(where=where, relation=texts(file, encoding=encoding), columns=columns)
     mark = f"{SYSTEM.bits(128):032x}"  # no text has it by chance
     copy = scratch / f"{mark}{'.tsv' if '.tsv' in file.name else '.csv'}"
-    _marked(file, copy, mark, encoding or "utf-8")
+    _mark(file, copy, mark, encoding or "utf-8")
     relation = texts(file, copy=copy, encoding=encoding)
     valid = f"CASE WHEN NOT contains({{text}}, '{mark}') THEN {{text}} END"
     return Part(where=where, relation=relation, columns=columns, text=valid)
@@ -189,7 +189,7 @@ def _is_utf8(file: Path) -> bool:
     return True
 
 
-def _marked(file: Path, copy: Path, mark: str, encoding: str) -> None:
+def _mark(file: Path, copy: Path, mark: str, encoding: str) -> None:
     """Copy a file as UTF-8, with the mark in the place of what cannot be read; the header's names
     are known already.
     """

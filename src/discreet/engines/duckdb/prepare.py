@@ -107,9 +107,7 @@ def prepared(
     found = source_at(source, policy)
     with SnapshotFolder(Path(store)).build(number) as building:
         before = fingerprint(found, policy.tables)
-        fill = partial(
-            _filled, building.path, policy, found, building.key, progress, threads=threads
-        )
+        fill = partial(_fill, building.path, policy, found, building.key, progress, threads=threads)
         try:
             if isinstance(found, Folder) and _copies_first(policy):
                 raise EngineFailure
@@ -117,7 +115,7 @@ def prepared(
         except EngineFailure:
             if not isinstance(found, Folder):
                 raise
-            with _told_where(policy, found):
+            with _say_where(policy, found):
                 reports = fill(scratch=building.renewed())
         if before is not None and changed(before, found, policy.tables):
             raise UsageError(
@@ -134,7 +132,7 @@ def _copies_first(policy: Policy) -> bool:
 
 
 @contextmanager
-def _told_where(policy: Policy, source: Folder) -> Iterator[None]:
+def _say_where(policy: Policy, source: Folder) -> Iterator[None]:
     """Tell the curator which line of which file cannot be cut into fields, and no value of it."""
     try:
         yield
@@ -147,7 +145,7 @@ def _told_where(policy: Policy, source: Folder) -> Iterator[None]:
         raise
 
 
-def _filled(
+def _fill(
     path: Path,
     policy: Policy,
     source: Source,
@@ -245,7 +243,7 @@ class _Work:
         for other in self.reading.going_through(table):
             self._resolve(other)
         rows, owned, columns = self._count(table)
-        columns = self._explained(table, columns, owned)
+        columns = self._explain(table, columns, owned)
         heavy = f"SELECT {name(OWNER)} FROM {_READ} WHERE {name(OWNER)} IS NOT NULL GROUP BY 1"
         self._run(
             f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 4
@@ -338,7 +336,7 @@ class _Work:
         )
         return rows, owned_rows, reports
 
-    def _explained(
+    def _explain(
         self, table: Table, reports: tuple[ColumnReport, ...], owned: int
     ) -> tuple[ColumnReport, ...]:
         """The same reports, with what would mend columns of which much became NULL. A scan more,
@@ -407,7 +405,7 @@ class _Work:
         with engine_errors(f"Preparing {table.name}", again=self.again):
             if self.progress is None:
                 return self.connection.execute(sql)
-            with _watched(self.connection, self.progress, table.name, part, parts):
+            with _watch(self.connection, self.progress, table.name, part, parts):
                 return self.connection.execute(sql)
 
 
@@ -419,7 +417,7 @@ def _owners(table: Table) -> str:
 
 
 @contextmanager
-def _watched(
+def _watch(
     connection: Any, progress: Progress, table: str, part: int, parts: int
 ) -> Iterator[None]:
     done = Event()

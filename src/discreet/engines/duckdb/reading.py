@@ -82,9 +82,7 @@ class Reading:
                 else kind
                 for column, kind in zip(used, kinds, strict=True)
             }
-            pieces.append(
-                self._stated(table, self._encoded(table, " UNION ALL ".join(rows), types))
-            )
+            pieces.append(self._state(table, self._encode(table, " UNION ALL ".join(rows), types)))
         return " UNION ALL ".join(pieces)
 
     def _common(self, table: Table) -> str:
@@ -98,7 +96,7 @@ class Reading:
             kind for part in self.parts[table.name] if (kind := kind_of(part, column)) is not None
         ]
 
-    def _encoded(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
+    def _encode(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
         common = (self._common(table),) if isinstance(table.owner, Through) else self.owner_types
         keys = [
             _as_key(key, types, kind) for key, kind in zip(table.owner_columns, common, strict=True)
@@ -132,7 +130,7 @@ class Reading:
             found.append(f"{own.rounded} AS {_place('rounded', place)}")
         return f"SELECT {', '.join(found)} FROM ({rows})"
 
-    def _stated(self, table: Table, encoded: str) -> str:
+    def _state(self, table: Table, encoded: str) -> str:
         """Rows with what became of each value."""
         listed = [KEY, *(key_of(other) for other in self.going_through(table))]
         for place, column in enumerate(table.columns):

@@ -121,7 +121,7 @@ class SnapshotFolder:
         """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
-        with self._locked():
+        with self._lock():
             if number < 1 or self.file(number).exists():
                 raise UsageError(
                     f"The snapshot {number} is there already, or is no number. Take the next one."
@@ -135,7 +135,7 @@ class SnapshotFolder:
                 self.clear()
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -31,7 +31,7 @@ def text(found: dict[str, Any], *, width: int = 30) -> Iterator[str]:
 
 
 def _bars(question: dict[str, Any], width: int) -> Iterator[str]:
-    shown = _shown(question)
+    shown = _show(question)
     widest = max((len(value) for value, *_ in shown), default=0)
     for value, estimate, margin, share in shown:
         bar = "█" * round(width * min(max(share, 0), 1))
@@ -51,7 +51,7 @@ def with_margin(estimate: float, margin: float, *, percent: bool = False) -> str
     return f"{estimate * scale:.{places}f}{sign} ± {up:.{places}f}{sign}"
 
 
-def _shown(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
+def _show(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
     """Return all bars in their order, or the largest of very many, with values that can be
     shown.
     """
@@ -85,7 +85,7 @@ def _figure(key: str, question: dict[str, Any]) -> list[str]:
     if question.get("statistic") == "mean":
         mean = with_margin(question["estimates"][0], question["margins"][0])
         return [*head, blocks.cards([(mean, f"mean; {note}")])]
-    rows = _shown(question)
+    rows = _show(question)
     series = Series(
         values=[share for *_, share in rows],
         ranges=[(estimate - margin, estimate + margin) for _, estimate, margin, _ in rows],

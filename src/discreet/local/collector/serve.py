@@ -104,7 +104,7 @@ class Collector:
         if path == "/survey.json":
             return 200, "application/json", self._compiled
         if path in ("/estimate", "/estimate.json"):
-            found = await self._estimated()
+            found = await self._estimate_all()
             if path.endswith(".json"):
                 from discreet.show import json_text
 
@@ -118,7 +118,7 @@ class Collector:
             _error("There is /, /reports, /survey.json, /estimate and /estimate.json."),
         )
 
-    async def _estimated(self) -> dict[str, Any]:
+    async def _estimate_all(self) -> dict[str, Any]:
         """Estimate, at most once at a time and once in FRESH seconds, however many ask."""
         async with self._estimating:
             if self._found is None or time.monotonic() - self._found[0] > FRESH:

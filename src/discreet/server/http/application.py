@@ -157,7 +157,7 @@ def application(
     app.add_exception_handler(RequestValidationError, _wrong)
     for router in (door_routes, questions.router, curating.router, publishing.router, jobs.router):
         app.include_router(router, prefix=ROOT, responses=ERRORS)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
     pages.add(app)
     if origins:
         app.add_middleware(
@@ -174,7 +174,7 @@ def application(
 _IN_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorReply"}}}
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def _describe(app: FastAPI) -> dict[str, Any]:
     """Return the routes by OpenAPI, with the two ways to say who asks; made once."""
     if app.openapi_schema is None:
         found = get_openapi(

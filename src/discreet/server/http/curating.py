@@ -114,16 +114,16 @@ async def add_user(request: Request, body: shapes.UserBody, visitor: CuratorOnly
 @router.post("/users/{name:path}/lock", response_model=shapes.UserReply)
 async def lock(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """Refuse a user from the next request on."""
-    return await _locked(request, visitor, name, locked=True)
+    return await _lock(request, visitor, name, locked=True)
 
 
 @router.post("/users/{name:path}/unlock", response_model=shapes.UserReply)
 async def unlock(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """Let a user in again."""
-    return await _locked(request, visitor, name, locked=False)
+    return await _lock(request, visitor, name, locked=False)
 
 
-async def _locked(request: Request, visitor: CuratorOnly, name: str, *, locked: bool) -> Response:
+async def _lock(request: Request, visitor: CuratorOnly, name: str, *, locked: bool) -> Response:
     _require_other(visitor, name)
     desk, file = desk_of(request), _users(request)
     await desk.work(visitor, lambda: file.lock(name, locked=locked))

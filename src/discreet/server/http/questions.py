@@ -69,7 +69,9 @@ class Desk:
     async def ask(self, visitor: Visitor, question: shapes.Question, key: str | None) -> KeptAnswer:
         """Answer a question, or give again what its key was answered before."""
         if key is None:
-            return await self.work(visitor, lambda: self._asked(visitor, question, None, b""))
+            return await self.work(
+                visitor, lambda: self._question_text(visitor, question, None, b"")
+            )
         digest = hashlib.sha256(question.model_dump_json().encode()).digest()
         place = (visitor.user.name, key)
         if place not in self._under_way:
@@ -96,11 +98,11 @@ class Desk:
             self.door.broke(error)
             known = None
         if known is None:
-            return self._asked(visitor, question, key, digest)
+            return self._question_text(visitor, question, key, digest)
         _require_same(known.digest, digest)
         return known
 
-    def _asked(
+    def _question_text(
         self, visitor: Visitor, question: shapes.Question, key: str | None, digest: bytes
     ) -> KeptAnswer:
         price = self.price(visitor, question)
@@ -112,8 +114,8 @@ class Desk:
             digest=digest,
             moment=now(),
             question=question.sql,
-            epsilon=_said(price["epsilon"]),
-            margin=_said(price["margin"]),
+            epsilon=_say(price["epsilon"]),
+            margin=_say(price["margin"]),
             cost=json.dumps(answer.cost.as_json()),
             rows=answer.table.num_rows,
             content=formats.as_arrow(formats.with_margins(answer)),
@@ -155,7 +157,7 @@ def _rest(question: shapes.Question) -> dict[str, Any]:
     return {"assuming": question.assuming, "dialect": question.dialect}
 
 
-def _said(value: object) -> str | None:
+def _say(value: object) -> str | None:
     return None if value is None else str(value)
 
 
@@ -315,14 +317,14 @@ async def history(request: Request, visitor: Asker) -> Response:
         kept = desk.answers.of(visitor.user.name, most=MOST_LISTED)
         charges = desk.curator.ledger(analyst=visitor.analyst)
         return {
-            "answers": [_listed(each) for each in kept],
+            "answers": [_list(each) for each in kept],
             "charges": charged(desk.curator, reversed(charges[-MOST_LISTED:])),
         }
 
     return JSONResponse(await desk.work(visitor, work))
 
 
-def _listed(kept: KeptAnswer) -> dict[str, Any]:
+def _list(kept: KeptAnswer) -> dict[str, Any]:
     told = {name: getattr(kept, name) for name in ("link", "question", "epsilon", "margin", "rows")}
     return told | {"when": iso(kept.moment), "cost": json.loads(kept.cost)}
 

@@ -149,7 +149,7 @@ def _set(state: State, statement: Statement) -> Result:
     elif words[:1] == ["ROLE"]:
         return Result(tag="SET")
     else:
-        name, value = _assigned(tokens)
+        name, value = _assignment(tokens)
     before = state.settings.saved()
     _change(lambda: _assign(state.settings, name, value))
     if local and state.status == "T":
@@ -175,7 +175,7 @@ def _change(change: Callable[[], None]) -> None:
         raise Fault("22023", str(error)) from None
 
 
-def _assigned(tokens: Sequence[Token]) -> tuple[str, str | None]:
+def _assignment(tokens: Sequence[Token]) -> tuple[str, str | None]:
     """Read name = value, or name TO value; None is DEFAULT."""
     place = next((index for index, token in enumerate(tokens) if token.upper in ("=", "TO")), None)
     if not place or place == len(tokens) - 1:

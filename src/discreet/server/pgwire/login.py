@@ -167,7 +167,7 @@ async def _scram(
     except Malformed as error:
         raise Broken(str(error)) from None
     except Denied as denied:
-        raise _refused(denied) from None
+        raise _refuse(denied) from None
     said, outcome = verdict
     # here, whether it was right or wrong: on its way to the end a refusal would take longer
     writer.write(said)
@@ -193,12 +193,12 @@ def _verdict(attempt: Attempt, proof: bytes) -> tuple[bytes, User | Fatal]:
     try:
         user, signature = attempt.final(proof)
     except Denied as denied:
-        refused = _refused(denied)
+        refused = _refuse(denied)
         return refused.pack(), refused
     return messages.sasl_final(signature) + messages.LOGGED_IN, user
 
 
-def _refused(denied: Denied) -> Fatal:
+def _refuse(denied: Denied) -> Fatal:
     return Fatal("28P01" if denied.wait is None else "53300", str(denied))
 
 

@@ -99,7 +99,7 @@ class Session:
             if kind == b"Q":
                 await self._query(messages.parse_query(data))
             elif kind in _EXTENDED:
-                if not await self._extended(kind, data):
+                if not await self._answer_extended(kind, data):
                     await self._skip()
             elif kind == b"S":
                 await self._sync()
@@ -143,8 +143,8 @@ class Session:
                 await self._send_all(made)
                 await asyncio.sleep(0)  # others' messages come between
         except Fault as fault:
-            self._failed(fault)
-        self._done("simple", began)
+            self._fail(fault)
+        self._is_done("simple", began)
         if self._state.status == "I":
             self._state.drop_portals()
         self._send(messages.ready(self._state.status))
@@ -165,18 +165,18 @@ class Session:
         )
         return found
 
-    async def _extended(self, kind: bytes, data: bytes) -> bool:
+    async def _answer_extended(self, kind: bytes, data: bytes) -> bool:
         """Carry out one message of the extended protocol; False where it failed."""
         began = time.monotonic()
         try:
             self._require_user()
             await _EXTENDED[kind](self, data)
         except Fault as fault:
-            self._failed(fault)
+            self._fail(fault)
             return False
         finally:
             if kind == b"E":
-                self._done("extended", began)
+                self._is_done("extended", began)
         if len(self._out) > _FLUSH:
             await self._flush()
         return True
@@ -356,7 +356,7 @@ class Session:
         seconds = int(found[1]) * _SECONDS[found[2]] if found else 0.0
         return time.monotonic() + seconds if seconds else None
 
-    def _done(self, kind: str, began: float) -> None:
+    def _is_done(self, kind: str, began: float) -> None:
         took = time.monotonic() - began
         self._door.metrics.count("statements", kind)
         self._door.metrics.seconds(took)
@@ -365,7 +365,7 @@ class Session:
             extra={"fields": {"user": self._user.name, "session": self.number, "seconds": took}},
         )
 
-    def _failed(self, fault: Fault) -> None:
+    def _fail(self, fault: Fault) -> None:
         if isinstance(fault, Fatal):
             raise fault
         self._state.fail()

@@ -154,7 +154,7 @@ def _line(*, slope: bool) -> Reader:
     return apply
 
 
-def _explained(
+def _explain(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
 ) -> Request:
     y, x = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
@@ -167,7 +167,7 @@ MEMBER = Member(
     readers={
         exp.RegrSlope: _line(slope=True),
         exp.RegrIntercept: _line(slope=False),
-        exp.RegrR2: _explained,
+        exp.RegrR2: _explain,
     },
     estimates={
         Line: ("line", ("widths", "steps", "starts", "slope")),

@@ -88,7 +88,7 @@ def together(conditions: Iterable[Expression]) -> list[frozenset[Expression]]:
 
 def _left(condition: Expression) -> dict[Expression, Left]:
     found: dict[Expression, Left] = {}
-    for value, left in (pair for part in _conjuncts(condition) for pair in _compared(part)):
+    for value, left in (pair for part in _conjuncts(condition) for pair in _comparisons(part)):
         known = found.get(value)
         if known is None or (left.among is not None and known.among is None):
             found[value] = left
@@ -107,13 +107,13 @@ def _conjuncts(node: Expression) -> Iterator[Expression]:
         yield bare
 
 
-def _compared(node: Expression) -> Iterator[tuple[Expression, Left]]:
+def _comparisons(node: Expression) -> Iterator[tuple[Expression, Left]]:
     """The value that a comparison with constants is about, and what it leaves of it."""
     match node:
         case Call(name="OR", arguments=arguments):
             yield from _any_of(
                 [
-                    dict(_compared(part.value if isinstance(part, Careful) else part))
+                    dict(_comparisons(part.value if isinstance(part, Careful) else part))
                     for part in arguments
                 ]
             )
@@ -121,7 +121,7 @@ def _compared(node: Expression) -> Iterator[tuple[Expression, Left]]:
             plain = [
                 each.value
                 for each in constants
-                if isinstance(each, Constant) and _told_apart(each.value)
+                if isinstance(each, Constant) and _are_apart(each.value)
             ]
             kinds = {type(each) for each in plain}
             if len(plain) == len(constants) > 0 and len(kinds) == 1 and kinds <= {*_ORDERED, str}:
@@ -137,10 +137,10 @@ def _compared(node: Expression) -> Iterator[tuple[Expression, Left]]:
 
 
 def _has_order(constant: Any) -> bool:
-    return type(constant) in _ORDERED and _told_apart(constant)
+    return type(constant) in _ORDERED and _are_apart(constant)
 
 
-def _told_apart(constant: Any) -> bool:
+def _are_apart(constant: Any) -> bool:
     """Return True if it differs from all others that pass here, in whatever type the engine casts
     to.
     """

@@ -148,7 +148,9 @@ def named(blocks: Sequence[Block]) -> tuple[Block, ...]:
     for index, block in enumerate(result):
         if isinstance(block.kind, RolledUp):
             pairs = zip(block.statistics, result[block.kind.block].statistics, strict=True)
-            statistics = tuple(replace(each, id=_made_of(each, source)) for each, source in pairs)
+            statistics = tuple(
+                replace(each, id=_source_text(each, source)) for each, source in pairs
+            )
             result[index] = replace(block, statistics=statistics)
     for index, block in enumerate(result):
         if isinstance(block.kind, Shared):
@@ -158,7 +160,7 @@ def named(blocks: Sequence[Block]) -> tuple[Block, ...]:
     return tuple(result)
 
 
-def _made_of(statistic: Statistic, source: Statistic) -> str:
+def _source_text(statistic: Statistic, source: Statistic) -> str:
     if statistic.forms != source.forms:
         raise Unproved(
             "A statistic was to be rolled up from another one: nothing is asked, and nothing was charged."

@@ -33,7 +33,7 @@ def without_antijoins(node: exp.Select, private: Columns) -> exp.Select:
     they joined.
     """
     for place, join in enumerate(node.args.get("joins") or []):
-        condition = _unmatched(node, join, private)
+        condition = _rest_of_where(node, join, private)
         if condition is not None:
             copy = node.copy()
             copy.set(
@@ -44,7 +44,7 @@ def without_antijoins(node: exp.Select, private: Columns) -> exp.Select:
     return node
 
 
-def _unmatched(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expression | None:
+def _rest_of_where(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expression | None:
     """Return what WHERE says without the join; None where the join is more than a test."""
     table, where = join.this, node.args.get("where")
     if (
@@ -56,7 +56,7 @@ def _unmatched(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expres
         return None
     alias = str(table.alias or table.name).lower()
     parts = _condition(node, join, alias)
-    keys = set(_equated(parts, alias))
+    keys = set(_equalities(parts, alias))
     tests = [part for part in conjuncts(where.this) if _tests(part, alias, keys)]
     if not tests or _is_used(node, join, alias, tests, private[table.name.lower()]):
         return None
@@ -102,7 +102,7 @@ def _column(name: exp.Expression, table: str) -> exp.Column:
     return found
 
 
-def _equated(parts: list[exp.Expression], alias: str) -> Iterator[str]:
+def _equalities(parts: list[exp.Expression], alias: str) -> Iterator[str]:
     """The columns of the joined table that are equal to something else where rows meet."""
     for part in parts:
         if isinstance(part, exp.EQ):

@@ -62,7 +62,7 @@ def keys_of(
             )
         if isinstance(value.domain, Missing) or value.constant:
             continue  # the same for everybody: it parts no group, and is shown as it is written
-        found[value.identity] = _listed_key(value, relation) or key_of(value, limit)
+        found[value.identity] = _list_key(value, relation) or key_of(value, limit)
     groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
     if groups > limit and not _few_enough(relation, found, limit, finder):
         # S5: too many to give each a number; those that exist must pass a test
@@ -76,7 +76,7 @@ def keys_of(
     return found
 
 
-def _listed_key(value: Value, relation: Relation) -> tuple[Key, Expression] | None:
+def _list_key(value: Value, relation: Relation) -> tuple[Key, Expression] | None:
     """A text that the question itself lists, WHERE dest IN ('ATL', 'BOS'): its values are
     public.
     """

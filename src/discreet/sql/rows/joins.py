@@ -50,10 +50,10 @@ def unbracketed(node: exp.Select) -> exp.Select:
     ):
         return node
     copy = node.copy()
-    first, inner = _opened(copy.args["from_"].this)
+    first, inner = _open(copy.args["from_"].this)
     copy.set("from_", exp.From(this=first))
     for clause in copy.args.get("joins") or []:
-        right, joins = _opened(clause.this)
+        right, joins = _open(clause.this)
         right.set("joins", joins or None)
         clause.set("this", exp.Subquery(this=right) if joins else right)
     copy.set("joins", [*inner, *(copy.args.get("joins") or [])])
@@ -70,13 +70,13 @@ def _in_brackets(node: exp.Expression) -> bool:
     return isinstance(inner, exp.Table)
 
 
-def _opened(node: exp.Expression) -> tuple[exp.Expression, list[exp.Expression]]:
+def _open(node: exp.Expression) -> tuple[exp.Expression, list[exp.Expression]]:
     """The first table in brackets, and what is joined to it there."""
     joins = list(node.args.get("joins") or [])
     node.set("joins", None)
     if not _in_brackets(node):
         return node, joins
-    first, inner = _opened(node.this)
+    first, inner = _open(node.this)
     if not node.args.get("alias"):
         return first, [*inner, *joins]
     every = exp.Select(expressions=[exp.Star()], from_=exp.From(this=first), joins=inner)
@@ -121,10 +121,10 @@ def join(
         joined = _with_private(left, right, condition, side, names, clause, where, alias)
     if left is first:
         return joined
-    return replace(joined, fields=_turned(joined.fields, len(left.fields), condition.using))
+    return replace(joined, fields=_turn(joined.fields, len(left.fields), condition.using))
 
 
-def _turned(fields: Sequence[Field], place: int, using: Sequence[str]) -> tuple[Field, ...]:
+def _turn(fields: Sequence[Field], place: int, using: Sequence[str]) -> tuple[Field, ...]:
     """The columns of two sides that changed places, as * lists them: those from `place` on come
     first.
 
@@ -214,7 +214,7 @@ def _with_public(
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
         place = right.fields.index(theirs)
         told = comparison("=", ours.value, theirs.value, node).expression
-        pin = _pinned(told, right) if _tells_apart(ours.value, place, right) else None
+        pin = _pin(told, right) if _tells_apart(ours.value, place, right) else None
         if pin is None:
             on.append(told)
         else:
@@ -223,8 +223,8 @@ def _with_public(
         origins |= ours.origins
     for part in condition.parts:
         told = as_flag(translate(part, names), part).expression
-        places = _equated(part, left, right, names)
-        pin = _pinned(told, right) if places else None
+        places = _equalities(part, left, right, names)
+        pin = _pin(told, right) if places else None
         if pin is None:
             on.append(told)
         else:
@@ -253,7 +253,7 @@ def _with_public(
 Pin = tuple[Expression, Expression]
 
 
-def _pinned(condition: Expression, right: PublicSide) -> Pin | None:
+def _pin(condition: Expression, right: PublicSide) -> Pin | None:
     """An equality of a private expression with a public one, in this order."""
     bare = condition.value if isinstance(condition, Careful) else condition
     if not isinstance(bare, Call) or bare.name != "=":
@@ -277,7 +277,7 @@ def _mentions(node: Expression, stage: str) -> bool:
     return any(isinstance(part, Column) and part.stage == stage for part in walk(node))
 
 
-def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[int]:
+def _equalities(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[int]:
     """The place of the public column that a conjunct private = public pins, if it is of that
     form.
     """

@@ -32,7 +32,7 @@ class Combinations:
     @property
     def sql(self) -> str:
         """A SELECT of them, one column each."""
-        listed = (_listed([row[place] for row in self.rows]) for place in range(len(self.columns)))
+        listed = (_list([row[place] for row in self.rows]) for place in range(len(self.columns)))
         return f"SELECT {', '.join(listed)}"
 
 
@@ -95,6 +95,6 @@ def _with_nulls(rows: set[tuple[int | None, ...]]) -> set[tuple[int | None, ...]
     }
 
 
-def _listed(codes: list[int | None]) -> str:
+def _list(codes: list[int | None]) -> str:
     written = ", ".join("NULL" if code is None else str(code) for code in codes)
     return f"unnest(CAST([{written}] AS BIGINT[]))"

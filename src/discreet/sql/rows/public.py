@@ -75,7 +75,7 @@ def public_side(
         # Privacy: under names of our own. Of two columns that an analyst calls a and A, the engine
         # would read the first for both, and the second one's range would bound it.
         columns = [f"c{index}" for index in range(table.num_columns)]
-        source = _written(table, columns, engine_alias)
+        source = _write(table, columns, engine_alias)
     fields = tuple(
         Field(
             table=alias,
@@ -90,10 +90,10 @@ def public_side(
 
 def written_table(table: pa.Table, alias: str) -> Written:
     """A stored public table, written out under its own names."""
-    return _written(table, table.column_names, alias)
+    return _write(table, table.column_names, alias)
 
 
-def _written(table: pa.Table, columns: Sequence[str], alias: str) -> Written:
+def _write(table: pa.Table, columns: Sequence[str], alias: str) -> Written:
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     written = tuple(tuple(_text(value) for value in row) for row in rows)
     return Written(

@@ -72,7 +72,7 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
     ):
         check_arguments(inner)
         function = "first_value" if isinstance(inner, exp.FirstValue) else "last_value"
-        value = _shown(translate(inner.this, names), node)
+        value = _show(translate(inner.this, names), node)
         fold = Fold(function, (value.expression,))
         return replace(value, expression=replace(in_order, function=fold), nullable=True)
     if frame is not None:
@@ -82,7 +82,7 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
             f"Leave it out; within each person there are {_ANSWERED}.",
         )
     if isinstance(inner, exp.Lag | exp.Lead):
-        return _shifted(inner, names, in_order, node)
+        return _shift(inner, names, in_order, node)
     if isinstance(inner, exp.LastValue):
         raise reject(
             node,
@@ -205,16 +205,16 @@ def _places(node: exp.Expression | None, window: exp.Window, *, least: int = 0) 
     return found
 
 
-def _shown(value: Value, node: exp.Expression) -> Value:
+def _show(value: Value, node: exp.Expression) -> Value:
     """A value that may be taken from another of the person's rows."""
     if isinstance(value.domain, Opaque):
         raise reject(node, "an identifier cannot be computed with.", "Use another column.")
     return replace(value, constant=False, numbering=False)
 
 
-def _shifted(inner: exp.Expression, names: Names, over: Over, node: exp.Window) -> Value:
+def _shift(inner: exp.Expression, names: Names, over: Over, node: exp.Window) -> Value:
     offset = 1 if inner.args.get("offset") is None else _places(inner.args["offset"], node)
-    value = _shown(translate(inner.this, names), node)
+    value = _show(translate(inner.this, names), node)
     function, side = ("lag", "PRECEDING") if isinstance(inner, exp.Lag) else ("lead", "FOLLOWING")
     if inner.args.get("default") is None:
         fold = Fold(function, (value.expression, Constant(offset)))

@@ -35,7 +35,7 @@ def _in_utc(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _listed(node: exp.Expression) -> exp.Expression:
+def _list(node: exp.Expression) -> exp.Expression:
     """x = ANY('{CA,NY}') is x IN ('CA', 'NY'); x <> ALL(...) is NOT IN."""
     if type(node) not in (exp.EQ, exp.NEQ):
         return node
@@ -253,7 +253,7 @@ def _beside(node: exp.Expression) -> exp.Expression:
     named: dict[tuple[str, str], exp.Expression] = {}
     kept = []
     for join in node.args.get("joins") or []:
-        items = list(_computed(join.this)) if not join.args.get("on") else []
+        items = list(_compute(join.this)) if not join.args.get("on") else []
         if items and not join.args.get("side"):
             alias = join.this.alias_or_name.lower()
             named |= {(alias, name.lower()): item for name, item in items}
@@ -273,7 +273,7 @@ def _beside(node: exp.Expression) -> exp.Expression:
         return exp.Paren(this=found.copy()) if found is not None else part
 
     node.set(
-        "expressions", [_renamed(item, item.transform(expression)) for item in node.expressions]
+        "expressions", [_rename(item, item.transform(expression)) for item in node.expressions]
     )
     for clause in ("where", "group", "having", "qualify", "order"):
         if node.args.get(clause):
@@ -281,13 +281,13 @@ def _beside(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _renamed(item: exp.Expression, made: exp.Expression) -> exp.Expression:
+def _rename(item: exp.Expression, made: exp.Expression) -> exp.Expression:
     if isinstance(item, exp.Column) and made is not item and not isinstance(made, exp.Column):
         return exp.alias_(made, item.name, quoted=True)
     return made
 
 
-def _computed(source: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
+def _compute(source: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
     """The items of LATERAL (SELECT a, b) without a FROM clause."""
     query = source.this if isinstance(source, exp.Lateral) else None
     select = query.this if isinstance(query, exp.Subquery) else query
@@ -407,7 +407,7 @@ def _number(node: exp.Expression | None) -> int | None:
 RULES: tuple[Rule, ...] = (
     formatted,
     _in_utc,
-    _listed,
+    _list,
     _counted,
     _only,
     _first_of_groups,

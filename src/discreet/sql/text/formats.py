@@ -83,7 +83,7 @@ def formatted(node: exp.Expression) -> exp.Expression:
     if name == "TO_CHAR":
         if any(field in _FINER for field, _ in fields):
             raise reject(node, f"{show(node)} shows parts of a second.", "Leave US and MS out.")
-        return _shown(parts[0], fields)
+        return _show(parts[0], fields)
     return _constant(node, parts[0], fields)
 
 
@@ -103,7 +103,7 @@ def _split(text: str) -> list[tuple[str, str]] | None:
     return fields
 
 
-def _shown(value: exp.Expression, fields: list[tuple[str, str]]) -> exp.Expression:
+def _show(value: exp.Expression, fields: list[tuple[str, str]]) -> exp.Expression:
     """TO_CHAR: one STRFTIME, or several parts put together where STRFTIME has no field."""
     parts: list[exp.Expression] = []
     run = ""

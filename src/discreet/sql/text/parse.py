@@ -73,12 +73,12 @@ def parse(
         text, tree = meant, _statement(meant, "duckdb")
     if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
         raise Rejected(
-            f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=EXAMPLE
+            f"{_shorten(' '.join(text.split()))} is not a question in SQL.", hint=EXAMPLE
         )
     if not isinstance(tree, exp.Select | exp.SetOperation):
         name = _statement_name(tree)
         if isinstance(tree, exp.Pivot):
-            raise Rejected("PIVOT is not a question.", hint=_unpivoted(tree))
+            raise Rejected("PIVOT is not a question.", hint=_unpivot(tree))
         raise Rejected(
             f"{name} is not a question.",
             hint=_HINTS.get(name, "Only SELECT statements are answered."),
@@ -94,7 +94,7 @@ def parse(
     return tree
 
 
-def _unpivoted(tree: exp.Pivot) -> str:
+def _unpivot(tree: exp.Pivot) -> str:
     """Say what to write instead of PIVOT t ON x USING COUNT(*) GROUP BY y: the same numbers, one in
     a row.
     """
@@ -245,15 +245,15 @@ def show(node: exp.Expression) -> str:
     """The node as SQL, shortened, for messages: functions in the words in which they were asked
     for.
     """
-    return _shortened(node.meta["written"]) if "written" in node.meta else spelt(node)
+    return _shorten(node.meta["written"]) if "written" in node.meta else spelt(node)
 
 
 def spelt(node: exp.Expression) -> str:
     """The node as SQL in one spelling, shortened, for names."""
-    return _shortened(node.sql(dialect=WRITER, comments=False))
+    return _shorten(node.sql(dialect=WRITER, comments=False))
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -324,7 +324,7 @@ def _remember_places(tree: exp.Expression, text: str) -> None:
     for node in tree.find_all(exp.Func):
         if not isinstance(node, exp.Connector):
             start = _before(node, text) if isinstance(node, _FORGOTTEN) else node.meta.get("start")
-            written = None if start is None else _called(text[start : start + 200])
+            written = None if start is None else _name_called(text[start : start + 200])
             if written is not None:
                 node.meta["written"] = written
 
@@ -416,7 +416,7 @@ def _before(node: exp.Expression, text: str) -> int | None:
     return min(known) - len(before) + calls[-1].start() if calls else None
 
 
-def _called(text: str) -> str | None:
+def _name_called(text: str) -> str | None:
     """A call at the beginning of a text, up to its closing bracket, on one line."""
     if not _NAME.match(text):
         return None

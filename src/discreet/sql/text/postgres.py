@@ -108,21 +108,21 @@ def _name(node: exp.Expression) -> tuple[str, bool]:
 # --- what needs no types --------------------------------------------------------------------------
 
 
-def _folded(node: exp.Expression) -> exp.Expression:
+def _fold(node: exp.Expression) -> exp.Expression:
     """Names without quotes are in small letters."""
     if isinstance(node, exp.Identifier) and not node.args.get("quoted"):
         node.set("this", node.name.lower())
     return node
 
 
-def _negated(node: exp.Expression) -> exp.Expression:
+def _negate(node: exp.Expression) -> exp.Expression:
     """x IS NOT NULL, which this parser writes in one node."""
     if isinstance(node, exp.Is) and node.args.get("negate"):
         return exp.Not(this=exp.Is(this=node.this, expression=node.expression))
     return node
 
 
-def _liked(node: exp.Expression) -> exp.Expression:
+def _like(node: exp.Expression) -> exp.Expression:
     r"""LIKE 'a\%': a backslash escapes, unless ESCAPE says otherwise."""
     if not isinstance(node, exp.Like | exp.ILike) or isinstance(node.parent, exp.Escape):
         return node
@@ -130,7 +130,7 @@ def _liked(node: exp.Expression) -> exp.Expression:
     return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")) if escaped else node
 
 
-def _marked(node: exp.Expression) -> exp.Expression:
+def _mark(node: exp.Expression) -> exp.Expression:
     """CONCAT, whose meaning depends on types."""
     if isinstance(node, exp.Concat | exp.ConcatWs):
         node.meta["postgres"] = True
@@ -170,10 +170,10 @@ def _from_the_end(node: exp.Expression) -> exp.Expression:
 
 
 RULES: tuple[Rule, ...] = (
-    _folded,
-    _negated,
-    _liked,
-    _marked,
+    _fold,
+    _negate,
+    _like,
+    _mark,
     _text,
     _series,
     _order_within,
@@ -189,7 +189,7 @@ def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
     if isinstance(node, exp.Div) and node.args.get("typed"):
         kinds = [kind_of(part, column) for part in (node.this, node.expression)]
         if "other" in kinds or "null" in kinds:
-            return _copied(
+            return _copy(
                 exp.Div(this=node.this, expression=node.expression, typed=False, safe=True), node
             )
         if None in kinds:
@@ -199,20 +199,20 @@ def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
                 "Write CAST(x AS NUMERIC) / y, or CAST(x AS INTEGER) / CAST(y AS INTEGER).",
             )
         node.meta["whole"] = True  # for whoever asks how its value is written
-        return _copied(exp.IntDiv(this=node.this, expression=node.expression), node)
+        return _copy(exp.IntDiv(this=node.this, expression=node.expression), node)
     if isinstance(node, exp.Concat | exp.ConcatWs) and "postgres" in node.meta:
         parts = [
             _letter(part) if kind_of(part, column) == "boolean" else part
             for part in node.expressions
         ]
         if parts != node.expressions:
-            return _copied(
+            return _copy(
                 type(node)(**{**node.args, "expressions": [part.copy() for part in parts]}), node
             )
     return node
 
 
-def _copied(made: exp.Expression, node: exp.Expression) -> exp.Expression:
+def _copy(made: exp.Expression, node: exp.Expression) -> exp.Expression:
     """The new node in the old one's place: parents and messages know it by that."""
     made.meta.update(node.meta)
     made.parent = node.parent

@@ -21,7 +21,7 @@ def in_words_of_select(tree: exp.Expression, tables: Collection[str]) -> str | N
     """
     if isinstance(tree, exp.Describe) and isinstance(tree.this, exp.Table):
         return _columns(tree.this.name, tables)
-    words = _shown(tree)
+    words = _show(tree)
     match [each.upper() for each in words]:
         case ["TABLES"] | ["ALL" | "FULL", "TABLES"]:
             return _TABLES
@@ -32,7 +32,7 @@ def in_words_of_select(tree: exp.Expression, tables: Collection[str]) -> str | N
     return None
 
 
-def _shown(tree: exp.Expression) -> list[str]:
+def _show(tree: exp.Expression) -> list[str]:
     """Return what stands behind SHOW, word by word."""
     if isinstance(tree, exp.Show):
         return [] if tree.args.get("from_") else str(tree.this).split()

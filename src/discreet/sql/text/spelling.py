@@ -25,7 +25,7 @@ def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -
     """The statement in one spelling; `database` is what the policy is called where tables have
     three names.
     """
-    schemas = partial(_unqualified, databases=("", database.lower()))
+    schemas = partial(_unqualify, databases=("", database.lower()))
     rules: tuple[Rule, ...] = (
         clients.clocks(today),
         clients.pattern,
@@ -125,15 +125,15 @@ def _other(node: exp.Expression) -> exp.Expression:
     """
     match node:
         case exp.SafeDivide():  # where division by zero is NULL, all division is safe
-            return exp.Paren(this=exp.Div(this=_held(node.this), expression=_held(node.expression)))
+            return exp.Paren(this=exp.Div(this=_hold(node.this), expression=_hold(node.expression)))
         case exp.Nvl2() if node.args.get("false") is not None:
-            present = exp.Not(this=exp.Is(this=_held(node.this), expression=exp.Null()))
+            present = exp.Not(this=exp.Is(this=_hold(node.this), expression=exp.Null()))
             return exp.If(this=present, true=node.args["true"], false=node.args["false"])
         case exp.Date() if set(_used(node)) == {"this"}:
             return exp.Cast(this=node.this, to=exp.DataType.build("DATE"))
         case exp.EqualNull():
             return exp.Paren(
-                this=exp.NullSafeEQ(this=_held(node.this), expression=_held(node.expression))
+                this=exp.NullSafeEQ(this=_hold(node.this), expression=_hold(node.expression))
             )
         case exp.GroupingId() if node.expressions:
             return exp.Grouping(expressions=node.expressions)
@@ -148,11 +148,11 @@ def _other(node: exp.Expression) -> exp.Expression:
             parts = [node.args[name] for name in ("this", "min_value", "max_value", "num_buckets")]
             return exp.Anonymous(this="width_bucket", expressions=parts)
         case exp.TimestampDiff() | exp.DatetimeDiff():
-            return _passed(node)
+            return _pass(node)
     return node
 
 
-def _passed(node: exp.Expression) -> exp.Expression:
+def _pass(node: exp.Expression) -> exp.Expression:
     """TIMESTAMP_DIFF(later, earlier, HOUR) counts whole hours, DATETIME_DIFF(later, earlier, HOUR)
     ends of hours.
     """
@@ -178,7 +178,7 @@ def _passed(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _escaped(node: exp.Expression) -> exp.Expression:
+def _escape(node: exp.Expression) -> exp.Expression:
     """LIKE '10!%' ESCAPE '!': without the ESCAPE where nothing is escaped; what the engine cannot
     read is refused.
     """
@@ -203,7 +203,7 @@ def _escaped(node: exp.Expression) -> exp.Expression:
     return node if sign.name in pattern.name else node.this
 
 
-def _held(node: exp.Expression) -> exp.Expression:
+def _hold(node: exp.Expression) -> exp.Expression:
     return exp.Paren(this=node) if isinstance(node, exp.Binary) else node
 
 
@@ -236,7 +236,7 @@ def _windows(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _added(node: exp.Expression) -> exp.Expression:
+def _add(node: exp.Expression) -> exp.Expression:
     """DATE_ADD(day, INTERVAL 7 DAY)."""
     if (
         isinstance(node, exp.DateAdd)
@@ -255,7 +255,7 @@ def _calendar(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _turned(node: exp.Expression) -> exp.Expression:
+def _turn(node: exp.Expression) -> exp.Expression:
     """STRFTIME('%Y', day): the format may stand first."""
     if isinstance(node, exp.TimeToStr) and isinstance(node.this, exp.Literal):
         written = node.args.get("format")
@@ -283,7 +283,7 @@ def _any_value(node: exp.Expression) -> exp.Expression:
     return node.this if meant or isinstance(node, exp.RespectNulls) else node
 
 
-def _ordered_mode(node: exp.Expression) -> exp.Expression:
+def _mode_in_order(node: exp.Expression) -> exp.Expression:
     """MODE() WITHIN GROUP (ORDER BY x)."""
     if (
         isinstance(node, exp.WithinGroup)
@@ -354,7 +354,7 @@ def _one_group(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _grouped(node: exp.Expression) -> exp.Expression:
+def _group(node: exp.Expression) -> exp.Expression:
     """GROUP BY ALL is by every item without an aggregate; GROUP BY a, b WITH ROLLUP is ROLLUP (a,
     b).
     """
@@ -407,7 +407,7 @@ def _at(ordered: exp.Expression, place: int) -> exp.Expression:
     return copy
 
 
-def _limited(node: exp.Expression) -> exp.Expression:
+def _limit(node: exp.Expression) -> exp.Expression:
     """FETCH FIRST 5 ROWS ONLY is LIMIT 5."""
     if isinstance(node, exp.Fetch) and whole(node.args.get("count")) is not None:
         options = node.args.get("limit_options")
@@ -416,7 +416,7 @@ def _limited(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _unqualified(node: exp.Expression, *, databases: Sequence[str]) -> exp.Expression:
+def _unqualify(node: exp.Expression, *, databases: Sequence[str]) -> exp.Expression:
     """main.people, public.people, "town"."public"."people": the only schema there is, of the only
     database.
     """
@@ -427,7 +427,7 @@ def _unqualified(node: exp.Expression, *, databases: Sequence[str]) -> exp.Expre
     return node
 
 
-def _sliced(node: exp.Expression) -> exp.Expression:
+def _slice(node: exp.Expression) -> exp.Expression:
     """code[1:2] of a text is SUBSTR(code, 1, 2); only columns are texts for sure."""
     if (
         isinstance(node, exp.Bracket)
@@ -455,18 +455,18 @@ RULES: tuple[Rule, ...] = (
     _windows,
     _named,
     _other,
-    _escaped,
-    _added,
+    _escape,
+    _add,
     _calendar,
-    _turned,
+    _turn,
     _approximate,
     _any_value,
-    _ordered_mode,
+    _mode_in_order,
     _any_of,
     _rows,
     _one_group,
-    _grouped,
+    _group,
     _order,
-    _limited,
-    _sliced,
+    _limit,
+    _slice,
 )

@@ -19,7 +19,7 @@ def shown_by_having(node: exp.Select) -> exp.Select:
     for join in node.args.get("joins") or []:
         pairs = _pairs(join)
         if pairs:
-            changed = _changed(node, join, pairs)
+            changed = _change(node, join, pairs)
             if changed is not None:
                 return shown_by_having(changed)
     return node
@@ -72,7 +72,7 @@ def _is_of(column: exp.Column, alias: str, names: list[str]) -> bool:
     return str(column.name).lower() in names
 
 
-def _changed(
+def _change(
     node: exp.Select, join: exp.Join, pairs: list[tuple[exp.Column, str]]
 ) -> exp.Select | None:
     """The SELECT without the join, if it groups by what is joined on and names nothing else of the

@@ -62,10 +62,10 @@ def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expressio
 
 def recoded(code: Expression, targets: Sequence[int | None]) -> Expression:
     """The expression that maps code i to targets[i]."""
-    return code if list(targets) == list(range(len(targets))) else _looked_up(code, targets)
+    return code if list(targets) == list(range(len(targets))) else _look_up(code, targets)
 
 
-def _looked_up(code: Expression, listed: Sequence[Operand]) -> Expression:
+def _look_up(code: Expression, listed: Sequence[Operand]) -> Expression:
     """The entry at a code, from 0; the expression stands there once, however many codes there are.
 
     Branches of a CASE would each repeat it, and the engine unfolds what is nested: seconds for
@@ -105,7 +105,7 @@ def decoded(value: Value) -> Expression:
     """A category or text as text."""
     if isinstance(value.domain, Coded):
         texts = [str(each) for each in value.domain.values]
-        return Constant(texts[0]) if value.constant else _looked_up(value.expression, texts)
+        return Constant(texts[0]) if value.constant else _look_up(value.expression, texts)
     return value.expression
 
 

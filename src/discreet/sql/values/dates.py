@@ -163,7 +163,7 @@ def _from_seconds(node: exp.Expression, read: Read) -> Value:
 _STRIDE = re.compile(r"\s*([0-9]{1,6})\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
 
 
-def _binned(node: exp.Expression, read: Read) -> Value:
+def _bin(node: exp.Expression, read: Read) -> Value:
     """DATE_BIN('15 minutes', seen, TIMESTAMP '2001-01-01'): the start of the stretch, counted from
     the origin.
     """
@@ -373,6 +373,6 @@ FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.DayOfWeekIso: _named_part("isodow"),
     exp.TimeToStr: formatted,
     exp.UnixToTime: _from_seconds,
-    exp.DateBin: _binned,
+    exp.DateBin: _bin,
     exp.TimeToUnix: lambda node, read: _seconds(node, node.this, read),
 }

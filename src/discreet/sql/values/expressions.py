@@ -273,7 +273,7 @@ def _real(name: str, function: Callable[[float], float], *, above: float = -math
     )
 
 
-def _rounded_to(how: numbers.Rounding) -> Translator:
+def _round_to(how: numbers.Rounding) -> Translator:
     """ROUND(x, 2), and TRUNC(x, -4), which goes toward zero."""
 
     def apply(node: exp.Expression, scope: Scope) -> Value:
@@ -434,8 +434,8 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Ceil: _numeric_function(
         lambda value, node: numbers.rounded(value, Fraction(1), "up", node)
     ),
-    exp.Round: _rounded_to("nearest"),
-    exp.Trunc: _rounded_to("toward_zero"),
+    exp.Round: _round_to("nearest"),
+    exp.Trunc: _round_to("toward_zero"),
     exp.Pow: _power,
     exp.Sqrt: _numeric_function(_square_root),
     exp.Cbrt: _real("cbrt", math.cbrt),

@@ -158,7 +158,7 @@ def whole_quotient(left: Value, right: Value, node: exp.Expression) -> Value:
     """Integer division, which drops the fraction (toward zero, as the engine does)."""
     if right.constant:
         return rounded(divide(left, right, node), Fraction(1), "toward_zero", node)
-    a, b = _aligned(left, right, node)
+    a, b = _align(left, right, node)
     most = grid(a).largest
     lo = 0 if grid(a).lo >= 0 and grid(b).lo >= 0 else -most
     bound = max(most, grid(b).largest)
@@ -168,7 +168,7 @@ def whole_quotient(left: Value, right: Value, node: exp.Expression) -> Value:
 
 def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
     """The remainder, with the sign of the dividend."""
-    a, b = _aligned(left, right, node)
+    a, b = _align(left, right, node)
     dividend, divisor = grid(a), grid(b)
     if right.constant and divisor.lo == 0:
         raise reject(node, "division by zero.", "Divide by something else.")
@@ -300,7 +300,7 @@ def real_function(
     )
 
 
-def _aligned(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
+def _align(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
     step = common_step(grid(left).step, grid(right).step)
     return on_step(left, step, node), on_step(right, step, node)
 

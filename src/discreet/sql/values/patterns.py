@@ -117,13 +117,13 @@ def change_letters(text: str, change: Callable[[str], str]) -> str:
     as for ß.
     """
     return "".join(
-        new if len(new := change(old)) == 1 else _ONE_FOR_ONE.get(old, _titled(old)) for old in text
+        new if len(new := change(old)) == 1 else _ONE_FOR_ONE.get(old, _title(old)) for old in text
     )
 
 
 _ONE_FOR_ONE = {"ß": "ẞ", "İ": "i"}
 
 
-def _titled(letter: str) -> str:
+def _title(letter: str) -> str:
     """Greek letters with a subscript become the capitals of titles."""
     return letter.title() if len(letter.title()) == 1 else letter

@@ -55,16 +55,16 @@ def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
             "A date may be moved by a constant number of days: day + 7.",
         )
     days = sign * int(right.domain.at(right.domain.lo))
-    return _moved(left, timedelta(days=_bounded(days, node)), left.expression + days, node)
+    return _move(left, timedelta(days=_bound_days(days, node)), left.expression + days, node)
 
 
-def _bounded(days: int, node: exp.Expression) -> int:
+def _bound_days(days: int, node: exp.Expression) -> int:
     if abs(days) > 100_000:
         raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
     return days
 
 
-def _moved(value: Value, gap: timedelta, found: Expression, node: exp.Expression) -> Value:
+def _move(value: Value, gap: timedelta, found: Expression, node: exp.Expression) -> Value:
     domain = value.domain
     assert isinstance(domain, Day)
     try:
@@ -127,10 +127,10 @@ def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Tr
         )
     months, seconds = UNITS[unit]
     count = (-sign if negative else sign) * int(amount)
-    _bounded(count * (31 * months + seconds // 86_400 + 1), node)
+    _bound_days(count * (31 * months + seconds // 86_400 + 1), node)
     if isinstance(value.domain, Day) and seconds % 86_400:
         value = as_moment(value, node)
-    return _shifted(value, count * months, count * seconds, node)
+    return _shift(value, count * months, count * seconds, node)
 
 
 UNITS = {  # months, seconds
@@ -145,7 +145,7 @@ UNITS = {  # months, seconds
 }
 
 
-def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> Value:
+def _shift(value: Value, months: int, seconds: int, node: exp.Expression) -> Value:
     domain = value.domain
     assert isinstance(domain, Day | Moment)
     gap = timedelta(seconds=seconds)

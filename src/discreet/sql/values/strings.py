@@ -58,7 +58,7 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
         case Number() as grid if grid.size <= MAX_CODES:
             check_labels(grid.size)
             digits = None if numbers.is_float(written) else _digits(grid.step)
-            labels = tuple(_shown(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
+            labels = tuple(_show(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
             places = Cast(widened(value.expression, grid.largest) - grid.lo, "BIGINT")
             # Numbers so near each other that the engine writes them alike are one text.
             return relabelled(
@@ -86,7 +86,7 @@ def _digits(step: Fraction) -> int | None:
     return next((places for places in range(19) if (step * 10**places).denominator == 1), None)
 
 
-def _shown(value: Fraction, digits: int | None) -> str:
+def _show(value: Fraction, digits: int | None) -> str:
     """Write a number as the engine does: decimals with the digits of their type, floats with those
     they need.
     """
@@ -118,7 +118,7 @@ def _textual(value: Value, node: exp.Expression) -> Value:
     return as_text(value, node, written=node)
 
 
-def _mapped(
+def _map(
     value: Value,
     label: Callable[[str], str | None],
     found: Expression,
@@ -140,14 +140,14 @@ def _mapped(
 
 def _lower(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _mapped(
+    return _map(
         value, lambda text: change_letters(text, str.lower), call("lower", value.expression)
     )
 
 
 def _upper(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _mapped(
+    return _map(
         value, lambda text: change_letters(text, str.upper), call("upper", value.expression)
     )
 
@@ -158,7 +158,7 @@ def _trim(node: exp.Expression, read: Read) -> Value:
     value, position = read(node.this), node.args.get("position") or "BOTH"
     strip = {"BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}[position]
     name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
-    return _mapped(value, lambda text: strip(text, " "), call(name, value.expression))
+    return _map(value, lambda text: strip(text, " "), call(name, value.expression))
 
 
 def _whole_constant(node: exp.Expression, read: Read) -> int:
@@ -191,7 +191,7 @@ def _substring(node: exp.Expression, read: Read) -> Value:
         )
     found = call("substr", value.expression, start, *(() if length is None else (length,)))
     kept = letters_of(value) if length is None else min(length, letters_of(value))
-    return _mapped(value, lambda text: _cut(text, start, length), found, letters=kept)
+    return _map(value, lambda text: _cut(text, start, length), found, letters=kept)
 
 
 def _cut(text: str, start: int, length: int | None) -> str:
@@ -206,7 +206,7 @@ def _cut(text: str, start: int, length: int | None) -> str:
 def _left(node: exp.Expression, read: Read) -> Value:
     value, length = read(node.this), _whole_constant(node.expression, read)
     kept = min(length, letters_of(value)) if length >= 0 else letters_of(value)
-    return _mapped(
+    return _map(
         value, lambda text: text[:length], call("left", value.expression, length), letters=kept
     )
 
@@ -217,7 +217,7 @@ def _right(node: exp.Expression, read: Read) -> Value:
         raise reject(node, "RIGHT with a negative length is not answered.", "Write RIGHT(x, 3).")
     kept = min(length, letters_of(value))
     found = call("right", value.expression, length)
-    return _mapped(value, lambda text: text[max(len(text) - length, 0) :], found, letters=kept)
+    return _map(value, lambda text: text[max(len(text) - length, 0) :], found, letters=kept)
 
 
 def _length(node: exp.Expression, read: Read) -> Value:
@@ -364,7 +364,7 @@ def _replace(node: exp.Expression, read: Read) -> Value:
     # Privacy: as for ||, a text must not grow without end for some people alone.
     found = call("left", call("replace", value.expression, old, new), MAX_LENGTH)
     longest = letters_of(value) + letters_of(value) // len(old) * len(new)
-    return _mapped(
+    return _map(
         value,
         lambda text: text.replace(old, new)[:MAX_LENGTH],
         found,
@@ -378,7 +378,7 @@ def _split_part(node: exp.Expression, read: Read) -> Value:
     if part < 1 or not delimiter:
         raise reject(node, f"{show(node)} is not answered.", "Write SPLIT_PART(name, ' ', 1).")
     found = call("split_part", value.expression, delimiter, part)
-    return _mapped(value, lambda text: "".join(text.split(delimiter)[part - 1 : part]), found)
+    return _map(value, lambda text: "".join(text.split(delimiter)[part - 1 : part]), found)
 
 
 def _position(node: exp.Expression, read: Read) -> Value:
@@ -420,10 +420,10 @@ def _pad(node: exp.Expression, read: Read) -> Value:
         return more + text[:length] if left else text[:length] + more
 
     found = call("lpad" if left else "rpad", value.expression, length, fill)
-    return _mapped(value, padded, found, letters=length)
+    return _map(value, padded, found, letters=length)
 
 
-def _joined(node: exp.Expression, read: Read) -> Value:
+def _join(node: exp.Expression, read: Read) -> Value:
     """CONCAT_WS: the texts that are not NULL, with a separator between them."""
     separator, parts = (
         _text_constant(node.expressions[0], read, node),
@@ -471,5 +471,5 @@ FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.SplitPart: _split_part,
     exp.StrPosition: _position,
     exp.Pad: _pad,
-    exp.ConcatWs: _joined,
+    exp.ConcatWs: _join,
 }

@@ -79,7 +79,7 @@ def raw_report(
         correlations=_correlations(description, true, made),
         classifier=None
         if label is None or target is None
-        else _trained(description, true, made, target, label),
+        else _train(description, true, made, target, label),
         risks=tuple(risks),
     )
 
@@ -122,7 +122,7 @@ def _correlations(
     return found
 
 
-def _trained(
+def _train(
     description: Description, true: Integers, made: Integers, target: str, label: tuple[int, int]
 ) -> Trained:
     """Both are tried on the same half of the true rows."""

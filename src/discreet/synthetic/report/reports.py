@@ -302,8 +302,8 @@ def _correlation_parts(points: list[tuple[str, float, float, float]]) -> list[st
                     [
                         (
                             name,
-                            with_margin(true, margin) if margin else _signed(true),
-                            _signed(synthetic),
+                            with_margin(true, margin) if margin else _sign(true),
+                            _sign(synthetic),
                         )
                         for name, true, synthetic, margin in strongest
                     ],
@@ -348,7 +348,7 @@ def _told(value: float, margin: float) -> str:
     return with_margin(value, margin) if margin else f"{value:.3f}"
 
 
-def _signed(value: float) -> str:
+def _sign(value: float) -> str:
     """Two digits; what is nothing has no sign."""
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 

@@ -111,7 +111,7 @@ def default(data: Marginals) -> Synthesis:
         triples = _triples(data, columns, model) if 0 < number == len(rounds) - 1 else []
         options = _options(data, columns, levels, model, [*sets, *triples], share=distances)
         budget = share * part + kept
-        chosen = _chosen(data, options, sizes, targets, share=budget, forest=number == 0)
+        chosen = _choose(data, options, sizes, targets, share=budget, forest=number == 0)
         kept = 0.0 if chosen else budget
         weights = np.array([_weight(option) for option in chosen])
         for option, weight in zip(chosen, weights, strict=True):
@@ -211,7 +211,7 @@ def _sampling(expected: Floats) -> float:
     return float(np.minimum(np.sqrt(2 * expected / math.pi), 2 * expected).sum())
 
 
-def _chosen(
+def _choose(
     data: Marginals,
     options: Sequence[Option],
     sizes: Sequence[int],

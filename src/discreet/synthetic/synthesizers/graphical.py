@@ -65,7 +65,7 @@ class Tree:
 
 def junction_tree(sizes: Sequence[int], sets: Iterable[Columns]) -> Tree:
     """A junction tree whose cliques hold every set of columns; all columns are in it."""
-    cliques = _triangulated(sizes, sets)
+    cliques = _triangulate(sizes, sets)
     order, parents, left = [0], [-1], set(range(1, len(cliques)))
     # Prim's tree of largest separators has the running intersection property on a chordal graph
     while left:
@@ -86,11 +86,11 @@ def junction_tree(sizes: Sequence[int], sets: Iterable[Columns]) -> Tree:
 def cells_needed(sizes: Sequence[int], sets: Iterable[Columns]) -> int:
     """Return how many cells the cliques of a junction tree for these sets have together."""
     return sum(
-        math.prod(sizes[column] for column in clique) for clique in _triangulated(sizes, sets)
+        math.prod(sizes[column] for column in clique) for clique in _triangulate(sizes, sets)
     )
 
 
-def _triangulated(sizes: Sequence[int], sets: Iterable[Columns]) -> list[Columns]:
+def _triangulate(sizes: Sequence[int], sets: Iterable[Columns]) -> list[Columns]:
     """The maximal cliques after eliminating, again and again, the column whose neighborhood has the
     fewest cells.
 
@@ -190,10 +190,10 @@ class Model:
         for clique, table in zip(self.tree.cliques, self.tables, strict=True):
             if set(columns) <= set(clique):
                 return summed(table, clique, columns)
-        kept, table = self._collected(self._rooted(columns), frozenset(columns))
+        kept, table = self._collect(self._root_tree(columns), frozenset(columns))
         return np.transpose(table, [kept.index(column) for column in columns])
 
-    def _rooted(self, columns: Columns) -> dict[int, list[int]]:
+    def _root_tree(self, columns: Columns) -> dict[int, list[int]]:
         """The children of every clique in the smallest subtree, grown from the root, that holds
         these columns.
         """
@@ -211,7 +211,7 @@ class Model:
                 children[tree.parents[clique]].append(clique)
         return children
 
-    def _collected(
+    def _collect(
         self, children: dict[int, list[int]], wanted: frozenset[int], clique: int | None = None
     ) -> tuple[Columns, Floats]:
         """Probabilities of what is wanted below a clique, given what it shares with its parent."""
@@ -223,7 +223,7 @@ class Model:
             shared: Columns = ()
         else:
             shared = self.tree.separators[clique]
-        below = [self._collected(children, wanted, child) for child in children[clique]]
+        below = [self._collect(children, wanted, child) for child in children[clique]]
         mine = self.tree.cliques[clique]
         used = wanted.union(shared, *(self.tree.separators[child] for child in children[clique]))
         columns = tuple(column for column in mine if column in used)
@@ -300,7 +300,7 @@ def estimate(
     targets.
     """
     tree = junction_tree(sizes, [target.columns for target in targets])
-    nest = _nested(tree, [target.columns for target in targets])
+    nest = _nest(tree, [target.columns for target in targets])
     places = [nest.sets.index(target.columns) for target in targets]
     ends = np.cumsum([0, *(len(target.counts) for target in targets)])
     noisy = np.concatenate([target.counts for target in targets])
@@ -327,7 +327,7 @@ def estimate(
     for known, lo in zip(start, ends[: len(start)], strict=True):
         first[lo : lo + len(known)] = known
     scale = np.maximum(noisy, 1.0) + ridge
-    found, tables = _minimized(value, first, scale, steps, tolerance * max(total, 1.0), progress)
+    found, tables = _minimize(value, first, scale, steps, tolerance * max(total, 1.0), progress)
     model = Model(tree=tree, tables=tuple(tables), total=total)
     return Fit(model=model, parameters=tuple(found[lo:hi] for lo, hi in pairwise(ends)))
 
@@ -370,7 +370,7 @@ class _Nest:
         return found
 
 
-def _nested(tree: Tree, sets: Iterable[Columns]) -> _Nest:
+def _nest(tree: Tree, sets: Iterable[Columns]) -> _Nest:
     """Each set in the smallest that holds it."""
     ordered = sorted(set(sets), key=lambda columns: (-len(columns), columns))
     within, cliques = [], []
@@ -382,7 +382,7 @@ def _nested(tree: Tree, sets: Iterable[Columns]) -> _Nest:
     return _Nest(sets=tuple(ordered), within=tuple(within), cliques=tuple(cliques))
 
 
-def _minimized(
+def _minimize(
     value: Callable[[Floats], tuple[float, Floats, list[Floats]]],
     x: Floats,
     scale: Floats,

@@ -23,13 +23,13 @@ _FEW = 25  # cells below which there is no prior to learn
 def smoothed(counts: Floats, *, std: float, ordered: bool, total: float) -> Floats:
     """Counts that are not negative, are plausible together, and add up to `total`."""
     counts = np.asarray(counts, dtype=np.float64)
-    found = _ordered(counts, std) if ordered and len(counts) > 2 else _exchangeable(counts, std)
+    found = _order(counts, std) if ordered and len(counts) > 2 else _exchangeable(counts, std)
     if found.sum() <= 0:
         return np.full(len(counts), total / len(counts))
     return np.asarray(found * (total / found.sum()))
 
 
-def _ordered(y: Floats, std: float) -> Floats:
+def _order(y: Floats, std: float) -> Floats:
     """Smooth curves of several stiffnesses and runs, mixed by Stein's unbiased estimate of their
     risk.
 
@@ -132,7 +132,7 @@ def _cut_posterior(weight: Floats) -> tuple[Floats, float]:
 
 def _exchangeable(y: Floats, std: float) -> Floats:
     if len(y) < _FEW:
-        return _shifted(y)
+        return _shift(y)
     high = max(float(y.max()), std)
     grid = np.concatenate([[0.0], np.geomspace(std / 20, high, 120), np.linspace(std, high, 120)])
     likelihood = np.exp(-(((y[:, None] - grid[None, :]) / std) ** 2) / 2) + 1e-300
@@ -144,7 +144,7 @@ def _exchangeable(y: Floats, std: float) -> Floats:
     return np.asarray(posterior @ grid)
 
 
-def _shifted(y: Floats) -> Floats:
+def _shift(y: Floats) -> Floats:
     """The nearest counts that are not negative and have the same sum [Norm-Sub, Wang et al.
     2020].
     """
