@@ -33,6 +33,7 @@ LAYERS = (
     (
         "parts",
         "offer",
+        "quotes",
         "measure",
         "explain",
         "show",

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from discreet.errors import PolicyError as PolicyError
     from discreet.errors import Rejected as Rejected
     from discreet.errors import UsageError as UsageError
-    from discreet.offer import Quote as Quote
     from discreet.policy.policy import Policy as Policy
+    from discreet.quotes import Quote as Quote
     from discreet.vault.answer import Answer as Answer
 
 __version__ = "0.1.0"
@@ -46,7 +46,7 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "Policy": "policy.policy",
     "PolicyError": "errors",
-    "Quote": "offer",
+    "Quote": "quotes",
     "Rejected": "errors",
     "UsageError": "errors",
 }

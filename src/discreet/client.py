@@ -53,6 +53,7 @@ class RemoteQuote:
     cost: Budget
     left: Budget
     max_rows: Mapping[str, int]
+    instead: Mapping[str, tuple[float, float]]
     shared_by: tuple[int, ...]
     told: Mapping[str, Any]
 
@@ -130,6 +131,7 @@ class Client:
             cost=Budget.from_json(told["cost"]),
             left=Budget.from_json(told["left"]),
             max_rows=told["max_rows"],
+            instead=told.get("instead", {}),
             shared_by=tuple(told.get("shared_by", ())),
             told=told,
         )

@@ -1,5 +1,4 @@
-"""The flow: a question in, a noisy answer out. Short, because it is the path that everybody should
-read.
+"""The flow: a question in, a noisy answer out. Short, as it is the path that everybody should read.
 
 plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  ->  noise  ->  post
 ->  answer
@@ -38,8 +37,9 @@ from discreet.explain import explanation
 from discreet.extras import require
 from discreet.ledger import Ledger, PaidPart
 from discreet.ledger.receipts import Entry
-from discreet.offer import Offer, Quote, quoted
+from discreet.offer import Offer
 from discreet.policy.policy import CURATOR, Policy
+from discreet.quotes import Quote, quoted
 from discreet.sql.plan.identity import digest
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Answer

@@ -11,11 +11,12 @@ from discreet.accounting import Accountant
 from discreet.algebra import Numbers
 from discreet.budget import Charge, number
 from discreet.mechanisms import Mechanism
+from discreet.mechanisms.running import UNIT
 from discreet.mechanisms.shapes import Additive, Threshold
 from discreet.offer import Offer
 from discreet.parts import Part, block_parts
 from discreet.policy.policy import Policy
-from discreet.show import each_row, left_out, shared_by
+from discreet.show import each_row, left_out, running_totals, shared_by
 from discreet.sql.plan.block import RolledUp, Shared, Statistic
 from discreet.sql.plan.plan import Way
 
@@ -43,6 +44,7 @@ def explanation(
     for index in range(len(offered.blocks)):
         lines += _block(index, offered, policy, accountant, spell)
     lines += [_way(way, offered) for way in offered.plan.ways]
+    lines += running_totals(offered.instead())
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
         lines.append(
@@ -145,6 +147,8 @@ def _noise(statistic: Statistic, mechanism: Additive, policy: Policy) -> str:
     parts = len(statistic.forms)
     verb = "adding or removing" if policy.neighbors == "add_remove" else "changing"
     numbers = "a number" if parts == 1 else f"{parts} numbers, measured together,"
+    if statistic.totals is not None:
+        numbers = f"sums over {statistic.totals.grid.periods:,} values of an ordered key"
     (first, name), *others = statistic.told.items()
     text = f"For {name}: {verb} one {policy.unit} moves {numbers} by {_in_units(statistic, mechanism, first)}"
     also = (
@@ -155,8 +159,11 @@ def _noise(statistic: Statistic, mechanism: Additive, policy: Policy) -> str:
 
 
 def _in_units(statistic: Statistic, mechanism: Additive, unit: Fraction) -> str:
-    sensitivity, size = statistic.sensitivity, number(mechanism.spread * unit)
-    l1, l2 = sensitivity.l1 * unit, sensitivity.l2_squared**0.5 * float(unit)
+    sensitivity, l2_squared, step = statistic.sensitivity, statistic.sensitivity.l2_squared, 1
+    if statistic.totals is not None:
+        l2_squared, step = statistic.totals.l2_squared, UNIT
+    size = number(mechanism.spread * unit / step)
+    l1, l2 = sensitivity.l1 * unit, l2_squared**0.5 * float(unit / step)
     moved = number(l1) if mechanism.norm == "l1" else number(l2)
     steps = "" if unit == 1 else f", in steps of {number(unit)}"
     return f"at most {moved} ({mechanism.norm}); add {mechanism.words} {size}{steps}"

@@ -109,9 +109,10 @@ def _public(
             left = allowance.measure(
                 each.added[part.id],
                 exact,
-                moved=statistic.sensitivity,
+                moved=statistic.moved,
                 sizes=block.sizes,
                 forms=statistic.over(block.readings),
+                totals=None if statistic.totals is None else statistic.totals.grid,
             )
         else:
             left = _pick(block, picks[part.id], each.chosen[part.id], allowance, fetch)

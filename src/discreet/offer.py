@@ -20,21 +20,21 @@ from typing import Any
 
 from discreet.accounting import Accountant, delta_for_keys
 from discreet.accounting.calibrate import cheapest
-from discreet.budget import FEWER, FREE, Budget, Charge
+from discreet.budget import FEWER, FREE, Charge
 from discreet.errors import UsageError
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import Currency, currency
+from discreet.mechanisms.running import UNIT, Running
 from discreet.mechanisms.shapes import Additive, Mechanism, Selection, Threshold
 from discreet.mechanisms.simulate import Noise, Several
 from discreet.parts import Part, block_parts, parts_of
 from discreet.policy.domain import MOST_PEOPLE
-from discreet.sql.after.half_width import half_width
+from discreet.sql.after.half_width import half_width, instead, of_totals
 from discreet.sql.plan.block import PEOPLE, Block, RolledUp, Shared, Statistic
 from discreet.sql.plan.picks import Pick
 from discreet.sql.plan.plan import Plan
 
 MOST_NOISE = 10**33  # numbers have 38 digits, and noise is rarely a hundred times its spread
-AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margins that depend on it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +57,9 @@ class BlockOffer:
         found: dict[str, Noise] = {**self.added, **self.summed}
         if self.threshold is not None and self.block.tested is not None:
             found[self.block.tested.id] = self.threshold
+        for each in self.block.measured:
+            if each.totals is not None:
+                found[each.id] = Running(noise=self.added[each.id], grid=each.totals.grid)
         return found
 
     def drawn(self, statistic: str) -> tuple[Mechanism, ...]:
@@ -213,6 +216,10 @@ class Offer:
             if margin is None:
                 return None
             found.append(margin)
+        if shown.total_of is not None:
+            own = self.blocks[shown.total_of.block].noise
+            whole = of_totals(shown.total_of, self.plan.blocks, own)
+            return None if whole is None else (whole,)
         noise = [each.noise for each in self.blocks]
         computed = [
             half_width(form, self.plan.blocks, noise, assuming=assuming) for form in shown.forms
@@ -220,6 +227,12 @@ class Offer:
         if None in computed:
             return None
         return (*found, *(each for each in computed if each is not None)) or None
+
+    def instead(self) -> dict[str, tuple[float, float]]:
+        """By column whose noise is on running totals: its margin, and that of noise on each
+        number.
+        """
+        return instead(self.plan, [each.noise for each in self.blocks])
 
     def ranks(self) -> dict[str, int]:
         """By how many ranks each quantile's value may be off, at 95 %; of a list all of them
@@ -265,17 +278,22 @@ def _statistics(statistic: Statistic, mechanism: Additive) -> list[dict[str, Any
     """A statistic as it is told: in the units of its column, of which `step` is the grid's (1 for a
     count).
     """
-    sensitivity = statistic.sensitivity
+    sensitivity, l2_squared, step = statistic.sensitivity, statistic.sensitivity.l2_squared, 1
+    totals: dict[str, Any] = {}
+    if statistic.totals is not None:  # in sums whose factors are multiples of 1 / UNIT
+        l2_squared, step = statistic.totals.l2_squared, UNIT
+        totals = {"totals_over": statistic.totals.grid.periods}
     return [
         {
             "name": name,
             "l0": sensitivity.l0,
             "l1": as_number(sensitivity.l1 * unit),
-            "l2": math.sqrt(sensitivity.l2_squared) * float(unit),
+            "l2": math.sqrt(l2_squared) * float(unit / step),
             "linf": as_number(sensitivity.linf * unit),
             "step": as_number(unit),
             "mechanism": type(mechanism).__name__,
-            "scale": float(mechanism.spread * unit),
+            "scale": float(mechanism.spread * unit / step),
+            **totals,
         }
         for unit, name in statistic.told.items()
     ]
@@ -370,7 +388,7 @@ def _noise(statistic: Statistic, paid: Currency, share: Fraction) -> Additive:
     """Noise whose numbers an answer can hold, which is 38 digits; otherwise nothing is charged for
     nothing.
     """
-    noise = paid.noise(amount=share, moved=statistic.sensitivity)
+    noise = paid.noise(amount=share, moved=statistic.moved)
     if noise.spread > MOST_NOISE:
         raise UsageError(
             "This epsilon is so small that the answer would have more digits than fit. Give a larger one."
@@ -426,71 +444,3 @@ def amount_for_margin(
         return known[amount]
 
     return cheapest(widest, wanted=margin, most=most)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
-    """What a question would cost and how wrong the answer would be, told without touching data.
-
-    `margins` has an entry for every aggregate, and for sums and multiples of them: a half-width at
-    95 %, or, where it depends on how many rows there are, half-widths for some numbers of rows.
-    That of a quantile is in ranks. Of groupings whose half-widths differ it has the least and the
-    most.
-    """
-
-    statistics: tuple[dict[str, Any], ...]
-    columns: tuple[str, ...]
-    margins: dict[str, float | dict[str, Any]]
-    cost: Budget
-    left: Budget
-    max_rows: dict[str, int]  # of the private tables that are read
-    # people who must share a value of a key that is not public, about, to be shown
-    shared_by: tuple[int, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "statistics": list(self.statistics),
-            "columns": list(self.columns),
-            "margins": self.margins,
-            "max_rows": self.max_rows,
-            **({"shared_by": list(self.shared_by)} if self.shared_by else {}),
-            "cost": self.cost.as_json(),
-            "left": self.left.as_json(),
-        }
-
-    def __str__(self) -> str:
-        from discreet.show import quote_text
-
-        return quote_text(self)
-
-
-def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: int | None) -> Quote:
-    """An offer as it is shown to an analyst."""
-    beside = offered.beside_ranks()
-    margins: dict[str, float | dict[str, Any]] = {
-        name: {"ranks": ranks} | beside.get(name, {}) for name, ranks in offered.ranks().items()
-    }
-    for index, column in enumerate(offered.plan.columns):
-        if not column.told:
-            continue
-        known = offered.margin(index, assuming=assuming)
-        if known is None:
-            told = [offered.margin(index, assuming=rows) for rows in AT_ROWS]
-            margins[column.name] = {
-                "at_rows": list(AT_ROWS),
-                "margin": [each for each in told if each is not None],
-            }
-        else:
-            each = offered.margins(index, assuming=assuming) or (known,)
-            margins[column.name] = (
-                known if min(each) == known else {"least": min(each), "most": known}
-            )
-    return Quote(
-        statistics=tuple(offered.statistics()),
-        columns=tuple(column.name for column in offered.plan.columns),
-        margins=margins,
-        cost=accountant.budget(offered.cost),
-        left=accountant.left(left),
-        max_rows=dict(offered.plan.max_rows),
-        shared_by=offered.shared_by(),
-    )

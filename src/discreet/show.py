@@ -192,6 +192,19 @@ def shared_by(people: int) -> str:
     return f"a value is shown if about {people:,} people share it. {FEWER} lower that."
 
 
+def running_totals(instead: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Say where noise is on running totals, and what margins would be with noise on each number."""
+    told = (
+        f"{name} ± {_short(now)} instead of ± {_short(apart)}"
+        for name, (now, apart) in instead.items()
+    )
+    return (
+        [f"Running totals are measured, not each number by itself: {', '.join(told)}."]
+        if instead
+        else []
+    )
+
+
 def left_out(max_rows: Mapping[str, int]) -> list[str]:
     """Say that a person's further rows are in no answer: from the policy, so it tells nothing of
     the data.
@@ -242,6 +255,9 @@ class Quoted(Protocol):
     def statistics(self) -> Sequence[Mapping[str, Any]]: ...
 
     @property
+    def instead(self) -> Mapping[str, tuple[float, float]]: ...
+
+    @property
     def shared_by(self) -> Sequence[int]: ...
 
     @property
@@ -274,6 +290,7 @@ def quote_text(quote: Quoted) -> str:
         lines.append(
             f"{each['name']}: {each['mechanism']}{scale}, l1 {number(each['l1'])}{steps}{free}"
         )
+    lines += running_totals(quote.instead)
     lines += [shared_by(people) for people in quote.shared_by]
     return "\n".join([*lines, *left_out(quote.max_rows)])
 

@@ -12,6 +12,7 @@ HARD = "tests/test_hardening.py"
 REPLAY = "tests/test_replay.py"
 OVERRUNS = "tests/test_overruns.py"
 MECHANISMS = "tests/test_every_mechanism.py"
+RUNNING = "tests/sql/test_running.py"
 FITS = "tests/test_every_mechanism.py::test_draws_fit_their_mass_and_no_other"
 
 
@@ -792,5 +793,56 @@ BUGS = (
         "weight=expression(UNIT) // rows,",
         "weight=expression(UNIT) + rows * 0,",
         "tests/synthetic/test_linked.py::test_no_person_moves_more_than_a_unit",
+    ),
+    Bug(
+        name="running totals as far as numbers, also for the checker",
+        edits=(
+            (
+                "sql/running.py",
+                "moved = people * longest(grid.periods) * one**2",
+                "moved = people * one**2",
+            ),
+            (
+                "sql/check/checker.py",
+                "longest = int((sums * sums).sum(axis=0).max())",
+                "longest = 1",
+            ),
+        ),
+        tests=(f"{RUNNING}::test_no_neighbor_moves_the_sums_more_than_claimed",),
+    ),
+    bug(
+        "running totals as far as numbers",
+        "sql/running.py",
+        "moved = people * longest(grid.periods) * one**2",
+        "moved = people * one**2",
+        f"{RUNNING}::test_running_totals_are_measured",
+    ),
+    bug(
+        "two people move running totals of both signs to one side",
+        "sql/running.py",
+        "return all(each.lo >= 0 for each in factors)",
+        "return True",
+        f"{RUNNING}::test_running_totals_are_measured",
+    ),
+    bug(
+        "noise on numbers in the place of sums",
+        "vault/allowance.py",
+        "[summed(values, totals) for values in dense]",
+        "[values * 4096 for values in dense]",
+        f"{RUNNING}::test_the_answer_is_right",
+    ),
+    bug(
+        "margins of running totals from single numbers",
+        "mechanisms/running.py",
+        "wide = lengths(self.grid.periods)[0] * self._reach(factors)",
+        "wide = lengths(self.grid.periods)[1] * self._reach(factors)",
+        f"{RUNNING}::test_margins_cover",
+    ),
+    bug(
+        "one recall for numbers and for running totals",
+        "sql/plan/identity.py",
+        "return () if statistic.totals is None else (statistic.totals,)",
+        "return ()",
+        f"{RUNNING}::test_other_noise_is_another_measurement",
     ),
 )

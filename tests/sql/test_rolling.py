@@ -25,7 +25,8 @@ from discreet.explain import explanation
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
 from discreet.mechanisms.simulate import Several
 from discreet.noise import Stream
-from discreet.offer import BlockOffer, Offer, offer, quoted
+from discreet.offer import BlockOffer, Offer, offer
+from discreet.quotes import quoted
 from discreet.sql import rolling
 from discreet.sql.after.finish import Noisy, added_up, noisy_table
 from discreet.sql.after.margins import half_width, ratio_quantile

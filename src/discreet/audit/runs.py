@@ -161,12 +161,18 @@ class _Block:
     def _measure(
         self, mechanism: Additive, statistic: Statistic, scores: list[tuple[int, int, Any]]
     ) -> Any:
-        moved, factors = statistic.sensitivity, statistic.over(self.block.readings)
+        moved, factors = statistic.moved, statistic.over(self.block.readings)
+        totals = None if statistic.totals is None else statistic.totals.grid
 
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
             wide = Exact(_beside(table, runs, len(self.block.keys)))
             noisy = allowance.measure(
-                mechanism, wide, moved=moved, sizes=[runs, *self.block.sizes], forms=factors
+                mechanism,
+                wide,
+                moved=moved,
+                sizes=[runs, *self.block.sizes],
+                forms=factors,
+                totals=totals,
             )
             total = np.zeros(runs)
             for form, place, score in scores:

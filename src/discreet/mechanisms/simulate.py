@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.errors import Unproved
 from discreet.mechanisms import shapes
 from discreet.mechanisms.combined import Part
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.running import Running
 
 Floats = npt.NDArray[np.float64]
 # draws from which on their sum is redrawn as one normal number: at 95 % it is wider by 1.3 %, no
@@ -42,11 +44,14 @@ class Several:
     draws: int
 
 
-Noise = shapes.Noise | Several  # on a number that was measured, or added up from such
+# on a number that was measured, or added up from such, or whose running totals were measured
+Noise = shapes.Noise | Several | Running
 
 
 def part(noise: Noise, factor: Fraction = Fraction(1)) -> Part:
     """Return the noise of one number, times a factor."""
+    if isinstance(noise, Running):  # such numbers share their noise: they have no part of their own
+        raise Unproved("the noise of running totals was taken for that of single numbers")
     if isinstance(noise, Several):
         return Part(noise=noise.noise, factor=factor, draws=noise.draws)
     return Part(noise=noise, factor=factor)

@@ -75,6 +75,8 @@ class Analysis:
     blocks: list[Block] = field(default_factory=list)
     # what each block would measure over more groups
     again: dict[int, rolling.Again] = field(default_factory=dict)
+    # and were people only added: what one of two people who are exchanged adds
+    alone: dict[int, rolling.Again] = field(default_factory=dict)
     public_used: set[str] = field(default_factory=set)
     # of several numbers, whose half-widths are asked for
     combined: list[Form] = field(default_factory=list)
@@ -442,8 +444,11 @@ class Analysis:
             value.identity: names.origins(meaning)
             for value, meaning in zip(values, meanings, strict=True)
         }
-        block, again = block_of(rewrite, relation, origins, policy=self.policy, finder=self.finder)
-        self.blocks[rewrite.index], self.again[rewrite.index] = block, again
+        block, again, alone = block_of(
+            rewrite, relation, origins, policy=self.policy, finder=self.finder
+        )
+        self.blocks[rewrite.index] = block
+        self.again[rewrite.index], self.alone[rewrite.index] = again, alone
         return replace(released, selected=True) if block.unknown else released
 
     def list_keys(

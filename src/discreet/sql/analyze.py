@@ -6,6 +6,7 @@ What is not understood is refused; no clause is ignored.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from discreet.errors import DiscreetError, Rejected
 from discreet.policy.policy import Policy
-from discreet.sql import rolling
+from discreet.sql import rolling, running
 from discreet.sql.after.again import again
 from discreet.sql.after.joint import measured
 from discreet.sql.after.kinds import Kind
@@ -97,6 +98,10 @@ def plan(
         accountant=policy.budget.accountant,
         limit=policy.limits.keys,
     )
+    uses = running.found(result.tree, blocks, selected=result.selected)
+    if uses is not None:
+        alone, accountant = analysis.alone[0], policy.budget.accountant
+        blocks = (running.measured(blocks[0], uses, alone, accountant=accountant),)
     check_work(tree, blocks, policy, analysis.letters)
     check_room(tree, blocks, policy)
     kinds, once_more = again(
@@ -109,8 +114,8 @@ def plan(
         after=as_sql(shown),
         listed=listed(shown, table_name(0)) if only else None,
         columns=tuple(
-            _column(output, result, kind)
-            for output, kind in zip(result.outputs, kinds, strict=True)
+            replace(_column(output, result, kind), total_of=uses.of(place) if uses else None)
+            for place, (output, kind) in enumerate(zip(result.outputs, kinds, strict=True))
         ),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),

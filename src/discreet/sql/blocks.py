@@ -26,9 +26,9 @@ def block_of(
     *,
     policy: Policy,
     finder: Possible | None,
-) -> tuple[Block, Again]:
-    """Return what is measured for the aggregates that a SELECT asks for over its groups, and what
-    would be over more groups.
+) -> tuple[Block, Again, Again]:
+    """Return what is measured for the aggregates that a SELECT asks for over its groups; what would
+    be over more groups; and what would be were people only added.
     """
     found = [key for key, _ in rewrite.keys.values()]
     joint, place = possible(relation, rewrite.keys, finder)
@@ -37,13 +37,9 @@ def block_of(
     unknown = any(isinstance(key, Unknown) for key in found)
     touched, keys_touched = _count_touched(relation, rewrite.keys, origins, groups)
     held = partial(Checker(policy=policy).holds, source=relation.source)
-    measured = partial(
-        assemble,
-        rows=Rows(most=relation.rows, held=held),
-        touched=touched,
-        neighbors=policy.neighbors,
-        node=rewrite.node,
-    )
+    rows = Rows(most=relation.rows, held=held)
+    added = partial(assemble, rows=rows, touched=touched, node=rewrite.node)
+    measured = partial(added, neighbors=policy.neighbors)
     assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
     statistics = assembly.statistics
     if unknown:
@@ -68,7 +64,9 @@ def block_of(
         derived=tuple(rewrite.derived),
     )
     summed = [request for request in rewrite.requests if not request.chosen]
-    return block, cache(lambda groups: measured(summed, groups=groups).statistics)
+    again = cache(lambda groups: measured(summed, groups=groups).statistics)
+    alone = partial(added, rewrite.requests, neighbors="add_remove")
+    return block, again, lambda groups: alone(groups=groups).statistics
 
 
 def _count_touched(

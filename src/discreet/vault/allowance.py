@@ -14,6 +14,7 @@ from discreet.accounting import Accountant
 from discreet.algebra import BEFORE, ROWS, TOTAL, key_column, number_column
 from discreet.budget import Charge, Loss
 from discreet.errors import BudgetExceeded, Unproved
+from discreet.mechanisms.running import Grid
 from discreet.mechanisms.shapes import (
     Additive,
     Choice,
@@ -31,6 +32,7 @@ from discreet.noise import Items, Stream
 from discreet.vault.exact import Exact, IntegerArray
 from discreet.vault.integers import cells_of, compact, integers, largest, narrow
 from discreet.vault.keys import rows_among, wide_offsets
+from discreet.vault.running import back, summed
 from discreet.vault.steps import Encoder, Steps
 from discreet.vault.unknown import Passing, Surviving
 
@@ -72,13 +74,15 @@ class Allowance:
         forms: Sequence[Sequence[int]],
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
+        totals: Grid | None = None,
     ) -> tuple[IntegerArray, ...]:
         """Return noisy numbers for every cell of a grid of public keys, one array per form.
 
         `exact` has positions of keys and sums, one row per group that exists; groups that do not
         exist are zeros, and get noise like all others. Where the columns numbered `keys` are not
         public, the grid is that of the `survivors`, which have been released, times the public
-        keys.
+        keys. With `totals`, noise is added to sums of the numbers (`mechanisms.running`), and
+        `moved` is how far one person moves those.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -88,10 +92,12 @@ class Allowance:
             sizes = [survivors.num_rows, *sizes]
         dense = cells_of(table, sizes, forms)
         items = Items.positions(len(dense[0]))
-        return tuple(
+        dense = dense if totals is None else [summed(values, totals) for values in dense]
+        noisy = tuple(
             mechanism.add_to(values, stream.derive("part", index), items)
             for index, values in enumerate(dense)
         )
+        return noisy if totals is None else tuple(back(values, totals) for values in noisy)
 
     def steps(
         self,

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet import arrow
+from discreet.mechanisms.running import Running
 from discreet.mechanisms.simulate import Noise, part, redrawn, simulate
 from discreet.sql.after.margins import half_width
 
@@ -130,6 +131,8 @@ class Linear:
         return np.asarray((2 * total + scale) // (2 * scale))
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
+        if isinstance(mechanism, Running):
+            return mechanism.of_cells(self.factors, len(components[0])) * float(self.step)
         return np.full(len(components[0]), self.margin(mechanism, assuming=None))
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float:

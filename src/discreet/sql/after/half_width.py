@@ -4,16 +4,21 @@ paying (S11).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet.mechanisms import combined
 from discreet.mechanisms.combined import CONFIDENCE, Part
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.running import Running
 from discreet.mechanisms.simulate import Noise, part
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.linear import Form
 from discreet.sql.plan.block import Block, Shared
 from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.plan import Plan, TotalOf
 
 
 def half_width(
@@ -49,6 +54,51 @@ def half_width(
             draw = statistic.id, place
             draws[draw] = draws.get(draw, Fraction(0)) + factor * each * estimate.step
     return combined.as_float(_together(rows, blocks, noise) + slack)
+
+
+def of_totals(total: TotalOf, blocks: Sequence[Block], noise: Mapping[str, Noise]) -> float | None:
+    """The largest half-width of a running total; None where it is not a sum of noise alone."""
+    aggregate = blocks[total.block].aggregates[total.estimate]
+    if isinstance(aggregate, Pick) or not isinstance(aggregate[1], Linear):
+        return None
+    statistic, estimate = aggregate[0], aggregate[1]
+    own = noise[statistic.id]
+    if isinstance(own, Running):
+        return float(own.of_totals(estimate.factors).max() * estimate.step)
+    apart = (replace(part(own, each), draws=total.periods) for each in estimate.factors)
+    rounding = Fraction(total.periods, 2) if estimate.rounds else 0
+    return combined.as_float((combined.half_width(apart) + rounding) * estimate.step)
+
+
+def instead(plan: Plan, noise: Sequence[Mapping[str, Noise]]) -> dict[str, tuple[float, float]]:
+    """By column whose noise is on running totals: its largest half-width, and what that would be
+    had each number noise of its own.
+    """
+    found = {}
+    for column in plan.columns:
+        shown = column.total_of
+        place = column.estimate if shown is None else (shown.block, shown.estimate)
+        aggregate = None if place is None else plan.blocks[place[0]].aggregates[place[1]]
+        if place is None or aggregate is None or isinstance(aggregate, Pick):
+            continue
+        statistic, estimate = aggregate
+        here = noise[place[0]]
+        own = here[statistic.id]
+        if statistic.totals is None or not isinstance(own, Running):
+            continue
+        # the same loss: l2² / 2 sigma²
+        share = statistic.sensitivity.l2_squared / statistic.totals.l2_squared
+        sigma = Fraction(float(own.noise.spread) * math.sqrt(share))
+        apart = {**here, statistic.id: DiscreteGaussian(sigma=sigma, l2_squared=Fraction(1))}
+        told = [
+            estimate.margin(each[statistic.id], assuming=None)
+            if shown is None
+            else of_totals(shown, plan.blocks, each)
+            for each in (here, apart)
+        ]
+        if told[0] is not None and told[1] is not None:
+            found[column.name] = (told[0], told[1])
+    return found
 
 
 def _together(

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from discreet import arrow
 from discreet.errors import EngineFailure
+from discreet.mechanisms.running import UNIT, Running
 from discreet.mechanisms.simulate import Noise, part, redrawn, straight_half_widths
 from discreet.sql.after.again import DRAWS, Again, Measured, value
 from discreet.sql.after.estimates import Linear
@@ -45,8 +46,10 @@ class _Moves:
     number off, then on.
     """
 
-    noises: tuple[Noise, ...]
-    drawn: Sequence[Any]  # for each number
+    noises: tuple[Noise, ...]  # of each draw
+    drawn: Sequence[Any]  # for each draw
+    moved: Sequence[Any]  # for each number: how far its draws move it
+    running: tuple[tuple[int, int, Running], ...]  # numbers, from and to, that share their draws
     steps: npt.NDArray[np.int64]
     alone: bool  # whether numbers are also moved one by one
 
@@ -62,7 +65,7 @@ class _Moves:
     def of(self, begin: int, end: int) -> Any:
         """The changes of numbers from one place to another, a row for each change."""
         size = end - begin
-        off = np.array([self.drawn[place] for place in range(begin, end)]).T.reshape(
+        off = np.array([self.moved[place] for place in range(begin, end)]).T.reshape(
             self.pairs, size
         )
         parts = [np.zeros((1, size), dtype=off.dtype), -off, off]
@@ -71,6 +74,14 @@ class _Moves:
             one[np.arange(begin, end), np.arange(size)] = self.steps[begin:end]
             parts += [-one, one]
         return np.concatenate(parts)
+
+    def by_draws(self, slopes: Floats) -> tuple[Floats, Floats]:
+        """Return slopes by draws, from those by numbers; and how far rounding takes each column."""
+        found, slack = slopes.copy(), np.zeros(slopes.shape[1])
+        for begin, end, noise in self.running:
+            found[begin:end], more = noise.by_draws(slopes[begin:end])
+            slack += more
+        return found, slack
 
 
 def measured(block: Block) -> Measured:
@@ -125,20 +136,38 @@ def _moves(
     plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Mapping[str, Noise]]
 ) -> _Moves | None:
     """None where there are too many numbers to change them often enough."""
-    noises: list[Noise] = []
+    noises, running = list[Noise](), list[tuple[int, int, Running]]()
     for index in _own(plan):
         for statistic, components in noisy[index].numbers.items():
-            noises += [noise[index][statistic]] * sum(map(len, components))
+            for values in components:
+                one, begin = noise[index][statistic], len(noises)
+                if isinstance(one, Running):
+                    running.append((begin, begin + len(values), one))
+                    one = one.noise
+                noises += [one] * len(values)
     rows = sum(_rows(plan.blocks[index], noisy[index]) for index in range(len(plan.blocks)))
     pairs = min(_PAIRS[1], MOST_MOVED // (2 * max(rows, 1)))
     if not noises or pairs < _PAIRS[0]:
         return None
+    drawn = redrawn(noises, pairs)
+    moved, steps = list(drawn), [max(1, round(part(each).spread)) for each in noises]
+    for begin, end, one in running:
+        moved[begin:end] = _whole(one.on_numbers(np.array(drawn[begin:end], dtype=np.float64)))
+        steps[begin:end] = [max(1, each // UNIT) for each in steps[begin:end]]
     return _Moves(
         noises=tuple(noises),
-        drawn=redrawn(noises, pairs),
-        steps=np.array([max(1, round(part(each).spread)) for each in noises], dtype=np.int64),
+        drawn=drawn,
+        moved=moved,
+        running=tuple(running),
+        steps=np.array(steps, dtype=np.int64),
         alone=2 * len(noises) * rows <= MOST_MOVED,
     )
+
+
+def _whole(values: Floats) -> list[Any]:
+    if np.abs(values).max(initial=0.0) < 2.0**62:
+        return list(values.astype(np.int64))
+    return [np.array([int(each) for each in row], dtype=object) for row in values]
 
 
 def _rows(block: Block, noisy: Noisy) -> int:
@@ -263,6 +292,7 @@ def _widths(values: Floats, kind: Kind, moves: _Moves) -> Floats:
     around = values[1 + 2 * pairs :].reshape(2, count, -1)
     with np.errstate(invalid="ignore", over="ignore"):
         slopes = (around[1] - around[0]) / (2 * moves.steps.astype(np.float64)[:, None])
+        slopes, slack = moves.by_draws(slopes)
     if kind is Kind.STRAIGHT:
-        return straight_half_widths(slopes, moves.noises)
+        return np.asarray(straight_half_widths(slopes, moves.noises) + slack)
     return np.asarray(simulated_half_widths(center, both, slopes, moves.noises, moves.drawn))

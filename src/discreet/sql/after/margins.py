@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from discreet.mechanisms import combined
 from discreet.mechanisms.combined import CONFIDENCE
+from discreet.mechanisms.running import Running
 from discreet.mechanisms.simulate import Noise, part
 
 Floats = npt.NDArray[np.float64]
@@ -20,8 +21,10 @@ Floats = npt.NDArray[np.float64]
 
 def half_width(noise: Noise, factors: tuple[Fraction, ...]) -> int:
     """Smallest h such that the rounded error of sum(factor * noise) is at most h with 95 %, in
-    whole units.
+    whole units. Where running totals were measured: of the noisiest number.
     """
+    if isinstance(noise, Running):
+        return int(noise.of_numbers(factors).max())
     return math.floor(
         combined.half_width(part(noise, factor) for factor in factors) + Fraction(1, 2)
     )

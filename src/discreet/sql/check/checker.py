@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 from discreet.algebra import (
     Aggregate,
     Column,
@@ -26,7 +29,7 @@ from discreet.errors import Unproved
 from discreet.policy.domain import MOST_PEOPLE, Decimals, Integers
 from discreet.policy.policy import Policy
 from discreet.sql.check.counts import Counts
-from discreet.sql.check.norms import Bound, Forms, extremes, of_rows
+from discreet.sql.check.norms import Bound, Forms, extremes, of_rows, only_adds, used
 from discreet.sql.check.trees import private_table, stages
 from discreet.sql.check.whose import require_own
 
@@ -54,11 +57,7 @@ class Checker:
         groups are noised.
         """
         require_own(aggregate, self.policy)
-        used = [
-            place for place in range(len(aggregate.readings)) if any(form[place] for form in forms)
-        ]
-        readings = [aggregate.readings[place] for place in used]
-        factors = [[form[place] for place in used] for form in forms]
+        readings, factors = used(aggregate, forms)
         cells = math.prod(math.inf if size is None else size for size in sizes)
         match readings:
             case [Persons()] if factors == [[1]]:
@@ -145,6 +144,33 @@ class Checker:
         found = self.bound(aggregate, forms, neighbors=neighbors, sizes=sizes)
         if claim.l1 < found.l1 or claim.l2_squared < found.l2_squared or claim.linf < found.linf:
             raise Unproved(f"a statistic claims {claim} and can move by {found}")
+
+    def require_totals(
+        self,
+        claim: int,
+        sums: npt.NDArray[np.int64],
+        aggregate: Aggregate,
+        forms: Forms,
+        *,
+        neighbors: Neighbors,
+        sizes: Sizes,
+    ) -> None:
+        """Refuse running totals that claim to move less than they can.
+
+        Each number goes into the sums by one column of factors. So what one person adds moves them
+        by at most its l1 times the longest column. Two people move them by twice that; by √2 times
+        that where neither a factor nor what a person adds is negative, as both then move them to
+        the same side.
+        """
+        if (np.abs(sums) >= 1 << 20).any():
+            raise Unproved("factors of running totals are too large to be added up")
+        longest = int((sums * sums).sum(axis=0).max())
+        one = self.bound(aggregate, forms, neighbors="add_remove", sizes=sizes).l1
+        people = 1
+        if neighbors == "change_one":
+            people = 2 if (sums >= 0).all() and only_adds(aggregate, forms) else 4
+        if claim < people * longest * one**2:
+            raise Unproved(f"running totals claim {claim} and can move by more")
 
     def require_touched(self, claim: int, people: Aggregate) -> None:
         """Refuse a threshold on people per key that counts on fewer keys than one person can

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.algebra import (
+    Aggregate,
+    Distinct,
     Expression,
     Factor,
+    Persons,
     Reading,
     Sum,
 )
@@ -32,6 +35,23 @@ class Bound:
     l1: int
     l2_squared: int
     linf: int
+
+
+def used(aggregate: Aggregate, forms: Forms) -> tuple[list[Reading], Forms]:
+    """Return the readings that are in the forms, and the forms as factors of these alone."""
+    places = [
+        place for place in range(len(aggregate.readings)) if any(form[place] for form in forms)
+    ]
+    readings = [aggregate.readings[place] for place in places]
+    return readings, [[form[place] for place in places] for form in forms]
+
+
+def only_adds(aggregate: Aggregate, forms: Forms) -> bool:
+    """Return True if no row makes a number smaller."""
+    readings, factors = used(aggregate, forms)
+    if all(isinstance(each, Persons | Distinct) for each in readings):
+        return all(factor >= 0 for form in factors for factor in form)
+    return all(x >= 0 for vector in extremes(readings, factors) for x in vector)
 
 
 def extremes(readings: Sequence[Reading], forms: Forms) -> Iterator[Vector]:

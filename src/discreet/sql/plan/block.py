@@ -25,7 +25,8 @@ from discreet.algebra import (
 from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
 from discreet.errors import Unproved
-from discreet.mechanisms.shapes import Keys, Nearby, nearby
+from discreet.mechanisms.running import Grid
+from discreet.mechanisms.shapes import Keys, Moved, Nearby, nearby
 from discreet.sql.after.estimates import Estimate
 from discreet.sql.plan.keys import Joint, Key, Unknown
 from discreet.sql.plan.nearest import nearest
@@ -46,6 +47,16 @@ HELD = 64  # bytes for each number of each group: exact, noisy, estimated, and i
 
 # of exact rows with unknown keys that are held at once
 PART_BYTES, MOST_PART_ROWS = (1 << 24, 1 << 17)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Noise is added to sums of the numbers over an ordered key, for running totals
+    (`mechanisms.running`); one person moves those sums by so much, in l2.
+    """
+
+    grid: Grid
+    l2_squared: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +82,15 @@ class Statistic:
     # Each aggregate that is computed from them, and what 1 is in its own units; no part of what is
     # measured (S10).
     units: tuple[tuple[str, Fraction], ...] = field(default=(), repr=False)
+    totals: Totals | None = None  # where its running totals are measured, and not its numbers
     id: str = ""  # what it is known by (`sql.plan.identity`)
+
+    @property
+    def moved(self) -> Sensitivity | Moved:
+        """How far one person moves what gets noise."""
+        if self.totals is None:
+            return self.sensitivity
+        return Moved(l1=None, l2_squared=self.totals.l2_squared)
 
     def over(self, readings: Sequence[Reading]) -> tuple[tuple[int, ...], ...]:
         """The forms as factors of all that a query reads."""

@@ -23,11 +23,12 @@ from typing import Any
 
 from discreet import algebra
 from discreet.errors import Unproved
+from discreet.mechanisms.running import Grid
 from discreet.sql.after import estimates
 from discreet.sql.aggregates import AGGREGATES
 from discreet.sql.aggregates.variance import Spread
 from discreet.sql.plan import picks
-from discreet.sql.plan.block import Block, Measured, RolledUp, Shared, Statistic
+from discreet.sql.plan.block import Block, Measured, RolledUp, Shared, Statistic, Totals
 from discreet.sql.plan.keys import Joint, Key, Unknown
 from discreet.sql.plan.plan import Plan
 from discreet.sql.plan.sensitivity import Sensitivity
@@ -82,8 +83,11 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     Sensitivity: ("sensitivity", ("l0", "l1", "l2_squared", "linf")),
     Statistic: (
         "measurement",
-        ("reads", "forms", "sensitivity", "additive", "tested", "estimates"),
+        ("reads", "forms", "sensitivity", "additive", "tested", "estimates", "totals"),
     ),
+    # Another factor than that of `mechanisms.running` needs another tag.
+    Totals: ("running-totals", ("grid", "l2_squared")),
+    Grid: ("grid", ("periods", "inner")),
     picks.Pick: (
         "pick",
         (
@@ -183,12 +187,17 @@ def _named(block: Block) -> Block:
                 each,
                 id=PEOPLE
                 if _only_tested(each)
-                else known((each.reads, each.forms, each.sensitivity)),
+                else known((each.reads, each.forms, each.sensitivity, *_totals(each))),
             )
             for each in block.statistics
         ),
         picks=tuple(replace(pick, id=known(replace(pick, listed=False))) for pick in block.picks),
     )
+
+
+def _totals(statistic: Statistic) -> tuple[Totals, ...]:
+    """Return the sums that get noise in the place of the numbers; nothing where numbers do."""
+    return () if statistic.totals is None else (statistic.totals,)
 
 
 def _only_tested(statistic: Statistic) -> bool:
@@ -261,7 +270,9 @@ class _Writer:
         own = [] if isinstance(kind, RolledUp) else shown
         readings = tuple(dict.fromkeys(reading for each in own for reading in each.reads))
         parts = [*(self.text(getattr(block, field)) for field in _ROWS), self.text(readings)]
-        made = [(each.over(readings), each.sensitivity, each.additive) for each in own]
+        made = [
+            (each.over(readings), each.sensitivity, each.additive, *_totals(each)) for each in own
+        ]
         measured = [f"(measurement {' '.join(map(self.text, each))})" for each in made]
         parts.append(f"[{' '.join(measured)}]")
         parts += [self.text(block.picks), self.text(any(each.tested for each in shown))]

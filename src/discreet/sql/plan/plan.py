@@ -35,6 +35,15 @@ from discreet.sql.values.value import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TotalOf:
+    """A running total: of which block and aggregate, and over how many periods."""
+
+    block: int
+    estimate: int
+    periods: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of the answer; `measured` says that its margins come behind all columns of the final
     table.
@@ -51,13 +60,15 @@ class Column:
 
     simulated: bool = False  # computed, and not linear in noise: its margins are simulated
     noisy: bool = False  # computed from noisy numbers, in whatever way
+    total_of: TotalOf | None = None  # where it is the running total of an aggregate
     # where MARGIN made it: it has no margin itself, and needs none
     half_width: HalfWidth | None = None
 
     @property
     def told(self) -> bool:
         """Return True if its margin can be told beforehand, for a number of rows if need be."""
-        return self.measured and (self.estimate is not None or bool(self.forms))
+        of_row = self.measured and (self.estimate is not None or bool(self.forms))
+        return of_row or self.total_of is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

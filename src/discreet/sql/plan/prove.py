@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from discreet.errors import Unproved
+from discreet.mechanisms.running import factor
 from discreet.policy.policy import Policy
 from discreet.sql.check.checker import Checker
 from discreet.sql.check.norms import Bound
@@ -19,7 +22,11 @@ def prove(plan: Plan, policy: Policy) -> None:
         checker.require_neighbors(block.neighbors, *(pick.neighbors for pick in block.picks))
         for each in block.measured:
             forms = each.over(block.sums.readings)
-            checker.require(_claim(each), block.sums, forms, neighbors=block.neighbors, sizes=sizes)
+            person: dict[str, Any] = {"neighbors": block.neighbors, "sizes": sizes}
+            checker.require(_claim(each), block.sums, forms, **person)
+            if each.totals is not None:
+                made = factor(each.totals.grid.periods)
+                checker.require_totals(each.totals.l2_squared, made, block.sums, forms, **person)
         if block.unknown:
             if block.tested is None:
                 raise Unproved(
