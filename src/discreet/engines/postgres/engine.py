@@ -54,15 +54,19 @@ class PostgresEngine:
         self._process, self._lock = os.getpid(), Lock()
         self._idle: list[Link] = []
         self._schemas: dict[str, pa.Schema] = {}
-        with self._linked() as connection:
-            import psycopg
+        import psycopg
 
-            try:
-                require_few_rights(connection)
-            except psycopg.Error:
-                raise UsageError(
-                    "The rights of the reader's role could not be read from Postgres."
-                ) from None
+        connection = self._connected()
+        try:
+            require_few_rights(connection)
+        except (psycopg.Error, UsageError) as error:
+            connection.close()
+            if isinstance(error, UsageError):
+                raise
+            raise UsageError(
+                "The rights of the reader's role could not be read from Postgres."
+            ) from None
+        self._idle.append(connection)
 
     # --- asking -----------------------------------------------------------------------------------
 
@@ -169,7 +173,12 @@ class PostgresEngine:
                 "The snapshot was opened before a fork. Open the policy again in the new process."
             )
             raise EngineFailure
-        connection = self._spare() or self._connected()
+        connection = self._spare()
+        if connection is None:
+            try:
+                connection = self._connected()
+            except UsageError:  # which is for who opens a policy, and is in the log
+                raise EngineFailure from None
         try:
             yield connection
         except BaseException:

@@ -232,7 +232,7 @@ class PostgresSpelling(Spelling):
             case str():
                 # Privacy: of a text without a type Postgres makes what stands beside it. 'tru' and
                 # 'tr' would be one flag, which are two texts to the proof (`check.exclusive`).
-                return f"TEXT {literal(value)}"
+                return f"pg_catalog.text {literal(value)}"
         return Spelling.constant(self, value)
 
     # --- expressions ------------------------------------------------------------------------------
