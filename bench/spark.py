@@ -60,7 +60,7 @@ QUESTIONS = {
     ),
     "unknown keys": (
         "SELECT word, COUNT(*) AS n FROM people GROUP BY word ORDER BY n DESC LIMIT 10",
-        "SELECT word, count(DISTINCT person) AS n FROM people GROUP BY word ORDER BY n DESC LIMIT 10",
+        "SELECT word, count(*) AS n FROM people GROUP BY word ORDER BY n DESC LIMIT 10",
     ),
 }
 

@@ -14,10 +14,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -186,7 +188,7 @@ class DyingReader:
 def test_executors_that_die(
     cluster_of_two: EngineChoice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While rows are prepared, while a threshold is drawn, before a question: the same rows, the
+    """While rows are prepared, while a threshold is drawn, during a question: the same rows, the
     same noise, once.
     """
     from pyspark import cloudpickle
@@ -210,17 +212,36 @@ def test_executors_that_die(
         monkeypatch.setattr(spark, "_made", lambda part, sql: made(Dying(part, str(died[1])), sql))
         assert thresholded(spark) == expected
         assert died[1].exists()
+        hashed = Aggregate(
+            Scan("people", "t"), (call("left", call("md5", Column("t", "word")), 1),), (Sum(),)
+        )
+        expected_rows = rows_of(truth, hashed)
+        for _ in range(5):  # until one dies in the middle: a question may be done before
+            found: list[Any] = []
+            asked = Thread(target=lambda into: into.append(rows_of(spark, hashed)), args=[found])
+            asked.start()
+            time.sleep(0.2)
+            os.kill(_executors()[0], signal.SIGKILL)
+            in_the_middle = asked.is_alive()
+            asked.join()
+            assert found == [expected_rows]
+            if in_the_middle:
+                break
+        assert in_the_middle
+        spark.close()
+
+
+def _executors() -> list[int]:
+    """The processes of this Spark's executors; waits until one is there."""
+    for _ in range(600):
         listed = subprocess.run(
             ["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True
         )
         ours = [int(each) for each in listed.stdout.split() if _is_ours(int(each))]
-        for process in ours[:1]:
-            os.kill(process, signal.SIGKILL)
-        hashed = Aggregate(
-            Scan("people", "t"), (call("left", call("md5", Column("t", "word")), 1),), (Sum(),)
-        )
-        assert rows_of(spark, hashed) == rows_of(truth, hashed)
-        spark.close()
+        if ours:
+            return ours
+        time.sleep(0.1)
+    raise AssertionError("There is no executor.")
 
 
 def _is_ours(process: int) -> bool:
