@@ -41,6 +41,7 @@ FORMS = {
         IF({flag}, {number}, {number})
         (CASE WHEN {flag} THEN 1 ELSE 0 END)
         ({number} + (SELECT {MAX|MIN|SUM|COUNT}(population) FROM states))
+        WIDTH_BUCKET({number}, [{0, 1|-5, 0.5, 7|10}])
         ROUND({number}, {huge})
         POWER({number}, {huge})
         LOG({huge}, {number})
@@ -67,6 +68,8 @@ FORMS = {
         {LPAD|RPAD}({category}, {1|4}, {'x'|'yz'})
         STRFTIME({date}, {'%Y-%m'|'%a'|'%j'|'%%'|'x'})
         {MONTHNAME|DAYNAME}({date})
+        CAST({date} AS VARCHAR)
+        CASE WHEN {text} IN ('a', {text!}) THEN {category} ELSE {category!} END
         SPLIT_PART({category}, 'a', {huge})
         {LPAD|RPAD}({category}, {huge}, {'x'|' '})
         {LEFT|RIGHT}({category}, {huge})
@@ -80,6 +83,9 @@ FORMS = {
         {LEFT|RIGHT}({text}, {1|2})
         ({text} || {category})
         CASE WHEN {flag} THEN {text} ELSE {text} END
+        CASE WHEN {x} IN ({x!}, {x!}) THEN {x} ELSE 'other' END
+        IF({text} = {text!}, {text}, {category})
+        CASE WHEN {text} = {text!} THEN {text} WHEN {text} IN ('a', 't1') THEN {text} END
         COALESCE({text}, {text})
         CAST({time} AS VARCHAR)
         REPLACE({text}, {'a'|''}, {'b'|''})
@@ -100,6 +106,9 @@ FORMS = {
         ({x} {IN|NOT IN} ({x!}, {x!}))
         ({x} {IN|NOT IN} ({x!}))
         ({x} = ANY ([{x!}, {x!}]))
+        ({number} BETWEEN SYMMETRIC {number!} AND {number!})
+        ({owner} {= ANY|<> ALL} (SELECT person_id FROM visits WHERE cost > {number!}))
+        ((SELECT COUNT(*) FROM visits AS v WHERE v.person_id = {owner}) {> 0|= 0|>= 1|< 1|<> 0})
         LIST_CONTAINS([{x!}, {x!}], {x})
         (({x}, {number}) {=|<>|IN} ({x!}, {number!}))
         (({x}, {number}) IN (({x!}, {number!}), ({x!}, {number!})))
@@ -121,6 +130,11 @@ FORMS = {
         ({date} {+|-} {1|7|40})
         ({date} {+|-} INTERVAL {1|3|-2} {DAY|WEEK|MONTH|YEAR})
         DATE_ADD({date}, INTERVAL {1|13} {DAY|MONTH})
+        ({date} {+|-} {number})
+        ({date} {+|-} INTERVAL ({number}) DAY)
+        ({date} {+|-} {number} * INTERVAL '{1|7} {day|week}')
+        ({date} {+|-} INTERVAL '1 month {-|+} 1 day')
+        MAKE_DATE(YEAR({date}), {1|MONTH({date})}, 1)
         {CAST|TRY_CAST}({moment} AS DATE)
         COALESCE({date}, {date})
         CASE WHEN {flag} THEN {date} ELSE {date} END
@@ -131,6 +145,8 @@ FORMS = {
     "moment": lines("""
         DATE_TRUNC('{hour|minute|second}', {moment})
         CAST({date} AS TIMESTAMP)
+        TIME_BUCKET(INTERVAL '{15 minutes|1 day|7 days|1 month}', {moment})
+        (DATE_TRUNC('hour', seen) + INTERVAL '{15|7} minutes' * FLOOR(EXTRACT(MINUTE FROM seen) / {15|7}))
         ({moment} {+|-} INTERVAL {1|90} {SECOND|MINUTE|HOUR|DAY|MONTH|YEAR})
         COALESCE({moment}, {moment})
         CASE WHEN {flag} THEN {moment} ELSE {moment} END

@@ -212,3 +212,7 @@ SELECT COALESCE(r2.u0, r2.u1) a0, COUNT(DISTINCT CAST(CAST(TIMESTAMP '2024-06-01
 
 -- places of keys were multiplied in the narrow type of a column: where somebody is 120, the engine failed
 SELECT r2.age AS k0, AVG(FLOOR(r2.income)) FROM visits AS r1 JOIN people AS r2 ON r1.person_id = r2.person_id GROUP BY r2.age, STARTS_WITH(r2.state, 'a');
+
+-- an engine error that only rows with large values raise: days of a column were multiplied in the column's few bits
+SELECT born + age * INTERVAL '7 week' AS d, COUNT(*) FROM people GROUP BY d;
+SELECT DATE '2024-01-01' - INTERVAL (age * 99) DAY AS d, COUNT(*) FROM people GROUP BY d;

@@ -37,6 +37,7 @@ AGGREGATES = lines("""
     MODE({x})
     {COUNT_IF|COUNTIF}({flag})
     APPROX_COUNT_DISTINCT({x})
+    {REGR_COUNT|REGR_AVGX|REGR_AVGY}({number}, {number})
     """)
 COMPUTED = lines("""
     100.0 * COUNT_IF({flag}) / COUNT(*)
@@ -59,6 +60,7 @@ COMPUTED = lines("""
     MARGIN(COUNT(*) / SUM(COUNT(*)) OVER ())
     SUM({number}) - MARGIN(SUM({number}))
     SUM(COUNT(*)) OVER (ORDER BY {COUNT(*)|1})
+    JSON_BUILD_OBJECT('n', COUNT(*), 'x', SUM({number}))
     """)
 GROUPINGS = lines("""
     {keys}
@@ -85,6 +87,8 @@ TAILS = lines("""
     ORDER BY ALL
     ORDER BY COUNT(*) DESC, 1
     LIMIT 2 OFFSET 1
+    LIMIT 1 + {1|2 * 3}
+    ORDER BY {a0|1|COUNT(*)} DESC FETCH FIRST {1|2} ROWS WITH TIES
     QUALIFY ROW_NUMBER() OVER (ORDER BY a0) <= 2
     """)
 ABOVE = lines("""
@@ -92,6 +96,11 @@ ABOVE = lines("""
     SELECT {SUM|MAX|AVG|MEDIAN}(a0) FROM ({q}) AS q WHERE a0 > 0
     SELECT *, RANK() OVER (ORDER BY a0) FROM ({q}) AS q
     SELECT DISTINCT a0 FROM ({q}) AS q ORDER BY a0 LIMIT 3
+    SELECT DISTINCT ON (a0) * FROM ({q}) AS q ORDER BY a0
+    SELECT {JSON_AGG(q)|JSON_AGG(a0 ORDER BY a0)|TO_JSON(q)|ROW_TO_JSON(q)} FROM ({q}) AS q
+    SELECT q.a0 FROM ({q}) AS q {SEMI|ANTI} JOIN ({r}) AS r {USING (a0)|ON r.a0 = q.a0|ON r.a0 > q.a0}
+    SELECT (a0 - LAG(a0) OVER (ORDER BY 1)) / (a0 + 1) AS x FROM ({q}) AS q
+    SELECT TOP {1|(2)} a0 FROM ({q}) AS q ORDER BY 1
     SELECT a0 // 10 AS g, COUNT(*) FROM ({q}) AS q GROUP BY g
     {q} {UNION ALL|UNION|INTERSECT|EXCEPT} {r}
     SELECT q.a0 / r.a0 FROM ({q}) AS q, ({r}) AS r
@@ -135,6 +144,8 @@ HOSTILE = lines("""
     SELECT COUNT(*) FROM {from} WHERE {x} {IN|NOT IN} ()
     SELECT COUNT(*) FROM {from} WHERE {owner} {=|>} {ALL|ANY} (SELECT person_id FROM visits)
     SELECT COUNT(*) FROM {from} WHERE (SELECT COUNT(*) FROM visits AS v WHERE v.person_id = {owner}) > 2
+    SELECT SUM({number}) FROM {from} {SEMI|ANTI} JOIN visits AS z ON z.person_id = {owner}{| AND z.cost > 2| OR TRUE}
+    SELECT SUM(s.x) FROM (SELECT DISTINCT ON ({owner}) {number} AS x FROM {from} ORDER BY {owner}, {number}) AS s
     SELECT SUM(n) FROM (SELECT RANK() OVER (PARTITION BY NULLIF({owner}, {owner}) ORDER BY 1) AS n FROM {from}) AS t
     SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY {number}) AS n FROM {from}) AS t
     SELECT SUM(n) FROM (SELECT SUM(1) OVER w AS n FROM {from} WINDOW w AS (PARTITION BY {owner})) AS t

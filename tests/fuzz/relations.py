@@ -117,12 +117,16 @@ class Relations:
         if " JOIN " in right and not right.startswith("("):
             right, theirs, b = self.owned(0)
         both = ours | theirs
-        word = self.draw.any("JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN")
+        word = self.draw.any(
+            "JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "SEMI JOIN", "ANTI JOIN"
+        )
         extra = f" AND {self.of.expression(both, 'flag', 1)}" if self.draw.maybe(0.35) else ""
         lost = {"LEFT JOIN": theirs, "RIGHT JOIN": ours}.get(word, {})
         columns = {
             name: "id" if kind == "owner" and name in lost else kind for name, kind in both.items()
         }
+        if word in ("SEMI JOIN", "ANTI JOIN"):
+            columns = dict(ours)
         return f"{left} {word} {right} ON {a} = {b}{extra}", columns
 
     def linked(self, depth: int) -> tuple[str, Columns]:

@@ -51,6 +51,85 @@ SELECT FLOOR(EXTRACT(EPOCH FROM seen) / 21600) * 21600 AS since, COUNT(*) AS see
 SELECT SUM(TRUNC(cost, -1)) AS paid FROM visits;
 --> SUM(TRUNC(cost, -1)): 300 300 300 | 300 300 300
 
+-- count / semi join / plain: Who was seen at the harbor, by sex
+SELECT sex, COUNT(*) AS people FROM people SEMI JOIN visits ON people.person_id = visits.person_id AND clinic = 'Harbor' GROUP BY sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / anti join / using: Who was never seen
+SELECT COUNT(*) AS people FROM people ANTI JOIN visits USING (person_id);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- sum / anti join of results / where: Visits of those who never came to the harbor, by clinic
+SELECT v.clinic, SUM(v.cost) AS paid FROM visits v ANTI JOIN (SELECT person_id FROM visits WHERE clinic = 'Harbor') AS h ON v.person_id = h.person_id WHERE v.cost > 1 GROUP BY v.clinic;
+--> SUM(v.cost): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- count / counted EXISTS / plain: Who was seen at least once, and who never
+SELECT COUNT(*) AS seen FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) > 0 AND (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id AND v.cost > 5) = 0;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / owner = ANY / plain: Who paid something
+SELECT COUNT(*) FROM people WHERE person_id = ANY (SELECT person_id FROM visits WHERE cost > 1);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / owner <> ALL / plain: Who paid nothing
+SELECT COUNT(*) FROM people WHERE person_id <> ALL (SELECT person_id FROM visits WHERE cost > 1);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / visits / group texts of a CASE: Visits with one of two notes, and all others
+SELECT CASE WHEN note IN ('a', 'b') THEN note ELSE 'other' END AS note, COUNT(*) AS visits FROM visits GROUP BY 1;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- people / visits / group text of an IF: People with a note, and others
+SELECT IF(note = 'a', note, clinic) AS note, COUNT(DISTINCT person_id) AS people FROM visits GROUP BY 1;
+--> COUNT(DISTINCT person_id): 3 √3 1 | 4 2 1
+
+-- count / one row / group moved by a column: Birthdays moved by as many days as years
+SELECT DATE_TRUNC('month', born + CAST(age AS INTEGER)) AS month, COUNT(*) AS people FROM people GROUP BY month;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / visits / group moved back by a column: Days before the visit by pain, in two ways
+SELECT EXTRACT(WEEK FROM day - INTERVAL (pain * 7) DAY) AS w, DATE '2024-01-01' + 2 * pain * INTERVAL '1 day' AS d, COUNT(*) AS n FROM visits GROUP BY 1, 2;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / visits / group text of a day: Visits by the day's text, in the first week
+SELECT CAST(day AS VARCHAR) AS d, COUNT(*) AS visits FROM visits WHERE day < '2024-01-08' GROUP BY d;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / one row / group text of a month: Births by the text of their month
+SELECT CAST(DATE_TRUNC('month', born) AS VARCHAR) AS month, COUNT(*) AS people FROM people GROUP BY month;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / visits / group five minutes: Visits by five minutes of their hour
+SELECT DATE_TRUNC('hour', seen) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM seen) / 15) AS t, COUNT(*) AS n FROM visits GROUP BY t;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / one row / group made date: Births by the first of their month and of their year
+SELECT MAKE_DATE(YEAR(born), MONTH(born), 1) AS m, MAKE_DATE(YEAR(born), 1, 1) AS y, COUNT(*) AS n FROM people GROUP BY m, y;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / group end of month: Births by the last day of their month
+SELECT DATE_TRUNC('month', born) + INTERVAL '1 month -1 day' AS last, COUNT(*) AS n FROM people GROUP BY last;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- mean / one row / of pairs: How many have an income and an age, and how old those with an income are
+SELECT sex, REGR_COUNT(income, age) AS n, REGR_AVGX(income, age) AS years, REGR_AVGY(income, age) AS income FROM people GROUP BY sex;
+--> COUNT(CASE WHEN NOT income IS NULL AND NOT age IS NULL TH...: 1 1 1 | 2 √2 1
+--> AVG(CASE WHEN NOT income IS NULL THEN age END): 120 120 120 | 240 √28800 120
+--> AVG(CASE WHEN NOT age IS NULL THEN income END): 20000000 20000000 20000000 | 40000000 √800000000000000 20000000
+
+-- count / semi join of results / plain: The sexes that have smokers, with their numbers
+SELECT t.sex, t.n FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t SEMI JOIN (SELECT sex, COUNT(*) AS n FROM people WHERE smoker GROUP BY sex HAVING COUNT(*) > 0) AS u USING (sex);
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- sum / DISTINCT ON owner / plain: What everybody paid last
+SELECT SUM(cost) AS paid FROM (SELECT DISTINCT ON (person_id) person_id, cost FROM visits ORDER BY person_id, day DESC) AS s;
+--> SUM(cost): 100000 100000 100000 | 100000 100000 100000
+
+-- count / one row / series of days: Births in three months, from a series of days
+SELECT s.m, b.n FROM generate_series(DATE '1990-01-01', DATE '1990-03-01', INTERVAL '1 month') AS s(m) LEFT JOIN (SELECT DATE_TRUNC('month', born) AS m, COUNT(*) AS n FROM people GROUP BY 1) AS b ON b.m = s.m;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
 -- count / one row / series: People by decade, from a series of numbers
 SELECT g, COUNT(*) AS people FROM people JOIN generate_series(0, 12) AS t(g) ON people.age // 10 = t.g GROUP BY g;
 --> COUNT(*): 1 1 1 | 2 √2 1

@@ -1,6 +1,90 @@
 -- Questions that must be refused. Above each stands what it tries, under it a part of the refusal.
 -- policy: hospital
 
+-- a semi join on something else than the owner
+SELECT COUNT(*) FROM people SEMI JOIN visits ON people.age = visits.pain
+--> would let one person's rows decide about other people's
+
+-- a semi join on nothing
+SELECT COUNT(*) FROM people SEMI JOIN visits
+--> has no condition that is understood
+
+-- an anti join on more than the owner's equality
+SELECT COUNT(*) FROM people ANTI JOIN visits ON people.person_id < visits.person_id
+--> does more with an identifier than compare it for equality
+
+-- columns of what a semi join only tests for
+SELECT AVG(cost) FROM people SEMI JOIN visits USING (person_id)
+--> there is no column cost here
+
+-- a count beside each row that is more than a test for one
+SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) = 2
+--> a subquery beside each row is not answered
+
+-- a count of other people's rows as a test
+SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM people q WHERE q.age = p.age) > 0
+--> EXISTS without an equality of owners
+
+-- whether anybody at all was seen
+SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.cost > p.age) > 0
+--> EXISTS without an equality of owners
+
+-- owners of other rows, as a list
+SELECT COUNT(*) FROM people WHERE age = ANY (SELECT pain FROM visits)
+--> would let one person's rows decide about other people's
+
+-- another collation
+SELECT COUNT(*) FROM people WHERE sex COLLATE NOCASE = 'f'
+--> texts are in the order of their letters' codes
+
+-- the first people
+SELECT TOP 5 zip FROM people
+--> LIMIT on private rows
+
+-- a tenth of the groups
+SELECT TOP 10 PERCENT sex, COUNT(*) FROM people GROUP BY sex
+--> Write LIMIT at the end instead of TOP
+
+-- a date moved by a part of a day
+SELECT COUNT(*) FROM visits WHERE day + cost > '2024-01-01'
+--> moved by a whole number of days
+
+-- a date moved too far by a column
+SELECT DATE '2024-01-01' + income * 100, COUNT(*) FROM people GROUP BY 1
+--> moves the date too far
+
+-- one row of each, of people
+SELECT DISTINCT ON (sex) sex, income FROM people ORDER BY sex, income DESC
+--> ORDER BY on private rows
+
+-- the richest and those who are as rich
+SELECT sex, income FROM people ORDER BY income DESC FETCH FIRST 3 ROWS WITH TIES
+--> ORDER BY on private rows
+
+-- a list of people as JSON
+SELECT JSON_AGG(income) FROM people
+--> JSON_AGG(income) lists the values of people
+
+-- rows of people as JSON
+SELECT ROW_TO_JSON(p) FROM people p
+--> Aggregate first: SELECT ROW_TO_JSON(t)
+
+-- JSON of a name that is no constant
+SELECT JSON_BUILD_OBJECT(sex, COUNT(*)) FROM people GROUP BY sex
+--> needs a name before each value
+
+-- the time of day
+SELECT COUNT(*) FROM visits WHERE CAST(seen AS TIME) > '12:00'
+--> times of day are not answered
+
+-- a window over people beside grouping sets
+SELECT sex, SUM(income) OVER (PARTITION BY sex) FROM people GROUP BY ROLLUP (sex)
+--> look at groups, and none is measured
+
+-- a number in a format
+SELECT TO_CHAR(SUM(income), 'FM999,999.00') FROM people
+--> writes a number in a format
+
 -- the rows themselves
 SELECT * FROM people
 --> rows never leave
@@ -196,14 +280,6 @@ SELECT COUNT(*) FROM visits a ASOF JOIN visits b ON a.person_id = b.person_id AN
 -- a positional join
 SELECT COUNT(*) FROM people POSITIONAL JOIN visits
 --> JOIN
-
--- a semi join
-SELECT COUNT(*) FROM people SEMI JOIN visits ON people.person_id = visits.person_id
---> SEMI JOIN is not answered
-
--- an anti join
-SELECT COUNT(*) FROM people ANTI JOIN visits ON people.person_id = visits.person_id
---> ANTI JOIN is not answered
 
 -- a lateral join
 SELECT COUNT(*) FROM people p, LATERAL (SELECT * FROM visits v WHERE v.person_id = p.person_id) AS w
@@ -641,14 +717,6 @@ SELECT COUNT(*) FROM people WHERE zip > 5
 SELECT COUNT(*) FROM people WHERE zip
 --> is not a condition
 
--- BETWEEN SYMMETRIC
-SELECT COUNT(*) FROM people WHERE age BETWEEN SYMMETRIC 60 AND 20
---> BETWEEN SYMMETRIC is not answered
-
--- another collation
-SELECT COUNT(*) FROM people WHERE sex COLLATE NOCASE = 'f'
---> sex COLLATE NOCASE is not understood on rows
-
 -- a macro
 CREATE MACRO f(x) AS x + 1
 --> is not a question
@@ -766,10 +834,6 @@ SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM clinics)
 SELECT COUNT(*) FROM visits GROUP BY CUBE (clinic, pain, month(day), day(day), note, cost, hour(seen))
 --> CUBE of more than six columns is not answered
 
--- windows beside grouping sets
-SELECT sex, COUNT(*), RANK() OVER (ORDER BY COUNT(*)) FROM people GROUP BY ROLLUP (sex)
---> would see each grouping set by itself
-
 -- per person, ordered
 SELECT COUNT(*) FROM (SELECT person_id, COUNT(*) AS n FROM visits GROUP BY person_id ORDER BY n LIMIT 3) AS t
 --> GROUP BY the owner gives a row for each person, and people cannot be put in order or picked out
@@ -805,14 +869,6 @@ SELECT AVG(x.s) FROM people p JOIN LATERAL (SELECT SUM(cost) AS s FROM visits v 
 -- the people who cost most
 SELECT person_id, SUM(cost) FROM visits GROUP BY person_id ORDER BY 2 DESC LIMIT 10
 --> people cannot be put in order or picked out
-
--- a semi-join by its name
-SELECT COUNT(*) FROM people SEMI JOIN visits USING (person_id)
---> Write WHERE owner IN (SELECT owner FROM ...)
-
--- an anti-join by its name
-SELECT COUNT(*) FROM people ANTI JOIN visits USING (person_id)
---> Write WHERE owner NOT IN (SELECT owner FROM ...)
 
 -- everybody's truth
 SELECT BOOL_AND(smoker) FROM people
@@ -873,10 +929,6 @@ SELECT COUNT(*) FROM people JOIN (VALUES (1, 2), (3)) AS v(x, y) ON age = x
 -- more names than columns
 WITH t(a, b, c) AS (SELECT sex, age FROM people) SELECT COUNT(*) FROM t
 --> 3 names are given for 2 columns
-
--- the first rows, by the word of another database
-SELECT TOP 5 zip FROM people
---> Write LIMIT at the end instead of TOP
 
 -- a public subquery of several rows as a value
 SELECT COUNT(*) FROM people WHERE age > (SELECT low FROM bands)
@@ -1168,15 +1220,11 @@ SELECT LPAD(CAST(n AS VARCHAR), 500000, '0') AS p FROM (SELECT COUNT(*) AS n FRO
 
 -- one row of each key, after noise
 SELECT DISTINCT ON (sex) sex, COUNT(*) AS n FROM people GROUP BY sex, smoker
---> DISTINCT ON is not answered
+--> does not say which row comes first
 
 -- the nearest result
 SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t ASOF JOIN (SELECT sex, AVG(age) AS m FROM people GROUP BY sex) AS u ON t.sex = u.sex AND t.n > u.m
 --> ASOF JOIN is not answered
-
--- results that have a partner
-SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t SEMI JOIN (SELECT sex, AVG(age) AS m FROM people GROUP BY sex) AS u USING (sex)
---> this kind of JOIN is not answered
 
 -- columns by a pattern
 SELECT COLUMNS('n') FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t
@@ -1345,10 +1393,6 @@ SELECT person_id, AVG(cost) FROM visits GROUP BY person_id
 -- Monday: counting rows of one side
 SELECT COUNT(p.*) FROM people AS p
 --> Write COUNT(*)
-
--- a date moved by a column
-SELECT COUNT(*) FROM visits WHERE day + pain > '2024-01-01'
---> moved by a constant number of days
 
 -- people and visits in one list, of different widths
 SELECT COUNT(*) FROM (SELECT person_id, age FROM people UNION ALL SELECT person_id, cost, pain FROM visits) AS t
@@ -1525,10 +1569,6 @@ SELECT COUNT(*) FROM people WHERE regexp_full_match(zip, 'a+')
 -- an identifier drawn by lot
 SELECT COUNT(*) FROM people WHERE uuid() = zip
 --> uuid() would give another answer each time
-
--- the first ones, as others write it
-SELECT TOP (3) sex, COUNT(*) FROM people GROUP BY sex
---> Write LIMIT 3 at the end
 
 -- quantiles as BigQuery writes them
 SELECT APPROX_QUANTILES(age, 4) FROM people

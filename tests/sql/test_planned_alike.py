@@ -43,6 +43,32 @@ ALIKE = {
         "SELECT SUM(age) FROM people p LEFT JOIN labs l ON p.id = l.id AND l.test = 'hdl' WHERE l.id IS NULL",
         "SELECT SUM(age) FROM people p WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE p.id = l.id AND l.test = 'hdl')",
     ),
+    "a semi join": (
+        "SELECT sex, COUNT(*) FROM people p SEMI JOIN labs l ON p.id = l.id AND l.value > 3 WHERE age > 9 GROUP BY sex",
+        "SELECT sex, COUNT(*) FROM people p WHERE age > 9 AND"
+        " EXISTS (SELECT 1 FROM labs l WHERE p.id = l.id AND l.value > 3) GROUP BY sex",
+    ),
+    "a semi join by one name": (
+        "SELECT COUNT(*) FROM people SEMI JOIN labs USING (id)",
+        "SELECT COUNT(*) FROM people WHERE people.id IN (SELECT labs.id FROM labs)",
+    ),
+    "an anti join": (
+        "SELECT COUNT(*) FROM people ANTI JOIN labs USING (id)",
+        "SELECT COUNT(*) FROM people WHERE NOT EXISTS (SELECT 1 FROM labs WHERE people.id = labs.id)",
+    ),
+    "a count of none": (
+        "SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM labs l WHERE p.id = l.id) = 0",
+        "SELECT COUNT(*) FROM people p WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE p.id = l.id)",
+    ),
+    "an owner among others": (
+        "SELECT COUNT(*) FROM people WHERE id = ANY (SELECT id FROM labs WHERE value > 3)",
+        "SELECT COUNT(*) FROM people WHERE id IN (SELECT id FROM labs WHERE value > 3)",
+    ),
+    "bounds of a bucket": (
+        "SELECT WIDTH_BUCKET(age, [18, 65]) AS b, COUNT(*) FROM people GROUP BY b",
+        "SELECT CASE WHEN age < 18 THEN 0 WHEN age < 65 THEN 1 WHEN age >= 65 THEN 2 END AS b, COUNT(*)"
+        " FROM people GROUP BY b",
+    ),
     "an earlier name of rows": (
         "SELECT SUM(c) FROM (SELECT age * 2 AS b, b + 1 AS c FROM people) AS t",
         "SELECT SUM(age * 2 + 1) FROM people",

@@ -27,7 +27,7 @@ from discreet.sql.after.released import Output, Released
 from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.after.tables import constants, public_table
 from discreet.sql.blocks import block_of
-from discreet.sql.listing import COUNTED, LISTS, listed
+from discreet.sql.listing import LISTS, counted, listed
 from discreet.sql.plan.block import Block
 from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.rows import persons, sets
@@ -458,7 +458,7 @@ class Analysis:
         measures anything.
         """
         if len(self.blocks) > index + 1:
-            raise reject(node, LISTS, COUNTED)
+            raise reject(node, LISTS, counted(node))
         self.blocks.pop()
         return listed(node, released, keys, table_name(index))
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.sql.after.naming import key_name
 from discreet.sql.after.released import Released
 from discreet.sql.plan.keys import Key, Unknown
-from discreet.sql.text.parse import reject
+from discreet.sql.text.parse import reject, written
 
 MOST_LISTED = 10_000  # combinations of public keys that are listed free of charge
 LISTS = "GROUP BY without an aggregate lists which groups exist."
@@ -33,7 +33,7 @@ def listed(
     public = [key for key in keys if isinstance(key, Key)]
     cells = math.prod(key.size for key in public)
     if not keys or len(public) < len(keys) or cells > MOST_LISTED:
-        raise reject(node, LISTS, COUNTED)
+        raise reject(node, LISTS, counted(node))
     rows = itertools.product(*(key.labels().to_pylist() for key in public))
     written = [exp.Tuple(expressions=[_write_out(each) for each in row]) for row in rows]
     names = [exp.to_identifier(key_name(index)) for index in range(len(public))]
@@ -41,6 +41,20 @@ def listed(
     tree = released.tree.copy()
     tree.set("from_", exp.From(this=exp.Values(expressions=written, alias=alias)))
     return replace(released, tree=tree, noisy=False)
+
+
+def counted(node: exp.Select) -> str:
+    """What to write instead of GROUP BY without an aggregate: the same with COUNT(*)."""
+    source = node.args["from_"].this
+    plain = isinstance(source, exp.Table) and not node.args.get("joins")
+    items = [item.unalias() for item in node.expressions]
+    if not plain or not items or not all(type(item) is exp.Column for item in items):
+        return COUNTED
+    shown = ", ".join(written(item.name) for item in items)
+    return (
+        "Count who has each (those that enough people share): "
+        f"SELECT {shown}, COUNT(*) FROM {written(source.name)} GROUP BY {shown}."
+    )
 
 
 def _write_out(value: object) -> exp.Expression:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.sql.after.released import Released, told_apart
 from discreet.sql.after.tables import constants
 from discreet.sql.rows.relation import Relation
-from discreet.sql.text import clients
+from discreet.sql.text.constants import series as series_rows
 from discreet.sql.text.parse import (
     columns_of,
     reject,
@@ -64,12 +64,10 @@ def series(node: exp.Table) -> Released:
     """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or
     generate_series.
     """
-    numbers = clients.series(node.this)
-    if not numbers:
+    rows = series_rows(node.this)
+    if not rows:
         raise reject(node, f"{show(node.this)} is not a table.", WRITTEN_OUT)
-    listed = exp.Values(
-        expressions=[exp.Tuple(expressions=[exp.convert(each)]) for each in numbers]
-    )
+    listed = exp.Values(expressions=[exp.Tuple(expressions=[each]) for each in rows])
     names = columns_of(node) or [node.alias or "generate_series"]
     return constants(listed).renamed(names[:1])
 

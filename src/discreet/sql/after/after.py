@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.policy.declaration import HIDDEN
-from discreet.sql.after import error_bars
+from discreet.sql.after import as_json, error_bars
 from discreet.sql.after.linear import Form, form_of, replaced
 from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
 from discreet.sql.after.released import Combine, Output, Released, handed_on, shadowing, told_apart
@@ -48,7 +48,11 @@ def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
     """DISTINCT, ORDER BY, LIMIT and OFFSET of the original, on the rebuilt tree."""
     if node.args.get("distinct"):
         if node.args["distinct"].args.get("on"):
-            raise reject(node.args["distinct"], "DISTINCT ON is not answered.", "Use GROUP BY.")
+            raise reject(
+                node.args["distinct"],
+                "DISTINCT ON does not say which row comes first.",
+                "Write ORDER BY behind it: SELECT DISTINCT ON (k) k, n FROM t ORDER BY k, n DESC.",
+            )
         tree.set("distinct", exp.Distinct())
     if node.args.get("order"):
         if node.args["order"].args.get("siblings"):
@@ -167,8 +171,10 @@ def select(
         if isinstance(part, exp.Query | exp.Subquery):
             inside.append(subquery(part, analysis, environment))
             return embedded(part, inside[-1])
-        if isinstance(part, exp.Anonymous) and part.name.lower() == "row_to_json":
-            return _as_json(part, sources)
+        if isinstance(part, exp.Anonymous | exp.Column):
+            json = as_json.row(part, sources)
+            if json is not None:
+                return json
         if isinstance(part, exp.Column):
             _usable(part, sources)
         asked = error_bars.argument(part)
@@ -235,29 +241,6 @@ def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Chan
             tree.set(name, rebuilt(node.args[name], late))
     finish(tree, node, late)
     error_bars.check_unused(tree, node)
-
-
-def _as_json(node: exp.Anonymous, sources: Mapping[str, Released]) -> exp.Expression:
-    """ROW_TO_JSON(t): the columns of a table, by their names."""
-    only = node.expressions[0] if len(node.expressions) == 1 else None
-    table = (
-        sources.get(only.name.lower()) if isinstance(only, exp.Column) and not only.table else None
-    )
-    if table is not None and any(output.half_width == "late" for output in table.outputs):
-        raise error_bars.not_here(node)
-    if table is None or only is None:
-        raise reject(
-            node, f"{show(node)} is not answered.", "Write ROW_TO_JSON(t), of a table in FROM."
-        )
-    pairs = [
-        part
-        for output in table.outputs
-        for part in (
-            exp.Literal.string(output.name),
-            exp.column(output.name, table=only.name, quoted=True),
-        )
-    ]
-    return exp.cast(exp.Anonymous(this="json_object", expressions=pairs), "VARCHAR")
 
 
 def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.sql.after import as_json
 from discreet.sql.text.dialect import WRITER
 from discreet.sql.text.parse import reject, show, whole
 from discreet.sql.text.postgres import ColumnKind, resolve
@@ -93,6 +94,9 @@ def rebuilt(
     """The node with its parts rewritten, made total: division by zero, overflows and failed casts
     give NULL.
     """
+    if as_json.is_json(node):
+        assert isinstance(node, exp.Anonymous)
+        return as_json.rebuilt(node, rewrite)
     if isinstance(node, exp.Anonymous):
         return _clamp(node, rewrite)
     if isinstance(node, exp.Bracket):

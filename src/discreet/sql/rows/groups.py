@@ -12,10 +12,11 @@ from discreet.algebra import Expression
 from discreet.policy.policy import Policy
 from discreet.sql.after.rewrite import Keys
 from discreet.sql.plan.keys import Joint, Key, Unknown, key_position
-from discreet.sql.rows.places import listed_texts, place_among, place_of_text
+from discreet.sql.rows.places import listed_texts, place_among
 from discreet.sql.rows.possible import Possible
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.parse import reject, show
+from discreet.sql.values.texts_left import MOST_TEXTS, place_of_text
 from discreet.sql.values.value import (
     Coded,
     Day,
@@ -28,8 +29,6 @@ from discreet.sql.values.value import (
     Value,
     careful,
 )
-
-MOST_TEXTS = 1_000  # of a list in the question that are groups
 
 
 def keys_of(

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.algebra import (
-    Call,
-    Careful,
     Cast,
     Column,
-    Constant,
     Expression,
     Select,
     Source,
@@ -18,7 +15,7 @@ from discreet.algebra import (
     case,
 )
 from discreet.sql.check.trees import conjuncts
-from discreet.sql.values.value import careful
+from discreet.sql.values.texts_left import texts_left
 
 
 def listed_texts(
@@ -28,35 +25,14 @@ def listed_texts(
     None without any.
     """
     for each in conjuncts(where):
-        parts = each.arguments if isinstance(each, Call) and each.name == "OR" else (each,)
-        found = [_text_of(part, value) for part in parts]
-        if None not in found:
-            return tuple(dict.fromkeys(str(text) for text in found))
+        found = texts_left(each, value)
+        if found:
+            return found
     match source:
         case Stage(stage=stage, query=Select(source=inner, columns=columns, where=below)):
             if isinstance(value, Column) and value.stage == stage and value.name in dict(columns):
                 return listed_texts(dict(columns)[value.name], inner, below)
     return None
-
-
-def _text_of(node: Expression, value: Expression) -> str | None:
-    bare = node.value if isinstance(node, Careful) else node
-    match bare:
-        case Call(name="=", arguments=(left, Constant(value=str(text)))) if left == value:
-            return text
-    return None
-
-
-def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
-    """The place of a text among those listed; NULL for others."""
-    return careful(
-        call(
-            "list_position",
-            call("list", *(Cast(Constant(each), "VARCHAR") for each in texts)),
-            value,
-        )
-        - 1
-    )
 
 
 def place_among(

@@ -12,8 +12,9 @@ from datetime import date
 
 from sqlglot import exp
 
+from discreet.sql.text import constants, moments
 from discreet.sql.text.formats import formatted
-from discreet.sql.text.parse import reject, show, whole
+from discreet.sql.text.parse import reject, show
 
 Rule = Callable[[exp.Expression], exp.Expression]
 _UTC = ("utc", "etc/utc", "gmt", "z", "zulu", "+00", "+00:00")
@@ -33,42 +34,6 @@ def _in_utc(node: exp.Expression) -> exp.Expression:
     if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.TIMESTAMPTZ:
         return exp.DataType.build("TIMESTAMP")
     return node
-
-
-def _list(node: exp.Expression) -> exp.Expression:
-    """x = ANY('{CA,NY}') is x IN ('CA', 'NY'); x <> ALL(...) is NOT IN."""
-    if type(node) not in (exp.EQ, exp.NEQ):
-        return node
-    other = node.expression
-    every = isinstance(other, exp.All) or (
-        isinstance(other, exp.Anonymous) and other.name.lower() == "all"
-    )
-    if not every and not isinstance(other, exp.Any):
-        return node
-    if isinstance(node, exp.NEQ) is not every:
-        return node
-    inner = (
-        other.expressions[0]
-        if isinstance(other, exp.Anonymous) and other.expressions
-        else other.this
-    )
-    inner = inner.unnest() if isinstance(inner, exp.Expression) else inner
-    inner = inner.this if isinstance(inner, exp.Cast) else inner
-    found: list[exp.Expression] = []
-    if isinstance(inner, exp.Array):
-        found = inner.expressions
-    elif (
-        isinstance(inner, exp.Literal)
-        and inner.is_string
-        and re.fullmatch(r"\{[^{}\"\\]*\}", inner.name)
-    ):
-        found = [
-            exp.Literal.string(each.strip()) for each in inner.name[1:-1].split(",") if each.strip()
-        ]
-    if not found:
-        return node
-    among = exp.In(this=node.this, expressions=found)
-    return exp.Not(this=among) if every else among
 
 
 def pattern(node: exp.Expression) -> exp.Expression:
@@ -112,15 +77,55 @@ def _text(node: exp.Expression | None) -> str | None:
     return None if None in parts else "".join(str(part) for part in parts)
 
 
-def _counted(node: exp.Expression) -> exp.Expression:
-    """LIMIT 10::INTEGER, LIMIT ('5'::int4)."""
-    if not isinstance(node, exp.Limit | exp.Offset) or node.expression is None:
+def _in_order(node: exp.Expression) -> exp.Expression:
+    """name COLLATE "C": texts are in the order of their letters' codes here."""
+    if isinstance(node, exp.Collate):
+        name = node.expression.name.lower()
+        if name not in ("c", "posix", "ucs_basic", "binary"):
+            reason = f"{show(node)}: texts are in the order of their letters' codes here."
+            raise reject(node, reason, 'Leave COLLATE out, or write COLLATE "C".')
+        return node.this
+    return node
+
+
+def _either_way(node: exp.Expression) -> exp.Expression:
+    """x BETWEEN SYMMETRIC 40 AND 20: the smaller bound may stand second."""
+    if not isinstance(node, exp.Between) or not node.args.get("symmetric"):
         return node
-    inner = node.expression
-    while isinstance(inner, exp.Paren | exp.Cast):
-        inner = inner.this
-    if inner is not node.expression and isinstance(inner, exp.Literal) and inner.name.isdigit():
-        node.set("expression", exp.Literal.number(inner.name))
+    low, high = node.args["low"], node.args["high"]
+    ways = (
+        exp.Between(this=node.this.copy(), low=a.copy(), high=b.copy())
+        for a, b in ((low, high), (high, low))
+    )
+    return exp.Paren(this=exp.or_(*ways, copy=False))
+
+
+def _paired(node: exp.Expression) -> exp.Expression:
+    """REGR_COUNT(y, x), REGR_AVGX(y, x) and REGR_AVGY(y, x): of rows in which both are known."""
+    kinds = exp.RegrCount | exp.RegrAvgx | exp.RegrAvgy
+    if not isinstance(node, kinds):
+        return node
+    y, x = (
+        exp.Not(this=exp.Is(this=part.copy(), expression=exp.Null()))
+        for part in (node.this, node.expression)
+    )
+    if isinstance(node, exp.RegrCount):
+        both = exp.And(this=y, expression=x)
+        return exp.Count(this=exp.Case(ifs=[exp.If(this=both, true=exp.Literal.number(1))]))
+    shown, other = (node.expression, y) if isinstance(node, exp.RegrAvgx) else (node.this, x)
+    return exp.Avg(this=exp.Case(ifs=[exp.If(this=other, true=shown.copy())]))
+
+
+def _as_json(node: exp.Expression) -> exp.Expression:
+    """JSON_AGG(x ORDER BY y) is TO_JSON(ARRAY_AGG(x ORDER BY y)); JSONB is JSON."""
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    called = name in ("json_agg", "jsonb_agg") and len(node.expressions) == 1
+    if isinstance(node, exp.JSONArrayAgg) or called:
+        values = exp.ArrayAgg(this=node.expressions[0] if called else node.this)
+        values.meta.update(node.meta)  # where people's values are listed, it is refused by its name
+        return exp.Anonymous(this="to_json", expressions=[values])
+    if name == "jsonb_build_object":
+        return exp.Anonymous(this="json_build_object", expressions=node.expressions)
     return node
 
 
@@ -365,56 +370,31 @@ def _to_the_day(node: exp.Expression) -> bool:
     return within and not any(unit.removesuffix("s") in _HOURS for unit in units)
 
 
-def _lengths(node: exp.Expression) -> exp.Expression:
-    """-5 * INTERVAL '1 YEAR' is INTERVAL '-5' YEAR."""
-    if not isinstance(node, exp.Mul):
-        return node
-    for times, length in ((node.this, node.expression), (node.expression, node.this)):
-        if (
-            isinstance(length, exp.Interval)
-            and length.args.get("unit") is not None
-            and length.this is not None
-        ):
-            count, each = _number(times.unnest()), re.fullmatch("-?[0-9]{1,6}", length.this.name)
-            if count is not None and each is not None:
-                total = exp.Literal.string(str(count * int(each[0])))
-                return exp.Interval(this=total, unit=length.args["unit"])
-    return node
-
-
-def series(node: exp.GenerateSeries) -> list[int] | None:
-    """The numbers of GENERATE_SERIES(1, 10) and GENERATE_SERIES(0, 100, 10), written out; None
-    where it is not that.
-    """
-    start, end, step = (_number(node.args.get(name)) for name in ("start", "end", "step"))
-    step = 1 if node.args.get("step") is None else step
-    if start is None or end is None or not step or abs(end - start) // abs(step) >= MOST_SERIES:
-        return None
-    return list(range(start, end + (1 if step > 0 else -1), step))
-
-
 # numbers that a series may have: as many as rows of a table that is written out
-MOST_SERIES = 2_000
-
-
-def _number(node: exp.Expression | None) -> int | None:
-    if isinstance(node, exp.Neg):
-        inner = whole(node.this)
-        return None if inner is None else -inner
-    return whole(node)
 
 
 RULES: tuple[Rule, ...] = (
     formatted,
     _in_utc,
-    _list,
-    _counted,
+    constants.listed,
+    constants.counted,
+    constants.truth,
+    constants.in_buckets,
+    _in_order,
+    _either_way,
+    _paired,
+    _as_json,
     _only,
     _first_of_groups,
     _regular,
     _years_of,
     _sundays,
-    _lengths,
+    moments.binned,
+    moments.bucketed,
+    moments.made_date,
+    moments.moved,
+    constants.lengths,
+    moments.multiplied,
     _last_day,
     _beside,
 )

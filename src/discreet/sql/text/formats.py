@@ -74,6 +74,12 @@ def formatted(node: exp.Expression) -> exp.Expression:
             node, f"{show(node)} needs a format written out.", f"Write {name}(x, 'YYYY-MM-DD')."
         )
     fields = _split(written.name)
+    if fields is None and re.fullmatch(r"(FM)?[0-9GDLSMI.,%$ ]+", written.name):
+        raise reject(
+            node,
+            f"{show(node)} writes a number in a format, which is not answered.",
+            "Write ROUND(x, 2), or CAST(ROUND(x, 2) AS VARCHAR).",
+        )
     if fields is None:
         raise reject(
             node,

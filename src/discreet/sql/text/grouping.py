@@ -13,10 +13,12 @@ from functools import cache
 
 from sqlglot import exp
 
+from discreet.sql.aggregates import is_aggregate
 from discreet.sql.text.parse import reject, show, spelt, whole
 
 MAX_SETS = 64
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+_SETS_OF = exp.Rollup | exp.Cube | exp.GroupingSets
 Keys = tuple[exp.Expression, ...]
 Items = list[tuple[str, exp.Expression]]  # of a SELECT list, with their names
 Spelling = Callable[[exp.Expression], exp.Expression]
@@ -48,16 +50,8 @@ def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
     `columns` are those of the tables that it reads: they win over aliases of the SELECT list.
     """
     group = node.args["group"]
-    if (
-        node.args.get("qualify")
-        or node.args.get("distinct")
-        or any(item.find(exp.Window) for item in node.expressions)
-    ):
-        raise reject(
-            group,
-            "windows, QUALIFY and DISTINCT would see each grouping set by itself.",
-            "Use them in an outer SELECT.",
-        )
+    if _looks_across(node):
+        return _outer(node, columns)
     choices = [_sets(item) for item in group.expressions]
     meaning = {
         part: _meaning(part, node, columns) for keys in itertools.chain(*choices) for part in keys
@@ -90,6 +84,99 @@ def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
         if part:
             result.set(clause, part.copy())
     return result
+
+
+def _looks_across(node: exp.Select) -> bool:
+    """Return True if windows, QUALIFY or DISTINCT look at the rows of all sets together."""
+    parts = [*node.expressions, *([node.args["order"]] if node.args.get("order") else [])]
+    clauses = node.args.get("qualify") or node.args.get("distinct")
+    return bool(clauses) or any(part.find(exp.Window) for part in parts)
+
+
+def _outer(node: exp.Select, columns: Collection[str]) -> exp.Query:
+    """Windows beside grouping sets: a SELECT over the sets, which has keys and aggregates by name.
+
+    SELECT a, RANK() OVER (PARTITION BY GROUPING(a) ORDER BY COUNT(*)) FROM t GROUP BY ROLLUP (a)
+    is SELECT k0, RANK() OVER (PARTITION BY k1 ORDER BY k2) of the sets' a, GROUPING(a), COUNT(*).
+    """
+    normal, group = _normal(node), node.args["group"]
+    choices = [_sets(item) for item in group.expressions]
+    keys = {
+        normal(_meaning(part, node, columns))
+        for listed in itertools.chain(*choices)
+        for part in listed
+    }
+    inside: dict[exp.Expression, str] = {}
+    items = {item.alias.lower(): item.this for item in node.expressions if item.args.get("alias")}
+
+    def named(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Query):
+            return part
+        above = part.parent.parent if isinstance(part.parent, exp.Filter) else part.parent
+        own = isinstance(above, exp.Window) and part.arg_key == "this"
+        whole_aggregate = isinstance(part, exp.Grouping) or (is_aggregate(part) and not own)
+        if whole_aggregate or normal(part) in keys:
+            name = inside.setdefault(normal(part), f"set {len(inside)}")
+            if name not in written_as:
+                written_as[name] = part.copy()
+            return exp.column(name, table=_SETS_NAME, quoted=True)
+        alias = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
+        if alias in items and alias not in taken:
+            return exp.Paren(this=_replaced(items[alias], named))
+        return part
+
+    written_as: dict[str, exp.Expression] = {}
+    taken = {each.lower() for each in columns}
+    shown = [
+        exp.alias_(_replaced(item.unalias(), named), item.output_name or spelt(item), quoted=True)
+        for item in node.expressions
+    ]
+    outer = exp.select(*shown)
+    for clause in ("qualify", "order"):
+        if node.args.get(clause):
+            outer.set(clause, _replaced(_placed(node.args[clause], node), named))
+    if not any(is_aggregate(part) for part in written_as.values()):
+        raise reject(
+            group,
+            "windows, QUALIFY and DISTINCT beside grouping sets look at groups, and none is measured.",
+            "Add COUNT(*), which tells how large each group is.",
+        )
+    for clause in ("distinct", "limit", "offset"):
+        if node.args.get(clause):
+            outer.set(clause, node.args[clause].copy())
+    inner = node.copy()
+    for clause in ("qualify", "order", "distinct", "limit", "offset"):
+        inner.set(clause, None)
+
+    def meant(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Tuple | _SETS_OF):
+            return type(part)(expressions=[meant(each) for each in part.expressions])
+        return meant(part.this) if isinstance(part, exp.Paren) else _meaning(part, node, columns)
+
+    inner.set("group", exp.Group(expressions=[meant(part) for part in group.expressions]))
+    inner.set(
+        "expressions", [exp.alias_(part, name, quoted=True) for name, part in written_as.items()]
+    )
+    alias = exp.TableAlias(this=exp.to_identifier(_SETS_NAME))
+    return outer.from_(exp.Subquery(this=inner, alias=alias))
+
+
+_SETS_NAME = "sets"
+
+
+def _replaced(node: exp.Expression, change: Spelling) -> exp.Expression:
+    """A copy of the node with its parts changed; each knows what stands above it."""
+    return exp.Paren(this=node.copy()).transform(change, copy=False).this
+
+
+def _placed(clause: exp.Expression, node: exp.Select) -> exp.Expression:
+    """ORDER BY 2, with what stands there in its place."""
+    copy = clause.copy()
+    for item in copy.expressions if isinstance(copy, exp.Order) else []:
+        place = whole(item.this) or 0
+        if 1 <= place <= len(node.expressions):
+            item.set("this", node.expressions[place - 1].unalias().copy())
+    return copy
 
 
 def _normal(node: exp.Select) -> Spelling:

@@ -65,6 +65,8 @@ _NAMED: dict[type[exp.Expression], str] = {
     exp.AtTimeZone: "timezone",
     exp.Exists: "exists",
     exp.Array: "array",
+    exp.GroupConcat: "string_agg",
+    exp.JSONArrayAgg: "json_agg",
     exp.Trim: "btrim",
     exp.StrPosition: "position",
 }
@@ -131,8 +133,8 @@ def _like(node: exp.Expression) -> exp.Expression:
 
 
 def _mark(node: exp.Expression) -> exp.Expression:
-    """CONCAT, whose meaning depends on types."""
-    if isinstance(node, exp.Concat | exp.ConcatWs):
+    """CONCAT and CAST, whose meaning depends on types."""
+    if isinstance(node, exp.Concat | exp.ConcatWs | exp.Cast):
         node.meta["postgres"] = True
     return node
 

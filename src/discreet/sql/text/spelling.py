@@ -15,7 +15,7 @@ from functools import partial
 from sqlglot import exp
 
 from discreet.sql.aggregates import NAMED
-from discreet.sql.text import clients
+from discreet.sql.text import clients, first_rows, semijoins
 from discreet.sql.text.parse import reject, show, whole, word
 
 Rule = Callable[[exp.Expression], exp.Expression]
@@ -452,6 +452,10 @@ def _used(node: exp.Expression) -> list[str]:
 
 
 RULES: tuple[Rule, ...] = (
+    semijoins.as_exists,
+    semijoins.counted,
+    first_rows.with_ties,
+    first_rows.of_each,
     _windows,
     _named,
     _other,

@@ -8,6 +8,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.algebra import call, case
+from discreet.errors import Rejected
 from discreet.sql.text.parse import reject, show, whole
 from discreet.sql.values import days, numbers, strings
 from discreet.sql.values.unify import as_flag, as_number
@@ -35,7 +36,9 @@ def cast(value: Value, node: exp.Cast) -> Value:
     if target in _INTEGER_BITS:
         # As the engine does: half away from zero from decimals, to the even number from floats,
         # such as quotients are.
-        how: numbers.Rounding = "even" if numbers.is_float(node.this) else "nearest"
+        # In Postgres quotients are decimals.
+        is_float = _is_double if "postgres" in node.meta else numbers.is_float
+        how: numbers.Rounding = "even" if is_float(node.this) else "nearest"
         whole_number = numbers.rounded(as_number(value, node), Fraction(1), how, node)
         return _fitting(whole_number, Fraction(2 ** _INTEGER_BITS[target] - 1))
     if target in (kind.DOUBLE, kind.FLOAT):
@@ -62,10 +65,32 @@ def cast(value: Value, node: exp.Cast) -> Value:
         return days.as_day(value, node)
     if target in (kind.TIMESTAMP, kind.TIMESTAMPNTZ, kind.DATETIME):
         return days.as_moment(value, node)
-    raise reject(
+    raise _unanswered(node, target)
+
+
+def _unanswered(node: exp.Cast, target: exp.DataType.Type) -> Rejected:
+    """The refusal of a cast to a type that rows have not."""
+    if target in (exp.DataType.Type.TIME, exp.DataType.Type.TIMETZ):
+        return reject(
+            node,
+            f"{show(node)}: times of day are not answered.",
+            "Write EXTRACT(HOUR FROM seen) >= 12, or hours and minutes: "
+            "EXTRACT(HOUR FROM seen) * 60 + EXTRACT(MINUTE FROM seen).",
+        )
+    return reject(
         node,
         f"CAST to {node.args['to'].sql()} is not answered.",
         "Cast to INTEGER, DOUBLE, DECIMAL, VARCHAR, DATE, TIMESTAMP or BOOLEAN.",
+    )
+
+
+def _is_double(node: exp.Expression) -> bool:
+    """Return True if an expression is a float in Postgres: what is cast to it, roots and the like."""
+    kinds = (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
+    return any(
+        isinstance(part, exp.Sqrt | exp.Cbrt | exp.Ln | exp.Log | exp.Exp | exp.Pi)
+        or (isinstance(part, exp.Cast) and part.args["to"].this in kinds)
+        for part in node.walk()
     )
 
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from discreet.algebra import call, case
 from discreet.sql.text.parse import check_weight, reject
 from discreet.sql.values import numbers
+from discreet.sql.values.texts_left import narrowed
 from discreet.sql.values.unify import (
     among_others,
     as_flag,
@@ -39,7 +40,10 @@ def _case(node: exp.Case, read: Read) -> Value:
             conditions.append(as_flag(read(branch.this), branch.this))
         else:
             conditions.append(comparison("=", subject, read(branch.this), branch.this))
-    results = [read(branch.args["true"]) for branch in node.args["ifs"]]
+    results = [
+        narrowed(read(branch.args["true"]), condition.expression)
+        for branch, condition in zip(node.args["ifs"], conditions, strict=True)
+    ]
     default = node.args.get("default")
     results.append(
         read(default) if default else Value(expression=NULL, domain=Missing(), nullable=True)
@@ -51,7 +55,7 @@ def _if(node: exp.If, read: Read) -> Value:
     condition = as_flag(read(node.this), node.this)
     otherwise = node.args.get("false")
     results = [
-        read(node.args["true"]),
+        narrowed(read(node.args["true"]), condition.expression),
         read(otherwise) if otherwise else Value(expression=NULL, domain=Missing(), nullable=True),
     ]
     return _choose([condition], results, node)

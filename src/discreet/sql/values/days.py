@@ -43,6 +43,7 @@ def parse_moment(text: str) -> datetime | None:
     written = _MOMENT.fullmatch(text.strip())
     try:
         year, month, day, clock = written.groups() if written is not None else ("", "", "", "")
+        clock = re.sub(r"\s+(?=[+-][0-9]{2}|Z$)", "", clock)  # 10:00:00.000 +00:00
         found = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{clock}")
         return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
     except (OverflowError, ValueError):

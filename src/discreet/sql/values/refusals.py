@@ -94,6 +94,8 @@ def other_names(kinds: tuple[type[exp.Expression], ...]) -> tuple[str, ...]:
 NEAREST = {
     "margin": "Write MARGIN(COUNT(*)) beside COUNT(*): it is about numbers of the answer.",
     "date_part": "Write DATE_PART('year', day).",
+    "row_to_json": "Aggregate first: SELECT ROW_TO_JSON(t) FROM (SELECT ...) AS t.",
+    "to_json": "Aggregate first: SELECT TO_JSON(t) FROM (SELECT ...) AS t.",
     "width_bucket": "Write n // 20, or FLOOR(n / 0.5).",
     "timestampdiff": "Write DATE_DIFF('day', earlier, later).",
     "percentile": "Write QUANTILE_CONT(x, 0.5), with a number between 0 and 1.",

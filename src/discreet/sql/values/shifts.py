@@ -28,6 +28,7 @@ from discreet.sql.values.value import (
     Moment,
     Number,
     Value,
+    widened,
 )
 
 Translate = Callable[[exp.Expression, Any], Value]
@@ -46,16 +47,38 @@ def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
     if (
         not isinstance(left.domain, Day)
         or not isinstance(right.domain, Number)
-        or not right.constant
         or right.domain.step.denominator != 1
     ):
         raise reject(
             node,
             f"{show(node)} is not answered.",
-            "A date may be moved by a constant number of days: day + 7.",
+            "A date may be moved by a whole number of days: day + 7.",
         )
+    if not right.constant:
+        return _move_by(left, right, sign, node)
     days = sign * int(right.domain.at(right.domain.lo))
     return _move(left, timedelta(days=_bound_days(days, node)), left.expression + days, node)
+
+
+def _move_by(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
+    """date + days, where the days are a column: DATE '2020-03-01' + pan_day."""
+    day, gap = left.domain, right.domain
+    assert isinstance(day, Day)
+    assert isinstance(gap, Number)
+    ends = sorted(sign * _bound_days(int(gap.at(end)), node) for end in (gap.lo, gap.hi))
+    try:
+        bounds = Day(lo=day.lo + timedelta(days=ends[0]), hi=day.hi + timedelta(days=ends[1]))
+    except OverflowError:
+        raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
+    factor = sign * int(gap.step)
+    moved = widened(right.expression, 100_000) * factor
+    first = call("date_diff", "day", date(1970, 1, 1), left.expression)
+    passed = (Cast(first, "BIGINT") + Cast(moved, "BIGINT")) * 86_400_000_000
+    return Value(
+        expression=Cast(call("make_timestamp", passed), "DATE"),
+        domain=bounds,
+        nullable=left.nullable or right.nullable,
+    )
 
 
 def _bound_days(days: int, node: exp.Expression) -> int:
@@ -111,6 +134,8 @@ def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Tr
         )
     unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
     inner = interval.this.unnest() if interval.this is not None else None
+    if inner is not None and unit == "day" and inner.find(exp.Column):
+        return add(as_day(value, node), translate(inner, scope), sign, node)
     negative = isinstance(inner, exp.Neg)
     amount = (inner.this if negative else inner).name if inner is not None else ""
     if unit in UNITS and re.fullmatch("-?[0-9]{7,}", amount):

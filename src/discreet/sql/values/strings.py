@@ -71,6 +71,15 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
                 domain=Coded(values=("false", "true")),
                 nullable=value.nullable,
             )
+        case Day() as days if days.size <= MAX_CODES:
+            check_labels(days.size)
+            passed = "day" if days.grain == "week" else days.grain
+            code: Expression = call("date_diff", passed, days.lo, value.expression)
+            code = code // 7 if days.grain == "week" else code
+            coded = Coded(values=tuple(range(days.size)))
+            clock = " 00:00:00" if days.stamp else ""
+            labels = tuple(days.at(place).isoformat() + clock for place in range(days.size))
+            return relabelled(Value(expression=code, domain=coded, nullable=value.nullable), labels)
         case Day() | Moment():
             written_out = Text(letters=30)  # 2024-12-31 23:59:59.999999
             return Value(

@@ -1,0 +1,105 @@
+"""Tests for rows of another table, as EXISTS and NOT EXISTS: a SEMI JOIN b ON ... and a ANTI JOIN
+b ON ..., as Spark and DuckDB have them, and (SELECT COUNT(*) FROM b WHERE ...) = 0.
+
+A row of a is kept once, if some row of b meets it, or if none does; nothing else of b is seen. That
+is what EXISTS (SELECT 1 FROM b WHERE ...) says, and how the analysis bounds it (S4).
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from discreet.sql.text.parse import reject, show, whole
+
+
+def as_exists(node: exp.Expression) -> exp.Expression:
+    """A SELECT without such joins, and their conditions in WHERE; other nodes as they are."""
+    joins = (node.args.get("joins") or []) if isinstance(node, exp.Select) else []
+    tests = [join for join in joins if _kind(join) in ("SEMI", "ANTI")]
+    if not tests:
+        return node
+    node.set("joins", [join for join in joins if not any(join is test for test in tests)])
+    for join in tests:
+        met = _met(node, join)
+        # NOT IN would be empty with a NULL in the list
+        none = _kind(join) == "ANTI"
+        found = exp.Not(this=exp.Exists(this=met)) if none else _has_partner(met)
+        where = node.args.get("where")
+        held = [exp.Paren(this=where.this)] if where is not None else []
+        node.set("where", exp.Where(this=exp.and_(*held, found, copy=False)))
+    return node
+
+
+def _has_partner(met: exp.Select) -> exp.Expression:
+    """EXISTS, or where one column is compared alone x IN (SELECT y FROM b), which results know, too."""
+    source, condition = met.args["from_"].this, met.args["where"].this.unnest()
+    name = source.alias_or_name.lower()
+    sides = [condition.this, condition.expression] if type(condition) is exp.EQ else []
+    if all(isinstance(side, exp.Column) and side.table for side in sides):
+        inner = [side for side in sides if side.table.lower() == name]
+        outer = [side for side in sides if side.table.lower() != name]
+        if len(inner) == len(outer) == 1:
+            listed = exp.select(inner[0].copy()).from_(source.copy())
+            return exp.In(this=outer[0].copy(), query=exp.Subquery(this=listed))
+    return exp.Exists(this=met)
+
+
+def counted(node: exp.Expression) -> exp.Expression:
+    """(SELECT COUNT(*) FROM b WHERE b.owner = a.owner) = 0 is NOT EXISTS, and > 0 is EXISTS."""
+    if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT):
+        return node
+    query, number = node.this.unnest(), whole(node.expression)
+    select = query.this if isinstance(query, exp.Subquery) else query
+    if number is None or not isinstance(select, exp.Select) or not _counts(select):
+        return node
+    some = {(exp.GT, 0), (exp.NEQ, 0), (exp.GTE, 1)}
+    none = {(exp.EQ, 0), (exp.LT, 1)}
+    if (type(node), number) not in some | none:
+        return node
+    inner = select.copy()
+    inner.set("expressions", [exp.Literal.number(1)])
+    found = exp.Exists(this=inner)
+    return found if (type(node), number) in some else exp.Not(this=found)
+
+
+def _counts(select: exp.Select) -> bool:
+    """Return True for SELECT COUNT(*) FROM one table WHERE ... that looks outside of it."""
+    used = {name for name, part in select.args.items() if part}
+    if used != {"expressions", "from_", "where"} or len(select.expressions) != 1:
+        return False
+    item, source = select.expressions[0].unalias(), select.args["from_"].this
+    plain = isinstance(item, exp.Count) and isinstance(item.this, exp.Star)
+    inside = source.alias_or_name.lower()
+    return plain and any(
+        column.table and column.table.lower() != inside
+        for column in select.args["where"].find_all(exp.Column)
+    )
+
+
+def _kind(join: exp.Join) -> str:
+    return str(join.args.get("kind") or "").upper()
+
+
+def _met(node: exp.Expression, join: exp.Join) -> exp.Select:
+    """SELECT 1 FROM b WHERE ...: the rows of b that a row meets."""
+    source, using = join.this, join.args.get("using") or []
+    plain = isinstance(source, exp.Table | exp.Subquery) and not join.args.get("method")
+    if not plain or (not join.args.get("on") and not using):
+        raise reject(
+            join,
+            f"{show(join).strip()} has no condition that is understood.",
+            "Write a SEMI JOIN b ON a.owner = b.owner, or WHERE EXISTS (SELECT ...).",
+        )
+    name, first = source.alias_or_name, node.args["from_"].this.alias_or_name
+    if not name:
+        name = "met"
+        source.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
+    pairs = [
+        exp.EQ(
+            this=exp.column(each.copy(), table=exp.to_identifier(first)),
+            expression=exp.column(each.copy(), table=exp.to_identifier(name)),
+        )
+        for each in using
+    ]
+    held = [join.args["on"]] if join.args.get("on") else pairs
+    return exp.select("1").from_(source).where(exp.and_(*held, copy=False), copy=False)
