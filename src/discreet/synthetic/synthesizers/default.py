@@ -11,7 +11,8 @@ their noise".
    junction tree stays small enough. The first round takes a forest; later ones close its cycles
    where the model is still wrong. The last round also looks at three columns at a time, where the
    model has them together already: what pairs do not tell of a third column.
-All choices are functions of what was released, so they cost nothing more.
+All choices are functions of what was released, so they cost nothing more. Where noise would drown
+the distances, as in small tables, pairs are chosen privately instead, one by one: see `scarce`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from discreet.synthetic.synthesizers.independent import (
     product,
 )
 from discreet.synthetic.synthesizers.mst import one_way_targets, target
+from discreet.synthetic.synthesizers.scarce import pair_by_pair
 from discreet.synthetic.synthesizers.smooth import fair, in_groups
 
 Floats = NDArray[np.float64]
@@ -54,10 +56,10 @@ BY_PRICE = 0.5
 MOST_CELLS = 500_000  # of the junction tree
 PRIOR = 0.02
 CAUTION = 1.0  # standard deviations by which a noisy distance is taken to be less
-# noise on distances, as a part of the rows, above which there is too little budget for rounds and
-# levels
+# noise on distances, as a part of the rows, above which pairs are chosen one by one
 POOR = 0.05
-POOR_ONE_WAY, POOR_DISTANCES, POOR_LEVEL, POOR_PRIOR = 0.72, 0.04, 2, 0.003
+POOR_ONE_WAY = 0.60
+POOR_LEVELS = 3  # as many of the levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,17 +101,18 @@ def default(data: Marginals) -> Synthesis:
     levels = [
         _levels(column, axis.ordered) for column, axis in zip(columns, data.axes, strict=True)
     ]
-    rounds: tuple[float, ...] = (1.0,) if poor else ROUNDS
-    distances = POOR_DISTANCES if poor else DISTANCES
     if poor:
-        levels = [each[POOR_LEVEL : POOR_LEVEL + 1] for each in levels]
-    share = (1 - (POOR_ONE_WAY if poor else ONE_WAY) - distances * len(rounds)) * (1 - 1e-6)
+        coarse = [each[:POOR_LEVELS] for each in levels]
+        share = (1 - POOR_ONE_WAY) * (1 - 1e-6)
+        model = pair_by_pair(data, columns, coarse, model, targets, sets=sets, share=share)
+        return Synthesis(histograms=columns, model=model)
+    share = (1 - ONE_WAY - DISTANCES * len(ROUNDS)) * (1 - 1e-6)
     fit: Fit | None = None
     kept = 0.0
-    for number, part in enumerate(rounds):
-        data.tell("rounds", number / len(rounds))
-        triples = _triples(data, columns, model) if 0 < number == len(rounds) - 1 else []
-        options = _options(data, columns, levels, model, [*sets, *triples], share=distances)
+    for number, part in enumerate(ROUNDS):
+        data.tell("rounds", number / len(ROUNDS))
+        triples = _triples(data, columns, model) if 0 < number == len(ROUNDS) - 1 else []
+        options = _options(data, columns, levels, model, [*sets, *triples], share=DISTANCES)
         budget = share * part + kept
         chosen = _choose(data, options, sizes, targets, share=budget, forest=number == 0)
         kept = 0.0 if chosen else budget
@@ -122,9 +125,7 @@ def default(data: Marginals) -> Synthesis:
                 )
             )
         start = () if fit is None else fit.parameters
-        fit = estimate(
-            sizes, targets, total=total, prior=POOR_PRIOR if poor else PRIOR, start=start
-        )
+        fit = estimate(sizes, targets, total=total, prior=PRIOR, start=start)
         model = fit.model
     return Synthesis(histograms=columns, model=model)
 
