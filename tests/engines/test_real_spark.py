@@ -137,6 +137,27 @@ def test_every_plan_on_a_real_spark(name: str, local: EngineChoice, tmp_path: Pa
     assert refused <= {"hospital: count / EXISTS / filter"}
 
 
+@pytest.mark.slow  # a hundred and fifty expressions, nine to a statement
+@pytest.mark.timeout(900)
+def test_every_word_on_a_real_spark(local: EngineChoice, tmp_path: Path) -> None:
+    """On odd values: where ANSI rules raise on a row, the careful statement has NULL there."""
+    policy, tables = policy_of(ODD, tmp_path), {"visits": odd_rows()}
+    row = tuple(
+        Column("v", each) for each in ("word", "cost", "days", "day", "seen", "well", "kind")
+    )
+    different = []
+    with (
+        opened(policy, EngineChoice(), tmp_path / "duckdb", tables) as truth,
+        opened(policy, local, tmp_path / "spark", tables) as spark,
+    ):
+        for first in range(0, len(EXPRESSIONS), 9):
+            some = EXPRESSIONS[first : first + 9]
+            query = Aggregate(Scan("visits", "v"), (*row, *some), (Sum(),))
+            if rows_of(spark, query) != rows_of(truth, query):
+                different.append(spark.sql(query))
+    assert different == []
+
+
 # --- executors that die ---------------------------------------------------------------------------
 
 
