@@ -164,7 +164,7 @@ class Careful(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Exists(Expression):
-    """Whether the row's own person has a row in another private source that satisfies the
+    """A test: the row's own person has a row in another private source that satisfies the
     conditions.
 
     Equality of owners is no field: the spelling always writes it.

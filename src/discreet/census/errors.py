@@ -47,8 +47,8 @@ _QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """Of one table at one level: the noise of what is measured, and what is left of it in the
-    estimates.
+    """The errors of one table at one level: the noise of what is measured, and what is left of it
+    in the estimates.
 
     `margin` is the measurement's at 95 %, None where nothing is measured; `deviation` that of an
     estimate, on average over places; `relative` is 1.96 deviations of a total, as a share of places

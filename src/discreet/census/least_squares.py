@@ -49,8 +49,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate:
-    """Of one level: counts of the largest tables, and the precision of every part at every
-    place.
+    """Estimates of one level: counts of the largest tables, and the precision of every part at
+    every place.
     """
 
     counts: dict[Columns, Floats]
@@ -157,8 +157,8 @@ def _mean(one: Numbers, weight: Floats, other: Floats, beside: Floats) -> tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Alone:
-    """Of one level, table by table: counts (places by cells) and the variance of a cell at every
-    place.
+    """Estimates of one level, table by table: counts (places by cells) and the variance of a cell
+    at every place.
 
     Tables by themselves, as their noise is independent: whoever knows which cells are empty
     combines them better than least squares over all cells can. Counts of the finest level are what

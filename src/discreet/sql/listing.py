@@ -44,7 +44,7 @@ def listed(
 
 
 def counted(node: exp.Select) -> str:
-    """What to write instead of GROUP BY without an aggregate: the same with COUNT(*)."""
+    """Return what to write instead of GROUP BY without an aggregate: the same with COUNT(*)."""
     source = node.args["from_"].this
     plain = isinstance(source, exp.Table) and not node.args.get("joins")
     items = [item.unalias() for item in node.expressions]

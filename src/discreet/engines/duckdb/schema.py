@@ -1,5 +1,5 @@
-"""Whether a source has what a policy declares: its tables, the columns that lead to owners, columns
-of fitting types.
+"""Check that a source has what a policy declares: its tables, the columns that lead to owners,
+columns of fitting types.
 
 Only names and types are read, of each file by itself (S23), and never a value.
 """

@@ -1,4 +1,4 @@
-"""Of which kind a value of a tree is in Postgres: `bigint`, `numeric`, ..., as far as its spelling
+"""The kind that a value of a tree has in Postgres: `bigint`, `numeric`, ..., as far as its spelling
 must know it.
 
 Postgres divides whole numbers in one way and numerics in another, and has no minimum of flags. Its

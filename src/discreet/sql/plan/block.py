@@ -87,7 +87,7 @@ class Statistic:
 
     @property
     def moved(self) -> Sensitivity | Moved:
-        """How far one person moves what gets noise."""
+        """Return how far one person moves what gets noise."""
         if self.totals is None:
             return self.sensitivity
         return Moved(l1=None, l2_squared=self.totals.l2_squared)

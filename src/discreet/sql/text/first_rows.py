@@ -63,7 +63,7 @@ def _meant(order: exp.Order, node: exp.Expression) -> exp.Order:
 
 
 def _named(key: exp.Expression, node: exp.Expression) -> exp.Expression:
-    """What a place or a name of the SELECT list stands for."""
+    """Return what a place or a name of the SELECT list stands for."""
     place = whole(key)
     if place and place <= len(node.expressions):
         return node.expressions[place - 1].unalias().copy()
