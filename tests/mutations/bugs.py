@@ -68,7 +68,7 @@ BUGS = (
     bug(
         "a text is what stands beside it",
         "engines/postgres/spelling.py",
-        'return f"TEXT {literal(value)}"',
+        'return f"pg_catalog.text {literal(value)}"',
         "return literal(value)",
         "tests/engines/test_postgres_engine.py",
     ),
