@@ -271,7 +271,7 @@ def test_a_reviewer_reads_it_in_an_hour() -> None:
     """Each module is short, and nothing of the analysis is imported."""
     folder = Path(check.__file__).parent
     texts = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.py")}
-    assert sum(len(text.splitlines()) for text in texts.values()) < 950
+    assert sum(len(text.splitlines()) for text in texts.values()) < 1000
     assert all(len(text.splitlines()) < 250 for text in texts.values())
     own = {f"sql.check.{name}" for name in texts}
     ground = {"algebra", "budget", "errors", "policy.domain", "policy.policy", *own}
