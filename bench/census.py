@@ -34,11 +34,11 @@ from discreet.binding import create_ledger
 from discreet.census.counts import Counts
 from discreet.census.errors import make_whole
 from discreet.census.grid import Floats, Grid, Integers
-from discreet.census.least_squares import Alone, Level, by_table, down, from_below
 from discreet.census.measure import levels_of
 from discreet.census.plan import Plan
-from discreet.census.top_down import Split
-from discreet.census.whole import at_the_top
+from discreet.census.solve.least_squares import Alone, Level, by_table, down, from_below
+from discreet.census.solve.top_down import Split
+from discreet.census.solve.whole import at_the_top
 from discreet.census.workers import Workers
 
 SHARES = {"all": 104, "state": 1440, "county": 447, "tract": 687, "block_group": 1256, "block": 165}

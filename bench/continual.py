@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import discreet
-from discreet import town
 from discreet.accounting import accountant
 from discreet.accounting.calibrate import gaussian_sigma
 from discreet.binding import create_ledger
@@ -34,6 +33,7 @@ from discreet.continual.strategies.doubling import Doubling
 from discreet.continual.strategies.independent import Independent
 from discreet.continual.strategies.strategy import Strategy
 from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
+from discreet.examples import town
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.shapes import Moved
 from discreet.policy.policy import Policy

@@ -185,9 +185,9 @@ def _drawn(curator: Any, sql: str) -> Callable[[], Any]:
     """Answers at epsilon 1, delta 1e-7, each under a key of its own: what `ask` does, without
     charging for it.
     """
+    from discreet.asking.measure import measure
+    from discreet.asking.offer import offer
     from discreet.budget import Charge
-    from discreet.measure import measure
-    from discreet.offer import offer
     from discreet.vault.allowance import Allowance
 
     accountant, one = curator._accountant, Fraction(1)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.policy.policy import Policy
 
 POLICY = """\

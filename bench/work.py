@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet.algebra import Numbers
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
 from discreet.sql.check.counts import Counts

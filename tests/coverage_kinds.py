@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import discreet
+from discreet.asking.measure import measure
 from discreet.binding import create_ledger
 from discreet.curator import Curator
-from discreet.measure import measure
 from discreet.vault.allowance import Allowance
 
 GROUPS, EACH, EPSILON = 200, 60, "0.5"

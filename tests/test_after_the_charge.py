@@ -17,18 +17,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet
+from discreet.asking.view import Finished, View
 from discreet.binding import create_ledger
 from discreet.continual import running
 from discreet.curator import Curator
 from discreet.door import Door
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.workbench import Workbench
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.policy.policy import Policy
 from discreet.vault.allowance import Allowance
-from discreet.view import Finished, View
 from small_town import POLICY, town
 
 SECRET = "137042"  # a person's income, as an exception might print it

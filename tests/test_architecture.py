@@ -31,20 +31,12 @@ LAYERS = (
     ("vault", "ledger", "engines"),
     ("sql", "synthetic", "local", "continual", "census"),
     (
-        "parts",
-        "offer",
-        "quotes",
-        "measure",
-        "explain",
-        "show",
-        "chart",
-        "formats",
+        "display",
         "client",
-        "bounds",
         "binding",
     ),
-    ("view", "door"),
-    ("curator", "upkeep", "town", "country"),
+    ("asking", "door"),
+    ("curator", "upkeep", "examples"),
     ("anonymity", "attacks", "audit", "evaluate", "server"),
     ("cli", "notebook"),
 )
@@ -54,7 +46,7 @@ FORBIDDEN = {
     "accounting": {"mechanisms"},
     "server": {
         *("sql", "engines", "vault", "ledger", "noise", "mechanisms", "accounting", "synthetic"),
-        *("view", "door", "offer", "measure", "explain", "algebra"),
+        *("asking", "door", "algebra"),
     },
 }
 # What is about accountants themselves: made, declared, advised on, and held against one another.
@@ -62,7 +54,7 @@ ABOUT_ACCOUNTANTS = {
     "accounting/accountants.py",
     "policy/limits.py",
     "sql/analyze.py",
-    "sql/rows/groups.py",
+    "sql/rows/keys/groups.py",
     "synthetic/describe.py",
     "audit/ledger.py",
     "upkeep.py",
@@ -70,7 +62,7 @@ ABOUT_ACCOUNTANTS = {
 SHAPES = SOURCE / "mechanisms" / "shapes.py"
 # What shows an answer is loaded only when somebody looks at it; a skeleton's text knows the
 # source's types.
-EXCEPTIONS = {("vault", "show"), ("vault", "chart"), ("local", "show")}
+EXCEPTIONS = {("vault", "display"), ("local", "display")}
 
 
 @cache
@@ -177,9 +169,9 @@ def test_the_vault_names_the_shape_of_every_mechanism() -> None:
     known = {kind.__name__ for kind in MECHANISMS}
     for path in (
         SOURCE / "vault/allowance.py",
-        SOURCE / "offer.py",
-        SOURCE / "measure.py",
-        SOURCE / "explain.py",
+        SOURCE / "asking/offer.py",
+        SOURCE / "asking/measure.py",
+        SOURCE / "asking/explain.py",
     ):
         for node in ast.walk(syntax(path)):
             asked = isinstance(node, ast.Call) and ast.unparse(node.func) in (

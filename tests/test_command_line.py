@@ -18,14 +18,14 @@ import pytest
 import typer
 
 import discreet
-from discreet import town
 from discreet.binding import create_ledger
 from discreet.budget import with_margin
 from discreet.cli import HOMES, app, run
 from discreet.cli.completion import _words
 from discreet.cli.tables import budget_bar
+from discreet.display.show import cell, cells
+from discreet.examples import town
 from discreet.policy.policy import Policy
-from discreet.show import cell, cells
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 

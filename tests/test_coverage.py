@@ -20,21 +20,21 @@ from scipy import stats
 
 from coverage_kinds import ACCOUNTANTS, EPSILON, KINDS, answered, curator
 from discreet.budget import with_margin
+from discreet.display.show import cell
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, combined
 from discreet.mechanisms.simulate import redrawn, straight_half_widths
-from discreet.show import cell
 
 SOURCE = Path(__file__).parent.parent / "src" / "discreet"
 ALARM = 1e-9 / 200
 FEW, MANY = 1_000, 20_000
 
 DOORS = {  # where ± is printed, and the test of what stands behind it
-    "show.py": "test_coverage.test_margins_cover",
+    "display/show.py": "test_coverage.test_margins_cover",
     "budget.py": "test_coverage.test_what_is_printed_holds",
-    "formats.py": "test_coverage.test_margins_cover",
+    "display/formats.py": "test_coverage.test_margins_cover",
     "cli/demo.py": "test_coverage.test_margins_cover",
     # of an example
-    "engines/dialogue.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
+    "engines/drafts/dialogue.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
     "continual/quote.py": "continual.test_release_quote.test_what_is_quoted_is_what_is_published",
     "continual/chart.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",
     "continual/page.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",
@@ -113,7 +113,7 @@ def test_whoever_simulates_a_margin_finds_the_same(kind: str) -> None:
     """The same noisy numbers, finished twice; one of the two in a process that has simulated others
     before.
     """
-    from discreet.measure import measure
+    from discreet.asking.measure import measure
     from discreet.vault.allowance import Allowance
 
     made, _ = curator("sum")

@@ -24,7 +24,7 @@ from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
-from discreet.ledger.sqlite import File
+from discreet.ledger.stores.sqlite import File
 from discreet.policy.policy import Policy
 from discreet.vault.answer import Answer
 from discreet.vault.exact import Exact

@@ -16,7 +16,7 @@ from discreet.cli import run
 from discreet.errors import Rejected, UsageError
 from discreet.policy.dictionary import dictionary, type_of_arrow
 from discreet.policy.policy import Policy
-from discreet.server.catalog import contents
+from discreet.server.catalog.tables import contents
 
 POLICY = """\
 source: .

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet import cli, town
+from discreet import cli
 from discreet.binding import create_ledger
+from discreet.examples import town
 from discreet.policy.policy import Policy
 
 ROOT = Path(__file__).parent.parent
@@ -123,7 +124,7 @@ def test_the_odds_of_every_epsilon_are_upper_bounds_rounded_up() -> None:
 def test_the_format_of_a_ledger_names_every_table_and_kind_of_row() -> None:
     """docs/ledger.md, Format."""
     from discreet.ledger.balance import _KINDS
-    from discreet.ledger.sqlite import _SCHEMA
+    from discreet.ledger.stores.sqlite import _SCHEMA
 
     text = (ROOT / "docs" / "ledger.md").read_text()
     listed = set(

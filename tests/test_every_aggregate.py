@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from discreet.accounting import SumAccountant, ZcdpAccountant
+from discreet.asking.offer import offer
 from discreet.budget import Charge
 from discreet.mechanisms import FineQuantile, Quantile, Quantiles
-from discreet.offer import offer
 from discreet.sql.plan.block import Block, Shared
 from discreet.sql.plan.picks import Pick
 from sql import databases, harness

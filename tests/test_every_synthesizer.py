@@ -15,17 +15,17 @@ import pytest
 
 from discreet.accounting import SumAccountant, ZcdpAccountant
 from discreet.algebra import Sum
+from discreet.asking.view import View
 from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
 from discreet.policy.domain import Categories, Column, Integers, Texts
 from discreet.synthetic import describe as module
-from discreet.synthetic.axis import Axis, Uncut, Unlisted
+from discreet.synthetic.columns.axis import Axis, Uncut, Unlisted
 from discreet.synthetic.description import Description
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.synthetic.workload import Workload
 from discreet.vault.allowance import Allowance
-from discreet.view import View
 from synthetic.small_table import curator, rows
 
 BUDGETS = {

@@ -16,7 +16,7 @@ import pytest
 
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, combined
 from discreet.mechanisms.simulate import Several
-from discreet.sql.after.margins import half_width
+from discreet.sql.after.widths.margins import half_width
 
 KINDS = ("laplace", "gaussian")
 FEW = {  # combinations of so few values that the smallest half-width is found

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet import town
+from discreet.asking.view import View
 from discreet.binding import create_ledger
 from discreet.curator import Curator
-from discreet.view import View
+from discreet.examples import town
 
 LISTED = (
     "SELECT COUNT(*) FROM people",

@@ -18,11 +18,11 @@ import pytest
 import discreet
 from discreet.accounting import accountant
 from discreet.algebra import Aggregate, Column, Scan, Sum
+from discreet.asking.measure import _among, _named
 from discreet.binding import create_ledger
 from discreet.budget import Charge, Loss
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.spelling import Spelling
-from discreet.measure import _among, _named
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.shapes import Keys, Moved

@@ -24,6 +24,7 @@ import pytest
 from scipy import stats
 
 from discreet.algebra import Constant
+from discreet.asking.offer import BlockOffer, offer
 from discreet.binding import accountant_of, terms_of
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.mechanisms import (
@@ -35,11 +36,10 @@ from discreet.mechanisms import (
 )
 from discreet.mechanisms.simulate import redrawn
 from discreet.noise import Stream
-from discreet.offer import BlockOffer, offer
 from discreet.sql.after.finish import Noisy, noisy_table
-from discreet.sql.after.margins import half_width
 from discreet.sql.after.naming import table_name
 from discreet.sql.after.standardized import Standardized
+from discreet.sql.after.widths.margins import half_width
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.aggregates.kurtosis import FourthMoment
 from discreet.sql.aggregates.mean import Mean

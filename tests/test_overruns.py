@@ -18,8 +18,8 @@ import discreet
 from discreet.binding import create_ledger
 from discreet.curator import Curator
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.overrun import Overrun
-from discreet.engines.until import Until
+from discreet.engines.limits.overrun import Overrun
+from discreet.engines.limits.until import Until
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure
 from discreet.policy.policy import Policy
 from small_town import POLICY, town
@@ -140,7 +140,7 @@ def test_whatever_happens_inside_is_counted_and_leaves_at_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr("discreet.engines.until.time", clock)
+    monkeypatch.setattr("discreet.engines.limits.until.time", clock)
     cases: tuple[tuple[Callable[[], object], bool, int, int], ...] = (
         (lambda: clock.sleep(0.02), True, 0, 1),
         (
@@ -175,7 +175,8 @@ def test_quotes_explanations_and_refusals_leave_at_fixed_times(
     curator._workbench.run("SELECT 1", {}, seconds=10)
     waited = list[float]()
     monkeypatch.setattr(
-        "discreet.engines.until.Until.hold", lambda self: waited.append(float(self.deadline or 0))
+        "discreet.engines.limits.until.Until.hold",
+        lambda self: waited.append(float(self.deadline or 0)),
     )
     asked: tuple[Callable[[], object], ...] = (
         lambda: curator.quote(COUNT.format(1), analyst="alice", epsilon=1),

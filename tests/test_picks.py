@@ -26,15 +26,15 @@ from scipy import stats
 import discreet
 from by_definition import rho
 from discreet.algebra import Aggregate, Cast, Column, Expression, Nearest, Scan, Sum
+from discreet.asking.bounds import BEYOND, suggested
+from discreet.asking.measure import measure
+from discreet.asking.offer import _ranks, offer
 from discreet.binding import create_ledger
-from discreet.bounds import BEYOND, suggested
 from discreet.budget import Budget, Charge
 from discreet.curator import Curator
 from discreet.engines.spelling import Spelling
 from discreet.errors import Unproved
-from discreet.measure import measure
 from discreet.mechanisms import Quantiles
-from discreet.offer import _ranks, offer
 from discreet.sql.plan import picks
 from discreet.sql.plan.nearest import COARSE, FEWEST, _widths, nearest
 from discreet.sql.plan.picks import FAN, MOST_CELLS, Pick

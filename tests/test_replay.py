@@ -23,7 +23,7 @@ from discreet.curator import Curator
 from discreet.local.protocols.protocol import PROTOCOLS
 from discreet.mechanisms import nested, quantile
 from discreet.noise.tape import recording
-from discreet.synthetic.axis import Intervals
+from discreet.synthetic.columns.axis import Intervals
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.vault.allowance import Allowance
 from small_town import POLICY, town

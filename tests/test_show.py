@@ -20,8 +20,8 @@ import discreet
 from discreet.binding import create_ledger
 from discreet.budget import Budget
 from discreet.cli import run
+from discreet.display.show import cell, printable
 from discreet.policy.policy import Policy
-from discreet.show import cell, printable
 from discreet.vault.answer import Answer, plain
 
 NOTHING = Budget(epsilon=Fraction(0), delta=Fraction(0))

@@ -17,8 +17,9 @@ import pytest
 import typer
 
 import discreet
-from discreet import cli, town
+from discreet import cli
 from discreet.binding import create_ledger
+from discreet.examples import town
 from discreet.policy.policy import Policy
 
 ROOT = Path(__file__).parent.parent

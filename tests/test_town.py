@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from discreet.engines.advice import check
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
+from discreet.examples.town import GOVERNOR, KARRIE, STATES, build, tables
 from discreet.policy.domain import DOMAINS
 from discreet.policy.policy import Policy
-from discreet.town import GOVERNOR, KARRIE, STATES, build, tables
 
 
 def test_the_town_is_always_the_same() -> None:

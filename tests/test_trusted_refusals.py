@@ -19,7 +19,7 @@ from discreet.accounting import SumAccountant, delta_for_keys
 from discreet.budget import Budget, Charge
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger import chain
-from discreet.ledger.sqlite import File
+from discreet.ledger.stores.sqlite import File
 from discreet.mechanisms import (
     DiscreteLaplace,
     GaussianThreshold,

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet import offer
 from discreet.accounting import SumAccountant, ZcdpAccountant
+from discreet.asking import offer
 from discreet.binding import create_ledger
 from discreet.budget import Charge, Loss
 from discreet.continual.strategies.independent import Independent

@@ -17,7 +17,7 @@ from discreet.binding import create_ledger
 from discreet.curator import Curator
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
-from discreet.synthetic.axis import Intervals
+from discreet.synthetic.columns.axis import Intervals
 from discreet.synthetic.description import Description
 
 POLICY = """

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from discreet.asking.quotes import Quote as Quote
     from discreet.budget import Budget as Budget
     from discreet.client import Client
     from discreet.curator import Curator as Curator
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from discreet.errors import Rejected as Rejected
     from discreet.errors import UsageError as UsageError
     from discreet.policy.policy import Policy as Policy
-    from discreet.quotes import Quote as Quote
     from discreet.vault.answer import Answer as Answer
 
 __version__ = "0.1.0"
@@ -46,7 +46,7 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "Policy": "policy.policy",
     "PolicyError": "errors",
-    "Quote": "quotes",
+    "Quote": "asking.quotes",
     "Rejected": "errors",
     "UsageError": "errors",
 }

@@ -58,7 +58,7 @@ class RemoteQuote:
     told: Mapping[str, Any]
 
     def __str__(self) -> str:
-        from discreet.show import quote_text
+        from discreet.display.show import quote_text
 
         return quote_text(self)
 
@@ -104,7 +104,7 @@ class Client:
         """Answer a question. The token says who asks: an `analyst` that is given must be the
         same.
         """
-        from discreet.formats import from_arrow
+        from discreet.display.formats import from_arrow
 
         self._require(analyst)
         body = _question(sql, epsilon, margin, assuming, dialect)
@@ -187,7 +187,7 @@ class Client:
 
     def answer(self, link: str) -> Answer:
         """Return an answer that was given, by its link."""
-        from discreet.formats import from_arrow
+        from discreet.display.formats import from_arrow
 
         return from_arrow(
             self._send("GET", f"/answers/{quoted(link, safe='')}", None, {"Accept": ARROW})

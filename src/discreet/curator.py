@@ -15,6 +15,11 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from discreet.asking.bounds import BEYOND, Bounds, suggested
+from discreet.asking.explain import explanation
+from discreet.asking.offer import Offer
+from discreet.asking.quotes import Quote, quoted
+from discreet.asking.view import Finished, Shape, View
 from discreet.binding import (
     accountant_of,
     accounts_of,
@@ -23,28 +28,23 @@ from discreet.binding import (
     ledger_of,
     terms_of,
 )
-from discreet.bounds import BEYOND, Bounds, suggested
 from discreet.budget import Account, Budget
 from discreet.door import Door, Passed, Request, allowed
 from discreet.engines.duckdb.reference import Reference
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Progress
+from discreet.engines.limits.until import Until
 from discreet.engines.quoting import name as named
 from discreet.engines.snapshot import Snapshot
-from discreet.engines.until import Until
 from discreet.errors import UsageError
-from discreet.explain import explanation
 from discreet.extras import require
 from discreet.ledger import Ledger, PaidPart
 from discreet.ledger.receipts import Entry
-from discreet.offer import Offer
 from discreet.policy.policy import CURATOR, Policy
-from discreet.quotes import Quote, quoted
 from discreet.sql.plan.identity import digest
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Answer
 from discreet.vault.released import from_bytes
-from discreet.view import Finished, Shape, View
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from discreet.census.running import PublicationRun
     from discreet.continual.running import Release
     from discreet.policy.dictionary import Listing
-    from discreet.synthetic.axis import Intervals
+    from discreet.synthetic.columns.axis import Intervals
     from discreet.synthetic.compare import Comparison
     from discreet.synthetic.describe import CarryOut, Commission, Purse
     from discreet.synthetic.description import Description
@@ -255,7 +255,7 @@ class Curator:
         for all.
         """
         require("scipy", what="A description")
-        from discreet.synthetic.axis import USUAL
+        from discreet.synthetic.columns.axis import USUAL
         from discreet.synthetic.linked import lot
         from discreet.synthetic.linked_description import LinkedDescription
 
@@ -286,7 +286,7 @@ class Curator:
         be good at, such as those `asked` so far; otherwise every pair counts.
         """
         require("scipy", what="A description")
-        from discreet.synthetic.axis import USUAL
+        from discreet.synthetic.columns.axis import USUAL
         from discreet.synthetic.describe import commission, description
         from discreet.synthetic.description import Description
 

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from discreet.accounting import Accountant
 from discreet.budget import FREE, Charge
-from discreet.engines.until import Until
+from discreet.engines.limits.until import Until
 from discreet.ledger import Bill, Ledger, PaidPart, Reservation, Standing, StoredAnswer
 from discreet.mechanisms import Mechanism
 from discreet.policy.policy import CURATOR, Policy

@@ -20,7 +20,7 @@ from discreet.errors import DiscreetError, UsageError
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from discreet.quotes import Quote
+    from discreet.asking.quotes import Quote
     from discreet.vault.answer import Answer
 
 

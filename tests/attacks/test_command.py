@@ -12,9 +12,9 @@ import typer
 from pyarrow import csv
 from typer.testing import CliRunner
 
-from discreet import town
 from discreet.attacks.lessons.census import published
 from discreet.cli import attack
+from discreet.examples import town
 
 ALWAYS = {"attack", "success", "chance", "interval", "n"}
 

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import town
 from discreet.attacks import difference
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.inputs.questions import read_log
@@ -19,6 +18,7 @@ from discreet.attacks.solve import ranges
 from discreet.attacks.solve.modular import factor, mod, prime, rational
 from discreet.cli.demo import MALICIOUS, QUESTIONS
 from discreet.errors import UsageError
+from discreet.examples import town
 
 
 def reduced(rows):

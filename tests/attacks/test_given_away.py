@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet import cli, country
+from discreet import cli
 from discreet.attacks.given_away import Way, given_away
 from discreet.binding import create_ledger
 from discreet.errors import UsageError
+from discreet.examples import country
 from discreet.policy.policy import Policy
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import discreet
+from discreet.asking.offer import Offer
 from discreet.audit import question, replay, report, runs
 from discreet.audit.question import Leavers, audit_question
 from discreet.binding import create_ledger
 from discreet.cli import run
 from discreet.errors import DiscreetError, UsageError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.offer import Offer
 from discreet.policy.policy import Policy
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact

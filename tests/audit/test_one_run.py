@@ -22,7 +22,7 @@ from discreet.audit.one_run import epsilon_proved, one_run, probability
 from discreet.binding import create_ledger
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
-from discreet.synthetic.axis import Intervals
+from discreet.synthetic.columns.axis import Intervals
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.vault.allowance import Allowance
 

@@ -11,9 +11,9 @@ import pyarrow.parquet
 import pytest
 
 import discreet
-from discreet import country
 from discreet.binding import create_ledger
 from discreet.census.counts import Counts
+from discreet.examples import country
 from discreet.policy.policy import Policy
 
 

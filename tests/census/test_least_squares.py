@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.census.grid import Grid
-from discreet.census.least_squares import Level, by_table, down, from_below, known_precisions
+from discreet.census.solve.least_squares import Level, by_table, down, from_below, known_precisions
 
 
 def levels_of(grid: Grid, starts: list[np.ndarray], generator: np.random.Generator) -> list[Level]:

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from discreet.census.counts import Counts, project
 from discreet.census.grid import UNKNOWN, Columns, Floats, Grid
-from discreet.census.least_squares import Alone
-from discreet.census.nonnegative import nearest, shared_out
+from discreet.census.solve.least_squares import Alone
+from discreet.census.solve.nonnegative import nearest, shared_out
 
 GRID = Grid(sizes=(2, 3), tables=((), (0,), (1,), (0, 1)))
 PEOPLE = Counts(

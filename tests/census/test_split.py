@@ -50,7 +50,7 @@ def test_the_measure_is_that_of_least_squares() -> None:
     """Where every place has as many children, it is the sum of the variances that `least_squares`
     claims.
     """
-    from discreet.census.least_squares import Level, final_precisions, known_precisions
+    from discreet.census.solve.least_squares import Level, final_precisions, known_precisions
 
     sizes = (1, 4, 12)
     given = np.random.default_rng(0).uniform(0.1, 1, size=(3, 3))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.census import top_down as module
 from discreet.census.grid import Grid, margin, subsets
-from discreet.census.least_squares import Level, by_table
-from discreet.census.top_down import top_down
-from discreet.census.whole import fit, round_to
+from discreet.census.solve import top_down as module
+from discreet.census.solve.least_squares import Level, by_table
+from discreet.census.solve.top_down import top_down
+from discreet.census.solve.whole import fit, round_to
 
 
 def a_tree(generator: np.random.Generator, most: int) -> tuple[list[int], list[np.ndarray]]:

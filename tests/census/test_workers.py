@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from tiny_country import opened, policy_text, require_consistent
 
-from discreet.census import errors, running, top_down
+from discreet.census import errors, running
+from discreet.census.solve import top_down
 from discreet.census.workers import Workers
 from discreet.errors import EngineFailure, UsageError
 

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.cli.interview import Do, Interview, Listener
 from discreet.engines.advice import check
-from discreet.engines.draft import draft
+from discreet.engines.drafts.draft import draft
 from discreet.pages.forms import OTHER
 from discreet.policy.policy import Policy
 

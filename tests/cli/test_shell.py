@@ -19,12 +19,13 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from discreet import cli, town
+from discreet import cli
 from discreet.binding import create_ledger
 from discreet.budget import Budget
 from discreet.cli import line_editing, shell
 from discreet.cli.line_editing import CtrlC, completer
 from discreet.cli.shell import is_complete, pieces
+from discreet.examples import town
 from discreet.policy.policy import Policy
 from discreet.vault.answer import Answer
 from server.running_server import Running, open_town, running

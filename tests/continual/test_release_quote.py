@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from small_release import after, opened, tables
 
-from discreet import cli, town
+from discreet import cli
 from discreet.binding import create_ledger
+from discreet.examples import town
 from discreet.policy.policy import Policy
 
 

@@ -20,8 +20,8 @@ import pytest
 from small_release import Visit, after, opened, tables
 
 from discreet.errors import LedgerUnavailable, UsageError
-from discreet.ledger import sqlite
 from discreet.ledger import streams as streams_module
+from discreet.ledger.stores import sqlite
 
 VISITS: list[Visit] = [(person, (person * 7) % 4, "Hill", 5.0) for person in range(30)]
 SETTINGS = {"periods": "4", "epsilon": "1", "accountant": "zcdp", "publish": "[daily, cumulative]"}

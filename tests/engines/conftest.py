@@ -11,7 +11,7 @@ from small_sources import Rows, kept, policy_of
 from spark_servers import sail
 
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.policy.engine import EngineChoice
 from real_postgres import Server, server
 

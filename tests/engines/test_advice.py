@@ -11,7 +11,7 @@ from small_sources import policy_of
 
 from discreet.engines.advice import check
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.policy.policy import Policy
 
 PEOPLE = pa.table(

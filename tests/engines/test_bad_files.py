@@ -16,7 +16,7 @@ from small_sources import Rows, kept, policy_of
 
 from discreet.engines.advice import check
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.report import SHOUT, report
 from discreet.errors import PolicyError, UsageError
 

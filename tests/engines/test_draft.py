@@ -27,12 +27,12 @@ from small_sources import kept
 
 from discreet.cli import run
 from discreet.engines.advice import check
-from discreet.engines.codebook import Codebook
-from discreet.engines.draft import draft
+from discreet.engines.drafts.codebook import Codebook
+from discreet.engines.drafts.draft import draft
+from discreet.engines.drafts.suggest import UNKNOWN, of_checks, of_name, owner_among
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.readers.postgres import Postgres
-from discreet.engines.suggest import UNKNOWN, of_checks, of_name, owner_among
 from discreet.errors import PolicyError, UsageError
 from discreet.policy.policy import Policy
 
@@ -149,7 +149,7 @@ def test_names_suggest(name: str, declaration: str | None) -> None:
 
 
 def test_every_suggestion_is_a_declaration(tmp_path: Path) -> None:
-    from discreet.engines.suggest import _BY_TYPE, _NAMES
+    from discreet.engines.drafts.suggest import _BY_TYPE, _NAMES
 
     for declaration in {each for *_, each in _NAMES if each} | set(_BY_TYPE.values()):
         text = f"unit: p\nbudget: {{epsilon: 1}}\ntables: {{t: {{owner: o, columns: {{x: {declaration}}}}}}}\n"

@@ -17,9 +17,9 @@ import pytest
 from small_sources import policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.policy import Policy
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.engines.duckdb import encode
+from discreet.engines.duckdb.preparing import encode
 from discreet.engines.source import loading
 from discreet.policy.domain import (
     DOMAINS,

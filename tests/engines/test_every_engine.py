@@ -34,7 +34,7 @@ from discreet.algebra import (
 )
 from discreet.engines.engine import Engine
 from discreet.engines.layout import OWNER
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.engines.spelling import Spelling
 from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure, UsageError

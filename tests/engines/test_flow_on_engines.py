@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from conformance import ENGINES, choice_of
 
-from discreet import country, town
 from discreet.binding import create_ledger
 from discreet.curator import Curator
 from discreet.errors import Rejected, UsageError
+from discreet.examples import country, town
 from discreet.policy.policy import Policy
 from sql import bounded, harness, policies
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 from small_sources import kept, policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.order import ROW, first_rows, shuffled
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.order import ROW, first_rows, shuffled
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.policy.domain import (
     Booleans,
     Categories,

@@ -17,7 +17,7 @@ from small_sources import Rows, policy_of
 import discreet
 from discreet.binding import create_ledger
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.errors import PolicyError
 from discreet.policy.owners import EachRow, Together
 from discreet.policy.policy import Policy

@@ -14,9 +14,9 @@ import pyarrow.parquet
 import pytest
 from small_sources import Rows, kept, policy_of
 
-from discreet.engines.duckdb import prepare as prepare_module
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing import prepare as prepare_module
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.errors import PolicyError, UsageError
 
 PEOPLE = """\

@@ -32,7 +32,7 @@ from discreet.algebra import (
     call,
 )
 from discreet.cli import run
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.engines.postgres.engine import PostgresEngine
 from discreet.engines.postgres.letters import ALL, FUNCTIONS, pairs
 from discreet.engines.postgres.spelling import PostgresSpelling

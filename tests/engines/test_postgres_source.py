@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from small_sources import kept
 
-from discreet.engines.draft import draft
+from discreet.engines.drafts.draft import draft
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
 from real_postgres import Server

@@ -21,7 +21,7 @@ import pytest
 from small_sources import Rows, kept, policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.snapshot import ColumnReport, TableReport
 from discreet.engines.stores import moved_on
 from discreet.errors import EngineFailure, PolicyError, UsageError

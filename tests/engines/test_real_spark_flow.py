@@ -22,13 +22,13 @@ from test_real_spark import local as local
 from test_spark import ONE_KEY, PEOPLE, TABLES, THRESHOLD, allowed, same_rows
 
 import discreet
-from discreet import country, town
 from discreet.algebra import Aggregate, Column, Persons, Scan, Sum
 from discreet.binding import create_ledger
 from discreet.curator import Curator
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.engines.spark.session import connect
 from discreet.errors import UsageError
+from discreet.examples import country, town
 from discreet.policy.engine import EngineChoice
 from discreet.policy.policy import Policy
 from discreet.vault.exact import Exact

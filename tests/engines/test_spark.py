@@ -28,7 +28,7 @@ from discreet.algebra import Aggregate, Column, Persons, Scan, Sum, call
 from discreet.binding import create_ledger
 from discreet.budget import Charge
 from discreet.engines.engine import Engine
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.layout import manifest_file, snapshot_folder
 from discreet.engines.spark.store import SparkStore

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from small_sources import policy_of
 
-from discreet.engines.duckdb import prepare as prepare_module
-from discreet.engines.duckdb.prepare import prepare
-from discreet.engines.duckdb.verify import verify
+from discreet.engines.duckdb.preparing import prepare as prepare_module
+from discreet.engines.duckdb.preparing.prepare import prepare
+from discreet.engines.duckdb.preparing.verify import verify
 from discreet.errors import UsageError
 
 TABLES = """\

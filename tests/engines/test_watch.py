@@ -6,7 +6,7 @@ import os
 import threading
 import time
 
-from discreet.engines.watch import interrupted
+from discreet.engines.limits.watch import interrupted
 
 
 def slept(after: float, *, at_most: float) -> float | None:

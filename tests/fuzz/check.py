@@ -22,12 +22,12 @@ from typing import Any
 import duckdb
 
 from discreet.algebra import Aggregate, Numbers, Sum
+from discreet.asking.measure import measure
+from discreet.asking.offer import Offer, offer
 from discreet.binding import accountant_of, terms_of
+from discreet.engines.limits.watch import interrupted
 from discreet.engines.spelling import Spelling
-from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, Rejected, UsageError
-from discreet.measure import measure
-from discreet.offer import Offer, offer
 from discreet.sql.after.finish import answered, half_widths, noisy_table, rehearsals, split
 from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.errors import EngineFailure, PolicyError, UsageError
 from discreet.policy.policy import Policy
 

@@ -21,9 +21,10 @@ import duckdb
 import pyarrow as pa
 
 from discreet.engines.duckdb.locked import STATISTICS
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.duckdb.workbench import Workbench
+from discreet.examples.town import POLICY, STATES
 from discreet.policy.domain import (
     Booleans,
     Categories,
@@ -36,7 +37,6 @@ from discreet.policy.domain import (
 )
 from discreet.policy.owners import Through
 from discreet.policy.policy import Policy, Table
-from discreet.town import POLICY, STATES
 
 EMPTY, BACKGROUND = "nobody", "background"
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import psycopg
 
 from discreet.ledger.place import Place
-from discreet.ledger.rights import setup
+from discreet.ledger.stores.rights import setup
 from real_postgres import Server
 
 ROLE = "spender"

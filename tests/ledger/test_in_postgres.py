@@ -17,8 +17,8 @@ from discreet.errors import LedgerUnavailable
 from discreet.ledger import Ledger
 from discreet.ledger.backup import backup, move, restore
 from discreet.ledger.place import Place
-from discreet.ledger.postgres import Tables
-from discreet.ledger.rights import setup
+from discreet.ledger.stores.postgres import Tables
+from discreet.ledger.stores.rights import setup
 from real_postgres import Server, server
 from small_disk import small_disk
 

@@ -12,7 +12,7 @@ import discreet.ledger
 from discreet.accounting import SumAccountant
 from discreet.ledger import Ledger
 from discreet.ledger.place import Place
-from discreet.ledger.rights import setup
+from discreet.ledger.stores.rights import setup
 
 DOCS = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text()
 SOURCE = "".join(

@@ -22,8 +22,9 @@ from scipy import stats
 from small_ledger import ask, charge, noisy, recalled, some_terms
 
 from discreet.errors import DiscreetError, LedgerUnavailable
-from discreet.ledger import Ledger, sqlite
+from discreet.ledger import Ledger
 from discreet.ledger.place import Place
+from discreet.ledger.stores import sqlite
 
 RANDOM = random.SystemRandom()
 FALSE_ALARM = 1e-9

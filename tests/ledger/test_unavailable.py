@@ -24,8 +24,9 @@ import pytest
 from small_ledger import ask, charge, noisy, recalled, released, some_terms
 
 from discreet.errors import LedgerUnavailable
-from discreet.ledger import Ledger, sqlite
+from discreet.ledger import Ledger
 from discreet.ledger.place import Place
+from discreet.ledger.stores import sqlite
 from small_disk import small_disk
 
 

@@ -16,12 +16,12 @@ import pytest
 from small_survey import WEEKEND, person, serving, weekend
 
 from discreet import cli
+from discreet.display.show import json_text, label
 from discreet.errors import UsageError
 from discreet.local.collector.chart import document, text
 from discreet.local.collector.collector import Store, sums_from_json
 from discreet.local.question import submission
 from discreet.local.survey import from_text
-from discreet.show import json_text, label
 
 HOSTILE = {
     "clear screen": "\x1b[2J",

@@ -109,14 +109,14 @@ BUGS = (
     ),
     bug(
         "days that a column takes away added",
-        "sql/values/shifts.py",
+        "sql/values/time/shifts.py",
         "factor = sign * int(gap.step)",
         "factor = int(gap.step)",
         "tests/sql/test_right_answers.py",
     ),
     bug(
         "days of a column multiplied in its own few bits",
-        "sql/values/shifts.py",
+        "sql/values/time/shifts.py",
         "moved = widened(right.expression, 100_000) * factor",
         "moved = right.expression * factor",
         FUZZ,
@@ -130,7 +130,7 @@ BUGS = (
     ),
     bug(
         "what is rounded within brackets has no slack",
-        "sql/after/kinds.py",
+        "sql/after/widths/kinds.py",
         "case exp.Paren():\n            return of(node.this)",
         "case exp.Paren():\n            return of(unrounded(node)[0])",
         "tests/sql/test_again.py",
@@ -186,28 +186,28 @@ BUGS = (
     ),
     bug(
         "rows beside the listed groups",
-        "sql/rows/places.py",
+        "sql/rows/keys/places.py",
         'return case((call("AND", flat >= cells[0], flat <= cells[-1]), flat - cells[0]))',
         'return call("greatest", flat - cells[0], 0)',
         "tests/sql/test_possible.py",
     ),
     bug(
         "a hierarchy by any of two tables",
-        "sql/rows/lying_in.py",
+        "sql/rows/keys/lying_in.py",
         "or len(homes) != 1:",
         "or not homes:",
         "tests/sql/test_lying_in.py",
     ),
     bug(
         "places that are not declared",
-        "sql/rows/lying_in.py",
+        "sql/rows/keys/lying_in.py",
         "if None not in row",
         "if row",
         "tests/sql/test_lying_in.py",
     ),
     bug(
         "a quantile paid for twice",
-        "parts.py",
+        "asking/parts.py",
         "sorted({each.id for each in block.every} - {PEOPLE})",
         "sorted(each.id for each in block.every if each.id != PEOPLE)",
         "tests/test_picks.py::test_a_quantile_that_is_asked_for_in_two_ways_is_paid_for_once",
@@ -222,14 +222,18 @@ BUGS = (
     Bug(
         name="missing clamp",
         edits=(
-            ("engines/duckdb/encode.py", "CAST(least(greatest({x}, {low}), {high})", "CAST(({x})"),
             (
-                "engines/duckdb/encode.py",
+                "engines/duckdb/preparing/encode.py",
+                "CAST(least(greatest({x}, {low}), {high})",
+                "CAST(({x})",
+            ),
+            (
+                "engines/duckdb/preparing/encode.py",
                 'ends = f"WHEN {x} < {low} THEN {domain.first}',
                 'ends = f"WHEN FALSE THEN {domain.first}',
             ),
             (
-                "engines/duckdb/encode.py",
+                "engines/duckdb/preparing/encode.py",
                 "WHEN {x} > {high} THEN {domain.last}",
                 "WHEN FALSE THEN {domain.last}",
             ),
@@ -238,7 +242,7 @@ BUGS = (
     ),
     bug(
         "forgotten truncation",
-        "engines/duckdb/prepare.py",
+        "engines/duckdb/preparing/prepare.py",
         "        if not heavy:\n",
         "        if heavy >= 0:\n",
         f"{ATTACKS}::test_rows_instead_of_people",
@@ -288,7 +292,7 @@ BUGS = (
     ),
     bug(
         "NaN kept",
-        "engines/duckdb/encode.py",
+        "engines/duckdb/preparing/encode.py",
         "CASE WHEN {x} IS NULL OR isnan({x}) THEN NULL",
         "CASE WHEN {x} IS NULL THEN NULL",
         "tests/engines/test_encode.py",
@@ -348,7 +352,7 @@ BUGS = (
     ),
     bug(
         "ties in truncation",
-        "engines/duckdb/order.py",
+        "engines/duckdb/preparing/order.py",
         "OVER (PARTITION BY {owner} ORDER BY place)",
         "OVER (PARTITION BY {owner})",
         "tests/engines/test_prepare.py",
@@ -397,7 +401,7 @@ BUGS = (
     ),
     bug(
         "grouping sets charged once",
-        "offer.py",
+        "asking/offer.py",
         "cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms)",
         "cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms[:1])",
         REPLAY,
@@ -486,7 +490,7 @@ BUGS = (
     bug("overruns are resumed", "ledger/book.py", _OVERRAN, "", OVERRUNS),
     bug(
         "reads go on after the deadline",
-        "engines/until.py",
+        "engines/limits/until.py",
         "return min(seconds, left)",
         "return seconds",
         OVERRUNS,
@@ -626,14 +630,14 @@ BUGS = (
     ),
     bug(
         "texts that a database calls equal",
-        "engines/duckdb/prepare.py",
+        "engines/duckdb/preparing/prepare.py",
         'COLLATE "binary" AS',
         "AS",
         "tests/engines/test_prepare.py::test_texts_are_equal_when_their_bytes_are",
     ),
     bug(
         "one person under two numbers",
-        "engines/duckdb/encode.py",
+        "engines/duckdb/preparing/encode.py",
         "if kinds & {WHOLE, FLOAT, DECIMAL}:",
         "if not types:",
         "tests/engines/test_prepare.py::test_one_person_whose_number_is_text",
@@ -676,7 +680,7 @@ BUGS = (
     ),
     bug(
         "the owner is no part of the order of rows",
-        "engines/duckdb/order.py",
+        "engines/duckdb/preparing/order.py",
         "_measured(f'{table}{name(OWNER)}'), copy",
         "copy",
         "tests/engines",
@@ -704,14 +708,14 @@ BUGS = (
     ),
     bug(
         "one file decides the types of all",
-        "engines/duckdb/parts.py",
+        "engines/duckdb/preparing/parts.py",
         "return list(groups.values())",
         "return [list(files_of(source, table))]",
         "tests/engines/test_parts.py",
     ),
     bug(
         "a snapshot that is believed",
-        "engines/duckdb/verify.py",
+        "engines/duckdb/preparing/verify.py",
         "if connection.execute(most_rows(table, place)).fetchall():",
         "if connection.execute(most_rows(table, place)).fetchall() and not place:",
         "tests/engines/test_verify.py",
@@ -773,14 +777,14 @@ BUGS = (
     ),
     bug(
         "another's noise in the certificate",
-        "offer.py",
+        "asking/offer.py",
         "_statistics(statistic, each.added[statistic.id])",
         "_statistics(statistic, next(iter(each.added.values())))",
         "tests/test_certificates.py",
     ),
     bug(
         "an error after the charge leaves as it is",
-        "engines/until.py",
+        "engines/limits/until.py",
         "        except BaseException as error:\n",
         "        except EngineFailure as error:\n",
         "tests/test_after_the_charge.py",
@@ -831,7 +835,7 @@ BUGS = (
     ),
     bug(
         "parts of an interval reach into the next one",
-        "synthetic/split.py",
+        "synthetic/columns/split.py",
         "case((place < start, None), (place < end, part))",
         "case((place < start, None), otherwise=part)",
         "tests/synthetic/test_spikes.py::test_the_engine_counts_a_level_as_defined",

@@ -15,11 +15,12 @@ import pytest
 from recorded import about, others, parameters, queries
 
 import discreet
-from discreet import town
 from discreet.binding import create_ledger
 from discreet.curator import Curator
+from discreet.examples import town
 from discreet.policy.policy import Policy
-from discreet.server.catalog import Catalog, CatalogError, Session, catalog, contents
+from discreet.server.catalog import Catalog, CatalogError, Session, catalog
+from discreet.server.catalog.tables import contents
 from discreet.server.settings import Settings
 from real_postgres import postgres
 

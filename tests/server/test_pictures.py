@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet import town
 from discreet.binding import create_ledger
+from discreet.examples import town
 from discreet.policy.policy import Policy
 from discreet.server.users import UserFile
 from server.running_server import PASSWORD, Running, running

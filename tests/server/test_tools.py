@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet import town
 from discreet.binding import create_ledger
 from discreet.errors import Rejected
+from discreet.examples import town
 from discreet.policy.policy import Policy
 from discreet.server.users import UserFile
 from server.running_server import PASSWORD, Running, running

@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.algebra import OWNER
-from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.layout import PUBLIC
 from discreet.policy.domain import (

@@ -21,9 +21,9 @@ import duckdb
 import pyarrow as pa
 
 from discreet.algebra import Aggregate, owner_of
+from discreet.asking.offer import offer
 from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure
-from discreet.offer import offer
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
 from discreet.sql.plan.block import Block, Shared

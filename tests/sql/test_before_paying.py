@@ -61,12 +61,12 @@ def test_a_question_is_planned_and_tried_once_a_snapshot(
         asked.append(text)
         return plan(text, *rest, **more)
 
-    monkeypatch.setattr("discreet.view.plan", watched)
+    monkeypatch.setattr("discreet.asking.view.plan", watched)
     count = "SELECT COUNT(*) FROM people WHERE age > {}"
     for _ in range(2):
         curator.quote(count.format(11), analyst="ann", epsilon="1")
     assert asked == [count.format(11)]
-    monkeypatch.setattr("discreet.view.MOST_PLANS", 1)
+    monkeypatch.setattr("discreet.asking.view.MOST_PLANS", 1)
     curator.quote(count.format(12), analyst="ann", epsilon="1")
     curator.quote(count.format(11), analyst="ann", epsilon="1")
     assert asked == [count.format(age) for age in (11, 12, 11)]

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet import town
 from discreet.binding import create_ledger
 from discreet.curator import Curator
 from discreet.errors import Rejected
+from discreet.examples import town
 from discreet.policy.policy import Policy
 
 HERE = Path(__file__).parent

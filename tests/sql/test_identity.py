@@ -15,8 +15,8 @@ import pytest
 
 from discreet import algebra
 from discreet.algebra import Column, Constant, Interval, Scan, Select, Stage, Sum
+from discreet.asking.parts import parts_of
 from discreet.errors import Unproved
-from discreet.parts import parts_of
 from discreet.sql.after import estimates
 from discreet.sql.plan import block, identity, keys, picks, plan, sensitivity
 from discreet.sql.plan.block import Block, RolledUp, Shared

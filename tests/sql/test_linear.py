@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.asking.offer import Offer, amount_for_margin, offer
 from discreet.binding import accountant_of, terms_of
-from discreet.offer import Offer, amount_for_margin, offer
 from sql import harness, policies
 
 ACCOUNTANTS = ("sum", "zcdp")

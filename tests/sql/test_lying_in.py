@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator
-from discreet.sql.rows.lying_in import Combinations, combinations
+from discreet.sql.rows.keys.lying_in import Combinations, combinations
 from sql import bounded, harness, policies
 
 POLICY, PUBLIC = policies.policy("land"), policies.public("land")

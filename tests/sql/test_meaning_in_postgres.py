@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import discreet
-from discreet import town
 from discreet.binding import create_ledger
 from discreet.curator import Curator
 from discreet.errors import Rejected
+from discreet.examples import town
 from discreet.policy.policy import Policy
 from sql import bounded
 

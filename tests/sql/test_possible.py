@@ -14,8 +14,8 @@ from discreet.algebra import Column, Scan
 from discreet.curator import Curator
 from discreet.engines.spelling import Spelling
 from discreet.sql.plan.keys import Joint
-from discreet.sql.rows import possible
-from discreet.sql.rows.places import place_among
+from discreet.sql.rows.keys import possible
+from discreet.sql.rows.keys.places import place_among
 from sql import bounded, harness, policies
 
 

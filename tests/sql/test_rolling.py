@@ -17,20 +17,20 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from discreet.asking.explain import explanation
+from discreet.asking.offer import BlockOffer, Offer, offer
+from discreet.asking.quotes import quoted
 from discreet.binding import accountant_of, terms_of
 from discreet.budget import Charge
 from discreet.curator import Curator
 from discreet.errors import Unproved
-from discreet.explain import explanation
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
 from discreet.mechanisms.simulate import Several
 from discreet.noise import Stream
-from discreet.offer import BlockOffer, Offer, offer
-from discreet.quotes import quoted
 from discreet.sql import rolling
 from discreet.sql.after.finish import Noisy, added_up, noisy_table
-from discreet.sql.after.margins import half_width, ratio_quantile
 from discreet.sql.after.naming import table_name
+from discreet.sql.after.widths.margins import half_width, ratio_quantile
 from discreet.sql.plan.block import Block, RolledUp, Shared
 from discreet.sql.plan.keys import Key
 from discreet.sql.plan.plan import Plan

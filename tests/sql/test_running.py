@@ -22,14 +22,14 @@ from scipy import stats
 import test_every_aggregate as aggregates
 from coverage_kinds import curator
 from discreet.algebra import key_column, number_column
+from discreet.asking.explain import explanation
+from discreet.asking.offer import Offer, offer
+from discreet.asking.quotes import quoted
 from discreet.binding import accountant_of, terms_of
 from discreet.errors import Unproved
-from discreet.explain import explanation
 from discreet.mechanisms import DiscreteGaussian
 from discreet.mechanisms.running import Grid, Running, factor, lengths, longest, weights
 from discreet.mechanisms.shapes import Moved
-from discreet.offer import Offer, offer
-from discreet.quotes import quoted
 from discreet.sql.plan.block import Statistic
 from discreet.sql.plan.plan import Plan
 from discreet.sql.plan.prove import prove

@@ -16,7 +16,7 @@ import pytest
 
 from discreet.errors import UsageError
 from discreet.mechanisms import from_row
-from discreet.synthetic.axis import Intervals
+from discreet.synthetic.columns.axis import Intervals
 from discreet.synthetic.description import Description
 from synthetic.small_table import curator
 

@@ -17,7 +17,7 @@ from discreet.engines.spelling import Spelling
 from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.sql.values.value import Value
-from discreet.synthetic.axis import Axis, Intervals
+from discreet.synthetic.columns.axis import Axis, Intervals
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.raw import cells_of
 from synthetic.small_table import curator, rows

@@ -17,12 +17,12 @@ from discreet.binding import create_ledger
 from discreet.mechanisms import from_row
 from discreet.policy.domain import Column, Integers
 from discreet.policy.policy import Policy
-from discreet.synthetic.axis import Intervals, Unsplit
+from discreet.synthetic.columns.axis import Intervals, Unsplit
+from discreet.synthetic.columns.grids import shares_of_grids
+from discreet.synthetic.columns.split import Level, counted, levels
 from discreet.synthetic.description import Description
-from discreet.synthetic.grids import shares_of_grids
 from discreet.synthetic.report.raw import cells_of
 from discreet.synthetic.source import TableSource, source_of
-from discreet.synthetic.split import Level, counted, levels
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from synthetic.small_table import curator
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from discreet.algebra import Aggregate, Column, Persons, Scan, Sum
+from discreet.asking.view import View
 from discreet.errors import UsageError
 from discreet.mechanisms import from_row
-from discreet.synthetic.axis import OTHER
+from discreet.synthetic.columns.axis import OTHER
 from discreet.synthetic.description import Description
-from discreet.view import View
 from synthetic.small_table import curator
 
 NULLABLE = "      notes: {text: true, nullable: true}"

@@ -15,13 +15,13 @@ import pytest
 import discreet
 from discreet.mechanisms import from_row
 from discreet.policy.domain import Column, Integers
-from discreet.synthetic.axis import Axis, Intervals
+from discreet.synthetic.columns.axis import Axis, Intervals
+from discreet.synthetic.columns.values import QUANTILES, Figure, Spread, exact_figures
 from discreet.synthetic.compare import Comparison
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.inspect import as_json, text
 from discreet.synthetic.report.raw import raw_report
 from discreet.synthetic.report.reports import comparison_page, description_page, raw_page
-from discreet.synthetic.values import QUANTILES, Figure, Spread, exact_figures
 from synthetic.test_spikes import opened, spiked
 
 COUNT = 4000

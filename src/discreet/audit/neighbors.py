@@ -18,10 +18,10 @@ from discreet.algebra import Numbers
 from discreet.audit.chosen import Person, Wanted, choose
 from discreet.engines.duckdb.locked import connect
 from discreet.engines.layout import OWNER, PUBLIC, private, public, snapshot_file, stored_columns
+from discreet.engines.limits.watch import interrupted
 from discreet.engines.quoting import literal, name
 from discreet.engines.source import engine_errors
 from discreet.engines.spelling import Spelling
-from discreet.engines.watch import interrupted
 from discreet.errors import UsageError
 from discreet.policy.domain import (
     Booleans,

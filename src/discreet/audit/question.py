@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.accounting import Accountant
+from discreet.asking.measure import measure
+from discreet.asking.offer import Offer, offer
 from discreet.audit import replay
 from discreet.audit.change import Change, changes
 from discreet.audit.chosen import Wanted
@@ -32,9 +34,7 @@ from discreet.engines.stores import store_of
 from discreet.errors import Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.ledger.chain import fresh_secret
-from discreet.measure import measure
 from discreet.mechanisms import to_row
-from discreet.offer import Offer, offer
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
 from discreet.sql.plan.block import Block, Shared

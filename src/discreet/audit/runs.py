@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from discreet.accounting import Accountant
 from discreet.algebra import Numbers, key_column
+from discreet.asking.measure import measure
+from discreet.asking.offer import BlockOffer, Offer
 from discreet.audit.change import cells, forms, movement, rows_of
 from discreet.audit.epsilon import Codes
 from discreet.ledger.chain import fresh_secret
-from discreet.measure import measure
 from discreet.mechanisms.shapes import Additive, Mechanism, Noise, Selection, Threshold
-from discreet.offer import BlockOffer, Offer
 from discreet.sql.plan.block import PEOPLE, Shared, Statistic
 from discreet.sql.plan.picks import Pick
 from discreet.vault.allowance import Allowance

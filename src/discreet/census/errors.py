@@ -20,16 +20,16 @@ import pyarrow as pa
 
 from discreet.census.counts import Counts
 from discreet.census.grid import Columns, Floats, Grid, Integers
-from discreet.census.least_squares import (
+from discreet.census.measure import Noisy, levels_of
+from discreet.census.plan import Plan
+from discreet.census.solve.least_squares import (
     AT_ONCE,
     Level,
     by_table,
     final_precisions,
     known_precisions,
 )
-from discreet.census.measure import Noisy, levels_of
-from discreet.census.plan import Plan
-from discreet.census.top_down import top_down
+from discreet.census.solve.top_down import top_down
 from discreet.census.workers import Workers
 from discreet.mechanisms.shapes import Additive
 from discreet.noise import Items, Stream

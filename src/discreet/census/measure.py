@@ -11,8 +11,8 @@ import numpy as np
 from discreet.algebra import Aggregate
 from discreet.census.counts import project
 from discreet.census.grid import Flags, Integers
-from discreet.census.least_squares import Level
 from discreet.census.plan import Plan
+from discreet.census.solve.least_squares import Level
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 

@@ -16,7 +16,7 @@ from discreet.census.grid import Integers
 from discreet.errors import PolicyError, Problem
 from discreet.policy.policy import Policy, Table
 from discreet.policy.publication import EVERYWHERE, Hierarchy
-from discreet.synthetic.axis import Axis
+from discreet.synthetic.columns.axis import Axis
 
 MOST_PLACES = 20_000_000  # at the finest level
 

@@ -37,7 +37,7 @@ from discreet.policy.policy import Policy, Table
 from discreet.policy.publication import PublicationTerms
 from discreet.sql.check.checker import Checker
 from discreet.sql.check.norms import Bound
-from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis
+from discreet.synthetic.columns.axis import MOST_VALUES, OTHER, Axis
 from discreet.synthetic.source import TableSource, source_of
 
 # cells of all columns together, which are held once, for the place that is everywhere

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from discreet.census.counts import Counts
 from discreet.census.grid import Columns, Floats, Integers
-from discreet.census.least_squares import down, from_below
 from discreet.census.measure import Noisy, levels_of
 from discreet.census.plan import Plan
+from discreet.census.solve.least_squares import down, from_below
 
 ROWS_AT_ONCE = 1 << 20  # of a file, while it is written
 Key = tuple[str, str]  # a level and a table

@@ -24,9 +24,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import discreet
+from discreet.display.show import printable
 from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.extras import EXTRAS, missing
-from discreet.show import printable
 
 INTERRUPTED = 130  # by Ctrl-C, or at the end of what could be typed
 READER_GONE = 141  # as if SIGPIPE had ended it: `discreet ... | head -1`
@@ -217,7 +217,7 @@ def run(arguments: list[str]) -> int:
         if _print_failure() is not None:
             return 0
         # Neither a traceback nor a message that may hold a value from the data reaches the caller.
-        from discreet.engines.until import place_of
+        from discreet.engines.limits.until import place_of
 
         logging.getLogger("discreet").debug("%s at %s.", type(error).__name__, place_of(error))
         return _tell(EngineFailure(), arguments)

@@ -185,9 +185,9 @@ def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head
 
 def _setup(declared: PolicyValue) -> None:
     """Print what an administrator runs once in the database of a shared ledger."""
-    from discreet.ledger.postgres import role_in
-    from discreet.ledger.rights import quote
-    from discreet.ledger.rights import setup as statements
+    from discreet.ledger.stores.postgres import role_in
+    from discreet.ledger.stores.rights import quote
+    from discreet.ledger.stores.rights import setup as statements
 
     role = role_in(declared.ledger_address)
     print(f"CREATE ROLE {quote(role)} LOGIN;  -- unless there is one; give it a password")
@@ -280,7 +280,7 @@ def bounds(
     format: ReportFormat = Format.table,
 ) -> None:
     """Suggest a range for a column, as a paid question of the curator."""
-    from discreet.bounds import BEYOND
+    from discreet.asking.bounds import BEYOND
     from discreet.cli.question import opened
     from discreet.vault.answer import plain
 

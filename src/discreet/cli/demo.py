@@ -46,10 +46,10 @@ def demo(
 ) -> None:
     """Build a town, ask about it, attack it, and leave it on disk to play with."""
     import discreet
-    from discreet import town
     from discreet.binding import create_ledger
     from discreet.cli.tables import output, plainly
     from discreet.errors import UsageError
+    from discreet.examples import town
     from discreet.policy.policy import Policy
 
     console = output()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format
+from discreet.display.show import printable, readable
 from discreet.errors import UsageError
-from discreet.show import printable, readable
 
 if TYPE_CHECKING:
     from discreet.attacks.difference import Differences

@@ -43,7 +43,7 @@ ReportFormat = Annotated[
 
 def print_rows(table: pa.Table, format: Format) -> None:
     """Print a table for programs: CSV as text; an Arrow IPC stream or a Parquet file as bytes."""
-    from discreet import formats
+    from discreet.display import formats
 
     match format:
         case Format.csv:

@@ -14,8 +14,8 @@ from discreet.cli.question import Quiet
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
-    from discreet.engines.dialogue import Question
-    from discreet.engines.draft import Draft
+    from discreet.engines.drafts.dialogue import Question
+    from discreet.engines.drafts.draft import Draft
 
 
 def register(app: typer.Typer) -> None:
@@ -57,8 +57,8 @@ def init(
     """Begin a policy from the schema of some data. Values are never looked at, but for keys of
     --public tables.
     """
-    from discreet.engines.codebook import Codebook
-    from discreet.engines.draft import draft
+    from discreet.engines.drafts.codebook import Codebook
+    from discreet.engines.drafts.draft import draft
 
     if ask and page:
         raise UsageError("--ask asks here and --page in a browser: choose one.")
@@ -96,7 +96,7 @@ def _ask_all(made: Draft) -> Draft:
     """Ask question after question. What is answered may take away later ones: a public table has no
     columns to ask about.
     """
-    from discreet.engines.dialogue import answered, questions
+    from discreet.engines.drafts.dialogue import answered, questions
 
     place = 0
     while place < len(waiting := questions(made)):
@@ -107,7 +107,7 @@ def _ask_all(made: Draft) -> Draft:
 
 def _ask(question: Question) -> str | None:
     """Ask until there is an answer; an empty one takes the suggestion, - leaves a column out."""
-    from discreet.engines.dialogue import reply_to
+    from discreet.engines.drafts.dialogue import reply_to
 
     print(f"\n{question.title}")
     for line in question.told:

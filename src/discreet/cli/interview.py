@@ -16,8 +16,8 @@ from threading import Event, Lock
 from urllib.parse import parse_qs
 
 from discreet.cli.files import write_file
-from discreet.engines.dialogue import LEAVE_OUT, Question, answered, questions, reply_to
-from discreet.engines.draft import Draft
+from discreet.engines.drafts.dialogue import LEAVE_OUT, Question, answered, questions, reply_to
+from discreet.engines.drafts.draft import Draft
 from discreet.errors import DiscreetError
 from discreet.pages import blocks, forms
 from discreet.server.fresh import fresh_text

@@ -12,8 +12,8 @@ import typer
 
 from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat
+from discreet.display.show import json_text
 from discreet.errors import UsageError
-from discreet.show import json_text
 
 if TYPE_CHECKING:
     from discreet.local.collector.collector import Store, Sums

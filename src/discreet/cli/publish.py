@@ -12,7 +12,7 @@ import typer
 from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat
 from discreet.cli.question import Policy
-from discreet.show import printable
+from discreet.display.show import printable
 
 if TYPE_CHECKING:
     from discreet.census.publication import Publication
@@ -96,9 +96,9 @@ def demo(
     people: Annotated[int, typer.Option(help="How many people live there.")] = 20_000,
 ) -> None:
     """Build a country of very unequal places with a policy and a ledger, ready to be published."""
-    from discreet import country
     from discreet.binding import create_ledger
     from discreet.errors import UsageError
+    from discreet.examples import country
     from discreet.policy.policy import Policy as PolicyFile
 
     if not 100 <= people <= 10_000_000:

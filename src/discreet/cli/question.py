@@ -68,7 +68,7 @@ def ask(
 
             print_answer(answer, quiet=quiet)
         case _:
-            from discreet.formats import with_margins
+            from discreet.display.formats import with_margins
 
             print_rows(with_margins(answer), format)
 

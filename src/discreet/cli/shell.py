@@ -329,7 +329,7 @@ def _need(sql: str) -> str:
 
 
 def _say(text: str) -> None:
-    from discreet.show import printable
+    from discreet.display.show import printable
 
     print(printable(text))
 
@@ -391,7 +391,7 @@ def _split(text: str) -> list[str]:
 
 def _converse(session: Session) -> None:
     """Read, answer, and go on after errors, until \\q or the end."""
-    from discreet.show import label
+    from discreet.display.show import label
 
     _say(f"discreet: {session.source.name} asks. \\help lists commands, \\q leaves.")
     with line_editing({*KEYWORDS, *COMMANDS, *_names(session.source)}), CtrlC() as ctrl_c:
@@ -419,7 +419,7 @@ def _converse(session: Session) -> None:
 
 def _try(session: Session, text: str) -> bool:
     """Do what a text says, or tell why not; say whether it was done."""
-    from discreet.show import printable
+    from discreet.display.show import printable
 
     try:
         session.run_all(text)
@@ -431,7 +431,7 @@ def _try(session: Session, text: str) -> bool:
 
 def _names(source: Source) -> Iterator[str]:
     """Yield names that can be typed; a server's others could speak to the terminal."""
-    from discreet.show import label
+    from discreet.display.show import label
 
     for table in source.tables():
         names = (table["name"], *(column["name"] for column in table["columns"]))

@@ -81,7 +81,7 @@ def describe(
     from discreet.cli.question import opened
     from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError
-    from discreet.synthetic.axis import BINS, Intervals
+    from discreet.synthetic.columns.axis import BINS, Intervals
 
     if len(tables) > 1 and (columns, quantiles, workload, findings) != (None, None, None, None):
         raise UsageError(
@@ -269,8 +269,8 @@ def inspect(
     of attacks.
     """
     from discreet.cli.tables import progress_bar
+    from discreet.display.show import printable
     from discreet.errors import UsageError
-    from discreet.show import printable
     from discreet.synthetic.description import Description
     from discreet.synthetic.linked_description import is_linked
     from discreet.synthetic.report.inspect import as_json, text
@@ -302,7 +302,7 @@ def inspect(
 
 def _inspect_linked(description: Path, html: Path | None, format: Format) -> None:
     """The same of every part: people with their numbers of rows, then the rows of each table."""
-    from discreet.show import printable
+    from discreet.display.show import printable
     from discreet.synthetic.linked_description import LinkedDescription
     from discreet.synthetic.report.inspect import as_json, text
     from discreet.synthetic.report.reports import description_page
@@ -395,8 +395,8 @@ def compare(
     """
     from discreet.cli.question import opened
     from discreet.cli.tables import progress_bar
+    from discreet.display.show import printable
     from discreet.errors import UsageError
-    from discreet.show import printable
     from discreet.synthetic.description import Description
     from discreet.synthetic.linked_description import LinkedDescription, is_linked
 
@@ -445,7 +445,7 @@ def query(
 
     from discreet.attacks.inputs.source import table as read
     from discreet.cli.tables import output, plainly
-    from discreet.show import readable
+    from discreet.display.show import readable
     from discreet.synthetic.released import ask
     from discreet.vault.answer import plain
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.budget import Budget
-from discreet.show import cells, notes, printable
+from discreet.display.show import cells, notes, printable
 
 if TYPE_CHECKING:
     from discreet.policy.dictionary import Listing

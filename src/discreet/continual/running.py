@@ -28,8 +28,8 @@ from discreet.continual.question import PeriodQuestion
 from discreet.continual.quote import LONG, Line, ReleaseQuote
 from discreet.continual.series import Series, rows_to_publish
 from discreet.continual.strategies.strategy import Windows
-from discreet.engines.duckdb.arrivals import Arrivals, packed, unpacked
-from discreet.engines.until import Until
+from discreet.engines.duckdb.preparing.arrivals import Arrivals, packed, unpacked
+from discreet.engines.limits.until import Until
 from discreet.errors import LedgerUnavailable, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger, Reservation, StreamRecord
 from discreet.mechanisms import to_row

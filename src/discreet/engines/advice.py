@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.budget import number
-from discreet.engines.duckdb.parts import Part
-from discreet.engines.duckdb.schema import schemas
+from discreet.engines.duckdb.preparing.parts import Part
+from discreet.engines.duckdb.preparing.schema import schemas
 from discreet.engines.layout import RULES
 from discreet.engines.report import doubt, few_kept, standing_out
 from discreet.engines.source import attach, engine_errors, loading, source_at

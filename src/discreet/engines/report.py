@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from discreet.engines.duckdb.mending import UNREADABLE
+from discreet.engines.duckdb.preparing.mending import UNREADABLE
 from discreet.engines.snapshot import MUCH, ColumnReport, Snapshot, TableReport
 from discreet.policy.domain import Booleans, Column, Dates, Decimals, Integers, Timestamps
 from discreet.policy.owners import EachRow

@@ -49,8 +49,8 @@ from discreet.ledger.receipts import (
     standing_of,
 )
 from discreet.ledger.shortage import Words, over_budget
-from discreet.ledger.store import Kind
 from discreet.ledger.stores import establish
+from discreet.ledger.stores.store import Kind
 from discreet.ledger.streams import Streams
 from discreet.ledger.terms import (
     BOUND,

@@ -22,8 +22,8 @@ from discreet.ledger.balance import Balance
 from discreet.ledger.chain import Row, canonical, digest
 from discreet.ledger.head import Head, head_of, head_parts, head_text, read_head
 from discreet.ledger.place import Place
-from discreet.ledger.store import Records
 from discreet.ledger.stores import establish, kind_of, require_room, store_of
+from discreet.ledger.stores.store import Records
 
 FORMAT = 1
 _HOMES = {"file": "a file", "postgresql": "PostgreSQL"}

@@ -21,20 +21,20 @@ from discreet.policy.domain import Texts as DeclaredText
 from discreet.policy.policy import Policy
 from discreet.sql import catalog, rolling
 from discreet.sql.after import after
-from discreet.sql.after.linear import Form
 from discreet.sql.after.naming import HALF_WIDTHS, constant_name, table_name
 from discreet.sql.after.released import Output, Released
 from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.after.tables import constants, public_table
+from discreet.sql.after.widths.linear import Form
 from discreet.sql.blocks import block_of
 from discreet.sql.listing import LISTS, counted, listed
 from discreet.sql.plan.block import Block
 from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.antijoins import private_columns, without_antijoins
-from discreet.sql.rows.groups import key_of, keys_of
 from discreet.sql.rows.joins import join, unbracketed
-from discreet.sql.rows.possible import Possible, Spell
+from discreet.sql.rows.keys.groups import key_of, keys_of
+from discreet.sql.rows.keys.possible import Possible, Spell
 from discreet.sql.rows.project import filter_rows, group_by_owner, limit_groups, project, word
 from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import Names, Relation, links_of, scan

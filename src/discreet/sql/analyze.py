@@ -16,13 +16,13 @@ from sqlglot.errors import SqlglotError
 from discreet.errors import DiscreetError, Rejected
 from discreet.policy.policy import Policy
 from discreet.sql import rolling, running
-from discreet.sql.after.again import again
-from discreet.sql.after.joint import measured
-from discreet.sql.after.kinds import Kind
 from discreet.sql.after.naming import table_name
 from discreet.sql.after.rebuild import as_sql
 from discreet.sql.after.released import Output, Released
 from discreet.sql.after.tables import listed
+from discreet.sql.after.widths.again import again
+from discreet.sql.after.widths.joint import measured
+from discreet.sql.after.widths.kinds import Kind
 from discreet.sql.analysis import Analysis, Evaluate, PublicTables
 from discreet.sql.limits import check_room, check_work
 from discreet.sql.plan.identity import named, sharing
@@ -32,7 +32,7 @@ from discreet.sql.plan.plan import (
     arrow_type,
     empty_plan,
 )
-from discreet.sql.rows.possible import Spell
+from discreet.sql.rows.keys.possible import Spell
 from discreet.sql.rows.project import SPREAD, example
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text import clients

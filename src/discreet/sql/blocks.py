@@ -13,8 +13,8 @@ from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.requests.assembly import UNBOUNDED, assemble, with_test
 from discreet.sql.requests.readings import Rows
 from discreet.sql.rolling import Again
-from discreet.sql.rows.groups import possible
-from discreet.sql.rows.possible import Possible
+from discreet.sql.rows.keys.groups import possible
+from discreet.sql.rows.keys.possible import Possible
 from discreet.sql.rows.relation import Origins, Relation, distinct_values
 from discreet.sql.values.value import Identity
 

@@ -10,8 +10,8 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.sql.after.linear import Form
 from discreet.sql.after.released import Output, Released
+from discreet.sql.after.widths.linear import Form
 from discreet.sql.rows.relation import Relation
 
 Environment = Mapping[str, Relation | Released]  # the tables that WITH names

@@ -27,9 +27,10 @@ from discreet.mechanisms.shapes import Additive
 from discreet.mechanisms.simulate import half_widths
 from discreet.policy.domain import Categories
 from discreet.policy.policy import Policy
-from discreet.synthetic.axes import Grid, axes_of
-from discreet.synthetic.axis import Axis, Unlisted
 from discreet.synthetic.classify import area, area_margin, counted, learned, rows_of, target_of
+from discreet.synthetic.columns.axes import Grid, axes_of
+from discreet.synthetic.columns.axis import Axis, Unlisted
+from discreet.synthetic.columns.values import Figure, compared_columns, noisy_figures
 from discreet.synthetic.describe import Commission, Purse, Work, currency, private_table
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import (
@@ -43,7 +44,6 @@ from discreet.synthetic.marginals import (
     products,
 )
 from discreet.synthetic.source import TableSource, source_of
-from discreet.synthetic.values import Figure, compared_columns, noisy_figures
 from discreet.synthetic.workload import EVERY_PAIR, workload
 
 _SHARES = {"distances": 0.5, "correlations": 0.25, "classifier": 0.25, "values": 0.25}

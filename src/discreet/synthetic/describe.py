@@ -22,10 +22,10 @@ from discreet.algebra import Aggregate
 from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy, Table
-from discreet.synthetic.axes import Grid, axes_of
-from discreet.synthetic.axis import USUAL, Intervals, Unlisted
+from discreet.synthetic.columns.axes import Grid, axes_of
+from discreet.synthetic.columns.axis import USUAL, Intervals, Unlisted
+from discreet.synthetic.columns.grids import found_grids
 from discreet.synthetic.description import Description
-from discreet.synthetic.grids import found_grids
 from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.source import TableSource, source_of
 from discreet.synthetic.synthesizers.family import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS

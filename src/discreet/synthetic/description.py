@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import UsageError
 from discreet.policy.domain import Column
-from discreet.synthetic.axes import domain_from, plain_domain
-from discreet.synthetic.axis import Axis
+from discreet.synthetic.columns.axes import domain_from, plain_domain
+from discreet.synthetic.columns.axis import Axis
 from discreet.synthetic.marginals import NoisyMarginal
 from discreet.synthetic.synthesizers.graphical import Model, Tree
 

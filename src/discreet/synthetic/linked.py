@@ -51,8 +51,8 @@ from discreet.policy.owners import EachRow
 from discreet.policy.policy import Policy, Table
 from discreet.sql.rows.relation import scan
 from discreet.sql.values.value import Number, Value
-from discreet.synthetic.axes import Grid, axes_of
-from discreet.synthetic.axis import USUAL, Axis, Intervals, Unlisted
+from discreet.synthetic.columns.axes import Grid, axes_of
+from discreet.synthetic.columns.axis import USUAL, Axis, Intervals, Unlisted
 from discreet.synthetic.compare import compared, comparison
 from discreet.synthetic.describe import (
     CarryOut,

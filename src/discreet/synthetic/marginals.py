@@ -44,7 +44,7 @@ from discreet.mechanisms import to_row
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Additive, Moved, Scores
-from discreet.synthetic.axis import Axis, looked_up
+from discreet.synthetic.columns.axis import Axis, looked_up
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 from discreet.vault.allowance import Allowance

@@ -31,7 +31,7 @@ from discreet.mechanisms.shapes import Moved
 from discreet.policy.policy import Policy, Table
 from discreet.sql.rows.relation import scan
 from discreet.sql.values.value import Coded, Value
-from discreet.synthetic.axis import place_of
+from discreet.synthetic.columns.axis import place_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class Answer:
         }
 
     def __str__(self) -> str:
-        from discreet.show import answer_text
+        from discreet.display.show import answer_text
 
         return answer_text(self)
 
@@ -68,8 +68,8 @@ class Answer:
         return f"<Answer {self.id}: {rows:,} row{plural} of {columns}, cost {self.cost}>"
 
     def _repr_html_(self) -> str:
-        from discreet.chart import chart_of
-        from discreet.show import answer_html
+        from discreet.display.chart import chart_of
+        from discreet.display.show import answer_html
 
         return answer_html(self, chart_of(self))
 
@@ -77,7 +77,7 @@ class Answer:
         """Draw a measure, by default the first: bars with error bars, or lines with bands over
         time.
         """
-        from discreet.chart import plot_of
+        from discreet.display.chart import plot_of
 
         return plot_of(self, measure)
 

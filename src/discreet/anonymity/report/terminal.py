@@ -11,7 +11,7 @@ from discreet.anonymity.measure import Risk
 from discreet.anonymity.publish import Anonymized
 from discreet.anonymity.report import words
 from discreet.anonymity.source import plain
-from discreet.show import printable
+from discreet.display.show import printable
 
 _BAR = 24
 

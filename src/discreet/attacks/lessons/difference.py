@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from discreet import town
 from discreet.attacks.difference import Differences
 from discreet.attacks.difference import difference as attack
 from discreet.attacks.experiment.dice import Dice
@@ -16,6 +15,7 @@ from discreet.attacks.lessons.lesson import (
     noisy,
     points,
 )
+from discreet.examples import town
 
 GOVERNOR = "zip = '{zip}' AND sex = '{sex}' AND born = DATE '{born}'".format(**town.GOVERNOR)
 BORN = f"DATE '{town.GOVERNOR['born']}'"

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet import town
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import percent
 from discreet.attacks.lessons.lesson import (
@@ -24,6 +23,7 @@ from discreet.attacks.lessons.lesson import (
 )
 from discreet.attacks.link import Linkage
 from discreet.attacks.link import link as attack
+from discreet.examples import town
 
 RELEASE = """
     A hospital publishes one row for each of {people:,} people: ZIP code, date of birth, sex and diagnosis. No

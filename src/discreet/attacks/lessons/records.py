@@ -11,7 +11,6 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from discreet import town
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import percent
 from discreet.attacks.experiment.trials import Risked
@@ -19,6 +18,7 @@ from discreet.attacks.inference import inference
 from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Point, Step, noisy
 from discreet.attacks.linkability import linkability
 from discreet.attacks.single_out import single_out
+from discreet.examples import town
 
 Attack = Callable[[pa.Table, pa.Table, pa.Table], Risked]
 

@@ -24,10 +24,10 @@ from discreet.engines.duckdb.shape import shape
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.duckdb.twin import empty_twin
 from discreet.engines.layout import OWNER, SCHEMAS, public
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
+from discreet.engines.limits.watch import interrupted
 from discreet.engines.quoting import literal
 from discreet.engines.spelling import Spelling
-from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.policy import Policy
 from discreet.vault.exact import Exact

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from discreet.engines.duckdb.locked import connect, lock
 from discreet.engines.duckdb.workbench import read_within
-from discreet.engines.watch import interrupted
+from discreet.engines.limits.watch import interrupted
 from discreet.errors import EngineFailure
 
 _MEMORY = 500_000_000

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.engines.duckdb.locked import COMMON_PARTS, connect, lock
-from discreet.engines.watch import interrupted
+from discreet.engines.limits.watch import interrupted
 from discreet.errors import EngineFailure
 
 _MEMORY = 10**9

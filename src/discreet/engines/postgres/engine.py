@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from discreet.algebra import Numbers
 from discreet.engines.layout import OWNER
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.engines.postgres.kinds import Tables
 from discreet.engines.postgres.rights import require_few_rights
 from discreet.engines.postgres.server import (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.errors import EngineFailure, UsageError
 from discreet.extras import missing
 

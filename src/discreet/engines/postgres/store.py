@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.duckdb.prepare import prepared
-from discreet.engines.duckdb.verify import (
+from discreet.engines.duckdb.preparing.prepare import prepared
+from discreet.engines.duckdb.preparing.verify import (
     count_violations,
     most_rows,
     require_none,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from discreet.algebra import Numbers, number_column
 from discreet.engines.duckdb.engine import MOST_BINDING
 from discreet.engines.duckdb.shape import shape
-from discreet.engines.overrun import Overrun
+from discreet.engines.limits.overrun import Overrun
 from discreet.engines.spark.layout import arrow_file, kinds_file, public_file, table_folder
 from discreet.engines.spark.session import ANSI, connect
 from discreet.engines.spark.spelling import PRIVATE, PUBLIC, WHOLE, SparkSpelling, view

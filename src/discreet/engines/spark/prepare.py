@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.engines.duckdb.reading import (
+from discreet.engines.duckdb.preparing.reading import (
     CLAMPED,
     MISSING,
     NULLED,
@@ -26,7 +26,7 @@ from discreet.engines.duckdb.reading import (
     Reading,
     list_values,
 )
-from discreet.engines.duckdb.schema import keys_of, schemas
+from discreet.engines.duckdb.preparing.schema import keys_of, schemas
 from discreet.engines.engine import Progress
 from discreet.engines.frames import arrow
 from discreet.engines.layout import OWNER

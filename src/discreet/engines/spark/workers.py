@@ -15,9 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.duckdb.order import ROW, first_rows, row_owner
-from discreet.engines.duckdb.parts import part_of
-from discreet.engines.duckdb.reading import KEY, Reading, list_values
+from discreet.engines.duckdb.preparing.order import ROW, first_rows, row_owner
+from discreet.engines.duckdb.preparing.parts import part_of
+from discreet.engines.duckdb.preparing.reading import KEY, Reading, list_values
 from discreet.engines.layout import OWNER
 from discreet.engines.quoting import name
 from discreet.engines.source import Folder, columns_of, loading

@@ -55,7 +55,7 @@ def _show(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
     """Return all bars in their order, or the largest of very many, with values that can be
     shown.
     """
-    from discreet.show import label
+    from discreet.display.show import label
 
     values = question["values"]
     numbers = (question[name] for name in ("estimates", "margins", "consistent"))

@@ -106,7 +106,7 @@ class Collector:
         if path in ("/estimate", "/estimate.json"):
             found = await self._estimate_all()
             if path.endswith(".json"):
-                from discreet.show import json_text
+                from discreet.display.show import json_text
 
                 return 200, "application/json", json_text(found).encode()
             from discreet.local.collector.chart import document

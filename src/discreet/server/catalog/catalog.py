@@ -18,16 +18,17 @@ import pyarrow.compute as pc
 
 from discreet.arrow import array
 from discreet.errors import EngineFailure
-from discreet.server.catalog import contents, fixed, types
-from discreet.server.catalog.builtin import rows
+from discreet.server.catalog import types
 from discreet.server.catalog.calls import SETTINGS_NOW
 from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.functions import macros
 from discreet.server.catalog.outputs import name_outputs
 from discreet.server.catalog.parse import parse
 from discreet.server.catalog.session import Session
+from discreet.server.catalog.tables import contents, fixed
+from discreet.server.catalog.tables.builtin import rows
+from discreet.server.catalog.tables.views import fill_views
 from discreet.server.catalog.translate import PER_SESSION, Statement, cancel_backends, translate
-from discreet.server.catalog.views import fill_views
 
 if TYPE_CHECKING:
     from discreet.curator import Curator

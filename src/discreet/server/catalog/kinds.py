@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from discreet.server.catalog import types
-from discreet.server.catalog.builtin import Relation, relations
 from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.functions import AS_TABLES, EXPRESSIONS, FUNCTIONS
 from discreet.server.catalog.parse import CALL, relation_of
+from discreet.server.catalog.tables.builtin import Relation, relations
 
 SYSTEM_COLUMNS = {
     "tableoid": "oid",

@@ -12,9 +12,14 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation, relations
 from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.functions import AS_TABLES, EXPRESSIONS, FUNCTIONS
+from discreet.server.catalog.tables.builtin import (
+    INFORMATION_SCHEMA,
+    PG_CATALOG,
+    Relation,
+    relations,
+)
 
 MOST_TOKENS = 10_000
 MOST_DEPTH = 150  # of nested brackets, and of nodes

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from discreet.server.catalog.builtin import PG_CATALOG, relations
-from discreet.server.catalog.contents import DATABASE_OID, USER_OID, to_arrow
-from discreet.server.catalog.fixed import CURATOR_OID, Row
+from discreet.server.catalog.tables.builtin import PG_CATALOG, relations
+from discreet.server.catalog.tables.contents import DATABASE_OID, USER_OID, to_arrow
+from discreet.server.catalog.tables.fixed import CURATOR_OID, Row
 from discreet.server.settings import SETTINGS, VERSION, Settings
 
 

@@ -10,13 +10,13 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.server.catalog import types
-from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation
 from discreet.server.catalog.calls import Calls
 from discreet.server.catalog.failure import CatalogError, unknown_function, unsupported
 from discreet.server.catalog.functions import AS_TABLES
 from discreet.server.catalog.kinds import SYSTEM_COLUMNS, Kinds, called, number_of, output_name
 from discreet.server.catalog.literals import array_of, literal, number, text, unescape
 from discreet.server.catalog.parse import CALL, relation_of
+from discreet.server.catalog.tables.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation
 
 PER_SESSION = (
     "pg_settings",

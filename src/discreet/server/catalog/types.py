@@ -7,7 +7,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from discreet.policy.dictionary import type_of_arrow
-from discreet.server.catalog.builtin import type_names, type_oids
+from discreet.server.catalog.tables.builtin import type_names, type_oids
 
 _TEXTS = """
 name text varchar bpchar char cstring unknown json jsonb uuid xml bytea pg_node_tree tid inet cidr interval pg_lsn

@@ -13,8 +13,8 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from discreet import upkeep
 from discreet.budget import Account
+from discreet.display.formats import plain_value
 from discreet.errors import PolicyError, Problem
-from discreet.formats import plain_value
 from discreet.policy.policy import CURATOR, Policy
 from discreet.server.http import shapes
 from discreet.server.http.faults import Refusal

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from discreet import formats
+from discreet.display import formats
 from discreet.server.http import shapes
 from discreet.server.http.faults import missing
 from discreet.server.http.jobs import Progress, begun, jobs_of

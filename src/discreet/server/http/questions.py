@@ -15,16 +15,16 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from discreet import formats
 from discreet.binding import accountant_of
 from discreet.budget import Budget, Charge
 from discreet.curator import Curator
+from discreet.display import formats
+from discreet.display.show import notes
 from discreet.server.doorway import Doorway
 from discreet.server.http import shapes
 from discreet.server.http.faults import Refusal, missing, refusal_of, unpriced
 from discreet.server.http.kept import Answers, KeptAnswer, Unkept, new_link, now
 from discreet.server.http.visitors import Anyone, Asker, Visitor
-from discreet.show import notes
 
 Made = TypeVar("Made")
 Format = Literal["json", "csv", "arrow", "parquet"]

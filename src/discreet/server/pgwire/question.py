@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from discreet.budget import number
 from discreet.curator import Curator
+from discreet.display.show import notes
 from discreet.errors import DiscreetError, Rejected
 from discreet.server.pgwire.faults import NO_PRICE, UNPRICED, Fault, Notice, fault_of
 from discreet.server.pgwire.lexer import split
 from discreet.server.settings import Settings
 from discreet.server.users import User
-from discreet.show import notes
 
 if TYPE_CHECKING:
     import discreet

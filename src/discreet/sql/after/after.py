@@ -15,9 +15,9 @@ from sqlglot import exp
 
 from discreet.policy.declaration import HIDDEN
 from discreet.sql.after import as_json, error_bars
-from discreet.sql.after.linear import Form, form_of, replaced
 from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
 from discreet.sql.after.released import Combine, Output, Released, handed_on, shadowing, told_apart
+from discreet.sql.after.widths.linear import Form, form_of, replaced
 from discreet.sql.aggregates import aggregates_in
 from discreet.sql.text.parse import reject, show, spelt, whole
 from discreet.sql.text.postgres import Kind, kind_of

@@ -21,7 +21,7 @@ import pyarrow as pa
 from discreet import arrow
 from discreet.mechanisms.running import Running
 from discreet.mechanisms.simulate import Noise, part, redrawn, simulate
-from discreet.sql.after.margins import half_width
+from discreet.sql.after.widths.margins import half_width
 
 # integers, also as Python objects where they pass 64 bits
 Components = tuple[npt.NDArray[Any], ...]

@@ -21,7 +21,6 @@ from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile,
 from discreet.sql.after.after import unfiltered
 from discreet.sql.after.estimates import Components, redraws
 from discreet.sql.after.guards import guarded
-from discreet.sql.after.half_width import half_width
 from discreet.sql.after.naming import (
     HALF_WIDTHS,
     aggregate_name,
@@ -32,6 +31,7 @@ from discreet.sql.after.naming import (
     margin_name,
     table_name,
 )
+from discreet.sql.after.widths.half_width import half_width
 from discreet.sql.plan.block import Block, RolledUp
 from discreet.sql.plan.keys import Joint, Unknown
 from discreet.sql.plan.picks import Pick

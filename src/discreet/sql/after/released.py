@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from discreet.sql.after.error_bars import HalfWidth
-from discreet.sql.after.linear import Form
 from discreet.sql.after.rebuild import as_sql
+from discreet.sql.after.widths.linear import Form
 from discreet.sql.text.parse import reject
 from discreet.sql.text.postgres import Kind
 

@@ -14,8 +14,7 @@ from sqlglot import exp
 from discreet.algebra import Expression
 from discreet.errors import Rejected
 from discreet.sql import aggregates
-from discreet.sql.after import after, error_bars, linear
-from discreet.sql.after.linear import Form, form_of
+from discreet.sql.after import after, error_bars
 from discreet.sql.after.naming import (
     aggregate_name,
     aggregate_number,
@@ -27,6 +26,8 @@ from discreet.sql.after.naming import (
 )
 from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
 from discreet.sql.after.released import Output, Released
+from discreet.sql.after.widths import linear
+from discreet.sql.after.widths.linear import Form, form_of
 from discreet.sql.plan.keys import Key, PublicDomain, Unknown
 from discreet.sql.requests.request import Request
 from discreet.sql.rows.owners import conjuncts

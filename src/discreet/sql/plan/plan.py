@@ -18,10 +18,10 @@ from datetime import date
 
 import pyarrow as pa
 
-from discreet.sql.after.again import Again
 from discreet.sql.after.error_bars import HalfWidth
 from discreet.sql.after.estimates import number_type
-from discreet.sql.after.linear import Form
+from discreet.sql.after.widths.again import Again
+from discreet.sql.after.widths.linear import Form
 from discreet.sql.plan.block import Block
 from discreet.sql.text.parse import quoted
 from discreet.sql.values.value import (

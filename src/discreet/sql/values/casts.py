@@ -10,7 +10,8 @@ from sqlglot import exp
 from discreet.algebra import call, case
 from discreet.errors import Rejected
 from discreet.sql.text.parse import reject, show, whole
-from discreet.sql.values import days, numbers, strings
+from discreet.sql.values import numbers, strings
+from discreet.sql.values.time import days
 from discreet.sql.values.unify import as_flag, as_number
 from discreet.sql.values.value import (
     NO_NUMBER,

@@ -19,10 +19,11 @@ from sqlglot import exp
 from discreet.algebra import Constant, call
 from discreet.sql.text.parse import check_weight, reject, show
 from discreet.sql.text.postgres import Kind, resolve
-from discreet.sql.values import choices, dates, numbers, patterns, shifts, strings
+from discreet.sql.values import choices, numbers, patterns, strings
 from discreet.sql.values.arguments import check_arguments
 from discreet.sql.values.casts import cast
 from discreet.sql.values.refusals import NEAREST, REFUSED, other_names
+from discreet.sql.values.time import dates, shifts
 from discreet.sql.values.unify import (
     as_flag,
     as_number,

@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.sql.text.parse import reject, show
-from discreet.sql.values import categories, days, numbers
+from discreet.sql.values import categories, numbers
+from discreet.sql.values.time import days
 from discreet.sql.values.value import (
     NO_FLAG,
     NO_NUMBER,

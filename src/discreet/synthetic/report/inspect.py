@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.synthetic.columns.values import told
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.errors import counted, expected_error
-from discreet.synthetic.values import told
 
 Progress = Callable[[str, float], None] | None
 

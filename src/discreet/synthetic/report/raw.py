@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.noise import Items, Stream
 from discreet.synthetic.classify import area, counted, learned, target_of
+from discreet.synthetic.columns.values import Figure, exact_figures
 from discreet.synthetic.compare import lines
 from discreet.synthetic.description import Description
 from discreet.synthetic.generate import codes
-from discreet.synthetic.values import Figure, exact_figures
 
 Integers = NDArray[np.int64]
 

@@ -15,12 +15,12 @@ from discreet.pages import axis, blocks
 from discreet.pages.bars import Series, bars
 from discreet.pages.heat import Square, heat
 from discreet.pages.plot import Curve, plot
+from discreet.synthetic.columns.values import Figure
 from discreet.synthetic.compare import Comparison, Distance
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.errors import cell_errors
 from discreet.synthetic.report.inspect import as_json, cost_text, value_text
 from discreet.synthetic.report.raw import BANNER, RawReport
-from discreet.synthetic.values import Figure
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None] | None

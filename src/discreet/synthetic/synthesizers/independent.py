@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synthetic.axis import Axis
+from discreet.synthetic.columns.axis import Axis
 from discreet.synthetic.marginals import Marginals
 from discreet.synthetic.synthesizers.graphical import Model, junction_tree
 from discreet.synthetic.synthesizers.smooth import in_groups, smoothed

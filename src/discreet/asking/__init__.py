@@ -1,0 +1,1 @@
+"""From a plan to its answer: what it costs, how it is explained, carried out and seen."""

@@ -1,0 +1,228 @@
+"""An offer carried out: each part is read, and what was paid for is released. Nothing here sees an
+exact value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.algebra import Constant, Expression, Nearest, Numbers, call
+from discreet.asking.offer import BlockOffer, Offer
+from discreet.asking.parts import Part, block_parts
+from discreet.mechanisms.shapes import Selection, nearby
+from discreet.sql.after.finish import Noisy, added_up
+from discreet.sql.plan.block import Block, RolledUp, Shared, Statistic
+from discreet.sql.plan.picks import Pick
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
+from discreet.vault.released import Released
+
+Fetch = Callable[[Numbers], Exact]
+# queries, and how many rows of them may be held at once
+Read = Callable[[Sequence[Numbers], int], Exact]
+
+_MOST_NAMED, _MOST_LETTERS = 4_000, 60_000  # of surviving keys that are named to an engine
+
+
+def measure(
+    offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None
+) -> list[Noisy]:
+    """Return noisy numbers and picked cells for every block of a plan, all measured now."""
+    return noisy(offered, released(offered, allowance, fetch, read))
+
+
+def released(
+    offered: Offer,
+    allowance: Allowance,
+    fetch: Fetch,
+    read: Read | None = None,
+    *,
+    in_passes: bool = True,
+) -> dict[str, Released]:
+    """Release every part that is due; `read` reads in parts where keys are not public.
+
+    With `in_passes`, so does the engine: people are counted for a part of those keys at a time. It
+    changes no number.
+    """
+    in_parts = read or (lambda queries, _: Exact.chained(map(fetch, queries)))
+    found = dict[str, Released]()
+    for index, parts in groupby(offered.due, key=lambda part: part.block):
+        each = offered.blocks[index]
+        if each.block.unknown:
+            found |= {
+                part.id: _unknown(each, part, allowance, in_parts, in_passes) for part in parts
+            }
+        else:
+            found |= _public(each, tuple(parts), allowance, fetch)
+    return found
+
+
+def noisy(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
+    """Return the blocks' numbers from all parts; a block that is rolled up or shared takes
+    another's.
+    """
+    own = [_noisy(index, each.block, released) for index, each in enumerate(offered.blocks)]
+    for index, each in enumerate(offered.blocks):
+        if isinstance(kind := each.block.kind, RolledUp):
+            source = offered.blocks[kind.block].block
+            numbers = added_up(kind, each.block.sizes, source.sizes, own[kind.block].numbers)
+            own[index] = replace(own[index], numbers=numbers)
+    return [own[_measure_in(index, each.block)] for index, each in enumerate(offered.blocks)]
+
+
+def _measure_in(index: int, block: Block) -> int:
+    return block.kind.block if isinstance(block.kind, Shared) else index
+
+
+def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
+    """Return what was released of a block's own parts."""
+    numbers, survivors = dict[str, tuple[Any, ...]](), None
+    for part in block_parts(index, block):
+        left = released[part.id]
+        survivors = left.survivors
+        numbers |= dict(zip(part.statistics, left.numbers, strict=True))
+    own = {each.id for each in block.picks}
+    return Noisy(
+        numbers={name: each for name, each in numbers.items() if name not in own},
+        picks={name: np.stack(each, axis=1) for name, each in numbers.items() if name in own},
+        survivors=survivors,
+    )
+
+
+def _public(
+    each: BlockOffer, parts: Sequence[Part], allowance: Allowance, fetch: Fetch
+) -> dict[str, Released]:
+    """Release a block with public keys: every group of the grid gets a number, even if nobody is in
+    it.
+    """
+    block, found, exact = each.block, dict[str, Released](), None
+    statistics, picks = _by_id(block)
+    for part in parts:
+        if statistic := statistics.get(part.id):
+            exact = exact or fetch(block.sums)
+            left = allowance.measure(
+                each.added[part.id],
+                exact,
+                moved=statistic.moved,
+                sizes=block.sizes,
+                forms=statistic.over(block.readings),
+                totals=None if statistic.totals is None else statistic.totals.grid,
+            )
+        else:
+            left = _pick(block, picks[part.id], each.chosen[part.id], allowance, fetch)
+        found[part.id] = Released(numbers=(left,))
+    return found
+
+
+def _by_id(block: Block) -> tuple[dict[str, Statistic], dict[str, Pick]]:
+    return {each.id: each for each in block.measured}, {pick.id: pick for pick in block.picks}
+
+
+def _unknown(
+    each: BlockOffer, part: Part, allowance: Allowance, read: Read, in_passes: bool
+) -> Released:
+    """Some keys are not public: those that enough people share survive, and only they are measured
+    (S5).
+
+    How many keys there are is for data to decide: they are read part by part, and what is not of
+    survivors is let go.
+    """
+    block = each.block
+    assert each.threshold is not None  # a block with unknown keys has one
+    exact = read(block.in_passes(block.people) if in_passes else (block.people,), block.part_rows)
+    survivors, tested = allowance.threshold(
+        each.threshold, exact, moved=block.touching, keys=len(block.unknown)
+    )
+
+    named = _named(block, survivors)
+
+    def kept(*queries: Numbers) -> Exact:
+        asked = queries if named is None else [_among(named, query) for query in queries]
+        return allowance.keep(read(asked, block.part_rows), survivors, keys=block.unknown)
+
+    statistics, picks = _by_id(block)
+    in_parts = in_passes and named is None
+    exact = (
+        kept(*(block.in_passes(block.sums) if in_parts else (block.sums,))) if statistics else exact
+    )
+    numbers = []
+    for name in part.statistics:
+        if statistic := statistics.get(name):
+            left = allowance.measure(
+                each.added[name],
+                exact,
+                moved=statistic.sensitivity,
+                sizes=block.sizes,
+                forms=statistic.over(block.readings),
+                survivors=survivors,
+                keys=block.unknown,
+            )
+            numbers.append(left)
+        elif pick := picks.get(name):
+            numbers.append(_pick(block, pick, each.chosen[name], allowance, kept, survivors))
+        else:
+            numbers.append((tested,))
+    return Released(numbers=tuple(numbers), survivors=survivors)
+
+
+def _named(block: Block, survivors: pa.Table) -> tuple[Expression, ...] | None:
+    """Return what holds of the rows of surviving keys, and of few others; None where they are too
+    many to name.
+
+    The engine then groups and sends those rows alone. Privacy: survivors have been released, and a
+    row is left out by its own key: nobody moves a sum by more than without it.
+    """
+    conditions = list[Expression]()
+    for index, column in zip(block.unknown, survivors.columns, strict=True):
+        if not (pa.types.is_integer(column.type) or pa.types.is_large_string(column.type)):
+            return None
+        values = column.unique().to_pylist()
+        known = [value for value in values if value is not None]
+        letters = "".join(map(str, known))
+        if len(known) > _MOST_NAMED or len(letters) > _MOST_LETTERS or "\x00" in letters:
+            return None
+        key = block.places[index]
+        among: Expression = call("in", key, *known) if known else Constant(False)
+        conditions.append(among if len(known) == len(values) else call("OR", among, key.is_null))
+    return tuple(conditions)
+
+
+def _among(conditions: tuple[Expression, ...], query: Numbers) -> Numbers:
+    """The query of rows for which these hold, too."""
+    if isinstance(query, Nearest):
+        return replace(
+            query, counted=replace(query.counted, where=(*query.counted.where, *conditions))
+        )
+    return replace(query, where=(*query.where, *conditions))
+
+
+def _pick(
+    block: Block,
+    pick: Pick,
+    choices: tuple[Selection, ...],
+    allowance: Allowance,
+    fetch: Fetch,
+    survivors: Any = None,
+) -> tuple[Any, ...]:
+    """Return the cells that a pick chooses in each group, in one array for each choice."""
+    grid: dict[str, Any] = {
+        "moved": pick.moved,
+        "sizes": block.sizes,
+        "survivors": survivors,
+        "keys": block.unknown,
+    }
+    if near := nearby(choices):
+        exact = fetch(block.near(pick, near))
+        found = [allowance.choose_near(choice, exact, **grid) for choice in near]
+    else:
+        exact = fetch(block.rows_in(pick))
+        found = [
+            allowance.choose(choice, exact, cells=pick.domain.size, **grid) for choice in choices
+        ]
+    return tuple(np.sort(np.hstack(found), axis=1).T)  # several quantiles never cross

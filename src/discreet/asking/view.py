@@ -1,0 +1,425 @@
+"""What questions see: one snapshot, from its plan to its noisy answer. A value; the next snapshot
+is another one.
+
+Nothing here charges: what reads private rows is handed the `Allowance` that the door gave for a
+charge.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.accounting import Accountant
+from discreet.algebra import Numbers
+from discreet.asking.measure import noisy, released
+from discreet.asking.offer import EarlierCharge, Offer, amount_for_margin, offer
+from discreet.budget import Charge, amount
+from discreet.engines.duckdb.workbench import Workbench
+from discreet.engines.engine import Engine
+from discreet.engines.limits.until import NO_DEADLINE, Until
+from discreet.engines.spelling import Spelling
+from discreet.engines.stores import store_of
+from discreet.engines.words import Unspelled
+from discreet.errors import EngineFailure, Rejected, UsageError
+from discreet.ledger import Standing
+from discreet.mechanisms import from_row, to_row
+from discreet.policy.policy import Policy
+from discreet.sql.after.error_bars import take_places
+from discreet.sql.after.finish import (
+    Noisy,
+    answered,
+    half_widths,
+    noisy_table,
+    rehearsals,
+    split,
+    without_margin,
+)
+from discreet.sql.after.naming import table_name
+from discreet.sql.after.widths.joint import joint_margins
+from discreet.sql.analyze import plan
+from discreet.sql.plan.block import Shared
+from discreet.sql.plan.plan import Plan, empty_plan
+from discreet.sql.plan.prove import prove
+from discreet.sql.text.dialect import Dialect, named_dialect
+from discreet.sql.text.parse import refuse_depth
+from discreet.vault.allowance import Allowance
+from discreet.vault.answer import Sheet
+from discreet.vault.exact import Exact
+from discreet.vault.released import Released, from_bytes, to_bytes
+
+_EITHER = "Give either epsilon, what the answer may cost, or margin, how wrong it may be."
+MOST_BYTES = 1 << 18  # of an answer that is kept
+# plans that are kept, then all are forgotten; of questions no longer than this
+MOST_PLANS, MOST_LETTERS = (256, 10_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The columns of an answer with their types, which of them may have margins, and whether it
+    costs nothing.
+    """
+
+    schema: pa.Schema
+    measured: tuple[bool, ...]
+    free: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Finished:
+    """An answer, what was released for it now, and the last charge that its numbers are of."""
+
+    sheet: Sheet
+    released: Mapping[str, Released]
+    charge: int | None
+
+    def to_bytes(self) -> bytes:
+        """Return what is stored: the numbers that other questions may use, not what is shown of
+        them.
+        """
+        return to_bytes(self.released)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class View:
+    """A numbered snapshot, opened, with its public tables.
+
+    Privacy: S8. A question holds one of these from its beginning to its end, whatever snapshots
+    other threads take meanwhile. Were a charge made for one snapshot and carried out on another,
+    the same noise would be on both, and whether the two answers are equal would tell whether
+    anybody's row changed.
+    """
+
+    policy: Policy
+    accountant: Accountant
+    limit: Charge
+    number: int
+    engine: Engine
+    public: Mapping[str, pa.Table]
+    workbench: Workbench
+    plans: dict[tuple[str, Dialect, date], Plan] = field(default_factory=dict, repr=False)
+    answers: dict[tuple[object, ...], tuple[Plan, Finished]] = field(
+        default_factory=dict, repr=False
+    )
+    shapes: dict[int, tuple[Plan, Shape]] = field(default_factory=dict, repr=False)
+    process: int = field(default_factory=os.getpid)
+
+    @classmethod
+    def open(
+        cls,
+        policy: Policy,
+        number: int,
+        *,
+        accountant: Accountant,
+        limit: Charge,
+        workbench: Workbench,
+    ) -> View:
+        engine = store_of(policy).open(number)
+        public = {
+            name: engine.public_table(name) for name, table in policy.tables.items() if table.public
+        }
+        return cls(
+            policy=policy,
+            accountant=accountant,
+            limit=limit,
+            number=number,
+            engine=engine,
+            public=public,
+            workbench=workbench,
+        )
+
+    # --- before the charge ------------------------------------------------------------------------
+
+    def offer(
+        self,
+        sql: str,
+        *,
+        epsilon: object,
+        margin: object,
+        assuming: int | None,
+        dialect: str = "duckdb",
+    ) -> Offer:
+        """Return the plan, and the noise that epsilon, or the cheapest one for a margin, buys.
+        Reads no data.
+        """
+        self.require_process()
+        if not isinstance(sql, str):
+            raise UsageError(f"A question is a text, not {type(sql).__name__}.")
+        if assuming is not None and (type(assuming) is not int or not 1 <= assuming <= 10**18):
+            raise UsageError("assuming is a number of rows: a whole number from 1 to 10^18.")
+        most = self.accountant.allot(epsilon=self.policy.limits.epsilon)
+        spend = self.amount(epsilon) if epsilon is not None else None
+        if epsilon is not None and margin is not None:
+            raise UsageError(_EITHER)
+        found = self.plan(sql, named_dialect(dialect))
+        if epsilon is None and margin is None:
+            if found.blocks:
+                raise UsageError(_EITHER)
+            spend = Fraction(0)  # of what is public
+        if spend is None:
+            wanted = amount(margin, name="margin")
+            spend = amount_for_margin(
+                found,
+                self.accountant,
+                margin=wanted,
+                assuming=assuming,
+                most=most,
+                limit=self.limit,
+            )
+        return offer(found, self.accountant, amount=spend, limit=self.limit)
+
+    def plan(self, sql: str, dialect: Dialect = "duckdb") -> Plan:
+        """Plan a question: prove it, and try it where nothing can be read. Plans are kept."""
+        today = datetime.now(UTC).date()
+        found = self.plans.get((sql, dialect, today))
+        if found is None:
+            with refuse_depth():
+                found = self._plan(sql, dialect, today)
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            if len(sql) <= MOST_LETTERS:
+                self.plans[sql, dialect, today] = found
+        return found
+
+    def _plan(self, sql: str, dialect: Dialect, today: date) -> Plan:
+        found = plan(
+            sql,
+            self.policy,
+            self.public,
+            self.of_public,
+            dialect=dialect,
+            today=today,
+            spell=Spelling().numbers,
+        )
+        prove(found, self.policy)
+        self._rehearse(found)
+        return self._probe(found) if found.probe and found.blocks else found
+
+    def shape(self, sql: str, *, dialect: str = "duckdb") -> Shape:
+        """Return what an answer will look like. It is read off a rehearsal; of public tables, off
+        the answer itself.
+        """
+        self.require_process()
+        found = self.plan(sql, named_dialect(dialect))
+        kept = self.shapes.get(id(found))
+        if kept is not None and kept[0] is found:
+            return kept[1]
+        shape = self._shape(found)
+        if len(self.shapes) >= MOST_PLANS:
+            self.shapes.clear()
+        self.shapes[id(found)] = found, shape
+        return shape
+
+    def _shape(self, found: Plan) -> Shape:
+        if not found.blocks:
+            free = Offer(plan=found, blocks=(), cost=Charge(amount=Fraction(0)))
+            table = self.finish(free, []).table
+        else:
+            statement, made_up = next(rehearsals(found))
+            result = (
+                self._after(statement, {name: self.public[name] for name in found.public} | made_up)
+                if found.listed is None
+                else made_up[table_name(0)].select(found.listed)
+            )
+            table, _ = take_places(*split(result, found.columns), found.columns)
+        return Shape(
+            schema=table.schema,
+            measured=tuple(column.measured for column in found.columns),
+            free=not found.blocks,
+        )
+
+    def amount(self, epsilon: object) -> Fraction:
+        most, by = self.policy.limits.epsilon, "the policy's limits.epsilon"
+        return self.accountant.allot(epsilon=amount(epsilon, name="epsilon", most=most, by=by))
+
+    def require_process(self) -> None:
+        """Refuse, whatever the question, after a fork."""
+        if self.process != os.getpid():
+            raise UsageError(
+                "The policy was opened before a fork. Open it again in the new process."
+            )
+
+    def _rehearse(self, found: Plan) -> None:
+        """Try what will run, on tables without rows and made-up numbers: what cannot be computed is
+        refused unpaid.
+        """
+        try:
+            for query in (
+                query
+                for block in found.blocks
+                if not isinstance(block.kind, Shared)
+                for query in block.queries
+            ):
+                self.engine.check(query)
+        except Unspelled as error:
+            raise Rejected(
+                f"{error.what} cannot be computed by the engine of this policy.",
+                hint="Write it in another way.",
+            ) from None
+        except EngineFailure:
+            raise Rejected(
+                "a part of this question cannot be computed by the engine.",
+                hint="Write it in another way.",
+            ) from None
+        if found.listed is not None:
+            return
+        try:
+            public = {name: self.public[name] for name in found.public}
+            for sql, made_up in rehearsals(found):
+                self._after(sql, public | made_up)
+        except EngineFailure:
+            raise Rejected(
+                "what is computed from the aggregates does not fit together.",
+                hint="Check types, and that a subquery used as a value has one row and one column.",
+            ) from None
+
+    def _probe(self, found: Plan) -> Plan:
+        """Probe what would be measured: its names and types, as the statement gives them on made-up
+        numbers.
+        """
+        sql, made_up = next(rehearsals(found))
+        public = {name: self.public[name] for name in found.public}
+        result = self._after(sql, public | made_up)
+        table, _ = take_places(*split(result, found.columns), found.columns)
+        return empty_plan(list(zip(table.column_names, table.schema.types, strict=True)))
+
+    def of_public(self, sql: str) -> pa.Table:
+        """Answer a question about public tables alone."""
+        return self._after(sql, dict(self.public))
+
+    # --- after it ---------------------------------------------------------------------------------
+
+    def knowing(self, offered: Offer, standing: Standing) -> Offer:
+        """Return the offer with what was measured before: free, and with the noise that is on it
+        (S10).
+        """
+        stored = {
+            part: EarlierCharge(
+                charge=each.answer.id, mechanisms=tuple(map(from_row, each.mechanisms))
+            )
+            for part, each in standing.parts.items()
+        }
+        return offered.recalling(stored, self.accountant) if stored else offered
+
+    def carry_out(
+        self, offered: Offer, standing: Standing, until: Until, allowance: Allowance, charge: int
+    ) -> Finished:
+        """Do everything between a charge and the stored answer."""
+        fetch, read = partial(self.fetch, until=until), partial(self.fetch_parts, until=until)
+        found = released(offered, allowance, fetch, read, in_passes=self.engine.in_passes)
+        return self.finished(offered, standing, charge, found)
+
+    def recalled(self, offered: Offer, standing: Standing) -> Finished:
+        """Return an answer of which all was measured before; keep some, for repeated questions."""
+        key = (id(offered.plan), *offered.stored.items())
+        kept = self.answers.get(key)
+        made = self.finished(offered, standing) if kept is None else kept[1]
+        if kept is None and made.sheet.table.nbytes <= MOST_BYTES:
+            if len(self.answers) >= MOST_PLANS:
+                self.answers.clear()
+            # with its plan, so that no other gets the same id
+            self.answers[key] = (offered.plan, made)
+        return replace(
+            made, sheet=replace(made.sheet, certificate=deepcopy(made.sheet.certificate))
+        )
+
+    def finished(
+        self,
+        offered: Offer,
+        standing: Standing,
+        charge: int | None = None,
+        found: Mapping[str, Released] | None = None,
+    ) -> Finished:
+        """Return the answer from what was measured before and what a charge released, if there is
+        one.
+        """
+        paid = offered if charge is None else offered.paid(charge)
+        sheet = self.finish(paid, noisy(paid, {**_numbers(standing), **(found or {})}))
+        return Finished(
+            released=found or {}, sheet=sheet, charge=max(paid.stored.values(), default=None)
+        )
+
+    def fetch(self, query: Numbers, *, until: Until = NO_DEADLINE) -> Exact:
+        return self.engine.fetch(query, until.at_most(float(self.policy.limits.seconds)))
+
+    def fetch_parts(self, queries: Sequence[Numbers], rows: int, *, until: Until) -> Exact:
+        seconds = float(self.policy.limits.seconds)
+        return Exact.chained(
+            self.engine.fetch_parts(query, until.at_most(seconds), rows) for query in queries
+        )
+
+    def finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
+        """Run the rest of the statement, on noisy and public tables."""
+        tables = {name: self.public[name] for name in offered.plan.public}
+        tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
+        for index, each in enumerate(offered.blocks):
+            if each.block.aggregates:  # otherwise it is there for others to be added up from
+                name = table_name(index)
+                tables[name] = noisy_table(
+                    each.block, noisy[index], each.noise, self._after, name=name
+                )
+        listed = offered.plan.listed
+        result = (
+            answered(offered.plan.after, tables, self._after)
+            if listed is None
+            else tables[table_name(0)].select(listed)
+        )
+        table, margins = split(result, offered.plan.columns)
+        public = {name: self.public[name] for name in offered.plan.public}
+        noise = [each.noise for each in offered.blocks]
+        for place, found in joint_margins(
+            offered.plan, noisy, noise, table, public, self._after
+        ).items():
+            margins = margins.set_column(place, margins.column_names[place], found)
+        certificate = self._certificate(offered)
+        unknown = without_margin(table, margins, offered.plan.columns)
+        if unknown:
+            certificate["without_margin"] = unknown
+        table, margins = take_places(table, margins, offered.plan.columns)
+        return Sheet(
+            table=table, margins=margins, selected=offered.plan.selected, certificate=certificate
+        )
+
+    def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:
+        return self.workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
+
+    def _certificate(self, offered: Offer) -> dict[str, Any]:
+        """Return enough to audit the release: for whom, on what, which noise, at what cost, paid by
+        whom.
+        """
+        today, losses = offered.plan.today, (mechanism.loss() for mechanism in offered.mechanisms)
+        return {
+            **self.told(self.accountant.price(losses)),
+            **({} if today is None else {"today": today.isoformat()}),
+            "max_rows": dict(offered.plan.max_rows),
+            **({"shared_by": list(offered.shared_by())} if offered.shared_by() else {}),
+            **({"each_row": True} if self.policy.each_row else {}),
+            "statistics": offered.statistics(),
+            "ranks": offered.ranks(),
+            "beside_ranks": offered.beside_ranks(),
+            "mechanisms": [to_row(mechanism) for mechanism in offered.mechanisms],
+        }
+
+    def told(self, cost: Charge) -> dict[str, Any]:
+        """Return what every certificate begins with."""
+        return {
+            "unit": self.policy.unit,
+            "neighbors": self.policy.neighbors,
+            "snapshot": self.number,
+            "policy": self.policy.digest,
+            "cost": self.accountant.budget(cost).as_json(),
+        }
+
+
+def _numbers(standing: Standing) -> dict[str, Released]:
+    """Return what was released before of the parts that a standing has found."""
+    contents = {each.answer.id: from_bytes(each.answer.answer) for each in standing.parts.values()}
+    return {part: contents[each.answer.id][part] for part, each in standing.parts.items()}

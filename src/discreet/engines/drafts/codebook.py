@@ -1,0 +1,152 @@
+"""A codebook: what each column may contain, as those who made the data wrote it down. CSV, JSON or
+DDI (XML), or the value labels of a file of SPSS, Stata or SAS.
+
+One line or entry for each column: `column`, and any of `table`, `type` (integer, decimal, values,
+boolean, date, timestamp, text, identifier), `min` and `max` or `range` (0..120), `step`, `values`
+(a|b|c, or a list in JSON).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from discreet.engines.drafts.suggest import Suggestion, of_values, ranged
+from discreet.engines.duckdb.preparing import encode
+from discreet.engines.readers.labelled import LABELLED, Labelled
+from discreet.errors import UsageError
+
+_WHY = "from the codebook"
+_MOST = 10_000_000  # bytes: a codebook is no data
+_BARE = ("boolean", "text", "identifier")
+_DATES = {"date": "", "timestamp": ", step: 1s"}
+
+
+class Codebook:
+    """Suggestions by column, of one table or of any."""
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]], *, file: Path) -> None:
+        self._known: dict[tuple[str, str], Suggestion] = {}
+        for entry in entries:
+            plain = {
+                str(key).strip().lower(): value for key, value in entry.items() if key is not None
+            }
+            column = str(plain.get("column") or plain.get("name") or "").strip()
+            if not column:
+                raise UsageError(
+                    f"The codebook {file} has an entry without `column`: name the column of each."
+                )
+            found = _suggestion(plain, f"{file}: {column}")
+            if found is not None:
+                self._known[str(plain.get("table") or "").strip().lower(), column.lower()] = found
+
+    def get(self, table: str, column: str) -> Suggestion | None:
+        """Return what the codebook says about a column of a table."""
+        return self._known.get((table.lower(), column.lower())) or self._known.get(
+            ("", column.lower())
+        )
+
+    @classmethod
+    def read(cls, file: Path) -> Codebook:
+        """The codebook in a file; raises UsageError where it is none."""
+        # of which the labels are read, and no row
+        if file.suffix.lower() in LABELLED and file.is_file():
+            labels = Labelled(file=file).declared(file.stem).labels
+            return cls(
+                [{"column": column, "values": list(codes)} for column, codes in labels.items()],
+                file=file,
+            )
+        try:
+            if file.stat().st_size > _MOST:
+                raise UsageError(
+                    f"The codebook {file} is larger than 10 MB: it describes data, and holds none."
+                )
+            text = file.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise UsageError(f"The codebook {file} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise UsageError(f"The codebook {file} is not UTF-8 text.") from None
+        try:
+            return cls(_entries(text, file.suffix.lower()), file=file)
+        except (ValueError, ElementTree.ParseError, AttributeError, RecursionError):
+            raise UsageError(
+                f"The codebook {file} cannot be read as {file.suffix or 'CSV'}."
+            ) from None
+
+
+def _entries(text: str, suffix: str) -> list[Mapping[str, Any]]:
+    if suffix == ".json":
+        found = json.loads(text)
+        if isinstance(found, Mapping):  # by column
+            return [{"column": column, **entry} for column, entry in found.items()]
+        return list(found)
+    if suffix == ".xml":
+        if "<!" in text.replace("<!--", ""):  # entities that grow
+            raise ValueError("a document type")
+        return [
+            _variable(each) for each in ElementTree.fromstring(text).iter() if _tag(each) == "var"
+        ]
+    dialect = ";" if text.split("\n", 1)[0].count(";") > text.split("\n", 1)[0].count(",") else ","
+    return list(csv.DictReader(io.StringIO(text), delimiter=dialect))
+
+
+def _tag(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _variable(element: ElementTree.Element) -> dict[str, Any]:
+    """A variable of DDI Codebook: its range, or its categories."""
+    entry: dict[str, Any] = {"column": element.get("name")}
+    values = [each.text for each in element.iter() if _tag(each) == "catValu" and each.text]
+    if values:
+        entry["values"] = [value.strip() for value in values]
+    for each in element.iter():
+        if _tag(each) == "range" and each.get("min") and each.get("max"):
+            entry |= {"min": each.get("min"), "max": each.get("max")}
+    return entry
+
+
+def _suggestion(entry: Mapping[str, Any], where: str) -> Suggestion | None:
+    kind = str(entry.get("type") or "").strip().lower()
+    values = entry.get("values")
+    if isinstance(values, str):
+        values = [value.strip() for value in values.split("|")] if values.strip() else None
+    if values:
+        return of_values([str(value) for value in values], _WHY)
+    if kind in _BARE:
+        return Suggestion(
+            declaration=kind if kind != "identifier" else "{identifier: true}", why=_WHY
+        )
+    ends = _ends(entry)
+    if ends is None:
+        return None
+    if kind in _DATES:
+        return Suggestion(declaration=f"{{{kind}: [{ends[0]}, {ends[1]}]{_DATES[kind]}}}", why=_WHY)
+    step = str(entry.get("step") or "").strip()
+    if step:
+        return Suggestion(
+            declaration=f"{{decimal: [{ends[0]}, {ends[1]}], step: {step}}}", why=_WHY
+        )
+    family = (
+        encode.DECIMAL
+        if kind in ("decimal", "float", "double", "number", "numeric")
+        else encode.WHOLE
+    )
+    return Suggestion(declaration=ranged(*ends, family), why=_WHY)
+
+
+def _ends(entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    low, high = (
+        str(entry.get(name) if entry.get(name) is not None else "").strip()
+        for name in ("min", "max")
+    )
+    if not low or not high:
+        given = entry.get("range")
+        parts = given if isinstance(given, list) else str(given or "").replace("..", "|").split("|")
+        low, high = (str(part).strip() for part in parts) if len(parts) == 2 else ("", "")
+    return (low, high) if low and high else None

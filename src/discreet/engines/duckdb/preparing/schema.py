@@ -1,0 +1,151 @@
+"""Check that a source has what a policy declares: its tables, the columns that lead to owners,
+columns of fitting types.
+
+Only names and types are read, of each file by itself (S23), and never a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.engines.duckdb.preparing import encode
+from discreet.engines.duckdb.preparing.parts import Part, parts_of
+from discreet.engines.quoting import literal
+from discreet.engines.source import Source, columns_of, engine_errors, is_csv, scan, tables_in
+from discreet.errors import Problem, UsageError
+from discreet.policy.domain import Column
+from discreet.policy.owners import Through
+from discreet.policy.policy import Policy, Table
+
+Parts = dict[str, tuple[Part, ...]]
+
+
+def schemas(
+    connection: Any, policy: Policy, source: Source, *, scratch: Path | None = None
+) -> tuple[Parts, list[Problem]]:
+    """The parts of every declared table, and where the source does not have what is declared."""
+    found: Parts = {}
+    problems: list[Problem] = []
+    there = {table.lower() for table in tables_in(connection, source)}
+    for table in policy.tables.values():
+        try:
+            if table.name.lower() not in there:
+                raise UsageError(
+                    f"The source has no table {table.name}. It has {', '.join(sorted(there)) or 'none'}."
+                )
+            with engine_errors(f"Reading {table.name}"):
+                found[table.name] = _parts(connection, policy, source, table, scratch)
+        except UsageError as error:
+            problems.append(policy.problem("tables", table.name, message=str(error)))
+            continue
+        if not table.public:
+            problems += _mismatches(policy, table, found[table.name])
+            problems += _unreadable(connection, policy, table, source)
+    return found, problems
+
+
+def _parts(
+    connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None
+) -> tuple[Part, ...]:
+    if not table.public:
+        used = keys_of(policy, table) | set(table.columns)
+        return parts_of(
+            connection, source, table.name, used=used, scratch=scratch, encoding=table.read.encoding
+        )
+    relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
+    return (Part(where="the source", relation=relation, columns=columns_of(connection, relation)),)
+
+
+def _unreadable(connection: Any, policy: Policy, table: Table, source: Source) -> Iterator[Problem]:
+    """Ways of reading that this source cannot be read in."""
+    zone = table.read.timezone
+    known = f"SELECT 1 FROM pg_timezone_names() WHERE name = {literal(zone or '')} LIMIT 1"
+    if zone is not None and not connection.execute(known).fetchall():
+        message = f"{table.name}.read.timezone: there is no zone {zone}. Write one such as Europe/Berlin or UTC."
+        yield policy.problem("tables", table.name, "read", "timezone", message=message)
+    if table.read.encoding is not None and not is_csv(source, table.name):
+        message = (
+            f"{table.name}.read.encoding is for CSV files, and {table.name} is none. Remove it."
+        )
+        yield policy.problem("tables", table.name, "read", "encoding", message=message)
+
+
+def _mismatches(policy: Policy, table: Table, parts: tuple[Part, ...]) -> Iterator[Problem]:
+    for key in sorted(keys_of(policy, table)):
+        what = f"{table.name}.{key}"
+        kinds = {
+            part.where: encode.key_kind(kind)
+            for part in parts
+            if (kind := kind_of(part, key)) is not None
+        }
+        if not kinds or any(
+            encode.family(kind_of(part, key) or "VARCHAR") == encode.OTHER for part in parts
+        ):
+            message = (
+                f"{what} leads to the owner, and the source has no such column of a simple type."
+            )
+            yield policy.problem("tables", table.name, "owner", message=message)
+        elif (different := _different(what, kinds)) is not None:
+            yield policy.problem("tables", table.name, "owner", message=different)
+    for column in table.columns.values():
+        mismatch = _mismatch(f"{table.name}.{column.name}", column, parts)
+        if mismatch is not None:
+            yield policy.problem("tables", table.name, "columns", column.name, message=mismatch)
+
+
+def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
+    if not any(_has(part, column.name) for part in parts):
+        return f"{what}: the source has no such column."
+    stored = {}
+    for part in parts:
+        kind = kind_of(part, column.name)
+        if kind is not None and column.format is not None and encode.family(kind) != encode.TEXT:
+            return f"{what} has a format, which is for texts, and {part.where} has {kind} there. Remove format."
+        if kind is not None and encode.family(kind) not in encode.accepted(column.domain):
+            return f"{what} is declared {column.domain.yaml}, and {part.where} has {kind} there."
+        if kind is not None:
+            stored[part.where] = encode.stored(column.domain, "x", kind).type
+    return _different(what, stored)
+
+
+def _different(what: str, kinds: Mapping[str, str]) -> str | None:
+    """Privacy: S23. Types that files decide together would let one person's file change how others
+    are read.
+    """
+    (first, kind), *others = kinds.items() if kinds else [("", "")]
+    for where, other in others:
+        if other != kind:
+            return f"{what} is {kind} in {first} and {other} in {where}. Write all files alike."
+    return None
+
+
+def _has(part: Part, column: str) -> bool:
+    return any(each.lower() == column.lower() for each in part.columns)
+
+
+def kind_of(part: Part, column: str) -> str | None:
+    """The type of a part's column; None where it has no such column, or one that is NULL
+    everywhere.
+    """
+    kinds = (
+        kind
+        for each, kind in part.columns.items()
+        if each.lower() == column.lower() and kind != encode.NOTHING
+    )
+    return next(kinds, None)
+
+
+def keys_of(policy: Policy, table: Table) -> set[str]:
+    """The source columns of a table that say whose its rows are, or those of a table that goes
+    through it.
+    """
+    return {
+        *table.owner_columns,
+        *(each.on for each in _throughs(policy) if each.table == table.name),
+    }
+
+
+def _throughs(policy: Policy) -> Iterator[Through]:
+    return (table.owner for table in policy.tables.values() if isinstance(table.owner, Through))

@@ -1,0 +1,1 @@
+"""A generated town and a generated country, to try things on."""

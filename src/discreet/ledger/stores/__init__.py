@@ -1,0 +1,73 @@
+"""The stores of ledgers, and how a ledger is put into one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.errors import LedgerUnavailable
+from discreet.ledger import chain
+from discreet.ledger.head import head_path
+from discreet.ledger.place import Place
+from discreet.ledger.stores import postgres, sqlite
+from discreet.ledger.stores.store import Kind, Records, Store
+
+
+def store_of(place: Place, *, timeout: float) -> Store:
+    """Return the store at a place; nothing is opened yet."""
+    if place.address is not None:
+        return postgres.Tables(place, timeout=timeout)
+    return sqlite.File(place.path, timeout=timeout)
+
+
+def kind_of(place: Place) -> Kind:
+    """Return the kind of store at a place."""
+    return sqlite.File.kind if place.address is None else postgres.Tables.kind
+
+
+def is_there(place: Place) -> bool:
+    """Say whether there is a ledger."""
+    return place.path.exists() if place.address is None else postgres.is_there(place)
+
+
+def require_room(place: Place, *, beside: bool = True) -> None:
+    """Refuse where a ledger is already there, or, `beside` it, its key or its head."""
+    files = [chain.key_path(place.path), head_path(place.path)] if beside else []
+    if place.address is None:
+        files += [place.path, *sqlite.companions(place.path)]
+    else:
+        postgres.require_room(place)
+    for taken in files:
+        if taken.exists():
+            raise LedgerUnavailable(
+                f"{taken.name} is already there, and a ledger is never overwritten: open it, or move its files away."
+            )
+
+
+def establish(place: Place, records: Records, *, keys: bytes, head: str) -> None:
+    """Put a ledger where there is room: key and head files, unless they are there, then all records
+    or nothing.
+    """
+    made: list[Path] = []
+    try:
+        for file, content in (
+            (chain.key_path(place.path), keys),
+            (head_path(place.path), head.encode()),
+        ):
+            if not file.exists():
+                chain.write_new(file, content)
+                made.append(file)
+            elif file == chain.key_path(place.path) and file.read_bytes() != content:
+                raise LedgerUnavailable(f"{file.name} is the key of another ledger: move it away.")
+        if place.address is None:
+            sqlite.build(place.path, records)
+        else:
+            postgres.build(place, records)
+        chain.sync_folder(place.path.parent)
+    except BaseException as error:
+        for file in made:
+            file.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise LedgerUnavailable(
+                f"{place.path.name} cannot be made here: {error.strerror}."
+            ) from error
+        raise

@@ -1,0 +1,1 @@
+"""Dates and timestamps: as values, in functions, moved, and as texts."""
