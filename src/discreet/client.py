@@ -55,6 +55,7 @@ class RemoteQuote:
     max_rows: Mapping[str, int]
     instead: Mapping[str, tuple[float, float]]
     shared_by: tuple[int, ...]
+    savings: tuple[str, ...]
     told: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -133,6 +134,7 @@ class Client:
             max_rows=told["max_rows"],
             instead=told.get("instead", {}),
             shared_by=tuple(told.get("shared_by", ())),
+            savings=tuple(told.get("savings", ())),
             told=told,
         )
 

@@ -94,9 +94,7 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Answer:
-        """Answer a question. What was measured before is free, and the numbers are the same
-        (S10).
-        """
+        """Answer a question; what was measured before is free, with the same numbers (S10)."""
         with self._enter() as (view, door):
             offered = view.offer(
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -184,11 +182,15 @@ class Curator:
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
             )
             standing = door.standing(analyst, offered.wanted)
+            known = view.knowing(offered, standing)
             return quoted(
-                view.knowing(offered, standing),
+                known,
                 self._accountant,
                 left=standing.left,
                 assuming=assuming,
+                savings=view.savings(
+                    sql, known, partial(door.standing, analyst), assuming=assuming, dialect=dialect
+                ),
             )
 
     def explain(
@@ -207,19 +209,21 @@ class Curator:
                 sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
             )
             standing = door.standing(analyst, offered.wanted)
+            known = view.knowing(offered, standing)
             return explanation(
-                view.knowing(offered, standing),
+                known,
                 self.policy,
                 self._accountant,
                 analyst=analyst,
                 left=standing.left,
                 spell=view.engine.sql,
+                savings=view.savings(
+                    sql, known, partial(door.standing, analyst), assuming=assuming, dialect=dialect
+                ),
             )
 
     def shape(self, sql: str, *, analyst: str, dialect: str = "duckdb") -> Shape:
-        """Return the columns and types of an answer. Free; touches no data, and never answers a
-        private question.
-        """
+        """Return the columns and types of an answer. Free; touches no private data."""
         with self._enter() as (view, door):
             door.standing(analyst)
             return view.shape(sql, dialect=dialect)
@@ -251,9 +255,7 @@ class Curator:
         intervals: Intervals | None = None,
         progress: Progress | None = None,
     ) -> LinkedDescription:
-        """A model of several tables of the same people: the first has one row a person. One charge
-        for all.
-        """
+        """A model of several tables of the same people, of which the first has one row each."""
         require("scipy", what="A description")
         from discreet.synthetic.columns.axis import USUAL
         from discreet.synthetic.linked import lot
@@ -384,9 +386,7 @@ class Curator:
         return door.through(request, act, pack=bytes, unpack=bytes).made
 
     def release(self, name: str) -> Release:
-        """A scheduled release of the policy: start it once, run it every period, show what it
-        published (S15).
-        """
+        """A scheduled release: start it once, run it every period, show what it published (S15)."""
         require("scipy", what="A release")
         from discreet.continual.question import question
         from discreet.continual.running import Release
@@ -464,9 +464,7 @@ class Curator:
             return tuple(each.text for each in self._ledger.entries(None) if each.is_question)
 
     def tables(self) -> tuple[Listing, ...]:
-        """Return what everybody may know of the tables: columns, types, ranges, values, keys. Free;
-        from the policy.
-        """
+        """Return what the policy tells everybody of the tables: columns, types, values. Free."""
         from discreet.policy.dictionary import dictionary
 
         return dictionary(self.policy, self.public_columns())

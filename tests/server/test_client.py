@@ -51,6 +51,9 @@ def test_before_paying(town: Running, client: Client) -> None:
     near = town.server.curator.quote(BY_SEX, analyst="alice", epsilon=0.25)
     assert quote.cost == near.cost
     assert quote.margins["n"] == near.margins["n"]
+    several = "SELECT COUNT(*) AS n, MEDIAN(age) AS m FROM people"
+    [told] = client.quote(several, epsilon=0.25).savings
+    assert (told,) == town.server.curator.quote(several, analyst="alice", epsilon=0.25).savings
     assert client.explain(BY_SEX, epsilon=0.25) == town.server.curator.explain(
         BY_SEX, analyst="alice", epsilon=0.25
     )

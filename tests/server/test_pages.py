@@ -135,6 +135,12 @@ def test_completion_and_refusals_with_a_remedy(browser: Any, town: Running) -> N
         page.wait_for_selector("#price .primary:not([disabled])")
 
 
+def test_the_price_says_what_would_save(browser: Any, town: Running) -> None:
+    with opened(browser, town) as page:
+        write(page, "SELECT COUNT(*) AS n, MEDIAN(age) AS m FROM people")
+        page.wait_for_selector("#price .told >> text=/Without MEDIAN\\(age\\), n would be ± \\d/")
+
+
 def test_a_line_with_a_band_over_time_and_several_questions(browser: Any, town: Running) -> None:
     with opened(browser, town) as page:
         write(

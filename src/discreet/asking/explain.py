@@ -4,7 +4,7 @@ fall out of date.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from discreet.accounting import Accountant
@@ -31,6 +31,7 @@ def explanation(
     analyst: str,
     left: Charge,
     spell: Spell,
+    savings: Sequence[str] = (),
 ) -> str:
     """Write numbered sentences: what is read (as `spell` writes it), what gets noise at which cost,
     what follows.
@@ -55,6 +56,7 @@ def explanation(
             f"In all this costs {accountant.budget(offered.cost)}; {analyst} has {accountant.left(left)} left. "
             "On this snapshot, other questions that need the same noisy numbers are free."
         )
+    lines += savings
     return "\n".join(f"{index}. {line}" for index, line in enumerate(lines, start=1))
 
 

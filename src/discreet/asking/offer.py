@@ -101,6 +101,7 @@ class Offer:
     plan: Plan
     blocks: tuple[BlockOffer, ...]
     cost: Charge  # of what is measured now
+    amount: Fraction = Fraction(0)  # that its noise was made for
     parts: tuple[Part, ...] = ()  # each once, in the order of the statement
     # of each part, to be measured as well as offered
     prices: Mapping[str, Charge] = field(default_factory=dict)
@@ -353,7 +354,11 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
     delta = delta_for_keys(amount, of=limit) / len(tested) if tested else Fraction(0)
     each = [_block(block, accountant, share, delta) for block in plan.blocks]
     found = Offer(
-        plan=plan, blocks=tuple(_with_others(block, each) for block in each), cost=FREE, parts=parts
+        plan=plan,
+        blocks=tuple(_with_others(block, each) for block in each),
+        cost=FREE,
+        amount=amount,
+        parts=parts,
     )
     prices = {part.id: accountant.price(each.loss() for each in found.of(part)) for part in parts}
     found = replace(found, prices=prices)

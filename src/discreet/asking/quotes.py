@@ -33,6 +33,7 @@ class Quote:
     instead: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # people who must share a value of a key that is not public, about, to be shown
     shared_by: tuple[int, ...] = ()
+    savings: tuple[str, ...] = ()  # what the asker could write otherwise, and what it would save
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -42,6 +43,7 @@ class Quote:
             "max_rows": self.max_rows,
             **({"instead": self.instead} if self.instead else {}),
             **({"shared_by": list(self.shared_by)} if self.shared_by else {}),
+            **({"savings": list(self.savings)} if self.savings else {}),
             "cost": self.cost.as_json(),
             "left": self.left.as_json(),
         }
@@ -52,7 +54,14 @@ class Quote:
         return quote_text(self)
 
 
-def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: int | None) -> Quote:
+def quoted(
+    offered: Offer,
+    accountant: Accountant,
+    *,
+    left: Charge,
+    assuming: int | None,
+    savings: tuple[str, ...] = (),
+) -> Quote:
     """An offer as it is shown to an analyst."""
     beside = offered.beside_ranks()
     margins: dict[str, float | dict[str, Any]] = {
@@ -82,4 +91,5 @@ def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: in
         max_rows=dict(offered.plan.max_rows),
         instead=offered.instead(),
         shared_by=offered.shared_by(),
+        savings=savings,
     )

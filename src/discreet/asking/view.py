@@ -8,7 +8,8 @@ charge.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -17,11 +18,13 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+from sqlglot import exp
 
 from discreet.accounting import Accountant
 from discreet.algebra import Numbers
 from discreet.asking.measure import noisy, released
 from discreet.asking.offer import EarlierCharge, Offer, amount_for_margin, offer
+from discreet.asking.savings import savings
 from discreet.budget import Charge, amount
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Engine
@@ -29,7 +32,7 @@ from discreet.engines.limits.until import NO_DEADLINE, Until
 from discreet.engines.spelling import Spelling
 from discreet.engines.stores import store_of
 from discreet.engines.words import Unspelled
-from discreet.errors import EngineFailure, Rejected, UsageError
+from discreet.errors import DiscreetError, EngineFailure, Rejected, UsageError
 from discreet.ledger import Standing
 from discreet.mechanisms import from_row, to_row
 from discreet.policy.policy import Policy
@@ -45,6 +48,7 @@ from discreet.sql.after.finish import (
 )
 from discreet.sql.after.naming import table_name
 from discreet.sql.after.widths.joint import joint_margins
+from discreet.sql.alternatives import Alternative, alternatives
 from discreet.sql.analyze import plan
 from discreet.sql.plan.block import Shared
 from discreet.sql.plan.plan import Plan, empty_plan
@@ -107,6 +111,9 @@ class View:
     workbench: Workbench
     plans: dict[tuple[str, Dialect, date], Plan] = field(default_factory=dict, repr=False)
     answers: dict[tuple[object, ...], tuple[Plan, Finished]] = field(
+        default_factory=dict, repr=False
+    )
+    ways: dict[int, tuple[Plan, tuple[tuple[Alternative, Plan], ...]]] = field(
         default_factory=dict, repr=False
     )
     shapes: dict[int, tuple[Plan, Shape]] = field(default_factory=dict, repr=False)
@@ -189,9 +196,9 @@ class View:
                 self.plans[sql, dialect, today] = found
         return found
 
-    def _plan(self, sql: str, dialect: Dialect, today: date) -> Plan:
+    def _plan(self, question: str | exp.Query, dialect: Dialect, today: date) -> Plan:
         found = plan(
-            sql,
+            question,
             self.policy,
             self.public,
             self.of_public,
@@ -294,6 +301,47 @@ class View:
     def of_public(self, sql: str) -> pa.Table:
         """Answer a question about public tables alone."""
         return self._after(sql, dict(self.public))
+
+    def savings(
+        self,
+        sql: str,
+        offered: Offer,
+        find: Callable[[Mapping[str, Fraction]], Standing],
+        *,
+        assuming: int | None,
+        dialect: str,
+    ) -> tuple[str, ...]:
+        """Return what the asker could write otherwise, and what it would save. Reads no data.
+
+        `find` says what of an alternative was measured before.
+        """
+        others = []
+        if offered.parts and not offered.stored:
+            for way, found in self._ways(sql, offered.plan, named_dialect(dialect)):
+                with suppress(UsageError):
+                    other = offer(found, self.accountant, amount=offered.amount, limit=self.limit)
+                    others.append((way, self.knowing(other, find(other.wanted))))
+        return savings(offered, others, assuming=assuming)
+
+    def _ways(
+        self, sql: str, found: Plan, dialect: Dialect
+    ) -> tuple[tuple[Alternative, Plan], ...]:
+        """Return the alternatives to a statement that are answered, with their plans. They are
+        kept.
+        """
+        kept = self.ways.get(id(found))
+        if kept is not None and kept[0] is found:
+            return kept[1]
+        ways, today = [], datetime.now(UTC).date()
+        with refuse_depth():
+            for way, tree in alternatives(sql, found, self.policy, dialect=dialect):
+                with suppress(DiscreetError):
+                    ways.append((way, self._plan(tree, dialect, today)))
+        if len(self.ways) >= MOST_PLANS:
+            self.ways.clear()
+        if len(sql) <= MOST_LETTERS:
+            self.ways[id(found)] = found, tuple(ways)
+        return tuple(ways)
 
     # --- after it ---------------------------------------------------------------------------------
 

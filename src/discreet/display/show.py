@@ -78,7 +78,7 @@ def cell(value: Any, margin: float | None) -> str:
             text = readable(plain(value))
         case _:
             text = label(value)
-    return text if margin is None else f"{text} ± {_short(margin)}"
+    return text if margin is None else f"{text} ± {short_margin(margin)}"
 
 
 def cells(
@@ -101,7 +101,7 @@ def _halves(text: str, value: Any, margin: float | None, *, unknown: bool) -> tu
     return (text, " ± ", "?") if unknown and value is not None else (text, "", "")
 
 
-def _short(margin: float) -> str:
+def short_margin(margin: float) -> str:
     """Write a margin in three digits, rounded up: a margin that is told must hold."""
     if margin == int(margin):
         return f"{margin:,.0f}"
@@ -195,7 +195,7 @@ def shared_by(people: int) -> str:
 def running_totals(instead: Mapping[str, tuple[float, float]]) -> list[str]:
     """Say where noise is on running totals, and what margins would be with noise on each number."""
     told = (
-        f"{name} ± {_short(now)} instead of ± {_short(apart)}"
+        f"{name} ± {short_margin(now)} instead of ± {short_margin(apart)}"
         for name, (now, apart) in instead.items()
     )
     return (
@@ -261,6 +261,9 @@ class Quoted(Protocol):
     def shared_by(self) -> Sequence[int]: ...
 
     @property
+    def savings(self) -> Sequence[str]: ...
+
+    @property
     def max_rows(self) -> Mapping[str, int]: ...
 
 
@@ -272,16 +275,16 @@ def quote_text(quote: Quoted) -> str:
             lines.append(f"{name}: {_ranks(margin)}")
         elif isinstance(margin, dict) and "most" in margin:
             lines.append(
-                f"{name}: ± {_short(margin['least'])} to ± {_short(margin['most'])}, by grouping"
+                f"{name}: ± {short_margin(margin['least'])} to ± {short_margin(margin['most'])}, by grouping"
             )
         elif isinstance(margin, dict):
             cases = ", ".join(
-                f"± {_short(each)} at {rows:,.0f} rows"
+                f"± {short_margin(each)} at {rows:,.0f} rows"
                 for rows, each in zip(margin["at_rows"], margin["margin"], strict=True)
             )
             lines.append(f"{name}: {cases}")
         else:
-            lines.append(f"{name}: ± {_short(margin)}")
+            lines.append(f"{name}: ± {short_margin(margin)}")
     for each in quote.statistics:
         # several choices have several
         scale = f", scale {number(each['scale'])}" if each["scale"] is not None else ""
@@ -292,6 +295,7 @@ def quote_text(quote: Quoted) -> str:
         )
     lines += running_totals(quote.instead)
     lines += [shared_by(people) for people in quote.shared_by]
+    lines += quote.savings
     return "\n".join([*lines, *left_out(quote.max_rows)])
 
 

@@ -48,7 +48,7 @@ from discreet.sql.text.spelling import spelled
 
 
 def plan(
-    text: str,
+    question: str | exp.Query,
     policy: Policy,
     public: PublicTables,
     evaluate: Evaluate,
@@ -60,9 +60,9 @@ def plan(
     """The plan of one question, or `Rejected`: it depends on these alone.
 
     `today` is what CURRENT_DATE means; `spell` writes a tree as SQL that `evaluate` can run over
-    values written out.
+    values written out. A question that is parsed already is changed by it.
     """
-    tree = parse(text, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
+    tree = _tree(question, policy, dialect)
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate, spell=spell)
     asks_the_day = any(map(clients.is_clock, tree.walk()))
     try:
@@ -126,6 +126,12 @@ def plan(
         max_rows=tuple(sorted(analysis.private_used.items())),
         again=once_more,
     )
+
+
+def _tree(question: str | exp.Query, policy: Policy, dialect: Dialect) -> exp.Query:
+    if not isinstance(question, str):
+        return question
+    return parse(question, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
 
 
 def _column(output: Output, result: Released, kind: Kind) -> Column:

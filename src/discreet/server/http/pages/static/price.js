@@ -126,7 +126,8 @@ export class Price {
       make("p", { class: more === 0 ? "bad" : "" }, price + times),
       margins.length ? make("div", {}, "The answer will be right to within, at 95 %:", make("ul", {}, margins)) : "",
       known.length && !free ? make("p", { class: "soft small" }, `Free from earlier answers: ${known.join("; ")}.`) : "",
-      (quote.shared_by ?? []).map((people) => make("p", { class: "soft small" }, `A value is shown if about ${people.toLocaleString("en-US")} people share it.`)).at(-1) ?? "");
+      (quote.shared_by ?? []).map((people) => make("p", { class: "soft small" }, `A value is shown if about ${people.toLocaleString("en-US")} people share it.`)).at(-1) ?? "",
+      ...(quote.savings ?? []).map((each) => make("p", { class: "soft small" }, each)));
   }
 
   async refreshCurve() {

@@ -1,0 +1,71 @@
+"""What would save, where the asker alone can: the same question written otherwise, with its figure.
+
+An alternative is planned, proved and priced as a question is, at the same ε, and told only if one
+margin is smaller by a tenth or more and none is wider. So whoever follows the advice gets the
+figure. No data is read for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.asking.offer import Offer
+from discreet.display.show import short_margin
+from discreet.sql.alternatives import Alternative
+
+ROWS = 1_000  # assumed for margins that depend on how many rows there are
+_WORTH = 0.9  # of a margin: less of a gain is not worth a sentence
+
+
+def savings(
+    offered: Offer, others: Sequence[tuple[Alternative, Offer]], *, assuming: int | None
+) -> tuple[str, ...]:
+    """Return a sentence for each alternative that is better than what is offered."""
+    told = (_saving(offered, each, other, assuming or ROWS) for each, other in others)
+    return tuple(each for each in told if each is not None)
+
+
+def _saving(offered: Offer, way: Alternative, other: Offer, assuming: int) -> str | None:
+    if other.cost.delta > offered.cost.delta:
+        return None
+    sizes, now = _sizes(offered, assuming), _sizes(other, assuming)
+    gains: dict[int, tuple[float, float]] = {}
+    for place, kept in enumerate(way.kept):
+        before, after = sizes[kept], now[place]
+        if before is None or after is None:
+            if offered.plan.columns[kept].measured or before != after:
+                return None  # who knows whether it is better
+        elif after > before * (1 + 1e-9):
+            return None
+        elif after <= _WORTH * before:
+            gains[kept] = before, after
+    if way.about is not None:
+        before, after = gains.get(way.about, (0, 0))
+        much = f"± {short_margin(after)} instead of ± {short_margin(before)}" if before else None
+        return None if much is None else f"{way.says}: {much}."
+    if not gains:
+        return None
+    # the first of those that gain about as much
+    best = min(gains, key=lambda place: round(gains[place][1] / gains[place][0], 1))
+    before, after = gains[best]
+    name = offered.plan.columns[best].name
+    if name in offered.ranks():
+        return f"{way.says}, {name} would be within {after:,.0f} ranks instead of {before:,.0f}."
+    rows = "" if offered.margin(best, assuming=None) is not None else f" at {assuming:,} rows"
+    much = f"± {short_margin(after)} instead of ± {short_margin(before)}{rows}"
+    return f"{way.says}, {name} would be {much}."
+
+
+def _sizes(offered: Offer, assuming: int) -> list[float | None]:
+    """Return the margin of each column, of a quantile in ranks; None where none is known
+    beforehand.
+    """
+    ranks = offered.ranks()
+    return [
+        float(ranks[column.name])
+        if column.name in ranks
+        else offered.margin(place, assuming=assuming)
+        if column.told
+        else None
+        for place, column in enumerate(offered.plan.columns)
+    ]
