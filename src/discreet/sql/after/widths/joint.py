@@ -26,6 +26,7 @@ from discreet.sql.after.estimates import Linear
 from discreet.sql.after.finish import Noisy, Run, added_up, keys_of, picked, simulated_half_widths
 from discreet.sql.after.naming import aggregate_name, key_name, table_name
 from discreet.sql.after.widths.again import DRAWS, Again, Measured, value
+from discreet.sql.after.widths.half_width import of_totals
 from discreet.sql.after.widths.kinds import DRAW, Kind
 from discreet.sql.plan.block import Block, RolledUp, Shared
 from discreet.sql.plan.block import Measured as BlockMeasured
@@ -36,7 +37,8 @@ Floats = npt.NDArray[np.float64]
 MOST_MOVED = 1 << 20  # rows of changed tables that are held at once
 MOST_ROWS = 5_000  # of an answer whose margins are found so
 _PAIRS = (60, 300)  # of redrawn noise, off and on: at least, at most
-_WIDEST = 2.1185  # deviations that hold 95 % of any sum of Laplace and normal numbers
+# deviations that hold 95 % of any sum of normal numbers, and of any with Laplace numbers in it
+_NORMAL, _WIDEST = 1.96, 2.1185
 _UNSURE = 1.25  # times a deviation that a few hundred redraws told: it is larger with 1 in 10^5
 
 
@@ -121,6 +123,11 @@ def joint_margins(
     for column in asked.wanted:
         values = _spread(found, value(column), place, changes=moves.changes, rows=answer.num_rows)
         widths = _widths(values, asked.kinds[column], moves) + asked.slacks[column]
+        if (total := plan.columns[column].total_of) is not None:
+            most = of_totals(
+                total, plan.blocks, noise[total.block]
+            )  # of all of them, known exactly
+            widths = np.minimum(widths, math.inf if most is None else most)
         result[column] = arrow.array(widths, mask=~np.isfinite(widths))
     return result
 
@@ -287,8 +294,10 @@ def _widths(values: Floats, kind: Kind, moves: _Moves) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):
             distance = np.abs(both - center)
             spread = np.sqrt((distance**2).mean(axis=(0, 1)))
-        straight = kind is Kind.STRAIGHT
-        return np.asarray(_UNSURE * (_WIDEST * spread if straight else distance.max(axis=(0, 1))))
+        normal = all(part(each).gaussian for each in set(moves.noises))
+        farthest = distance.max(axis=(0, 1))
+        wide = (_NORMAL if normal else _WIDEST) * spread
+        return np.asarray(_UNSURE * (wide if kind is Kind.STRAIGHT else farthest))
     around = values[1 + 2 * pairs :].reshape(2, count, -1)
     with np.errstate(invalid="ignore", over="ignore"):
         slopes = (around[1] - around[0]) / (2 * moves.steps.astype(np.float64)[:, None])
