@@ -30,9 +30,11 @@ from discreet.mechanisms.shapes import Additive, Mechanism, Selection, Threshold
 from discreet.mechanisms.simulate import Noise, Several
 from discreet.policy.domain import MOST_PEOPLE
 from discreet.sql.after.widths.half_width import half_width, instead, of_totals
+from discreet.sql.after.widths.small_groups import counting_column, ends, most_rows
 from discreet.sql.plan.block import PEOPLE, Block, RolledUp, Shared, Statistic
 from discreet.sql.plan.picks import Pick
 from discreet.sql.plan.plan import Plan
+from discreet.vault.answer import plain
 
 MOST_NOISE = 10**33  # numbers have 38 digits, and noise is rarely a hundred times its spread
 
@@ -241,7 +243,8 @@ class Offer:
 
         What `beside_ranks` tells of some columns belongs to it.
         """
-        return {name: _ranks(choices) for name, choices in self._quantiles()}
+        names = [column.name for column in self.plan.columns]
+        return {names[place]: _ranks(choices) for place, _, choices in self._quantiles()}
 
     def beside_ranks(self) -> dict[str, dict[str, Any]]:
         """Return what must be said beside these ranks, by column.
@@ -249,22 +252,29 @@ class Offer:
         `extreme` and `inside`: with 95 %, a value that is at most so many ranks inside the extreme
         is not beyond it either, where there are at least `inside` rows. `ties`: of the rows that
         share one value, the part by which a list of quantiles may be farther off, since it is found
-        by cutting them.
+        by cutting them. `rows`: in so many or fewer the ranks tell nothing, and the value may be
+        any of `range`; the column `counted` has how many there are.
         """
         found: dict[str, dict[str, Any]] = {}
-        for name, choices in self._quantiles():
-            if len(choices) == 1 and (beside := choices[0].beside_ranks()):
-                found[name] = beside
+        for place, pick, choices in self._quantiles():
+            name, counted = self.plan.columns[place].name, counting_column(self.plan, place)
+            beside = choices[0].beside_ranks() if len(choices) == 1 else {}
+            found[name] = {
+                **beside,
+                "rows": most_rows(pick, _ranks(choices)),
+                "range": [plain(each) for each in ends(pick)],
+                **({} if counted is None else {"counted": counted}),
+            }
         return found
 
-    def _quantiles(self) -> Iterator[tuple[str, tuple[Selection, ...]]]:
-        """The columns that are quantiles, with their choices."""
-        for column in self.plan.columns:
+    def _quantiles(self) -> Iterator[tuple[int, Pick, tuple[Selection, ...]]]:
+        """The columns that are quantiles, by place, with their choices."""
+        for place, column in enumerate(self.plan.columns):
             if column.estimate is not None:
                 block, number = column.estimate
                 pick = self.plan.blocks[block].aggregates[number]
                 if isinstance(pick, Pick) and pick.kind == "quantile":
-                    yield column.name, self.blocks[block].chosen[pick.id]
+                    yield place, pick, self.blocks[block].chosen[pick.id]
 
 
 def _ranks(choices: tuple[Selection, ...]) -> int:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.budget import Budget
-from discreet.display.show import cells, notes, printable
+from discreet.display.show import cells, in_range, notes, printable
 
 if TYPE_CHECKING:
     from discreet.policy.dictionary import Listing
@@ -45,7 +45,8 @@ def print_answer(answer: Answer, console: Console | None = None, *, quiet: bool 
         numeric = any(isinstance(each, int | float | Decimal) for each in listed)
         table.add_column(plainly(name), justify="right" if numeric else "left", overflow="fold")
         unknown = name in answer.certificate.get("without_margin", {})
-        columns.append(cells(listed, margins.to_pylist(), unknown=unknown))
+        shown = cells(listed, margins.to_pylist(), unknown=unknown)
+        columns.append(in_range(answer, name, shown))
     for row in zip(*columns, strict=True):
         table.add_row(*map(plainly, row))
     console.print(table)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from discreet.budget import Budget
 from discreet.display.show import readable
-from discreet.vault.answer import plain
+from discreet.vault.answer import plain, told_by_ranks
 
 if TYPE_CHECKING:
     from discreet.vault.answer import Answer
@@ -24,7 +24,10 @@ ABOUT = b"discreet"  # the key of a schema's metadata under which stands what an
 def with_margins(answer: Answer) -> pa.Table:
     """Return the values, and behind each column that has margins a column of them, named `name
     ±`.
+
+    Behind a quantile stands `name ± ranks`, with NULL in groups that may be too small for them.
     """
+    ranks, beside = answer.certificate.get("ranks", {}), list[int]()
     columns, places = list[tuple[str, Any]](), list[int | None]()
     pairs = zip(
         answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
@@ -36,8 +39,15 @@ def with_margins(answer: Answer) -> pa.Table:
             columns.append((f"{name} ±", margins))
         else:
             places.append(None)
+        if name in ranks:
+            within = [
+                None if told is False else ranks[name] for told in told_by_ranks(answer, name)
+            ]
+            beside.append(len(columns))
+            columns.append((f"{name} ± ranks", pa.array(within, pa.int64())))
     about = {
         "margins": places,
+        "beside": beside,
         "selected": list(answer.selected),
         "cost": answer.cost.as_json(),
         "left": answer.left.as_json(),
@@ -59,7 +69,7 @@ def from_arrow(content: bytes) -> Answer:
 
     table = read_arrow(content)
     about = json.loads((table.schema.metadata or {})[ABOUT])
-    behind = {place for place in about["margins"] if place is not None}
+    behind = {*about["margins"], *about.get("beside", ())}
     own = [place for place in range(table.num_columns) if place not in behind]
     names = [table.column_names[place] for place in own]
     nothing = pa.nulls(table.num_rows, pa.float64())

@@ -118,7 +118,8 @@ def answer_text(answer: Answer) -> str:
     ):
         listed = values.to_pylist()
         unknown = name in answer.certificate.get("without_margin", {})
-        texts = [name, *cells(listed, margins.to_pylist(), unknown=unknown)]
+        shown = cells(listed, margins.to_pylist(), unknown=unknown)
+        texts = [name, *in_range(answer, name, shown)]
         numeric = any(isinstance(each, int | float | Decimal) for each in listed)
         width = max(map(len, texts))
         columns.append([text.rjust(width) if numeric else text.ljust(width) for text in texts])
@@ -133,9 +134,8 @@ def notes(answer: Answer) -> list[str]:
     ]
     beside = answer.certificate.get("beside_ranks", {})
     for name, ranks in answer.certificate.get("ranks", {}).items():
-        lines.append(
-            f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 % confidence"
-        )
+        margin = {"ranks": ranks} | beside.get(name, {})
+        lines.append(f"{name}: {_ranks(margin)}, with 95 % confidence{_in_range(answer, name)}")
     lines += [
         f"{name}: where ± ? stands, {why}"
         for name, why in answer.certificate.get("without_margin", {}).items()
@@ -239,6 +239,46 @@ def _ranks(margin: dict[str, Any]) -> str:
     return f"within {margin['ranks']:,} ranks{ties}"
 
 
+def in_range(answer: Answer, name: str, texts: Sequence[str]) -> list[str]:
+    """Write the range behind values of groups that may be so small that they could be any of
+    it.
+    """
+    if name not in answer.certificate.get("ranks", {}):
+        return list(texts)
+    from discreet.vault.answer import told_by_ranks
+
+    told = told_by_ranks(answer, name)
+    if False not in told:
+        return list(texts)
+    whole = label(readable(answer.certificate["beside_ranks"][name]["range"]))
+    return [
+        f"{text} in {whole}" if each is False and text != "–" else text
+        for text, each in zip(texts, told, strict=True)
+    ]
+
+
+def _in_range(answer: Answer, name: str) -> str:
+    """Say why a range stands behind some quantiles, or behind which it should."""
+    from discreet.vault.answer import told_by_ranks
+
+    margin = answer.certificate.get("beside_ranks", {}).get(name, {})
+    if "counted" not in margin:
+        return _small_groups(margin, more=" (a COUNT beside it shows which)")
+    if False not in told_by_ranks(answer, name):
+        return ""
+    return (
+        f"; where {label(readable(margin['range']))} stands, the group may have "
+        f"{margin['rows']:,} rows or fewer: the value is not told apart from the ends of the range"
+    )
+
+
+def _small_groups(margin: Mapping[str, Any], *, more: str = "") -> str:
+    """Say in which groups a margin in ranks tells nothing."""
+    if "rows" not in margin:
+        return ""
+    return f"; that tells nothing about a group of {margin['rows']:,} rows or fewer{more}"
+
+
 class Quoted(Protocol):
     """What is shown of a quote, wherever it comes from."""
 
@@ -272,7 +312,7 @@ def quote_text(quote: Quoted) -> str:
     lines = [f"cost {quote.cost}; left {quote.left}"]
     for name, margin in quote.margins.items():
         if isinstance(margin, dict) and "ranks" in margin:
-            lines.append(f"{name}: {_ranks(margin)}")
+            lines.append(f"{name}: {_ranks(margin)}{_small_groups(margin)}")
         elif isinstance(margin, dict) and "most" in margin:
             lines.append(
                 f"{name}: ± {short_margin(margin['least'])} to ± {short_margin(margin['most'])}, by grouping"
@@ -306,6 +346,11 @@ def answer_html(answer: Answer, chart: str) -> str:
         [cell(value, margin) for value, margin in zip(row, half, strict=True)]
         for row, half in zip(rows, margins, strict=True)
     ]
+    by_column = [
+        in_range(answer, name, column)
+        for name, column in zip(answer.table.column_names, zip(*cells, strict=True), strict=False)
+    ]
+    cells = [list(row) for row in zip(*by_column, strict=True)]
     below = "<br>".join(html.escape(note) for note in notes(answer))
     parts = [
         blocks.table(answer.table.column_names, cells),

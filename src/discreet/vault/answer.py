@@ -51,10 +51,21 @@ class Answer:
             "columns": self.table.column_names,
             "rows": [[plain(value) for value in row] for row in rows],
             "margins": margins,
+            **({"ranks": ranks} if (ranks := self._ranks()) else {}),
             "selected": list(self.selected),
             "cost": self.cost.as_json(),
             "left": self.left.as_json(),
             "answer_id": self.id,
+        }
+
+    def _ranks(self) -> dict[str, dict[str, Any]]:
+        """Return margins of quantiles, which are in ranks; `told` has false for rows whose group
+        may be too small for them.
+        """
+        beside = self.certificate.get("beside_ranks", {})
+        return {
+            name: {"ranks": ranks, **beside.get(name, {}), "told": told_by_ranks(self, name)}
+            for name, ranks in self.certificate.get("ranks", {}).items()
         }
 
     def __str__(self) -> str:
@@ -110,6 +121,20 @@ class Answer:
                 names.append(f"{name}_margin")
                 columns.append(halves)
         return pa.Table.from_arrays(columns, names=names)
+
+
+def told_by_ranks(answer: Answer, name: str) -> list[bool | None]:
+    """Return for each row whether a quantile's margin in ranks tells anything: whether its group
+    has more rows than that needs, with 97.5 % confidence. None where nothing counts them.
+    """
+    beside = answer.certificate.get("beside_ranks", {}).get(name, {})
+    if "counted" not in beside:
+        return [None] * answer.table.num_rows
+    counts, margins = (each.column(beside["counted"]) for each in (answer.table, answer.margins))
+    return [
+        None if count is None or margin is None else count - margin > beside["rows"]
+        for count, margin in zip(counts.to_pylist(), margins.to_pylist(), strict=True)
+    ]
 
 
 def _require(package: str) -> None:
