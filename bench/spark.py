@@ -1,16 +1,21 @@
 """Questions on a snapshot that Spark prepared, beside Spark's own un-noised query on the same rows,
 in one run.
 
-python bench/spark.py [millions of rows] [address]
+    python bench/spark.py [--rows 250000] [--keys 10000] [--at local[2]] [--tumult SECONDS]
 
 Printed: preparing beside a plain copy of the files by Spark, and each question beside Spark's own
-query on the source's files; seconds, the least of three. The default is a quarter of a million rows
-on local[2]: a cluster shows more at 20.
+query on the source's files; seconds, the least of three. A thousand of the unknown keys are
+frequent, the others are too rare to be shown. With `--tumult`, Tumult Analytics is asked the same
+of the same files afterwards, on a Spark of its own with the same address: each question three
+times, or until SECONDS are over, also beside Spark's own query. The default is small: a cluster
+shows more at 20 million rows and a million keys.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +28,7 @@ import discreet
 from discreet.binding import create_ledger
 from discreet.engines.spark.session import connect
 from discreet.policy.policy import Policy
+from peers import PEERS, installed
 
 POLICY = """\
 source: data
@@ -39,15 +45,26 @@ tables:
       age: {integer: [0, 120]}
       state: {values: [STATES]}
       word: text
+  homes:
+    owner: person
+    columns:
+      person: {identifier: true}
+      rooms: {values: [ROOMS]}
+  regions: {public: true}
 """
 STATES = [f"S{place}" for place in range(50)]
-GENERATE = """\
-COPY (
-  SELECT range AS person, (hash(range) % 121)::INTEGER AS age, 'S' || (hash(range, 1) % 50) AS state,
-    'w' || (hash(range, 2) % KEYS) AS word
-  FROM range(FIRST, LAST)
-) TO 'FILE' (FORMAT parquet)
-"""
+REGIONS = [f"R{place}" for place in range(5)]
+ROOMS = [f"{rooms} rooms" for rooms in range(1, 9)]
+FREQUENT = 1000  # keys that a tenth of the rows share
+GENERATE = {
+    "people": f"""\
+SELECT range AS person, (hash(range) % 121)::INTEGER AS age, 'S' || (hash(range, 1) % 50) AS state,
+  'w' || (hash(range, 2) % CASE WHEN hash(range, 3) % 10 = 0 THEN {FREQUENT} ELSE KEYS END) AS word
+FROM range(FIRST, LAST)""",
+    "homes": """\
+SELECT range AS person, (hash(range, 4) % 8 + 1) || ' rooms' AS rooms FROM range(FIRST, LAST)""",
+}
+PLACES = "SELECT 'S' || range AS state, 'R' || (range % 5) AS region FROM range(50)"
 FILES = 8
 QUESTIONS = {
     "mean by 50 states": (
@@ -62,6 +79,14 @@ QUESTIONS = {
         "SELECT word, COUNT(*) AS n FROM people GROUP BY word ORDER BY n DESC LIMIT 10",
         "SELECT word, count(*) AS n FROM people GROUP BY word ORDER BY n DESC LIMIT 10",
     ),
+    "join with a public table": (
+        "SELECT region, COUNT(*), AVG(age) FROM people JOIN regions USING (state) GROUP BY region",
+        "SELECT region, count(*), avg(age) FROM people JOIN regions USING (state) GROUP BY region",
+    ),
+    "join of two tables by owner": (
+        "SELECT rooms, COUNT(*), AVG(age) FROM people JOIN homes USING (person) GROUP BY rooms",
+        "SELECT rooms, count(*), avg(age) FROM people JOIN homes USING (person) GROUP BY rooms",
+    ),
 }
 
 
@@ -71,49 +96,112 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def main(millions: float, address: str) -> None:
-    count = int(millions * 1_000_000)
+def generate(folder: Path, *, rows: int, keys: int) -> None:
+    """Write tables of one row a person in as many files each, and the public one."""
+    for table, sql in GENERATE.items():
+        (folder / table).mkdir(parents=True)
+        for place in range(FILES):
+            part = sql.replace("KEYS", str(keys))
+            part = part.replace("FIRST", str(place * rows // FILES))
+            part = part.replace("LAST", str((place + 1) * rows // FILES))
+            write(part, folder / table / f"{place}.parquet")
+    (folder / "regions").mkdir()
+    write(PLACES, folder / "regions" / "0.parquet")
+
+
+def write(sql: str, path: Path) -> None:
+    duckdb.execute(f"COPY ({sql}) TO '{path}' (FORMAT parquet)")
+
+
+def ours(folder: Path, address: str) -> None:
+    """Print how long preparing takes, and each question."""
+    text = POLICY.replace("ADDRESS", address).replace("STATES", ", ".join(STATES))
+    (folder / "policy.yaml").write_text(text.replace("ROOMS", ", ".join(ROOMS)))
+    session = connect(address)
+    files = {table: (folder / "data" / table).as_uri() for table in (*GENERATE, "regions")}
+    for table, source in files.items():
+        session.read.parquet(source).createOrReplaceTempView(table)
+    session.sql("SELECT count(*) FROM people").toArrow()  # the first one starts processes
+
+    def copy() -> None:
+        for table in files:
+            session.table(table).write.parquet((folder / "copy" / table).as_uri())
+
+    copied = timed(copy)
+    create_ledger(Policy.read(folder / "policy.yaml"))
+    made = list[discreet.Curator]()
+    prepared = timed(lambda: made.append(discreet.open(folder / "policy.yaml")))
+    print(
+        f"prepared in {prepared:.1f} s, copied in {copied:.1f} s: {prepared / copied:.1f} times",
+        flush=True,
+    )
+    for what, (question, raw) in QUESTIONS.items():
+        made[0].quote(question, analyst="alice", epsilon=1)  # planned once, as a server does
+        asked = partial(made[0].ask, question, analyst="alice")
+        own, noisy = list[float](), list[float]()
+        for epsilon in (1, 2, 3):  # each is measured anew
+            own.append(timed(session.sql(raw).toArrow))
+            noisy.append(timed(partial(asked, epsilon=epsilon)))
+        tell(what, noisy, own)
+
+
+def stop() -> None:
+    """Stop the Spark of this process, to leave the machine to the next one."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context.stop()
+
+
+def tumult(folder: Path, address: str, seconds: float) -> None:
+    """Print how long Tumult takes for each question."""
+    asked = {
+        "tables": [*GENERATE, "regions"],
+        "states": STATES,
+        "regions": REGIONS,
+        "rooms": ROOMS,
+        "questions": {what: raw for what, (_, raw) in QUESTIONS.items()},
+    }
+    (folder / "questions.json").write_text(json.dumps(asked))
+    peer = next(peer for peer in PEERS if peer.name == "tumult")
+    script = Path(__file__).parent / "spark_peers" / "run.py"
+    command = [str(installed(peer)), str(script), str(folder), address, str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            told = json.loads(line)
+            if "error" in told:
+                print(f"Tumult, {told['question']}: {told['error']}", flush=True)
+            else:
+                tell(f"Tumult, {told['question']}", told["seconds"], told["plain"])
+    if running.returncode:
+        print(f"Tumult ended with {running.returncode}", flush=True)
+
+
+def tell(what: str, noisy: list[float], own: list[float]) -> None:
+    one, other = min(noisy), min(own)
+    print(
+        f"{what}: {one:.2f} s, un-noised {other:.2f} s: {one / other:.2f} times (asked {len(noisy)} times)",
+        flush=True,
+    )
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--rows", type=int, default=250_000)
+    arguments.add_argument("--keys", type=int, default=10_000)
+    arguments.add_argument("--at", default="local[2]")
+    arguments.add_argument("--tumult", type=float, metavar="SECONDS")
+    chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "data/people").mkdir(parents=True)
-        for place in range(FILES):
-            ends = {"FIRST": place * count // FILES, "LAST": (place + 1) * count // FILES}
-            sql = GENERATE.replace("KEYS", str(count // 20))
-            for word, end in ends.items():
-                sql = sql.replace(word, str(end))
-            duckdb.execute(sql.replace("FILE", str(folder / f"data/people/{place}.parquet")))
-        text = POLICY.replace("ADDRESS", address).replace("STATES", ", ".join(STATES))
-        (folder / "policy.yaml").write_text(text)
-        session = connect(address)
-        source = (folder / "data/people").as_uri()
-        # the first one starts processes
-        session.read.parquet(source).selectExpr("count(*)").toArrow()
-        copied = timed(
-            lambda: session.read.parquet(source).write.parquet((folder / "copy").as_uri())
-        )
-        policy = Policy.read(folder / "policy.yaml")
-        create_ledger(policy)
-        made = list[discreet.Curator]()
-        prepared = timed(lambda: made.append(discreet.open(folder / "policy.yaml")))
-        print(
-            f"{count:,} rows on {address}: prepared in {prepared:.1f} s, copied in {copied:.1f} s",
-            flush=True,
-        )
-        session.read.parquet(source).createOrReplaceTempView("people")
-        for what, (question, raw) in QUESTIONS.items():
-            made[0].quote(question, analyst="alice", epsilon=1)  # planned once, as a server does
-            asked = partial(made[0].ask, question, analyst="alice")
-            # each is measured anew
-            ours = min(timed(partial(asked, epsilon=epsilon)) for epsilon in (1, 2, 3))
-            theirs = min(timed(session.sql(raw).toArrow) for _ in range(3))
-            print(
-                f"{what}: {ours:.2f} s, un-noised {theirs:.2f} s: {ours / theirs:.2f} times",
-                flush=True,
-            )
+        generate(folder / "data", rows=chosen.rows, keys=chosen.keys)
+        print(f"{chosen.rows:,} rows, {chosen.keys:,} keys, {chosen.at}", flush=True)
+        ours(folder, chosen.at)
+        if chosen.tumult is not None:
+            stop()
+            tumult(folder, chosen.at, chosen.tumult)
 
 
 if __name__ == "__main__":
-    main(
-        float(sys.argv[1]) if len(sys.argv) > 1 else 0.25,
-        sys.argv[2] if len(sys.argv) > 2 else "local[2]",
-    )
+    main()
