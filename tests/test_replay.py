@@ -127,6 +127,25 @@ def test_describe(neighbors: Pair, name: str, monkeypatch: pytest.MonkeyPatch) -
     check(transcripts(neighbors, work, monkeypatch))
 
 
+def test_describe_pair_by_pair(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise drowns the distances of so few rows, so `default` chooses one pair after another."""
+
+    def work(each: Curator) -> object:
+        return each.describe(
+            "people",
+            epsilon=12,
+            synthesizer="default",
+            columns=["age", "income", "sex"],
+            intervals=Intervals(bins=8),
+        )
+
+    found = transcripts(neighbors, work, monkeypatch)
+    names = [step.name for step in found[0].steps]
+    assert names.count("farthest") == 5
+    assert "distances" not in names
+    check(found)
+
+
 @pytest.mark.parametrize("name", ["independent", "default"])
 def test_describe_together(neighbors: Pair, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(each: Curator) -> object:

@@ -190,7 +190,9 @@ class Model:
         for clique, table in zip(self.tree.cliques, self.tables, strict=True):
             if set(columns) <= set(clique):
                 return summed(table, clique, columns)
-        kept, table = self._collect(self._root_tree(columns), frozenset(columns))
+        kept, table = self._collect(
+            self._root_tree(columns), frozenset(columns), self.tree.separators
+        )
         return np.transpose(table, [kept.index(column) for column in columns])
 
     def _root_tree(self, columns: Columns) -> dict[int, list[int]]:
@@ -212,7 +214,11 @@ class Model:
         return children
 
     def _collect(
-        self, children: dict[int, list[int]], wanted: frozenset[int], clique: int | None = None
+        self,
+        children: dict[int, list[int]],
+        wanted: frozenset[int],
+        separators: tuple[Columns, ...],
+        clique: int | None = None,
     ) -> tuple[Columns, Floats]:
         """Probabilities of what is wanted below a clique, given what it shares with its parent."""
         if clique is None:
@@ -222,10 +228,10 @@ class Model:
                 clique = children[clique][0]
             shared: Columns = ()
         else:
-            shared = self.tree.separators[clique]
-        below = [self._collect(children, wanted, child) for child in children[clique]]
+            shared = separators[clique]
+        below = [self._collect(children, wanted, separators, child) for child in children[clique]]
         mine = self.tree.cliques[clique]
-        used = wanted.union(shared, *(self.tree.separators[child] for child in children[clique]))
+        used = wanted.union(shared, *(separators[child] for child in children[clique]))
         columns = tuple(column for column in mine if column in used)
         table = summed(self.tables[clique], mine, columns)
         if shared:

@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.synthetic.marginals import Candidate, Columns, Marginals
-from discreet.synthetic.synthesizers.graphical import Fit, Model, Target, cells_needed, estimate
+from discreet.synthetic.synthesizers.graphical import (
+    Fit,
+    Model,
+    Target,
+    Tree,
+    cells_needed,
+    estimate,
+)
 from discreet.synthetic.synthesizers.independent import Histogram
 from discreet.synthetic.synthesizers.mst import target
 
@@ -57,11 +64,7 @@ def pair_by_pair(
     for number in range(rounds):
         data.tell("rounds", number / rounds)
         known = {each.columns for each in found}
-        able = [
-            each
-            for each in sets
-            if each in known or cells_needed(sizes, [*known, each]) <= MOST_CELLS
-        ]
+        able = [each for each in sets if _fits(each, model.tree, known)]
         candidates = _candidates(columns, levels, model, able)
         if not candidates:
             break
@@ -91,6 +94,17 @@ def pair_by_pair(
         )
         model = fit.model
     return model
+
+
+def _fits(columns: Columns, tree: Tree, known: set[Columns]) -> bool:
+    """Return whether the junction tree stays small with these columns together.
+
+    Putting all of them but one into every clique is a triangulation, so most need no other.
+    """
+    growth = math.prod(sorted(tree.shape(columns))[:-1])
+    if columns in known or tree.cells * growth <= MOST_CELLS:
+        return True
+    return cells_needed(tree.sizes, [*known, columns]) <= MOST_CELLS
 
 
 def _candidates(
