@@ -16,7 +16,7 @@ from discreet.ledger.stores.rights import setup
 
 DOCS = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text()
 SOURCE = "".join(
-    file.read_text() for file in sorted(Path(discreet.ledger.__file__).parent.glob("*.py"))
+    file.read_text() for file in sorted(Path(discreet.ledger.__file__).parent.rglob("*.py"))
 )
 
 
