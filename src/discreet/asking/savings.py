@@ -37,7 +37,7 @@ def _saving(offered: Offer, way: Alternative, other: Offer, assuming: int) -> st
                 return None  # who knows whether it is better
         elif after > before * (1 + 1e-9):
             return None
-        elif after <= _WORTH * before:
+        elif after < before and after <= _WORTH * before:  # 0 cannot become smaller
             gains[kept] = before, after
     if way.about is not None:
         before, after = gains.get(way.about, (0, 0))
