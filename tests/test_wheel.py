@@ -100,6 +100,12 @@ def test_a_bill_of_materials_and_checksums(wheel: Path, tmp_path: Path) -> None:
             )
 
 
+def _python(version: str) -> str:
+    """Return a Python of this version that pyenv keeps off the path, or its name for uv to find."""
+    kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    return str(kept[-1]) if kept else version
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_in_a_clean_environment(wheel: Path, tmp_path: Path, version: str) -> None:
@@ -113,7 +119,7 @@ def test_in_a_clean_environment(wheel: Path, tmp_path: Path, version: str) -> No
         for name, value in os.environ.items()
         if name not in ("PYTHONPATH", "VIRTUAL_ENV")
     }
-    words = [*uv, "venv", "-q", "--python", version, str(place)]
+    words = [*uv, "venv", "-q", "--python", _python(version), str(place)]
     made = subprocess.run(words, env=bare, capture_output=True, timeout=300)
     if made.returncode:
         pytest.skip(f"there is no Python {version} here")
