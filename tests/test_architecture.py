@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -338,6 +341,58 @@ def test_one_module_reads_files_of_data() -> None:
         and str(node.value).startswith(("read_csv(", "read_parquet("))
     }
     assert readers == {"engines/files.py"}
+
+
+@cache
+def comes_along(package: str, name: str) -> bool:
+    """Whether a fresh Python that imports a package can use its submodule `name` at once."""
+    code = f"import sys, {package} as package; sys.exit(not hasattr(package, {name!r}))"
+    return subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@cache
+def is_submodule(package: str, name: str) -> bool:
+    try:
+        return find_spec(f"{package}.{name}") is not None
+    except ModuleNotFoundError:  # `package` is a module alone
+        return False
+
+
+def not_imported(tree: ast.Module) -> set[str]:
+    """Submodules of other packages that a module uses and does not import itself.
+
+    `pa.compute` works where anybody has imported pyarrow.compute before, as in a process that runs
+    many tests, and fails in a process that asks one question.
+    """
+    packages, imported = {}, set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                imported.add(name.name)
+                if name.asname is not None or "." not in name.name:
+                    packages[name.asname or name.name] = name.name
+    used = {
+        (packages[node.value.id], node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in packages
+    }
+    return {
+        f"{package}.{name}"
+        for package, name in used
+        if f"{package}.{name}" not in imported
+        and is_submodule(package, name)
+        and not comes_along(package, name)
+    }
+
+
+def test_submodules_are_imported_where_they_are_used() -> None:
+    assert not_imported(ast.parse("import pyarrow as pa\npa.compute.sum([1])")) == {
+        "pyarrow.compute"
+    }
+    found = {name: not_imported(syntax(path)) for path in MODULES if (name := str(path))}
+    assert not {name: missing for name, missing in found.items() if missing}
 
 
 def test_modules_stay_readable() -> None:

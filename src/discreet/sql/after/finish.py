@@ -356,8 +356,10 @@ def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Tab
         if half_width.type != pa.float64():
             half_width = half_width.cast(pa.float64())
         if table.column(index).null_count:
+            import pyarrow.compute as pc
+
             there = table.column(index).combine_chunks().is_valid()
-            half_width = pa.compute.if_else(there, half_width, arrow.scalar(None, pa.float64()))
+            half_width = pc.if_else(there, half_width, arrow.scalar(None, pa.float64()))
         margins[index] = half_width
     return table, pa.Table.from_arrays(margins, names=shown)
 
@@ -391,17 +393,19 @@ def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return what cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may
     be; years beyond 9999.
     """
+    import pyarrow.compute as pc
+
     # which hold no more than some centuries
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     if pa.types.is_floating(column.type):
-        there = pa.compute.is_finite(column)
+        there = pc.is_finite(column)
     elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         kind = datetime.date if pa.types.is_date(column.type) else datetime.datetime
         first, last = (arrow.scalar(end, column.type) for end in (kind.min, kind.max))
-        there = pa.compute.and_(
-            pa.compute.greater_equal(column, first), pa.compute.less_equal(column, last)
+        there = pc.and_(
+            pc.greater_equal(column, first), pc.less_equal(column, last)
         )
     else:
         return column
-    return pa.compute.if_else(there, column, arrow.scalar(None, column.type))
+    return pc.if_else(there, column, arrow.scalar(None, column.type))
