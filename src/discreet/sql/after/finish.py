@@ -403,9 +403,7 @@ def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
     elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         kind = datetime.date if pa.types.is_date(column.type) else datetime.datetime
         first, last = (arrow.scalar(end, column.type) for end in (kind.min, kind.max))
-        there = pc.and_(
-            pc.greater_equal(column, first), pc.less_equal(column, last)
-        )
+        there = pc.and_(pc.greater_equal(column, first), pc.less_equal(column, last))
     else:
         return column
     return pc.if_else(there, column, arrow.scalar(None, column.type))
