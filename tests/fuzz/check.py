@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from discreet.algebra import Aggregate, Numbers, Sum
 from discreet.asking.measure import measure
@@ -28,14 +29,16 @@ from discreet.binding import accountant_of, terms_of
 from discreet.engines.limits.watch import interrupted
 from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure, Rejected, UsageError
+from discreet.mechanisms.running import factor
 from discreet.sql.after.finish import answered, half_widths, noisy_table, rehearsals, split
 from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
-from discreet.sql.plan.block import Block, Shared
+from discreet.sql.plan.block import Block, Shared, Statistic
 from discreet.sql.plan.keys import Key
 from discreet.sql.plan.picks import Pick
 from discreet.sql.plan.plan import Plan
 from discreet.sql.plan.prove import prove
+from discreet.sql.text.dialect import Dialect
 from discreet.sql.text.parse import refuse_depth
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
@@ -61,14 +64,14 @@ class Slow(Violation):
     """More processor time than any statement may take."""
 
 
-def verdict(sql: str, world: World, source: random.Random) -> str:
+def verdict(sql: str, world: World, source: random.Random, *, dialect: Dialect = "duckdb") -> str:
     """How the statement was answered: "answered", "public", or the reason of the refusal in general
     words.
     """
     try:
-        planned = _planned(sql, world)
+        planned = _planned(sql, world, dialect)
     except Slow:  # once more: what is slow only once, the machine was short of memory for
-        planned = _planned(sql, world)
+        planned = _planned(sql, world, dialect)
     if isinstance(planned, str):
         return planned
     for block in planned.blocks:
@@ -78,16 +81,23 @@ def verdict(sql: str, world: World, source: random.Random) -> str:
                 _picked(block, pick, world)
     if planned.blocks and source.random() < CARRIED_OUT:
         _carried_out(planned, world, source.choice((TINY, world.policy.limits.epsilon)), source)
+    if any(each.totals for block in planned.blocks for each in block.statistics):
+        return "answered by running totals"
     return "answered" if planned.blocks else "public"
 
 
-def _planned(sql: str, world: World) -> Plan | str:
+def _planned(sql: str, world: World, dialect: Dialect) -> Plan | str:
     """A plan that would be charged for, or the reason of the refusal."""
     with _within(SLOW, "planning"):
         try:
             with refuse_depth():
                 planned = plan(
-                    sql, world.policy, world.public, world.evaluate, spell=Spelling().numbers
+                    sql,
+                    world.policy,
+                    world.public,
+                    world.evaluate,
+                    dialect=dialect,
+                    spell=Spelling().numbers,
                 )
                 prove(planned, world.policy)
                 _rehearsed(planned, world)
@@ -254,6 +264,8 @@ def _measured(block: Block, world: World) -> None:
                     if here > most:
                         what = f"{measurement.name}: {norm} {here} > {most} between {before!r} and {after!r}"
                         raise Violation(f"{what}\n{told(block.sums)}")
+            if measurement.totals is not None:
+                _running(block, measurement, vectors, world)
     if block.unknown:
         found_people = fetched(world, block.people)
         for rows in found_people.values():
@@ -266,6 +278,32 @@ def _measured(block: Block, world: World) -> None:
             moved = _moved(people[before], people[after])
             if len(moved) > touched or max(moved, default=0) > 1:
                 raise Violation(f"people per key: {moved} for {touched} keys\n{told(block.people)}")
+
+
+def _running(
+    block: Block, statistic: Statistic, vectors: dict[str, dict[Any, int]], world: World
+) -> None:
+    """What gets noise where running totals are measured: every number in every sum of its column
+    of factors, added up here number by number.
+    """
+    assert statistic.totals is not None
+    grid, claim = statistic.totals.grid, statistic.totals.l2_squared
+    factors = factor(grid.periods).tolist()
+    for before, after in world.pairs:
+        moved: dict[Any, int] = {}
+        ours, theirs = vectors[before], vectors[after]
+        for key in ours.keys() | theirs.keys():
+            (places, index), change = key, ours.get(key, 0) - theirs.get(key, 0)
+            cell = int(np.ravel_multi_index([int(each) for each in places], block.sizes))
+            others, inner = divmod(cell, grid.periods * grid.inner)
+            period, inner = divmod(inner, grid.inner)
+            for place in range(period, grid.periods) if change else ():
+                sum_of = (index, others, inner, place)
+                moved[sum_of] = moved.get(sum_of, 0) + factors[place][period] * change
+        here = sum(each * each for each in moved.values())
+        if here > claim:
+            what = f"{statistic.name}: sums {here} > {claim} between {before!r} and {after!r}"
+            raise Violation(f"{what}\n{told(block.sums)}")
 
 
 def _fit(block: Block, rows: list[tuple[Any, ...]], width: int) -> None:

@@ -49,6 +49,13 @@ FORMS = {
         CLAMP({number}, -{huge}, {huge})
         STRPOS({string}, {long})
         LENGTH({string} || {long})
+        TIMESTAMPDIFF({YEAR|MONTH|DAY}, {date}, {date})
+        EXTRACT(EPOCH FROM {moment} - {moment})
+        WIDTH_BUCKET({number}, {0|-5}, {10|7.5}, {4|1})
+        {CBRT|SQRT}(ABS({number}))
+        {NVL|ISNULL}({number}, {number})
+        SAFE_DIVIDE({number}, {number})
+        {DECADE|CENTURY|ISOYEAR}({date})
         """),
     "category": lines("""
         {UPPER|LOWER|TRIM}({category})
@@ -70,6 +77,8 @@ FORMS = {
         {MONTHNAME|DAYNAME}({date})
         CAST({date} AS VARCHAR)
         CASE WHEN {text} IN ('a', {text!}) THEN {category} ELSE {category!} END
+        TO_CHAR({date}, '{YYYY-MM|YYYY|DD}')
+        NVL2({category}, {category}, {category!})
         SPLIT_PART({category}, 'a', {huge})
         {LPAD|RPAD}({category}, {huge}, {'x'|' '})
         {LEFT|RIGHT}({category}, {huge})
@@ -134,7 +143,8 @@ FORMS = {
         ({date} {+|-} INTERVAL ({number}) DAY)
         ({date} {+|-} {number} * INTERVAL '{1|7} {day|week}')
         ({date} {+|-} INTERVAL '1 month {-|+} 1 day')
-        MAKE_DATE(YEAR({date}), {1|MONTH({date})}, 1)
+        MAKE_DATE(YEAR({date}), 1, 1)
+        MAKE_DATE(YEAR({date}), MONTH({date}), 1)
         {CAST|TRY_CAST}({moment} AS DATE)
         COALESCE({date}, {date})
         CASE WHEN {flag} THEN {date} ELSE {date} END
@@ -148,6 +158,8 @@ FORMS = {
         TIME_BUCKET(INTERVAL '{15 minutes|1 day|7 days|1 month}', {moment})
         (DATE_TRUNC('hour', seen) + INTERVAL '{15|7} minutes' * FLOOR(EXTRACT(MINUTE FROM seen) / {15|7}))
         ({moment} {+|-} INTERVAL {1|90} {SECOND|MINUTE|HOUR|DAY|MONTH|YEAR})
+        DATE_BIN(INTERVAL '{15 minutes|1 day}', {moment}, TIMESTAMP '1970-01-01 00:00:00')
+        TO_TIMESTAMP(FLOOR(EXTRACT(EPOCH FROM {moment}) / {3600|86400}) * 3600)
         COALESCE({moment}, {moment})
         CASE WHEN {flag} THEN {moment} ELSE {moment} END
         ({moment} {+|-} INTERVAL {huge} {SECOND|HOUR|DAY|YEAR})

@@ -13,6 +13,7 @@ import re
 from .draw import Draw, lines, words
 from .relations import Relations
 from .schemas import KINDS, Columns
+from .totals import Totals
 
 AGGREGATES = lines("""
     COUNT(*)
@@ -38,6 +39,10 @@ AGGREGATES = lines("""
     {COUNT_IF|COUNTIF}({flag})
     APPROX_COUNT_DISTINCT({x})
     {REGR_COUNT|REGR_AVGX|REGR_AVGY}({number}, {number})
+    REGR_{SLOPE|INTERCEPT|R2}({number}, {number})
+    {SKEWNESS|KURTOSIS|KURTOSIS_POP}({number})
+    {GEOMEAN|HARMONIC_MEAN}(GREATEST({number}, {1|2}))
+    COUNT(DISTINCT CASE WHEN {flag} THEN {x} END)
     """)
 COMPUTED = lines("""
     100.0 * COUNT_IF({flag}) / COUNT(*)
@@ -228,13 +233,26 @@ class Grammar:
         self.draw = Draw(source)
         self.relations = Relations(schema, self.draw)
         self.of = self.relations.of
+        totals = Totals(self.relations, self.relations.where)
+        self.measured_otherwise = {
+            "running total": totals.running,
+            "beside grouping sets": totals.beside_sets,
+            "side by side": totals.side_by_side,
+            "listed keys": totals.listed_keys,
+        }
 
     def statement(self) -> tuple[str, str]:
         """A statement's class, and the statement."""
         self.draw.aliases = 0
         kind = self.draw.source.choices(
-            ("question", "above noise", "hostile", "mutated"), (55, 10, 10, 25)
+            ("question", "above noise", "hostile", "mutated", *self.measured_otherwise),
+            (45, 10, 10, 17, 8, 3, 4, 3),
         )[0]
+        if kind in self.measured_otherwise:
+            sql = self.measured_otherwise[kind](self.draw.any(0, 0, 1, 1, 2))
+            if self.draw.maybe(0.1):
+                sql = self.of.filled(self.draw.any(*ABOVE), {}, 0, q=sql, r=self.question(1))
+            return kind, self.mutated(sql) if self.draw.maybe(0.1) else sql
         match kind:
             case "above noise":
                 return kind, self.of.filled(

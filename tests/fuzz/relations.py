@@ -93,6 +93,7 @@ class Relations:
                 self.stacked,
                 self.linked,
                 self.listed,
+                self.without,
             ),
             *(
                 (self.multiplied, self.piled)
@@ -127,7 +128,25 @@ class Relations:
         }
         if word in ("SEMI JOIN", "ANTI JOIN"):
             columns = dict(ours)
+        if not extra and a.split(".")[1] == b.split(".")[1] and self.draw.maybe(0.2):
+            return f"{left} {word} {right} USING ({a.split('.')[1]})", columns
         return f"{left} {word} {right} ON {a} = {b}{extra}", columns
+
+    def without(self, depth: int) -> tuple[str, Columns]:
+        """The rows of one side of an outer join that meet none of the other."""
+        left, ours, a = self.owned(depth)
+        right, theirs, b = self.owned(0)
+        word = self.draw.any("LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+        kept, lost, owner = (theirs, ours, a) if word == "RIGHT JOIN" else (ours, theirs, b)
+        both, alias = ours | theirs, self.draw.alias()
+        extra = f" AND {self.of.expression(both, 'flag', 1)}" if self.draw.maybe(0.3) else ""
+        empty = self.draw.any(owner, owner, self.draw.any(*lost))
+        kinds = {f"x{place}": self.of.kind(kept) for place in range(2)}
+        items = [f"{self.of.column(kept, 'owner')} AS o"]
+        items += [f"{self.of.expression(kept, kind, 1)} AS {x}" for x, kind in kinds.items()]
+        text = f"SELECT {', '.join(items)} FROM {left} {word} {right} ON {a} = {b}{extra} WHERE {empty} IS NULL"
+        columns = {f"{alias}.{name}": kind for name, kind in {"o": "owner", **kinds}.items()}
+        return f"({text}) AS {alias}", columns
 
     def linked(self, depth: int) -> tuple[str, Columns]:
         """Through the key that leads to an owner."""

@@ -10,10 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from discreet.sql.text.dialect import Dialect
+
 from .check import Violation, verdict
 from .grammar import Grammar
 from .worlds import POLICIES, World, world
 
+POSTGRES = 0.1  # of the statements: read as Postgres reads them
 FUZZED = "counts of the fuzzer"  # the name under which tests record them
 
 
@@ -33,10 +36,11 @@ def run(
         grammar = Grammar("town" if here.name.startswith("town") else "shop", source)
         for _ in range(min(each, count - batch * each)):
             kind, sql = grammar.statement()
+            dialect: Dialect = "postgres" if source.random() < POSTGRES else "duckdb"
             try:
-                counts[f"{kind}: {verdict(sql, here, source)}"] += 1
+                counts[f"{kind}: {verdict(sql, here, source, dialect=dialect)}"] += 1
             except Violation as violation:
-                found.append(told(sql, here, source, violation))
+                found.append(told(sql, here, source, violation, dialect))
                 print(found[-1], flush=True)
                 if len(found) >= stop:
                     return counts, found
@@ -45,16 +49,18 @@ def run(
     return counts, found
 
 
-def told(sql: str, here: World, source: random.Random, violation: Violation) -> str:
+def told(
+    sql: str, here: World, source: random.Random, violation: Violation, dialect: Dialect
+) -> str:
     def fails(text: str) -> bool:
         try:
-            verdict(text, here, source)
+            verdict(text, here, source, dialect=dialect)
         except Violation as again:
             return str(again)[:20] == str(violation)[:20]
         return False
 
     policy = "" if isinstance(POLICIES[here.name], str) else f"{here.text}\n"
-    return f"{policy}{here.name}: {violation}\n  in: {shrunk(sql, fails)}"
+    return f"{policy}{here.name}, {dialect}: {violation}\n  in: {shrunk(sql, fails)}"
 
 
 def shrunk(sql: str, fails: Callable[[str], bool]) -> str:

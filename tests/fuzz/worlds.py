@@ -134,6 +134,7 @@ POLICIES: dict[str, str | Callable[[random.Random], str]] = {
     ),
     "shop": shop("add_remove", "sum", 5000),
     "shop, change_one": shop("change_one", "sum", 5000),
+    "shop, zcdp": shop("add_remove", "zcdp", 5000),
     "shop, zcdp, few keys": shop("add_remove", "zcdp", 20),
     "shop, drawn": drawn,
 }
