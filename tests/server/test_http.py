@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.server.http import shapes
 from server.http_client import Browser
 from server.running_server import Running, open_town, running
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+SAVING = "SELECT MEDIAN(age) AS a, MEDIAN(income) AS i FROM people"
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +168,24 @@ def test_several_questions_at_once(town: Running) -> None:
     found = alice.post("/ask_all", {"questions": asked}).json["answers"]
     assert found[0]["columns"] == ["sex", "n"]
     assert found[1]["error"]["kind"] == "rejected"
+
+
+def test_the_description_names_all_that_replies_have(town: Running) -> None:
+    """Also what only some have: the ranks of quantiles, and what could be written instead."""
+    alice = by_token(town)
+    body = {
+        "sql": "SELECT sex, COUNT(*) AS n, MEDIAN(age) AS m FROM people GROUP BY sex",
+        "epsilon": 0.5,
+    }
+    answer = shapes.AnswerReply.model_validate(alice.post("/ask", body).json, strict=True)
+    assert answer.ranks["m"].counted == "n"
+    assert len(answer.ranks["m"].told) == len(answer.rows)
+    assert (answer.model_extra, answer.ranks["m"].model_extra) == ({}, {})
+
+    told = alice.post("/quote", {"sql": SAVING, "epsilon": 0.5}).json
+    quote = shapes.QuoteReply.model_validate(told)
+    assert quote.savings == told["savings"] != []
+    assert quote.model_extra == {}
+    named = Browser(town.http).get("/openapi.json").json["components"]["schemas"]
+    assert {"ranks"} <= set(named["AnswerReply"]["properties"])
+    assert {"savings", "shared_by", "instead"} <= set(named["QuoteReply"]["properties"])

@@ -100,6 +100,16 @@ class Budget(BaseModel):
     exact: dict[str, str | None]
 
 
+class RanksReply(Reply):
+    """The margin of a quantile, in ranks; `told` is false for rows of which it tells nothing."""
+
+    ranks: int
+    rows: int = Field(description="groups of so many rows or fewer are too small for this margin")
+    range: list[Any] = Field(description="in such a group the value may be any of these")
+    counted: str | None = Field(default=None, description="the column that counts the rows")
+    told: list[bool | None]
+
+
 class AnswerReply(Reply):
     """An answer: `margins` has the shape of `rows`, with null where there is none."""
 
@@ -107,6 +117,7 @@ class AnswerReply(Reply):
     types: list[str]
     rows: list[list[Any]]
     margins: list[list[Any]]
+    ranks: dict[str, RanksReply] = Field(default={}, description="of each quantile")
     selected: list[bool]
     cost: Budget
     left: Budget
@@ -122,9 +133,21 @@ class AnswersReply(BaseModel):
 
 
 class QuoteReply(Reply):
+    """A quote: `margins` has a number, or what it depends on, for each column that has one."""
+
     columns: list[str]
     statistics: list[dict[str, Any]]
     margins: dict[str, Any]
+    max_rows: dict[str, int]
+    instead: dict[str, tuple[float, float]] = Field(
+        default={}, description="margins of running totals, and with noise on each number"
+    )
+    shared_by: list[int] = Field(
+        default=[], description="about how many people must share a value of an unknown key"
+    )
+    savings: list[str] = Field(
+        default=[], description="what you could write instead, and what it would save"
+    )
     cost: Budget
     left: Budget
 
