@@ -23,6 +23,7 @@ from discreet.engines.quoting import literal, name
 from discreet.engines.readers import lake_at, reader_at
 from discreet.engines.readers.reader import Reader
 from discreet.errors import EngineFailure, UsageError
+from discreet.policy.addresses import hide_passwords
 from discreet.policy.policy import Policy
 
 DATABASES = (".duckdb", ".db", ".ddb")
@@ -99,8 +100,9 @@ def source_at(location: object, policy: Policy | None = None) -> Source:
     if path.exists():
         known = "a folder nor a .duckdb, .sqlite, .xlsx, .sav, .dta or .sas7bdat file"
         raise UsageError(f"The source {path} is neither {known}: name the folder it lies in.")
+    named = hide_passwords(str(path))
     raise UsageError(
-        f"The source {path} does not exist. A relative path starts at the policy file."
+        f"The source {named} does not exist. A relative path starts at the policy file."
     )
 
 

@@ -18,6 +18,7 @@ import yaml
 
 from discreet.budget import amount
 from discreet.errors import NO_TEXT, Problem, UsageError
+from discreet.policy.addresses import hide_passwords
 
 PLACEHOLDER = "???"  # what `discreet init` writes where only the curator knows the answer
 _DEPTH = 20
@@ -55,10 +56,13 @@ class Scalar:
     quoted: bool
 
     def __str__(self) -> str:
-        """Return the beginning, for messages: a table of people given as a policy must not be
-        recited.
+        """Return the beginning, without passwords, for messages: a table of people given as a
+        policy must not be recited.
         """
-        return (self.text if len(self.text) <= _QUOTED else f"{self.text[:_QUOTED]}…") or "nothing"
+        text = hide_passwords(self.text)
+        if len(text) > _QUOTED:
+            text = f"{text[:_QUOTED]}…"
+        return text or "nothing"
 
     @property
     def value(self) -> str | int | Fraction | bool | None:

@@ -4,7 +4,7 @@ policy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from discreet.policy.document import Map, Node, Reader
@@ -25,8 +25,8 @@ class EngineChoice:
     """
 
     name: EngineName = "duckdb"
-    at: str | None = None
-    reader: str | None = None
+    at: str | None = field(default=None, repr=False)  # it may hold a password, as may the reader's
+    reader: str | None = field(default=None, repr=False)
 
 
 def engine_choice(reader: Reader, node: Node | None, source: str | None) -> EngineChoice:

@@ -19,6 +19,7 @@ from typing import cast
 
 from discreet.budget import Neighbors
 from discreet.errors import PolicyError, Problem, UsageError
+from discreet.policy.addresses import hide_passwords
 from discreet.policy.declaration import HIDDEN, check_names, columns
 from discreet.policy.document import Map, Node, Reader, nearest, parse
 from discreet.policy.domain import MOST_ROWS, Column, Domain, Texts
@@ -115,7 +116,7 @@ class Policy:
 
     path: Path
     # a str is an address, or a place behind one of LAKES; None: tables come from Python
-    source: Path | str | None
+    source: Path | str | None = field(repr=False)  # it may hold a password
     engine: EngineChoice
     # the file; of a shared ledger, the name by which its key and head lie on this server
     ledger: Path
@@ -138,12 +139,13 @@ class Policy:
     @classmethod
     def read(cls, path: str | Path) -> Policy:
         """Read and validate a policy file; every mistake at once, each as file:line:column."""
+        named = hide_passwords(str(path))  # somebody may give the database's address
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"The policy {path} cannot be read: {error.strerror}.") from None
+            raise UsageError(f"The policy {named} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError:
-            raise UsageError(f"The policy {path} is not UTF-8 text.") from None
+            raise UsageError(f"The policy {named} is not UTF-8 text.") from None
         return cls.parse(text, path=path)
 
     @classmethod

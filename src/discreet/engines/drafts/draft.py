@@ -49,6 +49,7 @@ from discreet.engines.source import (
     tables_in,
 )
 from discreet.errors import UsageError
+from discreet.policy.addresses import hide_passwords, without_password
 from discreet.policy.document import PLACEHOLDER
 
 _HEAD = """\
@@ -142,13 +143,10 @@ def draft(
     source = source_at(location)
     tables, keys = _schemas(source, [table.lower() for table in public])
     if not tables:
-        raise UsageError(f"There are no Parquet or CSV files and no tables in {data}.")
+        place = hide_passwords(str(data))
+        raise UsageError(f"There are no Parquet or CSV files and no tables in {place}.")
     # A password does not belong in a policy: PGPASSWORD or ~/.pgpass holds it.
-    written = (
-        None
-        if isinstance(location, Mapping)
-        else re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", str(location))
-    )
+    written = None if isinstance(location, Mapping) else without_password(str(location))
     if isinstance(location, Path) and beside is not None:
         written = os.path.relpath(location, beside)
     drafts = [

@@ -53,11 +53,16 @@ def reader_address(at: str, reader: str | None) -> str:
     """
     if reader is not None:
         return reader
+    from psycopg import Error
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-    parts = {
-        key: value for key, value in conninfo_to_dict(at).items() if key not in ("user", "password")
-    }
+    try:
+        parts = conninfo_to_dict(at)
+    except Error:  # its message may quote the password
+        raise UsageError(
+            "engine.at is no address that PostgreSQL reads. In a password write %25 for a percent sign."
+        ) from None
+    parts.pop("password", None)
     return make_conninfo("", **{**parts, "user": READER})
 
 

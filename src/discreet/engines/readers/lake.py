@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.readers.reader import Declared
@@ -40,7 +40,7 @@ class Lake:
 
     kind: str
     place: str
-    at: str | None = None
+    at: str | None = field(default=None, repr=False)  # it may hold a token
     names: tuple[str, ...]
     file: None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.readers.copied import copied
@@ -66,7 +66,7 @@ class Postgres:
     SELECT alone.
     """
 
-    address: str
+    address: str = field(repr=False)  # it may hold a password
     file: None = None
 
     @contextmanager

@@ -24,6 +24,7 @@ from weakref import WeakSet
 from discreet.errors import UsageError
 from discreet.extras import missing, require
 from discreet.noise.bits import SYSTEM
+from discreet.policy.addresses import hide_passwords
 
 REMOTE, LOCAL = "sc://", ("local[", "local-cluster[")
 HOW = "engine: {name: spark, at: sc://host:15002}, or at: local[2] for a Spark of this machine"
@@ -64,6 +65,7 @@ def connect(address: str | None) -> Any:
         except ImportError:
             raise missing("pyspark", what="engine: spark") from None
         where = address if address.startswith(REMOTE) else _started(address)
+        named = hide_passwords(address)
         try:
             _listens(where)
             session = SparkSession.builder.remote(where).create()
@@ -74,11 +76,11 @@ def connect(address: str | None) -> Any:
             _open.add(session)
         except (PySparkException, OSError, ValueError):
             raise UsageError(
-                f"There is no Spark Connect server at {address}, or it cannot be reached."
+                f"There is no Spark Connect server at {named}, or it cannot be reached."
             ) from None
     if wrong:
         raise UsageError(
-            f"The Spark at {address} does not let {wrong[0]} be {_SETTINGS[wrong[0]]}. Allow it there."
+            f"The Spark at {named} does not let {wrong[0]} be {_SETTINGS[wrong[0]]}. Allow it there."
         )
     return session
 

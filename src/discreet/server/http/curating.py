@@ -15,6 +15,7 @@ from discreet import upkeep
 from discreet.budget import Account
 from discreet.display.formats import plain_value
 from discreet.errors import PolicyError, Problem
+from discreet.policy.addresses import hide_passwords, restore_passwords
 from discreet.policy.policy import CURATOR, Policy
 from discreet.server.http import shapes
 from discreet.server.http.faults import Refusal
@@ -215,10 +216,13 @@ async def bounds(request: Request, body: shapes.BoundsBody, visitor: CuratorOnly
 
 @router.get("/policy", response_model=shapes.PolicyReply)
 async def policy(request: Request, visitor: CuratorOnly) -> Response:
-    """The policy file as it is now; `served` says whether the server answers by this text."""
+    """Return the policy file as it is now, with *** for passwords; `served` says whether the
+    server answers by this text.
+    """
     own = desk_of(request).curator.policy
     text = _read(own.path)
-    return JSONResponse({"text": text, "file": own.path.name, "served": _is_served(own, text)})
+    served = _is_served(own, text)
+    return JSONResponse({"text": hide_passwords(text), "file": own.path.name, "served": served})
 
 
 def _read(path: Path) -> str:
@@ -254,12 +258,15 @@ async def preview(request: Request, body: shapes.PolicyBody, visitor: CuratorOnl
 
 @router.put("/policy", response_model=shapes.PreviewReply)
 async def write_policy(request: Request, body: shapes.PolicyBody, visitor: CuratorOnly) -> Response:
-    """Write the policy file. The server answers by it when it is started again."""
+    """Write the policy file; where the text has *** for a password, the file keeps its own. The
+    server answers by it when it is started again.
+    """
     desk = desk_of(request)
     own = desk.curator.policy
 
     def work() -> dict[str, Any]:
-        after = Policy.parse(body.text, path=own.path)
+        text = restore_passwords(body.text, _read(own.path))
+        after = Policy.parse(text, path=own.path)
         for name in FIXED:
             if getattr(after, name) != getattr(own, name):
                 key, hint = name.removesuffix("_address"), "Change it on the server's machine."
@@ -271,7 +278,7 @@ async def write_policy(request: Request, body: shapes.PolicyBody, visitor: Curat
                     code="42501",
                 )
         new = own.path.with_name(f"{own.path.name}.new")
-        new.write_text(body.text, encoding="utf-8")
+        new.write_text(text, encoding="utf-8")
         os.chmod(new, own.path.stat().st_mode & 0o777)
         os.replace(new, own.path)
         return {"problems": [], "changes": upkeep.preview(own, after)}
