@@ -62,7 +62,16 @@ from discreet.algebra.totals import (
     key_column,
     number_column,
 )
-from discreet.algebra.trees import owner_of, parts_of, walk, with_columns, with_stages
+from discreet.algebra.trees import (
+    bare,
+    conjuncts,
+    owner_of,
+    parts_of,
+    stages,
+    walk,
+    with_columns,
+    with_stages,
+)
 
 __all__ = [
     "BEFORE",
@@ -106,13 +115,16 @@ __all__ = [
     "Sum",
     "UnionAll",
     "Written",
+    "bare",
     "call",
     "case",
+    "conjuncts",
     "expression",
     "key_column",
     "number_column",
     "owner_of",
     "parts_of",
+    "stages",
     "walk",
     "weight_of",
     "with_columns",

@@ -1,8 +1,8 @@
-"""Walks over the trees: their parts, their owner, and copies with other stages or columns."""
+"""Walks over the trees: their parts, stages and owner, and copies with other stages or columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
@@ -19,7 +19,9 @@ from discreet.algebra.rows import (
     Over,
     OwnerJoin,
     PublicJoin,
+    PublicScan,
     Source,
+    Written,
 )
 
 
@@ -28,6 +30,28 @@ def owner_of(source: Source) -> Column:
     while isinstance(source, OwnerJoin | PublicJoin):
         source = source.left
     return Column(source.stage, OWNER)
+
+
+def stages(source: Source | PublicScan | Written) -> frozenset[str]:
+    """Return the names that stand in a FROM clause."""
+    if isinstance(source, OwnerJoin | PublicJoin):
+        return stages(source.left) | stages(source.right)
+    return frozenset({source.stage})
+
+
+def bare(node: Expression) -> Expression:
+    """Return an expression without the care that is taken of it."""
+    return node.value if isinstance(node, Careful) else node
+
+
+def conjuncts(where: Sequence[Expression]) -> Iterator[Expression]:
+    """Yield the conditions that must all hold, one by one."""
+    for each in where:
+        condition = bare(each)
+        if isinstance(condition, Call) and condition.name == "AND":
+            yield from conjuncts(condition.arguments)
+        else:
+            yield condition
 
 
 def parts_of(node: Expression) -> Iterator[Expression]:

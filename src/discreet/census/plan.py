@@ -36,7 +36,7 @@ from discreet.policy.domain import Categories, Column, Texts
 from discreet.policy.policy import Policy, Table
 from discreet.policy.publication import PublicationTerms
 from discreet.sql.check.checker import Checker
-from discreet.sql.check.norms import Bound
+from discreet.sql.check.norms import Norms
 from discreet.synthetic.columns.axis import MOST_VALUES, OTHER, Axis
 from discreet.synthetic.source import TableSource, source_of
 
@@ -134,7 +134,7 @@ def plan(
     counted = _count(source, keys, axes)
     moved = _movement(policy, table)
     Checker(policy=policy).require(
-        Bound(l1=int(moved.l1 or 0), l2_squared=int(moved.l2_squared or 0), linf=table.max_rows),
+        Norms(l1=int(moved.l1 or 0), l2_squared=int(moved.l2_squared or 0), linf=table.max_rows),
         counted,
         [(1,)],
         neighbors=policy.neighbors,

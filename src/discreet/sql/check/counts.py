@@ -1,14 +1,16 @@
-"""How many rows and groups one person can have, derived from a tree and the policy."""
+"""Derive how many rows and groups one person can have, from a tree and the policy."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from discreet.algebra import (
     OWNER,
+    Call,
     Column,
+    Constant,
     Exists,
     Expression,
     Fold,
@@ -22,12 +24,14 @@ from discreet.algebra import (
     Source,
     Stage,
     UnionAll,
+    conjuncts,
+    stages,
     walk,
     with_columns,
 )
 from discreet.errors import Unproved
 from discreet.policy.policy import Policy
-from discreet.sql.check.trees import in_source, limits, private_table, stages
+from discreet.sql.check.whose import columns_in, private_table
 
 Origins = frozenset[tuple[str, int]]  # sources, each with how many rows of it one person can have
 
@@ -45,106 +49,101 @@ class Counts:
         """Return how many rows of a source that satisfy the conditions one person can have."""
         match source:
             case Scan(table=table):
-                found = private_table(table, self.policy).max_rows
+                most = private_table(table, self.policy).max_rows
             case OwnerJoin(left=left, right=right, outer=outer):
-                found = self.rows(left, where) * max(int(outer), self.rows(right, where))
+                most = self.rows(left, where) * max(int(outer), self.rows(right, where))
             case PublicJoin(left=left, meets=meets, outer=outer):
-                found = self.rows(left, where) * max(int(outer), meets)
+                most = self.rows(left, where) * max(int(outer), meets)
             case Stage(query=query):
-                found = self.rows_of(query)
-        return min([found, *self.numbered(source, where)])
+                most = self.rows_of(query)
+        return min([most, *(limit for _, limit in self.numberings("row_number", source, where))])
 
     def rows_of(self, query: Query) -> int:
         match query:
-            case Select(source=source, columns=columns, where=where, distinct=distinct):
-                rows = self.rows(source, where)
-                return (
-                    min(rows, self.values([each for _, each in columns], source))
-                    if distinct
-                    else rows
-                )
-            case PerPerson(source=source, keys=keys, where=where):
-                return min(
-                    self.rows(source, where), self.values([each for _, each in keys], source)
-                )
             case UnionAll(parts=parts):
-                return sum(self.rows_of(part) for part in parts)
+                return sum(map(self.rows_of, parts))
+            case Select(source=source, where=where, distinct=False):
+                return self.rows(source, where)
+            case Select(source=source, columns=columns, where=where):
+                values = self.values((value for _, value in columns), source)
+                return min(self.rows(source, where), values)
+            case PerPerson(source=source, keys=keys, where=where):
+                values = self.values((value for _, value in keys), source)
+                return min(self.rows(source, where), values)
 
-    def numbered(self, source: Source, where: Sequence[Expression]) -> Iterator[int]:
-        """Bounds by conditions `row number <= k`, where the number counts each person's rows of
-        this very source.
+    def numberings(
+        self, function: str, source: Source, where: Sequence[Expression]
+    ) -> Iterator[tuple[Over, int]]:
+        """Yield the windows that number each person's rows of this very source, or rank them, with
+        how many places conditions leave: `n <= k`, `n < k`, `n = k`.
         """
-        for name, most in limits(source, where):
-            over = self.inside(source, name)
-            if (
-                isinstance(over, Over)
-                and over.function == Fold("row_number", ())
-                and not over.partition
-            ):
-                yield most
+        for each in conjuncts(where):
+            match each:
+                case Call(
+                    name="<=" | "<" | "=" as sign,
+                    arguments=(Column(stage=stage, name=name), Constant(value=int(k))),
+                ) if isinstance(source, Stage) and source.stage == stage:
+                    window = self.inside(source, name)
+                    if not isinstance(window, Over) or window.partition:
+                        continue
+                    if window.function == Fold(function, ()):
+                        yield window, 1 if sign == "=" else max(int(k) - (sign == "<"), 0)
 
     def inside(self, source: Source, name: str) -> Expression | None:
         """Return what a column of a stage is computed as, through SELECTs that keep rows as they
         are.
         """
         while isinstance(source, Stage) and isinstance(source.query, Select):
-            found, inner = dict(source.query.columns).get(name), source.query.source
-            if (
-                not isinstance(found, Column)
-                or not isinstance(inner, Stage)
-                or found.stage != inner.stage
-            ):
-                return found
-            source, name = inner, found.name
+            value, inner = dict(source.query.columns).get(name), source.query.source
+            if not isinstance(value, Column) or not isinstance(inner, Stage):
+                return value
+            if value.stage != inner.stage:
+                return value
+            source, name = inner, value.name
         return None
 
     # --- how many groups --------------------------------------------------------------------------
 
-    def values(self, expressions: Sequence[Expression], source: Source) -> int:
+    def values(self, expressions: Iterable[Expression], source: Source) -> int:
         """Return how many combinations of values of these expressions one person's rows can have,
         at most.
         """
-        found = frozenset[tuple[str, int]]().union(
-            *(self.origins(each, source) for each in expressions)
-        )
-        return math.prod(rows for _, rows in found)
+        return math.prod(rows for _, rows in self.origins(expressions, source))
 
-    def touched(
+    def groups(
         self, keys: Sequence[Expression], source: Source, where: Sequence[Expression]
     ) -> int:
         """Return how many groups of these keys one person's rows can be in."""
-        most = [self.rows(source, where), self.values(keys, source)]
-        for name, limit in limits(source, where):
-            over = self.inside(source, name)
-            if (
-                isinstance(over, Over)
-                and over.function == Fold("dense_rank", ())
-                and not over.partition
-            ):
-                query = source.query if isinstance(source, Stage) else None
-                below = query.source if isinstance(query, Select) else source
-                ranked = {
-                    part
-                    for each in over.order
-                    for part in (each.value, self.resolved(each.value, below))
-                }
-                most += [limit] if all(self.resolved(key, source) in ranked for key in keys) else []
-        return min(most)
+        most = min(self.rows(source, where), self.values(keys, source))
+        for window, limit in self.numberings("dense_rank", source, where):
+            ranked = self.ranked_by(window, source)
+            if all(self.resolve(key, source) in ranked for key in keys):
+                most = min(most, limit)
+        return most
 
-    def resolved(self, key: Expression, source: Source) -> Expression:
-        """A key as an expression over the rows inside the stage that it is read from."""
-        stage = source.stage if isinstance(source, Stage) else None
-        return with_columns(
-            key,
-            lambda each: (self.inside(source, each.name) if each.stage == stage else None) or each,
-        )
+    def ranked_by(self, window: Over, source: Source) -> set[Expression]:
+        """Return what a window orders rows by: as it is written, and over the rows further in."""
+        query = source.query if isinstance(source, Stage) else None
+        below = query.source if isinstance(query, Select) else source
+        values = {each.value for each in window.order}
+        return values | {self.resolve(value, below) for value in values}
 
-    def origins(self, node: Expression, source: Source) -> Origins:
-        """The sources whose rows decide the value of an expression; all rows of the person for
-        windows and EXISTS.
+    def resolve(self, key: Expression, source: Source) -> Expression:
+        """Return a key as an expression over the rows inside the stage that it is read from."""
+
+        def computed_as(column: Column) -> Expression:
+            if not isinstance(source, Stage) or column.stage != source.stage:
+                return column
+            return self.inside(source, column.name) or column
+
+        return with_columns(key, computed_as)
+
+    def origins(self, expressions: Iterable[Expression], source: Source) -> Origins:
+        """Return the sources whose rows decide the values of expressions; all rows of the person
+        for windows and EXISTS.
         """
         found: Origins = frozenset()
-        for part in walk(node):
+        for part in (part for each in expressions for part in walk(each)):
             if isinstance(part, Over | Exists | Fold):
                 found |= {("", self.rows(source))}
             elif isinstance(part, Column):
@@ -159,44 +158,43 @@ class Counts:
                 return frozenset({(stage, private_table(table, self.policy).max_rows)})
             case Stage(stage=stage) if stage == column.stage:
                 return self.stage_origins(column.name, source)
-            case OwnerJoin(left=left, right=right, outer=outer):
-                if column.stage in stages(left):
-                    return self.column_origins(column, left)
+            case OwnerJoin(left=left) | PublicJoin(left=left) if column.stage in stages(left):
+                return self.column_origins(column, left)
+            case OwnerJoin(right=right, outer=outer):
                 inner = self.column_origins(column, right)
                 return _or_null(inner, column) if outer else inner
-            case PublicJoin(left=left, right=right, meets=meets, pins=pins, on=on, outer=outer):
-                if column.stage in stages(left):
-                    return self.column_origins(column, left)
-                if column.stage == right.stage and meets > 1:
-                    return frozenset({(right.stage, self.rows(source))})
-                # the one public row that is met is a function of what it is met by
-                if column.stage == right.stage:
-                    met = [*(ours for ours, _ in pins), *on]
-                    private = [part for each in met for part in walk(each) if in_source(part, left)]
-                    inner = frozenset[tuple[str, int]]().union(
-                        *(self.origins(part, left) for part in private)
-                    )
-                    return _or_null(inner, column) if outer else inner
+            case PublicJoin(right=right, meets=meets) if column.stage == right.stage and meets > 1:
+                return frozenset({(right.stage, self.rows(source))})
+            case PublicJoin(left=left, right=right, outer=outer) if column.stage == right.stage:
+                # The one public row that is met is a function of what it is met by.
+                met_by = [*(ours for ours, _ in source.pins), *source.on]
+                private = [part for each in met_by for part in columns_in(each, left)]
+                inner = self.origins(private, left)
+                return _or_null(inner, column) if outer else inner
         raise Unproved(f"the plan reads {column.stage}.{column.name}, which is not there")
 
     def stage_origins(self, name: str, source: Stage) -> Origins:
-        # what is used twice in every stage is looked at once in each
+        # What is used twice in every stage is looked at once in each.
         if (source, name) not in self.known:
-            query, found = source.query, frozenset({(source.stage, self.rows_of(source.query))})
-            if isinstance(query, Select):
-                if name not in dict(query.columns):
-                    raise Unproved(f"the plan reads {source.stage}.{name}, which is not there")
-                inner = self.origins(dict(query.columns)[name], query.source)
-                # Two uses of one query are different rows: what lies inside is named by its way in.
-                found = frozenset((f"{source.stage}.{each}", rows) for each, rows in inner)
-            self.known[source, name] = found
+            self.known[source, name] = self.inner_origins(name, source)
         return self.known[source, name]
+
+    def inner_origins(self, name: str, source: Stage) -> Origins:
+        query = source.query
+        if not isinstance(query, Select):
+            return frozenset({(source.stage, self.rows_of(query))})
+        value = dict(query.columns).get(name)
+        if value is None:
+            raise Unproved(f"the plan reads {source.stage}.{name}, which is not there")
+        # Two uses of one query are different rows: what lies inside is named by its way in.
+        inner = self.origins([value], query.source)
+        return frozenset((f"{source.stage}.{each}", rows) for each, rows in inner)
 
 
 def _or_null(found: Origins, column: Column) -> Origins:
-    """In an outer join NULL is one more value; a constant of a side that may be missing is two
-    values.
+    """Return the origins of a column of an outer join's right side: NULL is one more value, and a
+    constant there is two.
     """
-    return frozenset((name, rows + 1) for name, rows in found) or frozenset(
-        {(f"{column.stage}.{column.name}", 2)}
-    )
+    if not found:
+        return frozenset({(f"{column.stage}.{column.name}", 2)})
+    return frozenset((name, rows + 1) for name, rows in found)

@@ -19,125 +19,111 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
-from discreet.algebra import Call, Careful, Constant, Expression
+from discreet.algebra import Call, Constant, Expression, bare, conjuncts
 
 _ORDERED = (int, date, datetime)
 _MOST = 1 << 53
 _MEANT = (
     "|t|f|true|false|y|n|yes|no|on|off|nan|inf|infinity|epoch|now|today|tomorrow|yesterday|null|"
 )
+Cut = tuple[
+    Any, int
+]  # a place in the order of values: just below one (-1), at it (0), above it (1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """What a condition leaves of a value: one of some, from one on or beyond it, up to one or below
-    it.
+class Values:
+    """The values of an expression that a condition leaves: some that it lists, or all between two
+    cuts.
     """
 
     kind: type
     among: frozenset[Any] | None = None
-    low: tuple[Any, bool] | None = None  # with whether the end itself is left out
-    high: tuple[Any, bool] | None = None
+    low: Cut | None = None
+    high: Cut | None = None
 
-    def apart(self, other: Left) -> bool:
+    def is_disjoint(self, other: Values) -> bool:
         """Return True if no value is left by both."""
         if self.kind is not other.kind:
             return False
         if self.among is not None and other.among is not None:
             return not self.among & other.among
         if self.among is not None:
-            return self.kind in _ORDERED and not any(other.holds(each) for each in self.among)
-        return (
-            other.apart(self) if other.among is not None else self.below(other) or other.below(self)
-        )
+            return self.kind in _ORDERED and not any(other.holds(value) for value in self.among)
+        if other.among is not None:
+            return other.is_disjoint(self)
+        return self.ends_before(other) or other.ends_before(self)
 
     def holds(self, value: Any) -> bool:
-        above = (
-            self.low is None or value > self.low[0] or (value == self.low[0] and not self.low[1])
-        )
-        return above and (
-            self.high is None
-            or value < self.high[0]
-            or (value == self.high[0] and not self.high[1])
-        )
+        """Return True if a value lies between the cuts."""
+        at = (value, 0)
+        return (self.low is None or self.low <= at) and (self.high is None or at <= self.high)
 
-    def below(self, other: Left) -> bool:
-        if self.high is None or other.low is None:
-            return False
-        (high, high_open), (low, low_open) = self.high, other.low
-        return bool(high < low or (high == low and (high_open or low_open)))
+    def ends_before(self, other: Values) -> bool:
+        return self.high is not None and other.low is not None and self.high < other.low
 
 
 def exclusive(one: Expression, other: Expression) -> bool:
     """Return True if no row satisfies both conditions."""
-    ours, theirs = _left(one), _left(other)
-    return any(left.apart(theirs[value]) for value, left in ours.items() if value in theirs)
+    ours, theirs = _values_left(one), _values_left(other)
+    return any(ours[value].is_disjoint(theirs[value]) for value in ours.keys() & theirs.keys())
 
 
-def together(conditions: Iterable[Expression]) -> list[frozenset[Expression]]:
-    """All sets of conditions that a row can satisfy at once, as far as they are told apart; the
-    empty one first.
+def satisfiable(conditions: Iterable[Expression]) -> list[frozenset[Expression]]:
+    """Return all sets of conditions that a row can satisfy at once, as far as they are told apart;
+    the empty one first.
     """
-    found: list[frozenset[Expression]] = [frozenset()]
-    for each in dict.fromkeys(conditions):
-        found += [
-            known | {each} for known in found if not any(exclusive(each, other) for other in known)
+    sets: list[frozenset[Expression]] = [frozenset()]
+    for condition in dict.fromkeys(conditions):
+        fitting = [
+            known for known in sets if not any(exclusive(condition, other) for other in known)
         ]
-    return found
+        sets += [known | {condition} for known in fitting]
+    return sets
 
 
-def _left(condition: Expression) -> dict[Expression, Left]:
-    found: dict[Expression, Left] = {}
-    for value, left in (pair for part in _conjuncts(condition) for pair in _comparisons(part)):
-        known = found.get(value)
-        if known is None or (left.among is not None and known.among is None):
-            found[value] = left
-        elif known.kind is left.kind and known.among is None and left.among is None:
-            # Of two ends on the same side the first is kept: less is ruled out than could be.
-            found[value] = replace(known, low=known.low or left.low, high=known.high or left.high)
-    return found
+def _values_left(condition: Expression) -> dict[Expression, Values]:
+    left: dict[Expression, Values] = {}
+    for part in conjuncts([condition]):
+        for value, values in _comparisons(part):
+            left[value] = _narrow(left[value], values) if value in left else values
+    return left
 
 
-def _conjuncts(node: Expression) -> Iterator[Expression]:
-    bare = node.value if isinstance(node, Careful) else node
-    if isinstance(bare, Call) and bare.name == "AND":
-        for each in bare.arguments:
-            yield from _conjuncts(each)
-    else:
-        yield bare
+def _narrow(one: Values, other: Values) -> Values:
+    """Return values among which are all that both leave: less is ruled out than could be."""
+    if one.among is None and other.among is not None:
+        return other
+    if one.among is None and one.kind is other.kind:  # of two ends on one side, the first
+        return replace(one, low=one.low or other.low, high=one.high or other.high)
+    return one
 
 
-def _comparisons(node: Expression) -> Iterator[tuple[Expression, Left]]:
-    """The value that a comparison with constants is about, and what it leaves of it."""
+def _comparisons(node: Expression) -> Iterator[tuple[Expression, Values]]:
+    """Yield the value that a comparison with constants is about, and what it leaves of it."""
     match node:
         case Call(name="OR", arguments=arguments):
-            yield from _any_of(
-                [
-                    dict(_comparisons(part.value if isinstance(part, Careful) else part))
-                    for part in arguments
-                ]
-            )
+            yield from _any_of([dict(_comparisons(bare(part))) for part in arguments])
         case Call(name="=" | "in", arguments=(value, *constants)):
-            plain = [
-                each.value
-                for each in constants
-                if isinstance(each, Constant) and _are_apart(each.value)
-            ]
-            kinds = {type(each) for each in plain}
-            if len(plain) == len(constants) > 0 and len(kinds) == 1 and kinds <= {*_ORDERED, str}:
-                yield value, Left(kind=kinds.pop(), among=frozenset(plain))
-        case Call(name="<" | "<=" as name, arguments=(value, Constant(value=end))) if _has_order(
-            end
-        ):
-            yield value, Left(kind=type(end), high=(end, name == "<"))
-        case Call(name=">" | ">=" as name, arguments=(value, Constant(value=end))) if _has_order(
-            end
-        ):
-            yield value, Left(kind=type(end), low=(end, name == ">"))
+            listed = [each.value for each in constants if isinstance(each, Constant)]
+            plain = len(listed) == len(constants) > 0 and all(map(_are_apart, listed))
+            kinds = {type(each) for each in listed}
+            if plain and len(kinds) == 1 and kinds <= {*_ORDERED, str}:
+                yield value, Values(kind=kinds.pop(), among=frozenset(listed))
+        case Call(name="<" | "<=" | ">" | ">=" as sign, arguments=(value, Constant(value=end))):
+            if type(end) in _ORDERED and _are_apart(end):
+                yield value, _beyond(end, sign)
 
 
-def _has_order(constant: Any) -> bool:
-    return type(constant) in _ORDERED and _are_apart(constant)
+def _beyond(end: Any, sign: str) -> Values:
+    match sign:
+        case "<":
+            return Values(kind=type(end), high=(end, -1))
+        case "<=":
+            return Values(kind=type(end), high=(end, 0))
+        case ">":
+            return Values(kind=type(end), low=(end, 1))
+    return Values(kind=type(end), low=(end, 0))
 
 
 def _are_apart(constant: Any) -> bool:
@@ -150,22 +136,20 @@ def _are_apart(constant: Any) -> bool:
         return True
     if constant[:1].isascii() and constant[:1].isalpha():
         return f"|{constant.strip().lower()}|" not in _MEANT
-    return (
-        constant.isascii()
-        and constant.isdigit()
-        and len(constant) < 16
-        and constant == str(int(constant))
-    )
+    digits = constant.isascii() and constant.isdigit() and len(constant) < 16
+    return digits and constant == str(int(constant))
 
 
-def _any_of(parts: list[dict[Expression, Left]]) -> Iterator[tuple[Expression, Left]]:
+def _any_of(parts: list[dict[Expression, Values]]) -> Iterator[tuple[Expression, Values]]:
     """Yield what OR leaves: the constants, if each part compares a value with constants of one
     type.
     """
     for value, first in parts[0].items():
-        others = [part[value] for part in parts if value in part]
-        listed = [
-            left.among for left in others if left.among is not None and left.kind is first.kind
-        ]
-        if len(listed) == len(parts):
-            yield value, replace(first, among=frozenset[Any]().union(*listed))
+        listed: frozenset[Any] = frozenset()
+        for part in parts:
+            values = part.get(value)
+            if values is None or values.among is None or values.kind is not first.kind:
+                break
+            listed |= values.among
+        else:
+            yield value, replace(first, among=listed)

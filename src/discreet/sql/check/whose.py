@@ -1,11 +1,14 @@
-"""Whose each row is: refuse a tree in which rows of two people could meet before the last step."""
+"""Refuse a tree in which rows of two people could meet before the last step."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from discreet.algebra import (
     OWNER,
     Aggregate,
     Column,
+    Distinct,
     Exists,
     Expression,
     Fold,
@@ -17,13 +20,28 @@ from discreet.algebra import (
     Select,
     Source,
     Stage,
+    Sum,
     UnionAll,
     owner_of,
+    stages,
     walk,
 )
 from discreet.errors import Unproved
-from discreet.policy.policy import Policy
-from discreet.sql.check.trees import expressions_of, in_source, private_table, stages
+from discreet.policy.policy import Policy, Table
+
+
+def private_table(table: str, policy: Policy) -> Table:
+    """Return a private table of the policy; raise Unproved where it is none."""
+    found = policy.tables.get(table)
+    if found is None or found.public:
+        raise Unproved(f"the plan reads {table} as a private table")
+    return found
+
+
+def columns_in(node: Expression, source: Source) -> list[Column]:
+    """Return the columns of a source that an expression reads."""
+    names = stages(source)
+    return [part for part in walk(node) if isinstance(part, Column) and part.stage in names]
 
 
 def require_own(aggregate: Aggregate, policy: Policy) -> None:
@@ -31,8 +49,19 @@ def require_own(aggregate: Aggregate, policy: Policy) -> None:
     several people.
     """
     require_source(aggregate.source, policy)
-    for each in expressions_of(aggregate):
+    for each in _expressions(aggregate):
         require_row(each, aggregate.source, policy)
+
+
+def _expressions(aggregate: Aggregate) -> Iterator[Expression]:
+    yield from (*aggregate.keys, *aggregate.where)
+    for reading in aggregate.readings:
+        if reading.where is not None:
+            yield reading.where
+        if isinstance(reading, Sum):
+            yield from (factor.value for factor in reading.factors)
+        if isinstance(reading, Distinct):
+            yield from reading.values
 
 
 def require_source(source: Source, policy: Policy) -> None:
@@ -49,7 +78,7 @@ def require_source(source: Source, policy: Policy) -> None:
             for ours, theirs in pins:
                 require_row(ours, left, policy)
                 require_row(theirs, source, policy)
-                if any(in_source(part, left) for part in walk(theirs)):
+                if columns_in(theirs, left):
                     raise Unproved("a public row is pinned by private columns on both sides")
             for each in on:
                 require_row(each, source, policy)
@@ -66,19 +95,11 @@ def require_query(query: Select | PerPerson, policy: Policy) -> None:
     names = [OWNER, *(name.casefold() for name, _ in (*keys, *query.columns))]
     if len(set(names)) < len(names):  # an engine would read one of them for both
         raise Unproved("two columns of a query have one name")
-    for each in query.where:
+    for each in (*query.where, *(key for _, key in keys)):
         require_row(each, query.source, policy)
-    for _, each in query.columns:
-        require_row(
-            each,
-            query.source,
-            policy,
-            folds=isinstance(query, PerPerson),
-            windows=isinstance(query, Select),
-        )
-    if isinstance(query, PerPerson):
-        for _, each in query.keys:
-            require_row(each, query.source, policy)
+    windows = isinstance(query, Select)
+    for _, column in query.columns:
+        require_row(column, query.source, policy, folds=not windows, windows=windows)
 
 
 def require_row(
@@ -90,11 +111,15 @@ def require_row(
     folds: bool = False,
     windows: bool = False,
 ) -> None:
-    """Every column is one of the row's own; windows and EXISTS look at rows of the same
-    person.
+    """Refuse an expression that reads columns of another row, or in which a window or EXISTS looks
+    at rows of another person, and a fold that goes over rows of several.
     """
-    here = stages(source) | (frozenset() if outer is None else stages(outer))
-    for part in walk(node):
+    here = stages(source) if outer is None else stages(source) | stages(outer)
+    parts = list(walk(node))
+    in_windows = sum(isinstance(part, Over) for part in parts)  # each has one fold as its function
+    if not folds and sum(isinstance(part, Fold) for part in parts) > in_windows:
+        raise Unproved("the plan folds rows outside of a person")
+    for part in parts:
         match part:
             case Column(stage=stage) if stage not in here:
                 raise Unproved(f"the plan reads {stage} where it is not")
@@ -108,6 +133,3 @@ def require_row(
                 require_source(inner, policy)
                 for each in where:
                     require_row(each, inner, policy, outer=source)
-    allowed = folds or windows
-    if not allowed and any(isinstance(part, Fold) for part in walk(node)):
-        raise Unproved("the plan folds rows outside of a person")

@@ -8,7 +8,7 @@ from discreet.errors import Unproved
 from discreet.mechanisms.running import factor
 from discreet.policy.policy import Policy
 from discreet.sql.check.checker import Checker
-from discreet.sql.check.norms import Bound
+from discreet.sql.check.norms import Norms
 from discreet.sql.plan.block import Statistic
 from discreet.sql.plan.keys import Unknown
 from discreet.sql.plan.plan import Plan
@@ -45,6 +45,6 @@ def prove(plan: Plan, policy: Policy) -> None:
             checker.require_rows(pick.rows, pick.groups, block.rows_in(pick), sizes=sizes)
 
 
-def _claim(statistic: Statistic) -> Bound:
+def _claim(statistic: Statistic) -> Norms:
     far = statistic.sensitivity
-    return Bound(l1=far.l1, l2_squared=far.l2_squared, linf=far.linf)
+    return Norms(l1=far.l1, l2_squared=far.l2_squared, linf=far.linf)

@@ -13,8 +13,8 @@ from discreet.algebra import (
     Stage,
     call,
     case,
+    conjuncts,
 )
-from discreet.sql.check.trees import conjuncts
 from discreet.sql.values.texts_left import texts_left
 
 

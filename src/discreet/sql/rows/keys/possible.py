@@ -42,7 +42,9 @@ from discreet.algebra import (
     Source,
     Stage,
     Sum,
+    conjuncts,
     key_column,
+    stages,
     walk,
 )
 from discreet.errors import EngineFailure
@@ -56,7 +58,6 @@ from discreet.policy.domain import (
     Timestamps,
 )
 from discreet.policy.policy import Policy
-from discreet.sql.check.trees import conjuncts, stages
 from discreet.sql.rows.keys.lying_in import Combinations, combinations
 from discreet.sql.rows.public import written_table
 from discreet.sql.text.parse import quoted
