@@ -767,6 +767,19 @@ SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v JOIN labs l O
 WHERE v.person_id = p.person_id AND l.test = 'cholesterol');
 --> COUNT(*): 1 1 1 | 1 1 1
 
+-- count / EXISTS / first row: Who was seen? As an ORM asks it
+SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 AS a FROM visits u WHERE u.person_id = (p.person_id) ORDER BY u.day LIMIT 1);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- mean / join / null-safe: Cost by sex, joined as tools do that want NULL to meet NULL
+SELECT p.sex, AVG(v.cost) FROM visits v LEFT JOIN people p
+ON (v.person_id = p.person_id OR v.person_id IS NULL AND p.person_id IS NULL) GROUP BY p.sex;
+--> AVG(v.cost): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- count / join on public / null-safe: Visits by town, where the clinic is not missing
+SELECT c.town, COUNT(*) FROM visits v JOIN clinics c ON v.clinic IS NOT DISTINCT FROM c.clinic GROUP BY c.town;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
 -- count / EXISTS / several conditions: Visits that another visit of the same person followed
 SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.person_id = v.person_id AND w.day > v.day);
 --> COUNT(*): 3 3 3 | 3 3 3

@@ -68,6 +68,8 @@ OURS = [
     "SELECT s.region, COUNT(*) FROM people p JOIN states s ON p.state = s.state GROUP BY s.region",
     "SELECT LEFT(diagnosis, -1) AS d, COUNT(*) FROM people GROUP BY 1",
     "SELECT STDDEV(age), VARIANCE(age), VAR_POP(age), ROUND(CORR(age, income)::numeric, 2) FROM people",
+    "SELECT COUNT(*) FROM people WHERE NOT (diagnosis = NULLIF(sex, 'F')"
+    " OR diagnosis IS NULL AND NULLIF(sex, 'F') IS NULL)",
     "SELECT g.n, COUNT(*) FROM people JOIN GENERATE_SERIES(0, 12) AS g(n) ON age / 10 = g.n GROUP BY g.n",
 ]
 # Chosen by noise among values, or of another shape by intent: tested by themselves.

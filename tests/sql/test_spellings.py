@@ -170,6 +170,48 @@ SAME = (
         "SELECT COUNT(*) AS n FROM people WHERE zip LIKE 'a'",
     ),
     (
+        "SELECT COUNT(*) AS n FROM people WHERE zip LIKE 'a!%' ESCAPE ''",
+        "SELECT COUNT(*) AS n FROM people WHERE zip LIKE 'a!%'",
+    ),
+    ("SELECT COUNT(*) AS n FROM people LIMIT ALL OFFSET 0", "SELECT COUNT(*) AS n FROM people"),
+    (
+        "SELECT COUNT(*) AS n FROM (SELECT person_id FROM people WHERE age > 18 LIMIT NULL OFFSET 0) AS t",
+        "SELECT COUNT(*) AS n FROM (SELECT person_id FROM people WHERE age > 18) AS t",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM people AS p WHERE EXISTS(SELECT 1 AS a FROM visits AS v"
+        " WHERE v.person_id = (p.person_id) ORDER BY v.day LIMIT 1)",
+        "SELECT COUNT(*) AS n FROM people AS p WHERE EXISTS(SELECT 1 FROM visits AS v WHERE v.person_id = p.person_id)",
+    ),
+    *(
+        (
+            f"SELECT COUNT(*) AS n FROM visits AS v LEFT JOIN people AS p ON {condition}",
+            "SELECT COUNT(*) AS n FROM visits AS v LEFT JOIN people AS p ON v.person_id = p.person_id",
+        )
+        for condition in (
+            "(v.person_id) = (p.person_id)",
+            "v.person_id IS NOT DISTINCT FROM p.person_id",
+            "((v.person_id = p.person_id) OR ((v.person_id IS NULL) AND (p.person_id IS NULL)))",
+            "v.person_id IS NULL AND p.person_id IS NULL OR v.person_id = p.person_id",
+        )
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM visits WHERE day >= (SELECT (DATE '2024-03-01' + (-6 || ' day')::INTERVAL))",
+        "SELECT COUNT(*) AS n FROM visits WHERE day >= DATE '2024-03-01' + INTERVAL '-6' DAY",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM visits WHERE day >= DATE '2024-03-01' - CAST('1 month' AS INTERVAL)",
+        "SELECT COUNT(*) AS n FROM visits WHERE day >= DATE '2024-03-01' - INTERVAL 1 MONTH",
+    ),
+    (
+        "SELECT DATE_TRUNC('day', seen, 'UTC') AS d, COUNT(*) FROM visits GROUP BY d",
+        "SELECT CAST(DATE_TRUNC('day', CAST(seen AS TIMESTAMP)) AS TIMESTAMP) AS d, COUNT(*) FROM visits GROUP BY d",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM people WHERE pg_catalog.lower(zip) = 'a'",
+        "SELECT COUNT(*) AS n FROM people WHERE lower(zip) = 'a'",
+    ),
+    (
         "SELECT zip[1:2] AS z, COUNT(*) FROM people GROUP BY z",
         "SELECT substr(zip, 1, 2) AS z, COUNT(*) FROM people GROUP BY z",
     ),

@@ -27,7 +27,14 @@ from discreet.algebra import (
     PublicJoin,
     walk,
 )
-from discreet.sql.rows.owners import conjuncts, leads_to, matches_owners, owner_hint, same_owner
+from discreet.sql.rows.owners import (
+    as_equality,
+    conjuncts,
+    leads_to,
+    matches_owners,
+    owner_hint,
+    same_owner,
+)
 from discreet.sql.rows.public import PublicSide
 from discreet.sql.rows.relation import Field, Names, Relation
 from discreet.sql.text.parse import reject
@@ -174,7 +181,8 @@ def _side(clause: exp.Join) -> str:
 
 def _condition(clause: exp.Join, names: Names) -> _Condition:
     using = tuple(part.name for part in clause.args.get("using") or [])
-    return _Condition(parts=tuple(conjuncts(clause.args.get("on"))), using=using)
+    parts = tuple(as_equality(part, names) for part in conjuncts(clause.args.get("on")))
+    return _Condition(parts=parts, using=using)
 
 
 def _pairs(

@@ -24,6 +24,7 @@ def matches_owners(
     part: exp.Expression, left: Relation, right: Relation, names: Names
 ) -> Expression | None:
     """A conjunct that equates the two sides' owners (or keys that lead to the owner), else None."""
+    part = as_equality(part, names)
     if (
         not isinstance(part, exp.EQ)
         or not isinstance(part.this, exp.Column)
@@ -38,6 +39,22 @@ def matches_owners(
     ours, theirs = ({field.value.expression for field in side.fields} for side in (left, right))
     across = (x in ours and y in theirs) or (y in ours and x in theirs)
     return x.equals(y) if across and same_owner(a, b) else None
+
+
+def as_equality(part: exp.Expression, names: Names) -> exp.Expression:
+    """x IS NOT DISTINCT FROM y as x = y, where one of them cannot be NULL; other parts as they are.
+
+    They differ only where both are NULL, or in being NULL in place of false: a conjunct drops both.
+    """
+    if not isinstance(part, exp.NullSafeEQ):
+        return part
+    for side in (part.this, part.expression):
+        try:
+            if isinstance(side, exp.Column) and not names.column(side).nullable:
+                return exp.EQ(this=part.this, expression=part.expression)
+        except Rejected:  # told where the condition itself is read
+            return part
+    return part
 
 
 def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:

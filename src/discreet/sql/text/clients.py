@@ -36,47 +36,6 @@ def _in_utc(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def pattern(node: exp.Expression) -> exp.Expression:
-    """ILIKE ('%' || REPLACE('ada', '_', '!_') || '%'): a pattern that is put together from
-    constants.
-    """
-    like = node.this if isinstance(node, exp.Escape) else node
-    if isinstance(like, exp.Like | exp.ILike) and not isinstance(like.expression, exp.Literal):
-        text = _text(like.expression)
-        if text is not None:
-            like.set("expression", exp.Literal.string(text))
-    return node
-
-
-def _text(node: exp.Expression | None) -> str | None:
-    """The text that an expression of constants stands for, if it is one."""
-    match node:
-        case exp.Literal() if node.is_string:
-            return str(node.this)
-        case exp.Paren():
-            return _text(node.this)
-        case exp.Cast() if node.args["to"].this in exp.DataType.TEXT_TYPES:
-            return _text(node.this)
-        case exp.DPipe():
-            parts = [_text(part) for part in (node.this, node.expression)]
-        case exp.Concat():
-            parts = [_text(part) for part in node.expressions]
-        case exp.Lower() | exp.Upper():
-            inner = _text(node.this)
-            return inner and (inner.lower() if isinstance(node, exp.Lower) else inner.upper())
-        case exp.Replace():
-            found = [
-                _text(part) for part in (node.this, node.expression, node.args.get("replacement"))
-            ]
-            if None in found or not found[1]:
-                return None
-            text, old, new = (str(each) for each in found)
-            return text.replace(old, new)
-        case _:
-            return None
-    return None if None in parts else "".join(str(part) for part in parts)
-
-
 def _in_order(node: exp.Expression) -> exp.Expression:
     """name COLLATE "C": texts are in the order of their letters' codes here."""
     if isinstance(node, exp.Collate):
@@ -350,9 +309,10 @@ def _to_the_day(node: exp.Expression) -> bool:
     """Return True if only the day of a moment is looked at: DATE_TRUNC('month', NOW()), CAST(NOW()
     AS DATE).
     """
-    above = node.find_ancestor(
-        exp.DateTrunc, exp.TimestampTrunc, exp.Cast, exp.Predicate, exp.Query
-    )
+    kinds = (exp.DateTrunc, exp.TimestampTrunc, exp.Cast, exp.Predicate, exp.Query)
+    above = node.find_ancestor(*kinds)
+    while isinstance(above, exp.Cast) and above.args["to"].this == exp.DataType.Type.TIMESTAMP:
+        above = above.find_ancestor(*kinds)
     if isinstance(above, exp.Cast):
         within = bool(above.args["to"].this == exp.DataType.Type.DATE)
     else:
@@ -370,15 +330,13 @@ def _to_the_day(node: exp.Expression) -> bool:
     return within and not any(unit.removesuffix("s") in _HOURS for unit in units)
 
 
-# numbers that a series may have: as many as rows of a table that is written out
-
-
 RULES: tuple[Rule, ...] = (
     formatted,
     _in_utc,
     constants.listed,
     constants.counted,
     constants.truth,
+    constants.length,
     constants.in_buckets,
     _in_order,
     _either_way,

@@ -60,6 +60,69 @@ def _elements(node: exp.Expression) -> list[exp.Expression]:
     return found
 
 
+def pattern(node: exp.Expression) -> exp.Expression:
+    """ILIKE ('%' || REPLACE('ada', '_', '!_') || '%'): a pattern that is put together from
+    constants.
+    """
+    like = node.this if isinstance(node, exp.Escape) else node
+    if isinstance(like, exp.Like | exp.ILike) and not isinstance(like.expression, exp.Literal):
+        text = text_of(like.expression)
+        if text is not None:
+            like.set("expression", exp.Literal.string(text))
+    return node
+
+
+def text_of(node: exp.Expression | None) -> str | None:
+    """The text that an expression of constants stands for, if it is one."""
+    match node:
+        case exp.Literal() if node.is_string:
+            return str(node.this)
+        case exp.Paren():
+            return text_of(node.this)
+        case exp.Cast() if node.args["to"].this in exp.DataType.TEXT_TYPES:
+            return text_of(node.this)
+        case exp.DPipe():
+            parts = [_piece(part) for part in (node.this, node.expression)]
+        case exp.Concat():
+            parts = [_piece(part) for part in node.expressions]
+        case exp.Lower() | exp.Upper():
+            inner = text_of(node.this)
+            return inner and (inner.lower() if isinstance(node, exp.Lower) else inner.upper())
+        case exp.Replace():
+            found = [
+                text_of(part) for part in (node.this, node.expression, node.args.get("replacement"))
+            ]
+            if None in found or not found[1]:
+                return None
+            text, old, new = (str(each) for each in found)
+            return text.replace(old, new)
+        case _:
+            return None
+    return None if None in parts else "".join(str(part) for part in parts)
+
+
+def _piece(node: exp.Expression) -> str | None:
+    """The text of a part that is put together with others: a whole number may be one."""
+    text, number = text_of(node), computed(node)
+    return str(number) if text is None and number is not None else text
+
+
+def length(node: exp.Expression) -> exp.Expression:
+    """'7 days'::interval, (-6 || ' day')::interval: INTERVAL '7 days'."""
+    if not isinstance(node, exp.Cast) or node.args["to"].this != exp.DataType.Type.INTERVAL:
+        return node
+    text = text_of(node.this)
+    if text is None:
+        return node
+    one = _ONE_LENGTH.fullmatch(text)
+    if one is None:  # several: `moments.moved` takes them apart
+        return exp.Interval(this=exp.Literal.string(text.strip()))
+    return exp.Interval(this=exp.Literal.string(one[1]), unit=exp.var(one[2].upper()))
+
+
+_ONE_LENGTH = re.compile(r"\s*(-?[0-9]{1,6})\s*([a-zA-Z]+)\s*")
+
+
 def counted(node: exp.Expression) -> exp.Expression:
     """LIMIT 10::INTEGER, LIMIT ('5'::int4), LIMIT 2 * 5, INTERVAL (7 * 2) DAY, NTILE(2 + 2)."""
     name = next((name for kinds, name in _COUNTED if isinstance(node, kinds)), "")

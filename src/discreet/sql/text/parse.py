@@ -365,6 +365,9 @@ def _arrange(call: exp.Anonymous) -> None:
     call.set("this", name)
     if name in _FORMATS:
         return
+    if name == "DATE_TRUNC" and len(parts) == 3 and parts[2].is_string:
+        call.replace(_within_zone(parts))
+        return
     if len(parts) not in {"DATE_TRUNC": (2,), "TIMESTAMPDIFF": (3,)}.get(name, (2, 3)):
         raise reject(call, f"{show(call)} has too few arguments, or too many.", _ORDERS[name])
     first, last = word(parts[0]), word(parts[-1])
@@ -389,6 +392,13 @@ def _arrange(call: exp.Anonymous) -> None:
     built = DuckDB.Parser.FUNCTIONS[name](parts)
     built.meta.update(call.meta)
     call.replace(built)
+
+
+def _within_zone(parts: list[exp.Expression]) -> exp.Expression:
+    """DATE_TRUNC('day', seen, 'UTC'): truncated in the zone's time, as a moment again."""
+    unit, value, zone = parts
+    there = exp.AtTimeZone(this=exp.Paren(this=value), zone=zone)
+    return exp.AtTimeZone(this=exp.DateTrunc(this=there, unit=unit), zone=zone.copy())
 
 
 _ORDERS = {

@@ -15,7 +15,7 @@ from functools import partial
 from sqlglot import exp
 
 from discreet.sql.aggregates import NAMED
-from discreet.sql.text import clients, first_rows, semijoins
+from discreet.sql.text import clients, constants, first_rows, neutral, semijoins
 from discreet.sql.text.parse import reject, show, whole, word
 
 Rule = Callable[[exp.Expression], exp.Expression]
@@ -28,7 +28,8 @@ def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -
     schemas = partial(_unqualify, databases=("", database.lower()))
     rules: tuple[Rule, ...] = (
         clients.clocks(today),
-        clients.pattern,
+        constants.pattern,
+        *neutral.RULES,
         *RULES,
         *clients.RULES,
         schemas,
@@ -44,6 +45,7 @@ def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -
             for known in ("place", "written"):
                 if known in node.meta:
                     other.meta.setdefault(known, node.meta[known])
+            other.parent = other.parent or given.parent  # rules look at what is around
             node = other
         if node is not given:  # `transform` does not look into what is new
             for part in list(node.iter_expressions()):
@@ -185,6 +187,8 @@ def _escape(node: exp.Expression) -> exp.Expression:
     if not isinstance(node, exp.Escape) or not isinstance(node.this, exp.Like | exp.ILike):
         return node
     pattern, sign = node.this.expression, node.expression
+    if sign.is_string and not sign.name:  # ESCAPE '': nothing is escaped
+        return node.this
     written = (
         isinstance(pattern, exp.Literal) and isinstance(sign, exp.Literal) and pattern.is_string
     )
