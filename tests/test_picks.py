@@ -26,7 +26,7 @@ from scipy import stats
 import discreet
 from by_definition import rho
 from discreet.algebra import Aggregate, Cast, Column, Expression, Nearest, Scan, Sum
-from discreet.asking.bounds import BEYOND, suggested
+from discreet.asking.bounds import BEYOND, round_outward
 from discreet.asking.measure import measure
 from discreet.asking.offer import _ranks, offer
 from discreet.binding import create_ledger
@@ -460,7 +460,7 @@ def test_a_suggested_range_leaves_out_no_more_than_told(
     [(0.3, 0.7), (0, 87), (-3.25, 12), (1.1, 1.2), (5, 5), (Decimal("0.1"), Decimal("99.7"))],
 )
 def test_a_suggested_range_is_rounded_outward(ends: Any) -> None:
-    found = suggested(*ends, ranks=12, cost=Budget(epsilon=Fraction(1), delta=Fraction(0)))
+    found = round_outward(*ends, ranks=12, cost=Budget(epsilon=Fraction(1), delta=Fraction(0)))
     assert (
         Fraction(str(found.low))
         <= Fraction(str(ends[0]))

@@ -645,8 +645,9 @@ BUGS = (
     bug(
         "a charge for one snapshot carried out on another",
         "curator.py",
-        "partial(view.carry_out, offered, standing, door.until)",
-        "lambda *paid: self._view.carry_out(offered, standing, door.until, *paid)",
+        "return Visit(view=view, door=door)",
+        "newest = {'__getattr__': lambda _, name: getattr(self._view, name)}\n"
+        "        return Visit(view=type('Newest', (), newest)(), door=door)",
         "tests/test_curator.py::test_a_snapshot_that_another_thread_takes",
     ),
     bug(

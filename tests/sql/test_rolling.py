@@ -19,7 +19,7 @@ from scipy import stats
 
 from discreet.asking.explain import explanation
 from discreet.asking.offer import BlockOffer, Offer, offer
-from discreet.asking.quotes import quoted
+from discreet.asking.quotes import quote_of
 from discreet.binding import accountant_of, terms_of
 from discreet.budget import Charge
 from discreet.curator import Curator
@@ -225,7 +225,9 @@ def test_explain_tells_which_way_and_why() -> None:
 
 def test_a_quote_tells_the_least_and_the_largest_margin() -> None:
     policy = policies.policy("hospital")
-    quote = quoted(offered(CUBE), accountant_of(policy), left=terms_of(policy).limit, assuming=None)
+    quote = quote_of(
+        offered(CUBE), accountant_of(policy), left=terms_of(policy).limit, assuming=None
+    )
     assert quote.margins == {"n": {"least": 3.0, "most": 9.0}}
     assert "n: ± 3 to ± 9, by grouping" in str(quote)
 

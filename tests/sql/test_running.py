@@ -24,7 +24,7 @@ from coverage_kinds import curator
 from discreet.algebra import key_column, number_column
 from discreet.asking.explain import explanation
 from discreet.asking.offer import Offer, offer
-from discreet.asking.quotes import quoted
+from discreet.asking.quotes import quote_of
 from discreet.binding import accountant_of, terms_of
 from discreet.errors import Unproved
 from discreet.mechanisms import DiscreteGaussian
@@ -420,5 +420,5 @@ def test_it_is_explained() -> None:
     statistic = made.statistics()[0]
     assert statistic["totals_over"] == 12
     assert statistic["l2"] == pytest.approx(3, rel=1e-3)
-    quote = quoted(made, accountant_of(policy), left=terms_of(policy).limit, assuming=None)
+    quote = quote_of(made, accountant_of(policy), left=terms_of(policy).limit, assuming=None)
     assert quote.as_json()["instead"] == quote.instead

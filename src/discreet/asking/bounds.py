@@ -36,7 +36,7 @@ class Bounds:
         )
 
 
-def suggested(low: Any, high: Any, *, ranks: int, cost: Budget) -> Bounds:
+def round_outward(low: Any, high: Any, *, ranks: int, cost: Budget) -> Bounds:
     """Round the range outward: numbers to one digit of its width, dates as they are."""
     if isinstance(low, date):
         return Bounds(low=low, high=high, ranks=ranks, cost=cost)

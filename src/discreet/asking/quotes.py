@@ -54,7 +54,7 @@ class Quote:
         return quote_text(self)
 
 
-def quoted(
+def quote_of(
     offered: Offer,
     accountant: Accountant,
     *,
@@ -62,7 +62,7 @@ def quoted(
     assuming: int | None,
     savings: tuple[str, ...] = (),
 ) -> Quote:
-    """An offer as it is shown to an analyst."""
+    """Return an offer as it is shown to an analyst."""
     beside = offered.beside_ranks()
     margins: dict[str, float | dict[str, Any]] = {
         name: {"ranks": ranks} | beside.get(name, {}) for name, ranks in offered.ranks().items()

@@ -1,0 +1,115 @@
+"""Somebody at the door with a question: one snapshot to ask, and the way in and out of a charge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from discreet.accounting import Accountant
+from discreet.asking.offer import Offer
+from discreet.asking.view import Finished, View
+from discreet.door import Door, Passed, Request
+from discreet.ledger import PaidPart, Standing
+from discreet.mechanisms import Mechanism
+from discreet.policy.policy import Policy
+from discreet.sql.plan.identity import digest
+from discreet.vault.allowance import Allowance
+from discreet.vault.answer import Answer
+from discreet.vault.released import from_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A view and a door of the same snapshot."""
+
+    view: View
+    door: Door
+
+    @property
+    def policy(self) -> Policy:
+        return self.view.policy
+
+    @property
+    def accountant(self) -> Accountant:
+        return self.view.accountant
+
+    def offer(
+        self,
+        sql: str,
+        analyst: str,
+        *,
+        epsilon: object,
+        margin: object,
+        assuming: int | None,
+        dialect: str,
+    ) -> tuple[Offer, Standing]:
+        """Return what a question would be answered with and cost now, and where its analyst
+        stands.
+        """
+        fresh = self.view.offer(
+            sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
+        )
+        standing = self.door.standing(analyst, fresh.wanted)
+        return self.view.knowing(fresh, standing), standing
+
+    def savings(
+        self, sql: str, analyst: str, offered: Offer, *, assuming: int | None, dialect: str
+    ) -> tuple[str, ...]:
+        """Return what the analyst could write instead, and what it would save."""
+        find = partial(self.door.standing, analyst)
+        return self.view.savings(sql, offered, find, assuming=assuming, dialect=dialect)
+
+    def recall(self, offered: Offer, standing: Standing) -> Passed[Finished]:
+        """Return an answer of which all was measured before, or is public."""
+        return self.door.free(standing, self.view.recalled(offered, standing))
+
+    def pay(self, sql: str, analyst: str, offered: Offer, standing: Standing) -> Passed[Finished]:
+        """Charge what is due, measure it and store it; what was stored a moment ago is free."""
+
+        def work(allowance: Allowance, charge: int) -> Finished:
+            return self.view.carry_out(offered, standing, self.door.until, allowance, charge)
+
+        def unpack(content: bytes, charge: int) -> Finished:
+            return self.view.finished(offered, standing, charge, from_bytes(content))
+
+        return self.door.pay(
+            self._request(sql, analyst, offered),
+            standing,
+            work,
+            pack=Finished.to_bytes,
+            unpack=unpack,
+        )
+
+    def _request(self, sql: str, analyst: str, offered: Offer) -> Request:
+        """Return the charge of the parts that are due."""
+        mechanisms: list[Mechanism] = []
+        parts = []
+        for part in offered.due:
+            used = offered.of(part)
+            mechanisms += used
+            paid = PaidPart(id=part.id, mechanisms=len(used), cost=offered.prices[part.id])
+            parts.append(paid)
+        return Request(
+            analyst=analyst,
+            question=digest("discreet parts", *(part.id for part in offered.due)),
+            text=sql,
+            cost=offered.cost,
+            mechanisms=mechanisms,
+            parts=parts,
+            inside=self.accountant,
+            paid=offered.cost,
+            memory=self.policy.limits.python_memory,
+        )
+
+    def answer(self, sql: str, passed: Passed[Finished]) -> Answer:
+        """Return what came through the door, as its reader gets it."""
+        sheet, standing, charge = passed.made.sheet, passed.standing, passed.made.charge
+        return Answer(
+            table=sheet.table,
+            margins=sheet.margins,
+            selected=(sheet.selected,) * sheet.table.num_rows,
+            cost=self.accountant.budget(passed.cost),
+            left=self.accountant.left(standing.left),
+            certificate={"question": sql, **sheet.certificate, "ledger": standing.head},
+            id="public" if charge is None else str(charge),
+        )
