@@ -1,6 +1,4 @@
-"""`attack`: the auditor's and the teacher's verbs. Each takes files, or `--demo` for a story that
-needs none.
-"""
+"""`attack`: the auditor's and the teacher's verbs. Each takes files, or tells a story (`--demo`)."""
 
 from __future__ import annotations
 
@@ -273,10 +271,7 @@ def reconstruct(
     from discreet.attacks import reconstruct as attack
     from discreet.attacks.reconstruct import published, reconstruct_file
 
-    if file is None or not file.is_file():
-        raise UsageError(
-            f"There is no file {file or ''}: give an .npz of queries and answers, or --demo."
-        )
+    file = _present(file, "an .npz of queries and answers")
     if people is None:
         found = reconstruct_file(file, method=method)  # type: ignore[arg-type]
     else:
@@ -323,16 +318,25 @@ def census(
         return
     from discreet.attacks import census as attack
 
-    if file is None or not file.is_file():
-        raise UsageError(f"There is no file {file or ''}: give the statistics as JSON, or --demo.")
+    file = _present(file, "the statistics as JSON")
     found = attack(file, cap=cap, seconds=seconds)
     if format is Format.table:
         print(
             f"{found.sentence}\n{'at least ' if found.capped else ''}{found.worlds:,} worlds in {found.seconds:.2f} s"
         )
-    rows = [[f"{share:.1%}", *record.values()] for record, share in found.certainty[:MOST_SHOWN]]
-    columns = ("certainty", *(found.certainty[0][0] if found.certainty else ()))
+    certain = found.certainty[:MOST_SHOWN]
+    rows = [[f"{share:.1%}", *record.values()] for record, share in certain]
+    columns = ("certainty", *(certain[0][0] if certain else ()))
     print_finding(found, found.as_json(), format, columns, rows)
+
+
+def _present(file: Path | None, what: str) -> Path:
+    """Return the file that was named; refuse none, and one that is not there."""
+    if file is None:
+        raise UsageError(f"Give {what}, or --demo.")
+    if not file.is_file():
+        raise UsageError(f"There is no file {file}. Give {what}, or --demo.")
+    return file
 
 
 def _give_away(publication: Path | None, against: str | None, format: Format) -> None:
@@ -346,16 +350,8 @@ def _give_away(publication: Path | None, against: str | None, format: Format) ->
         )
     listed, people = _tables(publication / "microdata.parquet", Path(original))
     found = given_away(people, listed, place=place)
-    columns = (
-        "tables",
-        "people",
-        "same record",
-        "but for one column",
-        "alone of a kind",
-        "found",
-        "claimed",
-        "right",
-    )
+    counted = ("people", "same record", "but for one column", "alone of a kind", "found", "claimed")
+    columns = ("tables", *counted, "right")
     rows = []
     for way in found.ways:
         counts = (way.people, way.exact, way.partial, way.alone, way.found, way.claims)
@@ -481,10 +477,10 @@ def _split(values: list[str] | None) -> list[str]:
 
 
 def _need(*paths: Path | None) -> list[Path]:
-    missing = [path for path in paths if path is None]
-    if missing:
-        raise UsageError("Files are missing; see --help, or try --demo.")
-    return [path for path in paths if path is not None]
+    given = [path for path in paths if path is not None]
+    if len(given) < len(paths):
+        raise UsageError(f"Give {len(paths)} files (--help says which), or --demo.")
+    return given
 
 
 def _tables(*paths: Path | None) -> list[pa.Table]:
