@@ -150,6 +150,20 @@ BUGS = (
         "tests/sql/test_planned_alike.py",
     ),
     bug(
+        "a join that counts rows taken for a filter",
+        "sql/rows/filters.py",
+        "return isinstance(aggregate.this, exp.Distinct)",
+        "return True",
+        "tests/sql/test_planned_alike.py",
+    ),
+    bug(
+        "a join whose columns are shown taken for a filter",
+        "sql/rows/filters.py",
+        "if is_used(node, join, alias, tests, columns):",
+        "if False:",
+        "tests/sql/test_planned_alike.py",
+    ),
+    bug(
         "an earlier name goes before a column",
         "sql/text/earlier_names.py",
         "if own and name in meanings and name not in known:",

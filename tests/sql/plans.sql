@@ -550,6 +550,37 @@ SELECT p.sex, COUNT(*) FROM people p LEFT JOIN visits v ON p.person_id = v.perso
 WHERE p.age > 30 AND v.person_id IS NULL GROUP BY p.sex;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
+-- count / anti-join from the right / where: People over 30 who never came, kept by a RIGHT JOIN
+SELECT COUNT(*) FROM visits v RIGHT JOIN people p ON p.person_id = v.person_id WHERE v.person_id IS NULL AND p.age > 30;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- sum / anti-join using owner from the right / plain: Income of people who never came
+SELECT SUM(income) FROM visits RIGHT JOIN people USING (person_id) WHERE visits.person_id IS NULL;
+--> SUM(income): 20000000 20000000 20000000 | 20000000 20000000 20000000
+
+-- count / anti-join of a subquery / group category: Who had no dear visit, by sex
+SELECT p.sex, COUNT(*) FROM people p LEFT JOIN (SELECT person_id, cost FROM visits WHERE cost > 100) AS v
+ON p.person_id = v.person_id WHERE v.person_id IS NULL GROUP BY p.sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- mean / anti-join of a name / plain: How old those are who had no dear visit
+WITH dear AS (SELECT person_id AS patient, cost FROM visits WHERE cost > 100)
+SELECT AVG(p.age) FROM people p LEFT JOIN dear d ON p.person_id = d.patient WHERE d.patient IS NULL;
+--> AVG(p.age): 120 120 120 | 240 √28800 120
+
+-- count / join that filters / distinct persons: People of each sex who had a dear visit
+SELECT t.sex, COUNT(*) FROM (SELECT DISTINCT p.person_id, p.sex FROM people p JOIN visits v ON p.person_id = v.person_id
+WHERE v.cost > 100) AS t GROUP BY t.sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- distinct values / join that filters / where both: Ages at which people had a dear visit
+SELECT COUNT(DISTINCT p.age) FROM people p JOIN visits v USING (person_id) WHERE v.cost > 100 AND p.smoker;
+--> COUNT(DISTINCT p.age): 1 1 1 | 1 1 1
+
+-- distinct values / join that filters / group category: Ages of people who had a visit dearer than their age, by sex
+SELECT p.sex, COUNT(DISTINCT p.age) FROM people p JOIN visits v ON p.person_id = v.person_id AND v.cost > p.age GROUP BY p.sex;
+--> COUNT(DISTINCT p.age): 1 1 1 | 2 √2 1
+
 -- count / left join using owner / group category: Visits by sex, nobody's visits not counted
 SELECT p.sex, COUNT(v.person_id) AS visits, COUNT(*) FROM people p LEFT JOIN visits v USING (person_id) GROUP BY p.sex;
 --> COUNT(v.person_id), COUNT(*): 3 3 3 | 6 √18 3

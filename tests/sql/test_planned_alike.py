@@ -43,6 +43,38 @@ ALIKE = {
         "SELECT SUM(age) FROM people p LEFT JOIN labs l ON p.id = l.id AND l.test = 'hdl' WHERE l.id IS NULL",
         "SELECT SUM(age) FROM people p WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE p.id = l.id AND l.test = 'hdl')",
     ),
+    "kept from the right": (
+        "SELECT COUNT(*) FROM labs l RIGHT JOIN people p ON p.id = l.id WHERE l.id IS NULL",
+        "SELECT COUNT(*) FROM people p WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE p.id = l.id)",
+    ),
+    "none of a subquery": (
+        "SELECT sex, COUNT(*) FROM people p LEFT JOIN (SELECT id FROM labs WHERE value > 1) AS l ON p.id = l.id"
+        " WHERE l.id IS NULL GROUP BY sex",
+        "SELECT sex, COUNT(*) FROM people p WHERE"
+        " NOT EXISTS (SELECT 1 FROM (SELECT id FROM labs WHERE value > 1) AS l WHERE p.id = l.id) GROUP BY sex",
+    ),
+    "none of a name": (
+        "WITH l AS (SELECT id FROM labs WHERE value > 2)"
+        " SELECT COUNT(*) FROM people p LEFT JOIN l ON p.id = l.id WHERE l.id IS NULL",
+        "WITH l AS (SELECT id FROM labs WHERE value > 2)"
+        " SELECT COUNT(*) FROM people p WHERE NOT EXISTS (SELECT 1 FROM l WHERE p.id = l.id)",
+    ),
+    "a join that filters": (
+        "SELECT COUNT(DISTINCT p.age) FROM people p JOIN labs l ON p.id = l.id WHERE l.test = 'hdl' AND p.sex = 'F'",
+        "SELECT COUNT(DISTINCT p.age) FROM people p WHERE p.sex = 'F' AND"
+        " EXISTS (SELECT 1 FROM labs l WHERE p.id = l.id AND l.test = 'hdl')",
+    ),
+    "a join below an extreme": (
+        "SELECT sex, MAX(p.age) FROM people p JOIN labs l ON p.id = l.id AND l.value < p.age GROUP BY sex",
+        "SELECT sex, MAX(p.age) FROM people p"
+        " WHERE EXISTS (SELECT 1 FROM labs l WHERE p.id = l.id AND l.value < p.age) GROUP BY sex",
+    ),
+    "a join under DISTINCT": (
+        "SELECT sex, AVG(age) FROM"
+        " (SELECT DISTINCT people.id, age, sex FROM people JOIN labs USING (id) WHERE value > 1) AS t GROUP BY sex",
+        "SELECT sex, AVG(age) FROM (SELECT DISTINCT people.id, age, sex FROM people"
+        " WHERE EXISTS (SELECT 1 FROM labs WHERE people.id = labs.id AND value > 1)) AS t GROUP BY sex",
+    ),
     "a semi join": (
         "SELECT sex, COUNT(*) FROM people p SEMI JOIN labs l ON p.id = l.id AND l.value > 3 WHERE age > 9 GROUP BY sex",
         "SELECT sex, COUNT(*) FROM people p WHERE age > 9 AND"
@@ -90,6 +122,18 @@ JOINED = {  # where more than the test looks at what is joined: as many rows as 
     "not": "SELECT COUNT(*) FROM people p LEFT JOIN labs l ON p.id = l.id WHERE l.id IS NOT NULL",
     "a filter": "SELECT COUNT(*) FILTER (WHERE l.test = 'hdl') FROM people p LEFT JOIN labs l ON p.id = l.id"
     " WHERE l.id IS NULL",
+    "from the right, and a column beside": (
+        "SELECT COUNT(l.value) FROM labs l RIGHT JOIN people p ON p.id = l.id WHERE l.id IS NULL"
+    ),
+    "a join that counts": "SELECT COUNT(*) FROM people p JOIN labs l ON p.id = l.id WHERE l.value > 1",
+    "a join whose columns are shown": (
+        "SELECT COUNT(*) FROM (SELECT DISTINCT p.id, l.value FROM people p JOIN labs l ON p.id = l.id) AS t"
+    ),
+    "a mean beside": "SELECT MAX(p.age), AVG(p.age) FROM people p JOIN labs l ON p.id = l.id",
+    "a window below DISTINCT": (
+        "SELECT COUNT(*) FROM (SELECT DISTINCT p.id, ROW_NUMBER() OVER (PARTITION BY p.id ORDER BY p.age) AS n"
+        " FROM people p JOIN labs l ON p.id = l.id) AS t"
+    ),
     "another join on it": "SELECT COUNT(*) FROM people p LEFT JOIN labs l ON p.id = l.id"
     " LEFT JOIN labs k ON k.id = p.id AND k.test = l.test WHERE l.id IS NULL",
 }

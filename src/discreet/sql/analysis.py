@@ -32,6 +32,7 @@ from discreet.sql.plan.block import Block
 from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.antijoins import private_columns, without_antijoins
+from discreet.sql.rows.filters import without_filters
 from discreet.sql.rows.joins import join, unbracketed
 from discreet.sql.rows.keys.groups import key_of, keys_of
 from discreet.sql.rows.keys.possible import Possible, Spell
@@ -348,7 +349,8 @@ class Analysis:
                     "Leave it out, or write it where it is used.",
                 )
         node = shown_by_having(grouping.without_tuples(unbracketed(node)))
-        node = without_antijoins(node, private_columns(self.policy, hidden=environment))
+        private = private_columns(self.policy, named=environment)
+        node = without_filters(without_antijoins(node, private), private)
         if grouping.has_sets(node):
             self.sets += 1
             found_sets = self.query(
