@@ -9,6 +9,8 @@ allow; as EXISTS no more than a allows (S4).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlglot import exp
 
 from discreet.sql.rows.antijoins import Columns, columns_of, condition_of, is_used, side_of
@@ -68,32 +70,31 @@ def _counts_people(node: exp.Select, keys: set[str]) -> bool:
 
 def _where_with(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expression | None:
     """Return what WHERE says with the join as EXISTS; None where the join is more than a test."""
-    columns = columns_of(join.this, private)
+    columns, where = columns_of(join.this, private), node.args.get("where")
     if side_of(join) != "INNER" or columns is None:
         return None
     alias = join.this.alias_or_name.lower()
-    merged = {each.name.lower() for each in join.args.get("using") or []}
-    own = set(columns) - merged
-    said = conjuncts(node.args["where"].this if node.args.get("where") else None)
+    own = set(columns) - {each.name.lower() for each in join.args.get("using") or []}
+    said = conjuncts(None if where is None else where.this)
     tests = [part for part in said if _looks_at(part, alias, own)]
     parts = condition_of(node, join, alias)
-    keys = {
-        column.name.lower()
-        for part in parts
-        if isinstance(part, exp.EQ)
-        for column in part.find_all(exp.Column)
-    }
-    others = [node.args["from_"].this, *(each.this for each in node.args["joins"])]
-    if not keys or _counts_people(node, keys) or any(part.find(exp.Query) for part in tests):
+    keys = set(_keys(parts))
+    plain = keys and not any(part.find(exp.Query) for part in tests)
+    if not plain or _counts_people(node, keys) or is_used(node, join, alias, tests, columns):
         return None
-    if columns_of(others[0], private) is None or _may_be_others(tests, own, others, join, private):
-        return None
-    if is_used(node, join, alias, tests, columns):
+    if not _only_private(node, join, tests, own, private):
         return None
     inner = exp.select("1").from_(join.this.copy())
     inner = inner.where(*(part.copy() for part in (*parts, *tests)))
     rest = [part.copy() for part in said if not any(part is test for test in tests)]
     return exp.and_(*rest, exp.Exists(this=inner))
+
+
+def _keys(parts: list[exp.Expression]) -> Iterator[str]:
+    """The columns that ON compares for equality."""
+    for part in parts:
+        if isinstance(part, exp.EQ):
+            yield from (column.name.lower() for column in part.find_all(exp.Column))
 
 
 def _looks_at(part: exp.Expression, alias: str, columns: set[str]) -> bool:
@@ -103,19 +104,20 @@ def _looks_at(part: exp.Expression, alias: str, columns: set[str]) -> bool:
     )
 
 
-def _may_be_others(
+def _only_private(
+    node: exp.Select,
+    join: exp.Join,
     tests: list[exp.Expression],
     own: set[str],
-    sources: list[exp.Expression],
-    join: exp.Join,
     private: Columns,
 ) -> bool:
-    """Return True if a name without a table may be another table's column, too."""
-    bare = {
-        column.name.lower()
-        for part in tests
-        for column in part.find_all(exp.Column)
-        if not column.table and column.name.lower() in own
-    }
+    """Return True if the rows that stay are people's, and each name without a table in the tests is
+    a column of the joined one.
+    """
+    sources = [node.args["from_"].this, *(each.this for each in node.args["joins"])]
     known = [columns_of(source, private) for source in sources if source is not join.this]
-    return bool(bare) and any(each is None or bare & set(each) for each in known)
+    if known[0] is None:
+        return False
+    columns = (column for part in tests for column in part.find_all(exp.Column))
+    bare = {column.name.lower() for column in columns if not column.table} & own
+    return not bare or not any(each is None or bare & set(each) for each in known)
