@@ -159,8 +159,8 @@ BUGS = (
     bug(
         "a join whose columns are shown taken for a filter",
         "sql/rows/filters.py",
-        "if is_used(node, join, alias, tests, columns):",
-        "if False:",
+        "or is_used(node, join, alias, tests, columns):",
+        "or False:",
         "tests/sql/test_planned_alike.py",
     ),
     bug(
