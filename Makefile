@@ -1,5 +1,6 @@
 # Every target starts from nothing: it makes the virtual environment and installs what it needs.
-# `make demo` installs the product alone (RUN), `make serve` what the HTTP door needs too (SERVER);
+# `make demo` installs the product alone (RUN), `make serve` also what the HTTP door,
+# descriptions and releases need (SERVER);
 # all others install the tools of a developer (STAMP).
 PYTHON ?= python3
 BIN := .venv/bin
@@ -60,7 +61,7 @@ bench: $(STAMP)
 
 # Hash-pinned and without addresses: written anew after a change in pyproject.toml.
 lock: $(STAMP)
-	$(COMPILE) pyproject.toml --extra fast --extra science --group build -o requirements/run.txt
+	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
 	$(COMPILE) pyproject.toml --extra fast --extra science --extra server -c requirements/run.txt -o requirements/server.txt
 	$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) --group clients -o requirements/clients.txt

@@ -74,7 +74,7 @@ def demo(
     ask = f'discreet ask {policy} "SELECT COUNT(*) FROM visits" --analyst bob --epsilon 0.1'
     console.print(plainly(f"\nGo on:  {ask}"))
     console.print(plainly(f"        discreet ledger {policy}"))
-    console.print(plainly(f"        discreet release start {policy} visits_by_day"))
+    console.print(plainly(f"        discreet tables {policy}"))
 
 
 def _ask(console: Console, curator: Curator, title: str, sql: str, epsilon: str) -> None:
