@@ -1,4 +1,5 @@
-"""Where the data is, and where questions run: a tree in, an Arrow table of exact aggregates out.
+"""Where the data is and where questions run: an engine takes a tree and returns an Arrow table of
+exact aggregates.
 
     engine      what a database must do for us: `Store` and `Engine`; stores names those there are
     source      a folder of Parquet or CSV files, a .duckdb file, tables from Python: what is there,

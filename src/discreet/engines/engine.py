@@ -1,5 +1,4 @@
-"""What a database must do for us: a store of prepared snapshots, and an engine on each that is
-open.
+"""The protocol of a database: a store of prepared snapshots, and an engine on each that is open.
 
 To add one, write the two classes and a spelling, and name the store in stores.py. An engine is
 trusted with private rows and with nothing else: it is handed trees and gives exact numbers, which
@@ -35,27 +34,27 @@ class Engine(Protocol):
     in_passes: ClassVar[bool]
 
     def columns(self, table: str) -> dict[str, str]:
-        """A table's columns and their stored types, the hidden owner left out."""
+        """Return a table's columns and their stored types, the hidden owner left out."""
 
     def check(self, query: Numbers) -> None:
         """Raise EngineFailure where a query cannot run, which must not depend on the rows."""
 
     def sql(self, query: Numbers) -> str:
-        """A query as it will run, for whoever asks what happens."""
+        """Return a query as it will run, for whoever asks what happens."""
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
-        """The exact numbers of one aggregation: keys, then readings, one row for each group.
+        """Return the exact numbers of one aggregation: keys, then readings, one row for each group.
 
         Counts and sums are whole numbers of at most 128 bits, in int64 or decimal128(38, 0).
         """
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
-        """The same as `fetch`, read when it is opened, so many rows at a time; at least one table,
-        maybe of none.
+        """Return the result of `fetch` in parts of so many rows, read when it is opened; at least
+        one table, which may be empty.
         """
 
     def public_table(self, name: str) -> pa.Table:
-        """All of a public table, in an order that depends on its content alone (S19)."""
+        """Return all of a public table, in an order that depends on its content alone (S19)."""
 
     def close(self) -> None:
         """Let go of the snapshot."""
@@ -67,7 +66,7 @@ class Store(Protocol):
     """
 
     def numbers(self) -> list[int]:
-        """The numbers of the snapshots, ascending."""
+        """Return the numbers of the snapshots, ascending."""
 
     def snapshot(self, number: int) -> Snapshot:
         """Return what is noted about one snapshot, or raise UsageError when there is none."""
@@ -85,7 +84,7 @@ class Store(Protocol):
         """
 
     def open(self, number: int, *, threads: int | None = None) -> Engine:
-        """An engine on a snapshot; raises UsageError when it was made for other tables."""
+        """Return an engine on a snapshot; raise UsageError when it was made for other tables."""
 
     def remove(self, number: int) -> None:
         """Delete a snapshot for good. Charges that were to be resumed on it are lost (S8)."""

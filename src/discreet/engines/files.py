@@ -1,5 +1,5 @@
-"""How one file of data is read: Parquet by its own schema, CSV cut into fields as its header says,
-and nothing guessed.
+"""Read one file of data: Parquet by its own schema, CSV cut into fields as its header says; nothing
+is guessed.
 
 What is read is SQL, to be written after FROM. Every file that anything of ours reads is read
 through here.
@@ -34,24 +34,28 @@ _CUT = f"header = true, quote = '\"', escape = '\"', comment = '', skip = 0, {_N
 
 
 def parquet(files: Iterable[Path], *, options: str = "") -> str:
-    """Parquet files, by their own types."""
+    """Return the SQL that reads Parquet files, by their own types."""
     return f"read_parquet({listed(files)}, {_NO_FOLDERS}{options})"
 
 
 def guessed(files: Iterable[Path], *, delimiter: str, options: str = "") -> str:
-    """CSV files whose types may be guessed from their rows: nobody's privacy depends on them."""
+    """Return the SQL that reads CSV files whose types may be guessed from their rows: nobody's
+    privacy depends on them.
+    """
     return f"read_csv({listed(files)}, {_CUT}, delim = {literal(delimiter)}{options})"
 
 
 def texts(file: Path, *, copy: Path | None = None, encoding: str | None = None) -> str:
-    """A CSV file, all of it text, cut as its header is; or a copy of it in UTF-8."""
+    """Return the SQL that reads a CSV file, all of it text, cut as its header is; or a copy of it
+    in UTF-8.
+    """
     columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in csv_header(file, encoding))
     cut = f"{_CUT}, delim = {literal(delimiter_of(file, encoding))}, auto_detect = false"
     return f"read_csv({listed([copy or file])}, {cut}, columns = {{{columns}}})"
 
 
 def csv_header(file: Path, encoding: str | None = None) -> list[str]:
-    """The names of a CSV file's columns."""
+    """Return the names of a CSV file's columns."""
     # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from
     # the rows, one of them could change what the others are: that lines which begin with # are
     # comments, or where the header stands.
@@ -81,8 +85,8 @@ def delimiter_of(file: Path, encoding: str | None = None) -> str:
 
 
 def fault_of(file: Path, encoding: str | None = None) -> str | None:
-    """Where a CSV file is not cut as its header is: the line and what was expected there, and no
-    value of it.
+    """Return the line where a CSV file is not cut as its header is, and what was expected there;
+    never a value of it.
     """
     expected, delimiter = len(csv_header(file, encoding)), delimiter_of(file, encoding)
     line = 1
@@ -103,17 +107,17 @@ def fault_of(file: Path, encoding: str | None = None) -> str | None:
 
 
 def listed(files: Iterable[Path]) -> str:
-    """Files as a list in SQL."""
+    """Return files as a list in SQL."""
     return f"[{', '.join(literal(_no_glob(str(file))) for file in files)}]"
 
 
 def opened(file: Path) -> IO[bytes]:
-    """A file's content, whether compressed or not."""
+    """Open a file's content, whether compressed or not."""
     return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
 
 
 def first_line(file: Path, encoding: str | None = None) -> str:
-    """A file's first line as text, with its end."""
+    """Return a file's first line as text, with its end."""
     try:
         with opened(file) as content:
             if encoding is None:

@@ -23,8 +23,8 @@ _TYPED = ("ParquetFileFormat", "IpcFileFormat", "OrcFileFormat", "FeatherFileFor
 
 
 def arrow(table: str, content: Any) -> Any:
-    """An Arrow table or dataset of what was passed for a table; raises UsageError where it is no
-    table.
+    """Return an Arrow table or dataset of what was passed for a table; raise UsageError where it is
+    no table.
     """
     import pyarrow as pa
 
@@ -44,8 +44,8 @@ def arrow(table: str, content: Any) -> Any:
 
 
 def first_twice(names: Iterable[str]) -> str | None:
-    """The first name that is there before, in whatever case: the engine would take one of the
-    two.
+    """Return the first name that is there before, in whatever case: the engine would take one of
+    the two.
     """
     seen: set[str] = set()
     for each in names:
@@ -84,8 +84,8 @@ def _column(values: Any) -> Any:
 
 
 def text_of(value: object) -> str | None:
-    """One object as text, NULL where it is none; a function of that object alone, which never
-    fails.
+    """Return one object as text, NULL where it is none; a function of that object alone, which
+    never fails.
     """
     match value:
         case str():
@@ -112,7 +112,7 @@ def text_of(value: object) -> str | None:
 
 
 def _encodes(text: str) -> bool:
-    """Return True if it is text at all: half of a pair is none."""
+    """Return True if a text can be written in UTF-8; half of a surrogate pair cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -121,7 +121,7 @@ def _encodes(text: str) -> bool:
 
 
 def _of_float(value: float) -> str | None:
-    """Whole numbers without a point, as long as each has a float of its own."""
+    """Write whole numbers without a point, as long as each has a float of its own."""
     if math.isnan(value):
         return None
     whole = math.isfinite(value) and value == math.trunc(value) and abs(value) <= 2**53

@@ -1,5 +1,4 @@
-"""What a snapshot looks like: the one module that knows, for those who write it, check it, ask it
-and take it apart.
+"""The layout of a snapshot, for the modules that write it, check it, ask it and take it apart.
 
 A snapshot is one DuckDB file. Private tables stand under their own names in `main`: the hidden
 column OWNER first, then the columns that the policy declares, in its order, each in one of the
@@ -47,22 +46,22 @@ _CODES = ("UTINYINT", "USMALLINT", "UINTEGER")
 
 
 def private(table: str) -> str:
-    """The place of a private table in its snapshot."""
+    """Return the place of a private table in its snapshot."""
     return f"main.{name(table)}"
 
 
 def public(table: str) -> str:
-    """The place of a public table in its snapshot."""
+    """Return the place of a public table in its snapshot."""
     return f"{PUBLIC}.{name(table)}"
 
 
 def stored_columns(table: Table) -> list[str]:
-    """A private table's columns, in their order."""
+    """Return a private table's columns, in their order."""
     return [OWNER, *table.columns]
 
 
 def types_of(domain: Domain) -> tuple[str, ...]:
-    """The types that a domain may be stored in."""
+    """Return the types that a domain may be stored in."""
     match domain:
         case Integers() | Decimals():  # in steps
             return _SIGNED
@@ -89,10 +88,12 @@ def notes_file(store: Path, number: int) -> Path:
 
 
 def numbers_in(store: Path) -> list[int]:
-    """The numbers of a store's snapshots, ascending; reads no notes, which may be damaged."""
+    """Return the numbers of a store's snapshots, ascending; reads no notes, which may be
+    damaged.
+    """
     return sorted(int(file.stem) for file in store.glob(f"*{_SUFFIX}") if file.stem.isdecimal())
 
 
 def building_file(store: Path, suffix: str = _SUFFIX) -> Path:
-    """A file of the snapshot in the making."""
+    """Return the path of a file of the snapshot in the making."""
     return store / f"{BUILDING}{suffix}"

@@ -1,5 +1,4 @@
-"""What became of a source's rows and values in a snapshot, as the curator reads it: and only the
-curator.
+"""Report what became of a source's rows and values in a snapshot, for the curator alone.
 
 What stands out says so, with what may be the cause and what to declare. A range that is chosen by
 looking at it was read from the data: every report that shows clamped values says that, and what to
@@ -26,7 +25,9 @@ _REMINDER = (
 
 
 def report(snapshot: Snapshot, policy: Policy) -> list[str]:
-    """The lines of a snapshot's report; those that must not be overlooked begin with SHOUT."""
+    """Return the lines of a snapshot's report; those that must not be overlooked begin
+    with SHOUT.
+    """
     lines: list[str] = []
     for table in snapshot.tables:
         declared = policy.tables.get(table.name)
@@ -71,7 +72,7 @@ def few_kept(found: TableReport) -> bool:
 
 
 def doubt(found: TableReport, declared: Table) -> str:
-    """Why rows may have been dropped, and what to do."""
+    """Return why rows may have been dropped, and what to do about it."""
     share = 100 * found.kept / max(1, found.rows)
     kept = f"Only {share:.3g} % of the rows of {found.name} are in the snapshot."
     if found.ownerless > found.truncated or isinstance(declared.owner, EachRow):

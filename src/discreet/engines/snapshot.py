@@ -1,5 +1,5 @@
-"""What is noted about a snapshot, on whichever engine: for which policy it was made, and what was
-found on the way.
+"""The notes about a snapshot, on whichever engine: the policy it was made for, and what was found
+on the way.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ MUCH = 0.02  # of a column's values, or of a table's rows: more of them stand ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
-    """How many values of a column (of rows with an owner) were NULL, became NULL, were clamped, or
-    were changed by more than a tenth when rounded to the step.
+    """Counts of a column's values (in rows with an owner) that were NULL, became NULL, were
+    clamped, or were changed by more than a tenth when rounded to the step.
 
     `mended` are declarations that would read values which became NULL, and of how many; the best
     first.
@@ -36,7 +36,9 @@ class ColumnReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:
-    """What became of a table's rows. Counts about people: for the curator, never for an analyst."""
+    """Counts of what became of a table's rows. Counts about people: for the curator, never for an
+    analyst.
+    """
 
     name: str
     rows: int
@@ -61,13 +63,13 @@ class Snapshot:
 
 
 def write_notes(snapshot: Snapshot) -> str:
-    """A snapshot's notes as JSON."""
+    """Write a snapshot's notes as JSON."""
     return json.dumps(asdict(snapshot))
 
 
 def read_notes(text: str) -> Snapshot:
-    """The notes that `write_notes` wrote; raises ValueError, KeyError or TypeError where they are
-    damaged.
+    """Read the notes that `write_notes` wrote; raise ValueError, KeyError or TypeError where they
+    are damaged.
     """
     found = json.loads(text)
     tables = tuple(

@@ -1,4 +1,4 @@
-"""Where the data comes from: a folder of Parquet or CSV files, a database or workbook, or tables
+"""The source of the data: a folder of Parquet or CSV files, a database or workbook, or tables
 passed from Python.
 
 A source is only read, only here and only to make a snapshot. Nothing is guessed from names in
@@ -68,7 +68,7 @@ Source = Folder | Database | Given | Foreign
 
 
 def source_at(location: object, policy: Policy | None = None) -> Source:
-    """The source a policy or a call names; raises UsageError where there is none.
+    """Return the source a policy or a call names; raise UsageError where there is none.
 
     Tables that Spark reads are found by the policy's engine and under the names of its tables.
     """
@@ -113,8 +113,8 @@ def loading(
     threads: int | None = None,
     read_only: bool = False,
 ) -> Any:
-    """A connection for reading sources, writing snapshots and checking them: in memory, a new file,
-    or one that is.
+    """Open a connection for reading sources, writing snapshots and checking them: in memory, a new
+    file, or an existing one.
     """
     # Row order is not kept (nothing may depend on it, S4), which halves the memory of a load.
     connection = connect(
@@ -128,8 +128,9 @@ def loading(
 
 @contextmanager
 def engine_errors(doing: str, *, again: bool = False) -> Iterator[None]:
-    """DuckDB's messages can print values: the log gets the kind of error, the caller a fixed
-    sentence. An error after which it is tried `again`, otherwise, is not worth a line.
+    """Replace an error of DuckDB by a fixed sentence, because its messages can print values; the
+    log gets the kind of error. An error after which it is tried `again`, otherwise, is not worth a
+    line.
     """
     import duckdb
 
@@ -189,7 +190,7 @@ def is_csv(source: Source, table: str) -> bool:
 
 
 def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
-    """The names of the tables that the source has, whether declared or not."""
+    """Return the names of the tables that the source has, whether declared or not."""
     if isinstance(source, Given):
         return tuple(source.tables)
     if isinstance(source, Foreign):
@@ -212,7 +213,7 @@ def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
 
 
 def files_of(source: Folder, table: str) -> tuple[Path, ...]:
-    """The files of one table, in a fixed order; raises UsageError when there are none, or two
+    """Return the files of one table, in a fixed order; raise UsageError when there are none, or two
     kinds.
     """
     single = [source.path / f"{table}{suffix}" for suffix in (*PARQUET, *CSV)]
@@ -245,7 +246,7 @@ def _data_files(folder: Path) -> tuple[Path, ...]:
 
 
 def columns_of(connection: Any, relation: str) -> dict[str, str]:
-    """Names and DuckDB types, from the schema alone."""
+    """Return names and DuckDB types, from the schema alone."""
     return {
         row[0]: row[1]
         for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
@@ -268,7 +269,9 @@ def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:
 
 
 def changed(before: Fingerprint, source: Source, tables: Iterable[str]) -> tuple[str, ...]:
-    """The files that are not what they were. Contents are read only where size or time differ."""
+    """Return the files that are not what they were. Contents are read only where size or time
+    differ.
+    """
     now = _files(source, tables)
     gone = before.keys() ^ now.keys()
     touched = {each for each in before.keys() & now.keys() if _stat(now[each]) != before[each][:2]}
@@ -276,8 +279,8 @@ def changed(before: Fingerprint, source: Source, tables: Iterable[str]) -> tuple
 
 
 def _files(source: Source, tables: Iterable[str]) -> dict[str, Path]:
-    """By their names from the source's folder, so that a source may move; a table without files has
-    none.
+    """Return the source's files by their names from its folder, so that a source may move; a table
+    without files has none.
     """
     if isinstance(source, Given):
         return {}

@@ -74,19 +74,19 @@ class Spelling:
     # --- where dialects differ --------------------------------------------------------------------
 
     def name(self, identifier: str) -> str:
-        """A name, quoted."""
+        """Write a name, quoted."""
         return name(identifier)
 
     def private_table(self, table: str) -> str:
-        """Where a private table stands."""
+        """Return the name of a private table in the snapshot."""
         return self.name(table)
 
     def step(self, step: str, query: str) -> str:
-        """A step of WITH that is read again and again: here faster than to store it."""
+        """Write a step of WITH that is read again and again: here faster than to store it."""
         return f"{step} AS NOT MATERIALIZED ({query})"
 
     def wide(self, count: str) -> str:
-        """A count of which sums and multiples are made, in 128 bits."""
+        """Write a count of which sums and multiples are made, in 128 bits."""
         return count
 
     def call(self, node: Call) -> str:
@@ -95,8 +95,8 @@ class Spelling:
         return self.words[node.name](self.all(node.arguments))
 
     def kind(self, kind: str) -> str:
-        """A type of `Cast` and `Written`: those of `algebra.Kind`, DECIMAL(p, s), and lists of
-        them.
+        """Write a type of `Cast` and `Written`: those of `algebra.Kind`, DECIMAL(p, s), and lists
+        of them.
         """
         return kind
 
@@ -104,7 +104,7 @@ class Spelling:
         return f"CAST({self.expression(node.value)} AS {self.kind(node.kind)})"
 
     def attempt(self, value: str) -> str:
-        """The value, NULL where the engine fails on it."""
+        """Write a value that is NULL where the engine fails on it."""
         return f"TRY({value})"
 
     def constant(self, value: Plain) -> str:
@@ -127,38 +127,42 @@ class Spelling:
                 return literal(value)
 
     def total(self, product: str, bits: int) -> str:
-        """The sum of whole numbers, exact in so many bits; what fits in 64 need not be watched for
-        more.
+        """Write the sum of whole numbers, exact in so many bits; what fits in 64 need not be
+        watched for more.
         """
         return f"{'sum_no_overflow' if bits == 64 else 'sum'}({product})"
 
     def summand(self, value: str, bits: int) -> str:
-        """A number that is multiplied and added up in so many bits."""
+        """Write a number that is multiplied and added up in so many bits."""
         return f"CAST({value} AS {self.kind('BIGINT' if bits == 64 else 'HUGEINT')})"
 
     def together(self, values: Sequence[str]) -> str:
-        """Several values as one, equal where all of them are, also where they are NULL."""
+        """Write several values as one, equal where all of them are, also where they are NULL."""
         return f"row({', '.join(values)})"
 
     def first_of_each(self, relation: str, stage: str, pins: str, most: int) -> str:
-        """So many rows of each combination of pins, whichever they are."""
+        """Write a query of so many rows of each combination of pins, whichever they are."""
         kept = f"QUALIFY row_number() OVER (PARTITION BY {pins}) <= {most}"
         return f"(SELECT * FROM {relation} AS {stage} {kept}) AS {stage}"
 
     def place(self, node: PublicScan) -> str:
-        """Where a public table is."""
+        """Return the name of a public table in the snapshot."""
         return public(node.table)
 
     def place_in_values(self, place: int) -> str:
-        """The name that a column of VALUES has."""
+        """Write the name that a column of VALUES has."""
         return f"col{place}"
 
     def wide_cell(self, cell: str, width: int) -> str:
-        """The place of a cell among wide ones: the whole part of a quotient of whole numbers."""
+        """Write the place of a cell among wide ones: the whole part of a quotient of
+        whole numbers.
+        """
         return cell if width == 1 else f"{cell} // {width}"
 
     def by_all(self, keys: int) -> str:
-        """GROUP BY all columns of a SELECT that are no aggregates, which are its first ones."""
+        """Write GROUP BY all columns of a SELECT that are no aggregates, which are its
+        first ones.
+        """
         return "GROUP BY ALL"
 
     # --- expressions ------------------------------------------------------------------------------
@@ -256,7 +260,9 @@ class Spelling:
         return f"{left} {word} {right} ON {' AND '.join(conditions) or 'TRUE'}"
 
     def public(self, node: PublicScan | Written, join: PublicJoin) -> str:
-        """A public table with at most `meets` rows of equal pins: no private row can meet more."""
+        """Write a public table with at most `meets` rows of equal pins: no private row can meet
+        more.
+        """
         inner = self.place(node) if isinstance(node, PublicScan) else self.written(node)
         if not join.pins:
             return f"(SELECT * FROM {inner} AS {node.stage} LIMIT {join.meets}) AS {node.stage}"
@@ -315,7 +321,9 @@ class Spelling:
         return self.nearest(node) if isinstance(node, Nearest) else self.aggregate(node)
 
     def nearest(self, node: Nearest) -> str:
-        """Keys, the cell, its rows, those in cells before it and those of its group."""
+        """Write a query of keys, the cell, its rows, those in cells before it and those of its
+        group.
+        """
         keys = [key_column(place) for place in range(len(node.counted.keys) - 1)]
         listed, near = "".join(f"{key}, " for key in keys), " OR ".join(map(_within, node.ranks))
         steps = [self.step("r", self.cells(node.counted, keys))]
@@ -351,7 +359,7 @@ class Spelling:
         return f"WITH {', '.join(steps)} SELECT {columns} FROM w{len(node.widths) - 1}"
 
     def cells(self, node: Aggregate, keys: Sequence[str]) -> str:
-        """Each row's keys and its cell, p."""
+        """Write a query of each row's keys and its cell, p."""
         names = [*keys, "p"]
         listed = ", ".join(
             f"{self.expression(key)} AS {each}" for key, each in zip(node.keys, names, strict=True)
@@ -361,8 +369,8 @@ class Spelling:
         return f"SELECT * FROM ({inner}) AS cells WHERE {known}"
 
     def aggregate(self, node: Aggregate) -> str:
-        """One row for each group: keys in their order, then readings in theirs, under names of our
-        own.
+        """Write one row for each group: keys in their order, then readings in theirs, under names
+        of our own.
         """
         keys = [
             f"{self.expression(key)} AS {key_column(place)}" for place, key in enumerate(node.keys)
@@ -419,7 +427,7 @@ class Spelling:
 
 
 def by_place(keys: int) -> str:
-    """GROUP BY the first columns of a SELECT."""
+    """Write GROUP BY the first columns of a SELECT."""
     # Privacy: never by their names. A column of the rows that is called k0 would be grouped by
     # instead of the key.
     return f"GROUP BY {', '.join(str(place + 1) for place in range(keys))}"

@@ -1,4 +1,4 @@
-"""Which store a policy's snapshots are in: the one place that knows which engines there are."""
+"""Choose the store of a policy's snapshots: the one place that knows which engines there are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DuckDBStore:
 
 
 def store_of(policy: Policy) -> Store:
-    """The store of the engine that a policy names."""
+    """Return the store of the engine that a policy names."""
     if policy.engine.name == "duckdb":
         return DuckDBStore(policy)
     if policy.engine.name == "postgres":
@@ -56,8 +56,8 @@ def store_of(policy: Policy) -> Store:
 
 
 def moved_on(policy: Policy) -> tuple[str, ...]:
-    """The source files that differ from the newest snapshot. For the curator: it tells about single
-    people (S9).
+    """Return the source files that differ from the newest snapshot. For the curator: it tells about
+    single people (S9).
     """
     kept = store_of(policy)
     newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)

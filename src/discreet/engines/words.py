@@ -45,7 +45,7 @@ def _like(word: str) -> Word:
 
 
 def _pair(arguments: Sequence[str]) -> str:
-    """A pair that is ordered by its first part, then by its second."""
+    """Write a pair that is ordered by its first part, then by its second."""
     return f"{{'k': {arguments[0]}, 'v': {arguments[1]}}}"
 
 

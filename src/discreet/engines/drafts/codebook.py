@@ -53,7 +53,7 @@ class Codebook:
 
     @classmethod
     def read(cls, file: Path) -> Codebook:
-        """The codebook in a file; raises UsageError where it is none."""
+        """Read the codebook in a file; raise UsageError where it is none."""
         # of which the labels are read, and no row
         if file.suffix.lower() in LABELLED and file.is_file():
             labels = Labelled(file=file).declared(file.stem).labels
@@ -100,7 +100,7 @@ def _tag(element: ElementTree.Element) -> str:
 
 
 def _variable(element: ElementTree.Element) -> dict[str, Any]:
-    """A variable of DDI Codebook: its range, or its categories."""
+    """Read a variable of DDI Codebook: its range, or its categories."""
     entry: dict[str, Any] = {"column": element.get("name")}
     values = [each.text for each in element.iter() if _tag(each) == "catValu" and each.text]
     if values:

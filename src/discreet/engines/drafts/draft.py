@@ -115,7 +115,7 @@ class Draft:
     tables: tuple[TableDraft, ...]
 
     def text(self) -> str:
-        """The policy file."""
+        """Return the policy file."""
         head = _HEAD.format(source=yaml_name(self.source or "data"))
         if self.source is None:
             head = head.replace("source: data\n", "")  # tables are passed from Python
@@ -129,7 +129,7 @@ def draft(
     codebook: Codebook | None = None,
     public: Iterable[str] = (),
 ) -> Draft:
-    """A draft for data at a path or address, or for tables from Python.
+    """Draft a policy for data at a path or address, or for tables from Python.
 
     `beside` is the folder in which the policy will stand, so that its source can be written from
     there. `public` names tables that the curator says everybody may know: the keys of these alone
@@ -214,7 +214,7 @@ def _declaration(connection: Any, source: Source, table: str) -> Declared:
 
 
 def _values_of(connection: Any, source: Source, table: str, column: str) -> tuple[str, ...] | None:
-    """The values of a public table's key, None where they are too many to list."""
+    """Return the values of a public table's key, None where they are too many to list."""
     found = (
         f"SELECT DISTINCT {quoted(column)}::VARCHAR AS key FROM {scan(source, table, as_text=True)}"
     )
@@ -226,7 +226,7 @@ def _values_of(connection: Any, source: Source, table: str, column: str) -> tupl
 
 
 def _family(kind: str) -> str:
-    """The kind of values of a type, as DuckDB or another database writes it."""
+    """Return the kind of values of a type, as DuckDB or another database writes it."""
     if not kind:
         return UNKNOWN
     if encode.family(kind) != encode.OTHER or kind.endswith("]"):
@@ -300,7 +300,9 @@ def _key() -> Suggestion:
 
 
 def _owner(name: str, declared: Declared, tables: Mapping[str, Declared]) -> tuple[str, str]:
-    """Whose a row is: a column whose name says it, the keys of the database, or a question."""
+    """Return the owner of a table's rows: a column whose name says it, the keys of the database, or
+    a question to the curator.
+    """
     by_name = owner_among(declared.types)
     if by_name is not None and by_name.lower() != "id":
         return yaml_name(by_name), "from the name: check that it tells people apart"

@@ -1,4 +1,4 @@
-"""What a column may contain, suggested from its name, its type, or the constraints of its database.
+"""Suggest what a column may contain, from its name, its type, or the constraints of its database.
 Never from values.
 
 A small table of our own: names that many data sets share, and what such columns usually hold. Every
@@ -145,7 +145,7 @@ def of_type(family: str) -> Suggestion | None:
 
 
 def owner_among(columns: Iterable[str]) -> str | None:
-    """The column whose name says that it tells people apart: person_id before id."""
+    """Return the column whose name says that it tells people apart: person_id before id."""
     ids = [column for column in columns if is_identifier(words_of(column))]
     people = [column for column in ids if _PEOPLE.intersection(words_of(column))]
     plain = [column for column in ids if words_of(column) == ["id"]]
@@ -153,14 +153,14 @@ def owner_among(columns: Iterable[str]) -> str | None:
 
 
 def words_of(name: str) -> list[str]:
-    """birthDate, birth_date and BIRTH-DATE are birth, date."""
+    """Return the words of a name: birthDate, birth_date and BIRTH-DATE are birth, date."""
     split = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
     return [word.lower() for word in re.split(r"[\W_]+", split) if word]
 
 
 def is_identifier(words: list[str]) -> bool:
-    """id, person_id, patientNumber: what ends as names of identifiers do; a code or a number alone
-    is none.
+    """Return True for a name that ends as names of identifiers do: id, person_id, patientNumber; a
+    code or a number alone is none.
     """
     if not words or words[-1] not in _IDS:
         return words in (["subject"], ["pid"], ["userid"], ["uid"], ["patientid"], ["personid"])
@@ -175,8 +175,8 @@ _NUMBER = r"\(*'?(-?\d+(?:\.\d+)?)'?\)*"
 
 
 def of_checks(checks: Iterable[str], families: Mapping[str, str]) -> dict[str, Suggestion]:
-    """Ranges and lists of CHECK constraints: x >= 0 AND x <= 120, x BETWEEN 0 AND 120, x IN ('a',
-    'b').
+    """Return ranges and lists of CHECK constraints: x >= 0 AND x <= 120, x BETWEEN 0 AND 120, x IN
+    ('a', 'b').
     """
     low: dict[str, str] = {}
     high: dict[str, str] = {}
@@ -206,19 +206,21 @@ def of_checks(checks: Iterable[str], families: Mapping[str, str]) -> dict[str, S
 
 
 def of_values(values: Iterable[str], why: str) -> Suggestion:
-    """A list of values, quoted where YAML needs it."""
+    """Return a list of values, quoted where YAML needs it."""
     return Suggestion(declaration=f"{{values: [{', '.join(map(_scalar, values))}]}}", why=why)
 
 
 def of_labels(labels: Mapping[str, str]) -> Suggestion:
-    """The codes that a file labels, with what they mean."""
+    """Return the codes that a file labels, with what they mean."""
     meant = ", ".join(f"{code} {' '.join(label.split())}" for code, label in labels.items())
     shown = meant if len(meant) <= _SHOWN else f"{meant[:_SHOWN]}..."
     return of_values(labels, f"from the labels ({shown}): check that every value has one")
 
 
 def ranged(low: str, high: str, family: str) -> str:
-    """A range as a declaration: of whole numbers, unless the column or an end has decimals."""
+    """Return a range as a declaration: of whole numbers, unless the column or an end has
+    decimals.
+    """
     if family in (encode.FLOAT, encode.DECIMAL) or "." in low + high:
         places = max((len(end.partition(".")[2]) for end in (low, high)), default=0)
         return f"{{decimal: [{low}, {high}], step: {'0.01' if places <= 2 else f'1e-{places}'}}}"

@@ -1,5 +1,5 @@
-"""What a DuckDB file declares about a table: its keys and CHECK constraints, from the catalog and
-never from rows.
+"""Read what a DuckDB file declares about a table: its keys and CHECK constraints, from the catalog
+and never from rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FROM duckdb_constraints() WHERE database_name = ? AND schema_name = 'main' AND t
 
 
 def declared(connection: Any, database: str, table: str, types: Mapping[str, str]) -> Declared:
-    """Types, primary key, foreign keys of one column and conditions of a table."""
+    """Return types, primary key, foreign keys of one column and conditions of a table."""
     primary: tuple[str, ...] = ()
     foreign: dict[str, tuple[str, str]] = {}
     checks: list[str] = []

@@ -61,7 +61,7 @@ def _one_sentence(sql: str) -> Iterator[None]:
 
 
 def _statement(cursor: Any, sql: str, begin: str) -> Any:
-    """One SELECT, parsed."""
+    """Parse one SELECT."""
     import duckdb
 
     if begin:
@@ -73,8 +73,8 @@ def _statement(cursor: Any, sql: str, begin: str) -> Any:
 
 
 def _one_row(cursor: Any, statement: Any) -> pa.Table:
-    """The whole numbers of a statement that has one row: sooner there than by way of Arrow, which
-    plans it twice.
+    """Return the whole numbers of a statement that has one row: sooner there than by way of Arrow,
+    which plans it twice.
     """
     import pyarrow as pa
 
@@ -118,7 +118,7 @@ class DuckDB:
 
     @classmethod
     def open(cls, policy: Policy, number: int, *, threads: int | None = None) -> DuckDB:
-        """Snapshot `number` of a policy's store; raises UsageError when it was made for other
+        """Open snapshot `number` of a policy's store; raise UsageError if it was made for other
         tables.
         """
         store = SnapshotFolder(policy.store)
@@ -130,8 +130,8 @@ class DuckDB:
         return cls(store.file(number), memory=policy.limits.engine_memory, threads=threads)
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
-        """The exact numbers of one aggregation. Sums arrive as decimal128(38, 0), which holds a
-        HUGEINT without loss.
+        """Return the exact numbers of one aggregation. Sums arrive as decimal128(38, 0), which
+        holds a HUGEINT without loss.
 
         What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence;
         the log gets our SQL and the kind of error, never the engine's message, which can print a
@@ -152,8 +152,8 @@ class DuckDB:
             return Exact(self._select(cursor, total, begin=f"USE {_ATTACHED}"))
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
-        """The same as `fetch`, read when it is opened, so many rows at a time; at least one table,
-        maybe of none.
+        """Return the result of `fetch` in parts of so many rows, read when it is opened; at least
+        one table, which may be empty.
         """
         return Exact(self._fetch(query, seconds, rows))
 
@@ -176,7 +176,7 @@ class DuckDB:
             yield from self._parts(cursor, total, rows, begin=f"USE {_ATTACHED}")
 
     def read(self, sql: str, seconds: float, *, one_row: bool = False) -> pa.Table:
-        """The result of one SELECT; `one_row` where it is one row of whole numbers."""
+        """Return the result of one SELECT; `one_row` where it is one row of whole numbers."""
         with self._cursor(self._connection, seconds) as cursor:
             return self._select(cursor, sql, one_row=one_row)
 
@@ -201,7 +201,7 @@ class DuckDB:
                 yield pa.Table.from_batches(batches)
 
     def sql(self, query: Numbers) -> str:
-        """A query as it will run."""
+        """Return a query as it will run."""
         return PLAIN.numbers(query)
 
     def check(self, query: Numbers) -> None:
@@ -231,7 +231,7 @@ class DuckDB:
         self._binding.add(known)
 
     def _careful(self) -> Any:
-        """The same snapshot once more, for statements that failed on a row."""
+        """Open the same snapshot once more, for statements that failed on a row."""
         import duckdb
 
         self._check_process()
@@ -259,7 +259,7 @@ class DuckDB:
             return self._second
 
     def columns(self, table: str) -> dict[str, str]:
-        """A table's columns and their stored types, the hidden owner left out."""
+        """Return a table's columns and their stored types, the hidden owner left out."""
         sql = (
             "SELECT column_name, data_type FROM duckdb_columns() "
             f"WHERE table_name = {literal(table)} AND schema_name IN ({', '.join(map(literal, SCHEMAS))}) "
@@ -269,7 +269,7 @@ class DuckDB:
         return {row["column_name"]: row["data_type"] for row in rows if row["column_name"] != OWNER}
 
     def public_table(self, name: str) -> pa.Table:
-        """All of a public table, in an order that depends on its content alone (S19)."""
+        """Return all of a public table, in an order that depends on its content alone (S19)."""
         return self.read(f"SELECT * FROM {public(name)} ORDER BY ALL", 60)
 
     def close(self) -> None:

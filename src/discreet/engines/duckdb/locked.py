@@ -43,8 +43,8 @@ def connect(
     without: Sequence[str] = (),
     spill: str | Path | None = None,
 ) -> DuckDBPyConnection:
-    """A database in memory, or the file at a path; `files` lets it reach others, `without` names
-    optimizers to go.
+    """Open a database in memory, or the file at a path; `files` lets it reach others, `without`
+    names optimizers to go.
 
     `memory` is in bytes; what does not fit goes to the folder `spill`, or beside the file.
     """

@@ -37,15 +37,15 @@ class Reference:
         lock(self._connection)
 
     def columns(self, sql: str, beside: Mapping[str, pa.Table]) -> pa.Schema:
-        """The columns that a statement would give; it is not run."""
+        """Return the columns of a statement's result, without running it."""
         with self._cursor(beside) as cursor:
             found = cursor.sql(sql)
             kinds = found.limit(0).to_arrow_table().schema.types
             return pa.schema(list(zip(found.columns, kinds, strict=True)))
 
     def run(self, sql: str, beside: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:
-        """A statement's rows. `beside` are tables for this statement alone; an EngineFailure has
-        its cause.
+        """Return a statement's rows. `beside` are tables for this statement alone; an EngineFailure
+        has its cause.
         """
         with (
             self._cursor(beside) as cursor,

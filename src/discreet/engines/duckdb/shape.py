@@ -37,7 +37,7 @@ def _length(value: int) -> int:
 
 
 def shape(query: Numbers) -> tuple[str, tuple[int, ...]]:
-    """The same for queries of which one binds where the other does."""
+    """Return a key that is equal for two queries if one binds wherever the other does."""
     spelling = _Shaped()
     text = spelling.numbers(query)
     order = {value: place for place, value in enumerate(sorted(set(spelling.compared)))}

@@ -88,15 +88,15 @@ class SnapshotFolder:
         return notes_file(self.path, number)
 
     def numbers(self) -> list[int]:
-        """The numbers of the snapshots, ascending; reads no notes, which may be damaged."""
+        """Return the numbers of the snapshots, ascending; reads no notes, which may be damaged."""
         return numbers_in(self.path)
 
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """The snapshots, oldest first."""
+        """Return the snapshots, oldest first."""
         return tuple(self.snapshot(number) for number in self.numbers())
 
     def snapshot(self, number: int) -> Snapshot:
-        """One snapshot's notes; raises UsageError when there is no such snapshot."""
+        """Return one snapshot's notes; raise UsageError when there is no such snapshot."""
         if not self.file(number).exists():
             raise UsageError(
                 f"There is no snapshot {number} in {self.path.name}. Take a new one: discreet snapshot."
@@ -116,7 +116,7 @@ class SnapshotFolder:
 
     @contextmanager
     def build(self, number: int) -> Iterator[Building]:
-        """A place to build snapshot `number`, one builder at a time; cleared away whatever
+        """Yield a place to build snapshot `number`, one builder at a time; clear it away whatever
         happens.
         """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ _MEMORY = 10**9
 
 
 def empty_twin(snapshot: DuckDBPyConnection) -> DuckDBPyConnection:
-    """A locked database in memory with a snapshot's tables, columns and types."""
+    """Make a locked database in memory with a snapshot's tables, columns and types."""
     twin = connect(memory=_MEMORY, threads=1, without=(STATISTICS,))
     listed = snapshot.cursor().execute(
         "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "

@@ -1,5 +1,5 @@
-"""Where released tables are worked on: one warm, locked, in-memory DuckDB that never holds private
-data (S19).
+"""Run SQL on released tables, in one warm, locked, in-memory DuckDB that never holds private data
+(S19).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""How long work may take, what stops it, and at which time its answer leaves."""
+"""Limit how long work may take, interrupt it, and decide when its answer leaves."""

@@ -1,4 +1,4 @@
-"""The one failure that is told apart from all others, to be counted."""
+"""The one failure that is told apart from all others, because it is counted."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Until:
     deadline: Fraction | None
 
     def at_most(self, seconds: float) -> float:
-        """Seconds left for a read; raises Overrun past the deadline."""
+        """Return the seconds left for a read; raise Overrun past the deadline."""
         if self.deadline is None:
             return seconds
         left = self.began + float(self.deadline) - time.monotonic()
@@ -110,7 +110,7 @@ def _is_done(count: Callable[[], object]) -> bool:
 
 
 def place_of(error: BaseException) -> str:
-    """The last place in our own code that an exception came through."""
+    """Return the last place in our own code that an exception came through."""
     found, trace = "an unknown place", error.__traceback__
     while trace is not None:
         name = trace.tb_frame.f_globals.get("__name__", "")

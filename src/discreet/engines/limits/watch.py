@@ -63,7 +63,9 @@ _watch = _Watch()
 
 
 def _after_fork() -> None:
-    """The thread and whoever held its lock stayed behind."""
+    """Start anew in a forked process, where neither the thread nor the holder of its lock
+    exists.
+    """
     global _watch
     _watch = _Watch()
 
@@ -73,9 +75,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @contextmanager
 def interrupted(after: float, interrupt: Callable[[], object]) -> Iterator[None]:
-    """Within this block, call `interrupt` once so many seconds have passed, and again while the
-    block goes on.
-    """
+    """Call `interrupt` once this block has run for so many seconds, and again while it goes on."""
     watch, work = _watch, object()
     watch.add(work, time.monotonic() + after, interrupt)
     try:

@@ -79,7 +79,7 @@ class PostgresEngine:
         return Exact(self._fetched(query, seconds, rows))
 
     def _fetched(self, query: Numbers, seconds: float, rows: int | None) -> Iterator[pa.Table]:
-        """The result in tables of so many rows; should the engine fail on a value, that of the
+        """Return the result in tables of so many rows; if the engine fails on a value, that of the
         careful form.
         """
         began, begun, sql = time.monotonic(), False, self.sql(query)
@@ -115,7 +115,7 @@ class PostgresEngine:
         yield schema.empty_table()
 
     def _schema(self, sql: str) -> pa.Schema:
-        """The columns of a result and their types: from the same question to tables without
+        """Return the columns of a result and their types: from the same question to tables without
         rows.
         """
         found = self._schemas.get(sql)
@@ -167,7 +167,9 @@ class PostgresEngine:
 
     @contextmanager
     def _linked(self) -> Iterator[Link]:
-        """A connection that nobody else uses meanwhile; thrown away where anything went wrong."""
+        """Hold a connection that nobody else uses meanwhile; throw it away where anything went
+        wrong.
+        """
         if self._process != os.getpid():  # the parent speaks on the same socket
             _log.error(
                 "The snapshot was opened before a fork. Open the policy again in the new process."
@@ -191,8 +193,8 @@ class PostgresEngine:
         connection.close()
 
     def _spare(self) -> Link | None:
-        """A connection of an earlier question that still answers: the server may have been started
-        anew since, or ended it, and the question is paid for by now.
+        """Take a connection of an earlier question that still answers: the server may have been
+        started anew since, or ended it, and the question is paid for by now.
         """
         import psycopg
 
@@ -228,7 +230,7 @@ class PostgresEngine:
 
 @contextmanager
 def _reading(connection: Link, seconds: float, schema: str) -> Iterator[None]:
-    """One transaction that reads a schema and ends in time."""
+    """Open one transaction that reads a schema and ends in time."""
     if seconds <= 0:
         raise Overrun
     connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -240,7 +242,7 @@ def _reading(connection: Link, seconds: float, schema: str) -> Iterator[None]:
 
 
 def _schema(columns: list[tuple[str, int]]) -> pa.Schema:
-    """Arrow's types for those of a result."""
+    """Return Arrow's types for those of a result."""
     import pyarrow as pa
 
     kinds = {

@@ -110,7 +110,7 @@ _CALLS: dict[str, Kind] = {
 
 
 def stored_kind(kind: str) -> Kind:
-    """The kind of a column from the type that DuckDB stored it in."""
+    """Return the kind of a column from the type that DuckDB stored it in."""
     return STORED.get(kind.split("(", 1)[0], "other")
 
 
@@ -183,8 +183,8 @@ class Kinds:
         return None
 
     def _common(self, nodes: tuple[Expression, ...]) -> Kind | None:
-        """The kind of several values together: of whole numbers and numerics, numeric; of NULLs
-        alone, not known.
+        """Return the kind of several values together: of whole numbers and numerics, numeric; of
+        NULLs alone, not known.
         """
         kinds = {
             self.kind(node)
@@ -222,7 +222,7 @@ def _of_constant(value: object) -> Kind | None:
 
 
 def _sources(node: object) -> Iterable[tuple[str, Scan | PublicScan | Written | Query]]:
-    """Every stage of a tree by its name."""
+    """Return every stage of a tree by its name."""
     match node:
         case Scan(stage=stage) | PublicScan(stage=stage) | Written(stage=stage):
             yield stage, node

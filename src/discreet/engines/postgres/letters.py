@@ -26,7 +26,7 @@ ALL = 0x110000
 
 @cache
 def pairs(function: str, end: int = _END) -> tuple[tuple[str, str], ...]:
-    """The letters that a function changes, and what it makes of them."""
+    """Return the letters that a function changes, and what it makes of them."""
     with connect() as connection:
         found = connection.execute(_LETTERS.format(function=function, end=end)).fetchall()
     # translate() puts one letter in the place of one
@@ -35,7 +35,7 @@ def pairs(function: str, end: int = _END) -> tuple[tuple[str, str], ...]:
 
 
 def define(function: str, schema: str) -> str:
-    """The statement that makes upper_letters or lower_letters in a schema."""
+    """Return the statement that makes upper_letters or lower_letters in a schema."""
     letters, others = ("".join(each) for each in zip(*pairs(function), strict=True))
     body = (
         f'SELECT CASE WHEN octet_length($1) = length($1) THEN {function}($1 COLLATE "C") '

@@ -1,5 +1,5 @@
-"""What the role that asks may do: read the snapshots, and nothing else. Any other right is refused
-at open.
+"""Check what the role that asks may do: read the snapshots, and nothing else. Any other right is
+refused at open.
 
 Least privilege is a second wall behind our own SQL. What is refused comes with the statement that
 takes it away.

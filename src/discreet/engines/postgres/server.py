@@ -43,7 +43,7 @@ def schema_of(number: int) -> str:
 
 
 def twin_of(number: int) -> str:
-    """The schema of the same tables without rows."""
+    """Return the schema of the same tables without rows."""
     return f"{SCHEMA}_{number}_empty"
 
 

@@ -88,12 +88,12 @@ def _moment(value: str) -> str:
 
 
 def micros(value: str) -> str:
-    """Microseconds since 1970, exact: EXTRACT gives a numeric."""
+    """Write microseconds since 1970, exact: EXTRACT gives a numeric."""
     return f"CAST(extract(epoch FROM {value}) * 1000000 AS BIGINT)"
 
 
 def _part(part: str, value: str) -> str:
-    """A part of a date, of which seconds have a fraction."""
+    """Write a part of a date, of which seconds have a fraction."""
     return f"CAST(trunc(date_part('{part}', {value})) AS BIGINT)"
 
 
@@ -127,7 +127,7 @@ def _ends_with(arguments: Sequence[str]) -> str:
 
 
 def _substring(arguments: Sequence[str]) -> str:
-    """A negative start counts from the end, and a length from where that is."""
+    """Write a substring: a negative start counts from the end, and a length from where that is."""
     text, start, *length = arguments
     negative = start.startswith("(-")
     begin = f"length({text}) + {start} + 1" if negative else start
@@ -145,7 +145,7 @@ def _rounded(arguments: Sequence[str]) -> str:
 
 
 def _exponential(arguments: Sequence[str]) -> str:
-    """Postgres fails on what is too small for a float."""
+    """Write e^x with 0 for what is too small for a float, where Postgres fails."""
     (value,) = arguments
     return f"(CASE WHEN {value} < -700 THEN CAST(0 AS DOUBLE PRECISION) ELSE exp({value}) END)"
 
@@ -271,7 +271,7 @@ class PostgresSpelling(Spelling):
         return cast
 
     def list_constant(self, node: Cast) -> str:
-        """A list of numbers that stands in a text."""
+        """Write a list of numbers that stands in a text."""
         if not isinstance(node.value, Constant) or not isinstance(node.value.value, str):
             raise Unspelled("A list that is computed")
         numbers = json.loads(node.value.value)
@@ -318,8 +318,8 @@ class PostgresSpelling(Spelling):
         return f"(-{spelled[0]})" if node.name == "negative" else word(spelled)
 
     def division(self, sign: str, dividend: Expression, divisor: Expression) -> str:
-        """Without the fraction, or what is left; toward zero, as DuckDB does. NULL where it is by
-        0.
+        """Write the whole part of a quotient, or the remainder; toward zero, as DuckDB does. NULL
+        where it is by 0.
         """
         whole = {self.kinds.kind(dividend), self.kinds.kind(divisor)} == {
             "whole"
@@ -352,7 +352,9 @@ class PostgresSpelling(Spelling):
         return f"({one} LIKE {other} ESCAPE {literal(escape)})"
 
     def at_extreme(self, fold: Fold) -> str:
-        """The second of the smallest or the largest pair: Postgres has no minimum of pairs."""
+        """Write the second of the smallest or the largest pair: Postgres has no minimum
+        of pairs.
+        """
         (pair,) = fold.arguments
         known = None
         if isinstance(pair, Case) and len(pair.branches) == 1 and _is_null(pair.otherwise):
@@ -381,7 +383,7 @@ class PostgresSpelling(Spelling):
         return f"({_BEHIND[unit](end)} - {_BEHIND[unit](start)})"
 
     def from_micros(self, value: Expression) -> str:
-        """The moment so many microseconds after 1970; in two steps, for Postgres multiplies
+        """Write the moment so many microseconds after 1970; in two steps, for Postgres multiplies
         intervals by floats.
         """
         found = f"CAST({self.expression(value)} AS BIGINT)"
@@ -394,7 +396,7 @@ class PostgresSpelling(Spelling):
         return f"(CASE WHEN {self.expression(value)} BETWEEN {first} AND {last} THEN {moment} END)"
 
     def formatted(self, moment: str, written: str) -> str:
-        """A moment as text, field by field: each has one form that means the same."""
+        """Write a moment as text, field by field: each has one form that means the same."""
         pieces, letters = list[str](), ""
         rest = written
         while rest:
@@ -434,8 +436,8 @@ class PostgresSpelling(Spelling):
     # --- what leaves ------------------------------------------------------------------------------
 
     def aggregate(self, node: Aggregate) -> str:
-        """People are counted by two groupings: to count distinct ones, Postgres sorts each
-        group.
+        """Write an aggregation that counts people by two groupings: to count distinct ones,
+        Postgres sorts each group.
         """
         if not node.keys or node.readings != (Persons(),):
             return Spelling.aggregate(self, node)

@@ -41,14 +41,16 @@ _AS_THEY_ARE = frozenset((*_NUMBERS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP"))
 
 
 def type_of(kind: str) -> str:
-    """The type of Postgres for one of DuckDB's; what has none is text, as DuckDB writes it."""
+    """Return the type of Postgres for one of DuckDB's; what has none is text, as DuckDB
+    writes it.
+    """
     if kind.startswith("DECIMAL"):
         return kind.replace("DECIMAL", "numeric")
     return _TYPES.get(kind, 'text COLLATE "C"')
 
 
 def stored_tables(snapshot: Any) -> dict[str, dict[str, str]]:
-    """The tables of an open DuckDB snapshot: their columns and types."""
+    """Return the tables of an open DuckDB snapshot: their columns and types."""
     listed = snapshot.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() "
         f"WHERE schema_name IN ({', '.join(map(literal, SCHEMAS))}) AND NOT internal ORDER BY table_name, column_index"
@@ -60,7 +62,7 @@ def stored_tables(snapshot: Any) -> dict[str, dict[str, str]]:
 
 
 def create_tables(connection: Link, number: int, tables: Tables) -> None:
-    """The schema of a snapshot and its empty twin, with all tables and no rows."""
+    """Create the schema of a snapshot and its empty twin, with all tables and no rows."""
     for schema in (schema_of(number), twin_of(number)):
         connection.execute(f"CREATE SCHEMA {schema}".encode())
         for table, columns in tables.items():
@@ -108,7 +110,7 @@ def _as_csv(batches: Any) -> Iterator[bytes]:
 
 
 def keep_public(snapshot: Any, connection: Link, number: int, tables: Tables) -> None:
-    """The public tables once more as Arrow, as every engine gives them: types and order are
+    """Keep the public tables once more as Arrow, as every engine gives them: types and order are
     DuckDB's.
     """
     import pyarrow as pa
@@ -133,7 +135,7 @@ def keep_public(snapshot: Any, connection: Link, number: int, tables: Tables) ->
 
 
 def keep_manifest(connection: Link, number: int, notes: str, tables: Tables) -> None:
-    """The last of a snapshot: what is noted about it, and the types of its columns."""
+    """Write the last part of a snapshot: the notes about it, and the types of its columns."""
     kept = f"{schema_of(number)}.{name(MANIFEST)}"
     connection.execute(f"CREATE TABLE {kept} (notes text, tables text)".encode())
     connection.execute(f"INSERT INTO {kept} VALUES (%s, %s)".encode(), [notes, json.dumps(tables)])

@@ -17,7 +17,7 @@ _WAKE = 1.0  # seconds after which whoever waits for the server looks whether it
 
 
 def copied(connection: Any, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a query in these types, some at a time.
+    """Yield the rows of a query in these types, some at a time.
 
     Raises ArrowInvalid where a value has another type, psycopg.Error where the server fails.
     """
@@ -25,7 +25,7 @@ def copied(connection: Any, query: str, schema: pa.Schema) -> Iterator[pa.Record
 
 
 def _rows(connection: Any, statement: str) -> Iterator[memoryview]:
-    """Each row, as the server sends it: one message of its protocol.
+    """Yield each row as the server sends it: one message of its protocol.
 
     Psycopg's own loop does the same with 6 microseconds of Python for a row, of which a result may
     have millions.
@@ -52,7 +52,7 @@ def _rows(connection: Any, statement: str) -> Iterator[memoryview]:
 
 
 def _blocks(rows: Iterable[memoryview]) -> Iterator[bytearray]:
-    """Whole rows, about a block of them at a time: no row is too long for a block."""
+    """Yield whole rows, about a block of them at a time: no row is too long for a block."""
     held = bytearray()
     for row in rows:
         held += row

@@ -87,7 +87,7 @@ class Excel:
 
 
 def _filled(book: Any) -> tuple[str, ...]:
-    """The names of the sheets with anything in them: a new workbook often has empty ones."""
+    """Return the names of the sheets with anything in them: a new workbook often has empty ones."""
     return tuple(
         sorted(
             sheet.title

@@ -63,7 +63,8 @@ class Labelled:
         )
 
     def _catalog_of(self, meta: Any) -> dict[str, dict[Any, str]]:
-        """The labels that SAS keeps in a second file: by column, through the name of its format.
+        """Read the labels that SAS keeps in a second file: by column, through the name of its
+        format.
 
         Read by itself: pyreadstat, given both files, puts labels in the place of values.
         """
@@ -111,12 +112,14 @@ class Labelled:
 
 
 def _plain(values: Any) -> list[Any]:
-    """A column's values as objects of Python."""
+    """Return a column's values as objects of Python."""
     return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def _type(meta: Any, name: str) -> str:
-    """The type of a column as a database would call it; '' for numbers that may be whole or not."""
+    """Return the type of a column as a database would call it; '' for numbers that may be whole or
+    not.
+    """
     kind, shown = (
         meta.readstat_variable_types[name],
         (meta.original_variable_types[name] or "").upper(),
@@ -135,8 +138,8 @@ def _type(meta: Any, name: str) -> str:
 
 
 def _labels(known: dict[str, dict[Any, str]], meta: Any) -> dict[str, dict[str, str]]:
-    """The labels of columns whose values are codes: not of numbers on a scale, nor of codes for no
-    answer.
+    """Return the labels of columns whose values are codes: not of numbers on a scale, nor of codes
+    for no answer.
     """
     found = {}
     for name, labels in known.items():
@@ -151,7 +154,7 @@ def _labels(known: dict[str, dict[Any, str]], meta: Any) -> dict[str, dict[str, 
 
 
 def _code(code: object) -> str | None:
-    """A code as a policy lists it; None for a number that is not whole."""
+    """Return a code as a policy lists it; None for a number that is not whole."""
     if isinstance(code, str):
         return code.strip()
     return str(int(code)) if isinstance(code, int | float) and code == int(code) else None

@@ -57,7 +57,9 @@ class Lake:
             return self.arrow(self.frames(session), rows)
 
     def arrow(self, frames: Mapping[str, Any], rows: Iterable[str]) -> dict[str, pa.Table]:
-        """The tables as Arrow tables: those named in `rows` (in lower case) with their rows."""
+        """Return the tables as Arrow tables: those named in `rows` (in lower case) with
+        their rows.
+        """
         from pyspark.sql.pandas.types import to_arrow_schema
 
         wanted = set(rows)
@@ -69,8 +71,8 @@ class Lake:
         }
 
     def frames(self, session: Any) -> dict[str, Any]:
-        """The policy's tables that are there, by their names, unread; raises UsageError for a view
-        and where Spark lacks the format.
+        """Return the policy's tables that are there, by their names, unread; raise UsageError for a
+        view and where Spark lacks the format.
         """
         found = ((name, self._frame(session, name)) for name in self.names)
         return {name: frame for name, frame in found if frame is not None}

@@ -182,7 +182,7 @@ def _quoted(name: str) -> str:
 
 
 def _text(value: str | bytes) -> str:
-    """A value of the type "char", which comes as either."""
+    """Return a value of the type "char", which comes as either."""
     return value.decode() if isinstance(value, bytes) else value
 
 

@@ -1,5 +1,5 @@
-"""What reads a database, a workbook or a labelled file whole, and what each declares about its
-tables.
+"""The protocol of a reader, which reads a database, a workbook or a labelled file whole, and tells
+what each declares about its tables.
 
 A SQLite column and a sheet have no types: each value becomes text by itself (S23), as in a CSV
 file, and the policy's domain reads that text. PostgreSQL's columns have types, which its catalog
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What a database declares about a table: never what its rows hold."""
+    """The declarations of a database about a table: never what its rows hold."""
 
     types: dict[str, str]
     primary: tuple[str, ...] = ()
@@ -41,19 +41,19 @@ class Reader(Protocol):
         """The file that holds it, if one does."""
 
     def tables(self) -> tuple[str, ...]:
-        """The names of its tables."""
+        """Return the names of its tables."""
 
     def declared(self, table: str) -> Declared:
         """Return what it declares about a table."""
 
     def read(self, rows: Iterable[str]) -> Mapping[str, pa.Table]:
-        """All tables as of one moment: those named in `rows` (in lower case) with their rows,
-        others without any.
+        """Return all tables as of one moment: those named in `rows` (in lower case) with their
+        rows, others without any.
         """
 
 
 def texts(names: list[str], rows: list[tuple[Any, ...]]) -> pa.Table:
-    """Rows as a table of texts."""
+    """Return rows as a table of texts."""
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)

@@ -82,7 +82,7 @@ class SQLite:
 
 
 def _primary(connection: sqlite3.Connection, table: str) -> str:
-    """The first column of a table's primary key: what a foreign key refers to that names no
+    """Return the first column of a table's primary key: what a foreign key refers to that names no
     column.
     """
     found = connection.execute(
@@ -92,7 +92,7 @@ def _primary(connection: sqlite3.Connection, table: str) -> str:
 
 
 def _utf8_or_nothing(data: bytes) -> str | None:
-    """Texts whose bytes are not UTF-8 are NULL, wherever they come from."""
+    """Decode a text, and return NULL for one whose bytes are not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -100,7 +100,7 @@ def _utf8_or_nothing(data: bytes) -> str | None:
 
 
 def _checks(sql: str) -> Iterator[str]:
-    """The conditions of CHECK ( ... ) in a CREATE TABLE."""
+    """Return the conditions of CHECK ( ... ) in a CREATE TABLE."""
     upper, start = sql.upper(), 0
     while (found := upper.find("CHECK", start)) >= 0:
         begin = sql.find("(", found)

@@ -78,14 +78,14 @@ class Spark:
         )
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
-        """The exact numbers of one aggregation: counts as int64, sums as that or as decimal128(38,
-        0).
+        """Return the exact numbers of one aggregation: counts as int64, sums as that or as
+        decimal128(38, 0).
         """
         return Exact(self._twice(query, seconds, self._read))
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
-        """The same as `fetch`, read when it is opened; what is made of its parts is made by the
-        workers (vault).
+        """Return the result of `fetch` in parts, read when it is opened; what is made of the parts
+        is made by the workers (vault).
         """
         return Exact.elsewhere(partial(self._parts, query, seconds, rows))
 
@@ -116,7 +116,7 @@ class Spark:
         return frame.mapInArrow(EachTable(work=part, schema=schema), declared).toArrow()
 
     def sql(self, query: Numbers) -> str:
-        """A query as it will run."""
+        """Return a query as it will run."""
         return PLAIN.numbers(query)
 
     def check(self, query: Numbers) -> None:
@@ -146,11 +146,11 @@ class Spark:
         return str(self._session.sql(sql)._explain_string())
 
     def columns(self, table: str) -> dict[str, str]:
-        """A table's columns and their stored types, the hidden owner left out."""
+        """Return a table's columns and their stored types, the hidden owner left out."""
         return dict(self._noted["kinds"][table])
 
     def public_table(self, name: str) -> pa.Table:
-        """All of a public table, in an order that depends on its content alone (S19)."""
+        """Return all of a public table, in an order that depends on its content alone (S19)."""
         import pyarrow as pa
 
         return pa.ipc.open_file(pa.memory_map(str(arrow_file(self._folder, name)))).read_all()
@@ -190,8 +190,8 @@ class Spark:
             self._binding.clear()
 
     def _renewed(self, used: object) -> bool:
-        """Whether the session that was used is gone, as after an hour without a question, and there
-        is a new one.
+        """Return True if the session is gone, as after an hour without a question, and a new one
+        was opened.
         """
         with self._renewing:
             if self._session is not used:

@@ -1,4 +1,4 @@
-"""What a snapshot on Spark looks like: a folder of Parquet files, which appears when its manifest
+"""The layout of a snapshot on Spark: a folder of Parquet files, which appears when its manifest
 does.
 
 1.spark, 2.spark, ...             the snapshots: a folder of Parquet files for each private table,
@@ -33,26 +33,26 @@ def manifest_file(store: Path, number: int) -> Path:
 
 
 def numbers_in(store: Path) -> list[int]:
-    """The numbers of the snapshots that have a manifest, ascending."""
+    """Return the numbers of the snapshots that have a manifest, ascending."""
     found = (file.name.removesuffix(f"{_SUFFIX}.json") for file in store.glob(f"*{_SUFFIX}.json"))
     return sorted(int(number) for number in found if number.isdecimal())
 
 
 def table_folder(folder: Path, table: str) -> Path:
-    """The Parquet files of a private table."""
+    """Return the Parquet files of a private table."""
     return folder / view(PRIVATE, table)
 
 
 def kinds_file(folder: Path) -> Path:
-    """The types of the tables' columns."""
+    """Return the types of the tables' columns."""
     return folder / "kinds.json"
 
 
 def public_file(folder: Path, table: str) -> Path:
-    """A public table as Spark reads it."""
+    """Return a public table as Spark reads it."""
     return folder / f"{view(PUBLIC, table)}.parquet"
 
 
 def arrow_file(folder: Path, table: str) -> Path:
-    """A public table as it is, in the order of its content."""
+    """Return a public table as it is, in the order of its content."""
     return folder / f"{view(PUBLIC, table)}.arrow"

@@ -10,7 +10,7 @@ from discreet.engines.words import Word
 
 
 def text_literal(text: str) -> str:
-    """A text between quotes; Spark reads backslashes in it."""
+    """Return a text between quotes; Spark reads backslashes in it."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000") + "'"
 
 
@@ -22,7 +22,7 @@ _LETTERS = (  # all of them, one a row
 
 @cache
 def letter_pairs(function: str) -> tuple[str, str]:
-    """The letters that a function of DuckDB changes, and what it makes of each."""
+    """Return the letters that a function of DuckDB changes, and what it makes of each."""
     with connect(threads=1) as database:
         changed = f"SELECT letter, {function}(letter) FROM {_LETTERS} WHERE {function}(letter) <> letter ORDER BY 1"
         rows = database.execute(changed).fetchall()
@@ -31,7 +31,7 @@ def letter_pairs(function: str) -> tuple[str, str]:
 
 @cache
 def _blanks() -> str:
-    """The letters that DuckDB's trim takes away."""
+    """Return the letters that DuckDB's trim takes away."""
     with connect(threads=1) as database:
         rows = database.execute(
             f"SELECT letter FROM {_LETTERS} WHERE trim(letter) = '' ORDER BY 1"

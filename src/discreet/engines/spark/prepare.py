@@ -81,7 +81,9 @@ class Work:
     schemas: dict[str, str] = field(default_factory=dict)  # of private tables, as Spark has them
 
     def tables(self) -> tuple[TableReport, ...]:
-        """Every table, those first that others go through; their reports in the policy's order."""
+        """Prepare every table, those first that others go through; return their reports in the
+        policy's order.
+        """
         if isinstance(self.source, Database):
             raise UsageError(
                 "engine: spark reads folders of Parquet or CSV files: name such a folder as the source."
@@ -114,7 +116,7 @@ class Work:
             self.progress(table.name, done)
 
     def _public(self, connection: Any, reading: Reading, table: Table) -> TableReport:
-        """A public table, copied here: as it is, and in types that Spark has."""
+        """Copy a public table: as it is, and in types that Spark has."""
         (part,) = reading.parts[table.name]
         ordered = f"(SELECT * FROM {part.relation} ORDER BY ALL)"
         self.kinds[table.name] = columns_of(connection, ordered)
@@ -172,7 +174,7 @@ class Work:
     # reading
 
     def _files(self, connection: Any, reading: Reading, table: Table) -> Any:
-        """The rows of all files, each read by a worker; here only their types are."""
+        """Return the rows of all files, each read by a worker; here only their types are."""
         list_values(connection, table)
         kinds = columns_of(connection, f"({reading.rows(table, reading.parts[table.name])})")
         self.kinds[table.name] = {column: kinds[column] for column in table.columns}
@@ -188,7 +190,9 @@ class Work:
         return listed.repartition(len(files)).mapInArrow(read, schema)
 
     def _cluster(self, reading: Reading, table: Table, schema: str) -> Any:
-        """The rows of a table that the cluster reads by itself, no column more than is needed."""
+        """Return the rows of a table that the cluster reads by itself, no column more than is
+        needed.
+        """
         frame = self.frames[table.name]
         used = {column.lower() for column in keys_of(self.policy, table) | set(table.columns)}
         listed = [self._column(each) for each in frame.columns if each.lower() in used]
@@ -196,7 +200,9 @@ class Work:
         return frame.select(*listed).mapInArrow(read, schema)
 
     def _pieces(self, table: Table) -> list[Path]:
-        """A table from Python, in files for workers to read; at least one, maybe of no rows."""
+        """Return a table from Python, in files for workers to read; at least one, maybe
+        of no rows.
+        """
         if isinstance(self.source, Foreign):
             content: Any = self.source.reader.read([table.name.lower()])[table.name.lower()]
         else:
@@ -210,7 +216,9 @@ class Work:
         return files
 
     def _kept_once(self, what: str, rows: Any) -> Any:
-        """Rows, written to the scratch folder and read from there from now on (S23)."""
+        """Write rows to the scratch folder, and return them as read from there from now
+        on (S23).
+        """
         place = self.scratch / what.encode().hex()
         rows.write.parquet(place.as_uri())
         return self.session.read.schema(_schema(rows)).parquet(place.as_uri())
@@ -218,7 +226,7 @@ class Work:
     # whose rows
 
     def _through(self, read: Any, table: Table) -> Any:
-        """Rows with the one owner of their key, NULL where it has none or several."""
+        """Return rows with the one owner of their key, NULL where it has none or several."""
         assert isinstance(table.owner, Through)
         via = self.policy.tables[table.owner.table]
         key = identifier(f"#key of {table.name}")
@@ -241,7 +249,7 @@ class Work:
         return self._sql(f"SELECT {_stored(table)} FROM {_view(table)} WHERE {_OWNER} IS NOT NULL")
 
     def _fair(self, table: Table) -> Any:
-        """The rows of whoever has few enough, and a fair sample of each other person's."""
+        """Return the rows of whoever has few enough, and a fair sample of each other person's."""
         domains = {column.name: column.domain for column in table.columns.values()}
         listed, rows = _stored(table), _view(table)
         light = f"SELECT {listed} FROM {rows} LEFT ANTI JOIN heavy USING ({_OWNER}) WHERE {_OWNER} IS NOT NULL"
@@ -306,12 +314,14 @@ def _rows(together: Any, statement: str, *, owner: bool = False) -> Any:
 
 
 def _schema(rows: Any) -> str:
-    """The columns of rows and their types. A folder without a row has no file that tells them."""
+    """Return the columns of rows and their types. A folder without a row has no file that tells
+    them.
+    """
     return _declared((each.name, each.dataType.simpleString()) for each in rows.schema.fields)
 
 
 def _declared(fields: Iterable[tuple[str, str]]) -> str:
-    """Columns and their types, as Spark's schemas are written."""
+    """Return columns and their types, as Spark's schemas are written."""
     return ", ".join(f"{identifier(column)} {kind}" for column, kind in fields)
 
 
@@ -335,7 +345,7 @@ _SPARK = {
 
 
 def _spark_kind(kind: str) -> str | None:
-    """The type of Spark in which a type of DuckDB arrives; None where there is none."""
+    """Return the type of Spark in which a type of DuckDB arrives; None where there is none."""
     if kind.startswith("DECIMAL("):
         return kind
     return "STRING" if kind.startswith("ENUM(") else _SPARK.get(kind)

@@ -50,7 +50,7 @@ _local: dict[str, str] = {}  # addresses of those that this process has started
 
 
 def connect(address: str | None) -> Any:
-    """A new session; raises UsageError where there is no Spark, no Java or no package, with the
+    """Open a new session; raise UsageError where there is no Spark, no Java or no package, with the
     command to type.
     """
     if address is None or not address.startswith((REMOTE, *LOCAL)):
@@ -111,8 +111,8 @@ os.register_at_fork(after_in_child=_open.clear)  # they are the parent's
 
 
 def _started(master: str) -> str:
-    """The address of a Spark of this machine, on a port of the loopback that only whoever has a
-    token can use.
+    """Start a Spark of this machine, and return its address: a port of the loopback that only the
+    holder of a token can use.
     """
     with _lock:
         if master not in _local:
@@ -174,7 +174,7 @@ def _start(master: str) -> str:
 
 
 def _python_path() -> str:
-    """Where a worker's Python finds this package."""
+    """Return the path on which a worker's Python finds this package."""
     return os.pathsep.join(
         [str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
     )

@@ -61,7 +61,7 @@ def identifier(text: str) -> str:
 
 
 def view(kind: str, table: str) -> str:
-    """The name of a table's view: one that needs no quotes."""
+    """Write the name of a table's view: one that needs no quotes."""
     simple = re.fullmatch("[a-z0-9_]+", table)
     return f"{kind}_{table}" if simple else f"named_{kind}_{table.encode().hex()}"
 
@@ -73,7 +73,7 @@ def view(kind: str, table: str) -> str:
 
 
 def _moment(value: str) -> str:
-    """A moment in Spark's own type, by UTC, which is the session's zone."""
+    """Write a moment in Spark's own type, by UTC, which is the session's zone."""
     return f"CAST(CAST({value} AS {MOMENT}) AS TIMESTAMP)"
 
 
@@ -82,12 +82,12 @@ def _microseconds(value: str) -> str:
 
 
 def _weekday(day: str) -> str:
-    """Days since Monday."""
+    """Write the days since Monday."""
     return f"((dayofweek({day}) + 5) % 7)"
 
 
 def _isoyear(day: str) -> str:
-    """The year of the week's Thursday."""
+    """Write the year of the week's Thursday."""
     return f"year(date_add(CAST({day} AS DATE), 3 - {_weekday(day)}))"
 
 
@@ -135,7 +135,7 @@ def _truncated(arguments: Sequence[str]) -> str:
 
 
 def _difference(arguments: Sequence[str]) -> str:
-    """Boundaries of the unit between two moments."""
+    """Write the number of boundaries of the unit between two moments."""
     unit, first, last = _unquoted(arguments[0]), *arguments[1:]
     if unit in _MICROSECONDS:
         length = _MICROSECONDS[unit]
@@ -157,7 +157,7 @@ def _difference(arguments: Sequence[str]) -> str:
 
 
 def _passed(value: str, length: int) -> str:
-    """Whole lengths since 1970, rounded down also before it."""
+    """Write the whole lengths since 1970, rounded down also before it."""
     since = _microseconds(value)
     return since if length == 1 else f"(({since} - pmod({since}, {length})) div {length})"
 
@@ -222,7 +222,7 @@ def _nested(function: str) -> Word:
 
 
 def _place_in_list(place: str) -> str:
-    """A place that counts from 0, outside of every list where it is before the first or far
+    """Write a place that counts from 0, outside of every list where it is before the first or far
     behind.
     """
     return f"CAST(least(greatest({place}, 0), {_FAR}) - 1 AS INT)"
@@ -393,8 +393,8 @@ class SparkSpelling(Spelling):
         return Spelling.reading(self, node, aggregate)
 
     def over(self, node: Over) -> str:
-        """A window. What a filter leaves out is NULL to its function, which is the same to all of
-        them.
+        """Write a window. What a filter leaves out is NULL to its function, which is the same to
+        all of them.
         """
         function = node.function
         if function.where is not None:
@@ -405,14 +405,14 @@ class SparkSpelling(Spelling):
     # what takes more than a word
 
     def _wide_quotient(self, left: str, right: str) -> str:
-        """The whole part of a quotient of decimals, which Spark's div would make a BIGINT."""
+        """Write the whole part of a quotient of decimals, which Spark's div would make a BIGINT."""
         left, right = (f"CAST({each} AS {WHOLE})" for each in (left, right))
         whole = f"CAST(({left} - {left} % {right}) / {right} AS {WHOLE})"
         return f"(CASE WHEN {right} <> 0 THEN {whole} END)"
 
     def _like(self, value: Expression, pattern: str, escape: str, *, fold: bool) -> str:
-        """LIKE by a pattern in which only % and _ are signs, and every sign that is meant as a
-        letter is escaped.
+        """Write LIKE by a pattern in which only % and _ are signs, and every sign that is meant as
+        a letter is escaped.
         """
         if fold and escape != escape.lower():
             raise Unspelled("ILIKE with a capital letter as its escape")
@@ -451,8 +451,8 @@ class SparkSpelling(Spelling):
 
 
 def _cut(value: str, start: int, length: int | None) -> str:
-    """Positions count from 1, negative ones from the end; a length counts from the position asked
-    for.
+    """Write a substring: positions count from 1, negative ones from the end; a length counts from
+    the position asked for.
     """
     if start == 0:
         return value if length is None else f"substring({value}, 1, {max(length - 1, 0)})"

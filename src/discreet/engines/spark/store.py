@@ -135,8 +135,8 @@ class SparkStore:
             raise EngineFailure from None
 
     def _frames(self, session: Any, source: Source) -> tuple[Mapping[str, Any], Source]:
-        """Tables that the cluster reads by itself, if the source is such; and what is to be known
-        of the source here: their types, and the rows of public ones.
+        """Return tables that the cluster reads by itself, if the source is such; and what is to be
+        known of the source here: their types, and the rows of public ones.
         """
         if not isinstance(source, Foreign) or not isinstance(source.reader, Lake):
             return {}, source

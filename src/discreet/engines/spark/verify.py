@@ -75,7 +75,7 @@ def _stored(column: str) -> Column:
 
 
 def _kinds(domain: Domain) -> tuple[str, ...]:
-    """Spark's types that a domain may be stored in."""
+    """Return Spark's types that a domain may be stored in."""
     match domain:
         case Integers() | Decimals():
             return _WHOLE
@@ -99,7 +99,7 @@ def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[
 
 
 def _outside(domain: Domain, column: Column) -> Expression | None:
-    """A stored value that is not in a domain; None where every value of its type is."""
+    """Return a stored value that is not in a domain; None where every value of its type is."""
     match domain:
         case Integers() | Decimals():
             return call("OR", column < domain.first, column > domain.last)

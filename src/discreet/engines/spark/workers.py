@@ -1,4 +1,5 @@
-"""What runs on a cluster's workers: our own preparing code, on a part of the rows at a time.
+"""The code that runs on a cluster's workers: our own preparing code, on a part of the rows at a
+time.
 
 A worker has this package and DuckDB. It is handed files to read, or all rows of some people, and
 gives back rows; a task that is tried again gives the same ones, for nothing here depends on
@@ -40,7 +41,7 @@ _COPY = name("#copy")
 
 
 def for_spark(kinds: Mapping[str, str]) -> str:
-    """The SELECT list of columns of these types, in types that Spark has."""
+    """Return the SELECT list of columns of these types, in types that Spark has."""
     return ", ".join(
         f"CAST({name(column)} AS {_KINDS[kind]}) AS {name(column)}"
         if kind in _KINDS
@@ -158,7 +159,7 @@ class OfPartition:
 
 
 def first_rows_of(columns: Mapping[str, Domain], key: int, most: int) -> str:
-    """The statement that keeps so many rows of each owner, by the order of order.py."""
+    """Return the statement that keeps so many rows of each owner, by the order of order.py."""
     listed = ", ".join(map(name, (OWNER, *columns)))
     numbered = f"SELECT rowid AS {ROW}, {listed} FROM {_ROWS}"
     chosen = first_rows(numbered, columns, key, most)
@@ -166,7 +167,7 @@ def first_rows_of(columns: Mapping[str, Domain], key: int, most: int) -> str:
 
 
 def each_owned(columns: Mapping[str, Domain], key: int) -> str:
-    """The statement that gives each row an owner of its own."""
+    """Return the statement that gives each row an owner of its own."""
     equal = f"PARTITION BY {', '.join(map(name, columns))}" if columns else ""
     copies = f"SELECT *, row_number() OVER ({equal}) AS {_COPY} FROM {_ROWS}"
     owner = f"CAST({row_owner(columns, key, copy=_COPY)} AS VARCHAR)"

@@ -107,8 +107,8 @@ class Arrivals:
             )
 
     def step(self, period: int, queries: Sequence[Aggregate]) -> bytes:
-        """The exact answers to `queries` on the rows that count in a period, and what to remember
-        of them.
+        """Return the exact answers to `queries` on the rows that count in a period, and what to
+        remember of them.
         """
         owner, table, person = name(OWNER), name(self._table.name), self._schedule.per_person
         ended = f"{name(self._schedule.time)} < {_moment(self._schedule.begins(period + 1))}"
@@ -157,8 +157,8 @@ def _clear(store: Path) -> None:
 
 
 def _whole(policy: Policy, table: Table) -> Policy:
-    """The policy of the release's table, those its owners are found through, and public ones; with
-    all of its rows.
+    """Return the policy of the release's table, those its owners are found through, and public
+    ones; with all of its rows.
     """
     needed, each = {table.name}, table
     while isinstance(each.owner, Through):
@@ -177,7 +177,7 @@ def _moment(moment: datetime) -> str:
 
 
 def packed(tables: Sequence[pa.Table]) -> bytes:
-    """Tables as bytes, one after the other."""
+    """Write tables as bytes, one after the other."""
     parts = []
     for table in tables:
         sink = io.BytesIO()
@@ -188,7 +188,7 @@ def packed(tables: Sequence[pa.Table]) -> bytes:
 
 
 def unpacked(content: bytes) -> list[pa.Table]:
-    """The tables of `packed`."""
+    """Read the tables that `packed` wrote."""
     stream, found = io.BytesIO(content), []
     while head := stream.read(8):
         found.append(pa.ipc.open_stream(stream.read(int.from_bytes(head, "little"))).read_all())

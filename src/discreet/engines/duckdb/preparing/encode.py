@@ -76,8 +76,8 @@ _DECIMAL_ROOM = 10**37  # a decimal times its own power of ten stays in DECIMAL(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """How a column is kept: its SQL over the source's column, its type, and the SQL of when a value
-    was clamped, and of when rounding changed it by more than a tenth of itself.
+    """The stored form of a column: the SQL of its value, its type, and two conditions in SQL: the
+    value was clamped, and rounding changed it by more than a tenth of itself.
     """
 
     value: str
@@ -98,7 +98,7 @@ def family(type_name: str) -> str:
 
 
 def accepted(domain: Domain) -> tuple[str, ...]:
-    """The kinds of source columns that a domain can be read from."""
+    """Return the kinds of source columns that a domain can be read from."""
     if isinstance(domain, Categories) and isinstance(domain.values[0], str):
         return (WHOLE, TEXT, BOOLEAN, DATE, UUID)  # not 1.0, which is written in more than one way
     return _ENCODERS[type(domain)][0]
@@ -113,7 +113,7 @@ def stored(
     read: Reading = AS_IT_IS,
     format: str | None = None,
 ) -> Stored:
-    """The stored form of a source column (SQL text) of a type that the domain accepts.
+    """Return the stored form of a source column (SQL text) of a type that the domain accepts.
 
     `lookup` is the SQL name of a table ("#value" VARCHAR, "#code") that holds a long list of
     values, see `is_long`. `read` and `format` are how the policy says that the source is written;
@@ -155,8 +155,8 @@ def _digits_after_point(type_name: str) -> int | None:
 
 
 def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> Stored:
-    """Whole numbers and decimals without rounding on the way: clamp, then the nearest n / d in
-    whole numbers.
+    """Write whole numbers and decimals without rounding on the way: clamp, then take the nearest n
+    / d in whole numbers.
     """
     ratio = 1 / (domain.step * 10**digits)  # steps = x * 10**digits * ratio
     lo, hi = (
@@ -217,7 +217,8 @@ def _from_double(domain: Integers | Decimals, x: str, kept: str) -> Stored:
 
 
 def _much_rounded(x: str, step: Fraction) -> str:
-    """When a number (SQL, a DOUBLE) is farther than a tenth of itself from the nearest step.
+    """Return the condition that a number (SQL, a DOUBLE) is farther than a tenth of itself from the
+    nearest step.
 
     Only numbers below five steps can be. For a report, not for answers: doubles are exact enough.
     """
@@ -260,8 +261,8 @@ def _category(
 
 
 def whole_number(column: str, type_name: str) -> str:
-    """A HUGEINT, or NULL for what is not a whole number: 3.0 and '3' are, 3.5 is not (a cast would
-    make it 4).
+    """Return a HUGEINT, or NULL for what is not a whole number: 3.0 and '3' are, 3.5 is not (a cast
+    would make it 4).
     """
     kind = family(type_name)
     if kind in (WHOLE, BOOLEAN):
@@ -303,8 +304,8 @@ def _timestamp(domain: Timestamps, column: str, type_name: str) -> Stored:
 
 
 def _moment(column: str, type_name: str, zone: str | None, format: str | None) -> str:
-    """Days and moments by the clock of a zone, UTC if none is declared; those that have no zone are
-    as they are.
+    """Write days and moments by the clock of a zone, UTC if none is declared; those that have no
+    zone are taken as they are.
 
     Text is read as a moment with a zone where it has one, so that '10:00+02' is 08:00.
     """
@@ -326,8 +327,8 @@ _HAS_ZONE = r"'[0-9]:[0-9]{2}[0-9:.]*\s*([A-Za-z]|[-+][0-9])'"
 
 
 def _with_point(column: str, decimal: str) -> str:
-    """A number's text as engines read it, from 1.234,5 or 1,234.5; NULL where marks of thousands
-    stand elsewhere.
+    """Return a number's text as engines read it, from 1.234,5 or 1,234.5; NULL where marks of
+    thousands stand elsewhere.
     """
     mark, groups = (",", ".") if decimal == "comma" else (".", ",")
     groups += " '’\u00a0\u202f"
@@ -339,7 +340,7 @@ def _with_point(column: str, decimal: str) -> str:
 
 
 def trimmed(text: str) -> str:
-    """A text (SQL) without the blanks around it; NULL where nothing is left."""
+    """Return a text (SQL) without the blanks around it; NULL where nothing is left."""
     return f"nullif(trim({text}, {literal(BLANKS)}), '')"
 
 
@@ -361,8 +362,8 @@ def _short(text: str, letters: int) -> str:
 
 
 def spelled(column: str, type_name: str) -> str:
-    """A value as text. A number has one spelling, whatever its column's type: 2138, 2138.0 and
-    2138.00 are '2138'.
+    """Return a value as text. A number has one spelling, whatever its column's type: 2138, 2138.0
+    and 2138.00 are '2138'.
     """
     text = f"CAST({column} AS VARCHAR)"
     if family(type_name) == DECIMAL:
@@ -408,8 +409,8 @@ def key_kind(type_name: str) -> str:
 
 
 def key_type(type_names: Iterable[str]) -> str:
-    """One type in which all these columns can be compared without a cast that could fail or confuse
-    two keys.
+    """Return one type in which all these columns can be compared without a cast that could fail or
+    confuse two keys.
     """
     types = set(type_names)
     kinds = {family(each) for each in types}
@@ -421,8 +422,8 @@ def key_type(type_names: Iterable[str]) -> str:
 
 
 def key(column: str, type_name: str, common: str) -> str:
-    """A column as a key of the common type; NULL when it names nobody: blank or too long a text, or
-    a fraction.
+    """Return a column as a key of the common type; NULL when it names nobody: blank or too long a
+    text, or a fraction.
     """
     if type_name == common != "VARCHAR":
         return column
@@ -438,8 +439,8 @@ def key(column: str, type_name: str, common: str) -> str:
 
 
 def together(keys: Sequence[str]) -> str:
-    """One key of several (SQL): a text in which the parts cannot run into each other; NULL where
-    one of them is.
+    """Return one key of several (SQL): a text in which the parts cannot run into each other; NULL
+    where one of them is.
 
     One key is itself; none at all is NULL.
     """

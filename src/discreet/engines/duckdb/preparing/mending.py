@@ -1,4 +1,4 @@
-"""Which declaration would read values that became NULL: for the report that a curator gets of a
+"""Find declarations that would read values which became NULL, for the curator's report of a
 snapshot.
 
 What is found here is told to the curator and decides nothing: no value is read in another way than
@@ -33,7 +33,7 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 
 def unread(column: Column, source: str, read: Reading, *, lookup: str) -> str:
-    """The SQL of a text `source` that is not read as the policy has it."""
+    """Return the SQL of a text `source` that is not read as the policy has it."""
     now = encode.stored(
         column.domain, source, "VARCHAR", lookup=lookup, read=read, format=column.format
     )
@@ -41,7 +41,9 @@ def unread(column: Column, source: str, read: Reading, *, lookup: str) -> str:
 
 
 def mendings(column: Column, source: str, read: Reading, *, lookup: str) -> dict[str, str]:
-    """By declaration, the SQL of a text `source`, unread so far, that would be read with it."""
+    """Return by declaration the SQL of a text `source`, unread so far, that would be read
+    with it.
+    """
     text = f"CAST({source} AS VARCHAR)"
     found = {UNREADABLE: f"{source} IS NULL"}
     for way, reads in _ways(column, read).items():
@@ -61,7 +63,9 @@ def mendings(column: Column, source: str, read: Reading, *, lookup: str) -> dict
 
 
 def _short(column: Column) -> Categories | Integers | Decimals | Dates | Timestamps:
-    """The domain; of a long list its first values, which are enough to see how it is written."""
+    """Return the domain; of a long list its first values, which are enough to see how it is
+    written.
+    """
     domain = column.domain
     assert isinstance(domain, Categories | Integers | Decimals | Dates | Timestamps)
     if isinstance(domain, Categories) and encode.is_long(domain):
@@ -91,8 +95,8 @@ def _write(change: dict[str, object]) -> str:
 
 
 def best_of(mended: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """The declarations that read the most, at most two: where there are two, days and months may be
-    in either order.
+    """Return the declarations that read the most, at most two: where there are two, days and months
+    may be in either order.
     """
     most = max(mended.values(), default=0)
     best = [way for way, count in mended.items() if count == most > 0]

@@ -25,8 +25,8 @@ _COPY = name("#copy")
 
 
 def first_rows(rows: str, columns: Mapping[str, Domain], key: int, most: int) -> str:
-    """The rows that are kept, by the number `ROW` that a query gives each: the first so many of
-    each owner.
+    """Return the condition that keeps the first so many rows of each owner, by the number `ROW`
+    that a query gives each.
     """
     owner, equal = name(OWNER), ", ".join([name(OWNER), *(name(column) for column in columns)])
     copies = f"SELECT *, row_number() OVER (PARTITION BY {equal}) AS {_COPY} FROM ({rows})"
@@ -37,8 +37,8 @@ def first_rows(rows: str, columns: Mapping[str, Domain], key: int, most: int) ->
 
 
 def row_owner(columns: Mapping[str, Domain], key: int, *, copy: str) -> str:
-    """The SQL of an owner for a row that has none: its content and its number among equal rows,
-    hashed.
+    """Return the SQL of an owner for a row that has none: its content and its number among equal
+    rows, hashed.
 
     Privacy: S4. Whatever the order of the input, a table with one row more has one owner more, and
     no other changes.
@@ -48,14 +48,16 @@ def row_owner(columns: Mapping[str, Domain], key: int, *, copy: str) -> str:
 
 
 def shuffled(columns: Mapping[str, Domain], key: str, *, copy: str, table: str = "") -> str:
-    """The SQL of a row's hash; `copy` is the SQL of its number among equal rows of one owner."""
+    """Return the SQL of a row's hash; `copy` is the SQL of its number among equal rows of one
+    owner.
+    """
     values = [_text(f"{table}{name(column)}", domain) for column, domain in columns.items()]
     return f"md5(concat_ws(',', {', '.join([literal(key), _measured(f'{table}{name(OWNER)}'), copy, *values])}))"
 
 
 def _text(column: str, domain: Domain) -> str:
-    """A stored value as digits, or as text behind its length: commas come between the pieces, and
-    '-' is NULL.
+    """Return a stored value as digits, or as text behind its length: commas come between the
+    pieces, and '-' is NULL.
     """
     match domain:
         case Booleans():

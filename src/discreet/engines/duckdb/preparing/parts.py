@@ -42,7 +42,7 @@ class Part:
     text: str = "{text}"
 
     def readable(self, column: str) -> str:
-        """The SQL of a text column, NULL where its bytes are no UTF-8."""
+        """Return the SQL of a text column, NULL where its bytes are no UTF-8."""
         return self.text.format(text=name(column), other=name(f"{_UNREAD}{column}"))
 
 
@@ -55,8 +55,8 @@ def parts_of(
     scratch: Path | None,
     encoding: str | None = None,
 ) -> tuple[Part, ...]:
-    """The parts of a table of which the columns `used` are read; carefully where `scratch` is a
-    folder for copies.
+    """Return the parts of a table of which the columns `used` are read; carefully where `scratch`
+    is a folder for copies.
 
     Without such a folder, CSV files of another encoding than UTF-8 have their columns and cannot be
     read.
@@ -81,7 +81,9 @@ def parts_of(
 def part_of(
     connection: Any, source: Folder, file: Path, scratch: Path | None, encoding: str | None
 ) -> Part:
-    """The part that one file of a folder is; carefully where `scratch` is a folder for copies."""
+    """Return the part that one file of a folder is; carefully where `scratch` is a folder for
+    copies.
+    """
     if file.name.endswith(PARQUET):
         return _parquet(connection, source, [file], scratch)
     return _csv(source, file, scratch, encoding)
@@ -106,7 +108,7 @@ def _label(source: Folder, file: Path) -> str:
 
 
 def _alike(connection: Any, source: Folder, table: str) -> list[list[Path]]:
-    """The files of a table in groups of one schema, in a fixed order."""
+    """Return the files of a table in groups of one schema, in a fixed order."""
     import duckdb
 
     groups: dict[object, list[Path]] = {}

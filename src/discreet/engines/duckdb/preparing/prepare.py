@@ -97,8 +97,8 @@ def prepared(
     *,
     threads: int | None = None,
 ) -> Iterator[tuple[Building, Snapshot]]:
-    """A file with snapshot `number`, checked, and its notes; gone afterwards unless it gets its
-    place meanwhile.
+    """Yield a file with snapshot `number`, checked, and its notes; the file is removed afterwards
+    unless it got its place.
 
     `source` is a folder, a .duckdb file or a mapping of names to tables. Raises PolicyError when
     the source does not have what the policy declares, UsageError when it is not there or changes
@@ -168,7 +168,7 @@ def _fill(
 
 
 def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> None:
-    """The tables of a policy as they are now, prepared into an open connection that nobody else
+    """Prepare the tables of a policy as they are now, into an open connection that nobody else
     uses.
     """
     found = source_at(source, policy)
@@ -216,7 +216,9 @@ class _Work:
             connection.execute("SET enable_progress_bar_print = false")
 
     def tables(self) -> tuple[TableReport, ...]:
-        """Every table, those first that others go through; their reports in the policy's order."""
+        """Read every table, those first that others go through; return their reports in the
+        policy's order.
+        """
         found: dict[str, TableReport] = {}
         for table in self.policy.tables.values():
             chain = [table]
@@ -263,8 +265,8 @@ class _Work:
     # whose rows
 
     def _resolve(self, table: Table) -> None:
-        """For a table that goes through the one just read: a temporary table from keys to their one
-        owner.
+        """Make a temporary table from the keys of the table just read to their one owner, for a
+        table that goes through it.
         """
         key, owner = key_of(table), name(OWNER)
         self._run(
@@ -276,8 +278,8 @@ class _Work:
         )
 
     def _read(self, table: Table) -> str:
-        """All rows of a table with their owners, NULL where there is none, and what became of each
-        value.
+        """Read all rows of a table with their owners, NULL where there is none, and what became of
+        each value.
         """
         rows, owner = self.reading.rows(table, self.parts[table.name]), name(OWNER)
         if isinstance(table.owner, EachRow):
@@ -290,7 +292,7 @@ class _Work:
         return f"SELECT {KEY} AS {owner}, * EXCLUDE ({KEY}) FROM ({rows})"
 
     def _each_owned(self, table: Table, rows: str) -> str:
-        """Rows of which each has an owner of its own."""
+        """Return rows of which each has an owner of its own."""
         domains = {column.name: column.domain for column in table.columns.values()}
         equal = f"PARTITION BY {', '.join(map(name, domains))}" if domains else ""
         copies = f"SELECT *, row_number() OVER ({equal}) AS {_COPY} FROM ({rows})"
@@ -339,8 +341,8 @@ class _Work:
     def _explain(
         self, table: Table, reports: tuple[ColumnReport, ...], owned: int
     ) -> tuple[ColumnReport, ...]:
-        """The same reports, with what would mend columns of which much became NULL. A scan more,
-        for those alone.
+        """Add to the reports what would mend columns of which much became NULL. A scan more, for
+        those alone.
         """
         found = []
         for report in reports:
@@ -370,7 +372,7 @@ class _Work:
         return tuple(found)
 
     def _as_it_is(self, table: Table) -> str:
-        """A public table."""
+        """Copy a public table."""
         (part,) = self.parts[table.name]
         # Texts are equal when their bytes are, whatever a database says of 'a' and 'A' (COLLATE
         # NOCASE).

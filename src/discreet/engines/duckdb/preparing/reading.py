@@ -27,8 +27,8 @@ MISSING, NULLED, CLAMPED, ROUNDED = 1, 2, 3, 4  # what became of a value
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the tables of a policy are read: `parts` are those of the whole source, by their names
-    and types.
+    """The rules for reading the tables of a policy; `parts` are those of the whole source, by their
+    names and types.
     """
 
     policy: Policy
@@ -52,7 +52,7 @@ class Reading:
         )
 
     def going_through(self, table: Table) -> list[Table]:
-        """The tables whose owners are found through this one."""
+        """Return the tables whose owners are found through this one."""
         throughs = [each for each in self.policy.tables.values() if isinstance(each.owner, Through)]
         return [
             each
@@ -61,8 +61,8 @@ class Reading:
         ]
 
     def rows(self, table: Table, parts: Iterable[Part]) -> str:
-        """Rows of these parts of a table: KEY, the keys of tables that go through it, each value
-        and its state.
+        """Return rows of these parts of a table: KEY, the keys of tables that go through it, each
+        value and its state.
         """
         used = sorted(
             {
@@ -86,7 +86,9 @@ class Reading:
         return " UNION ALL ".join(pieces)
 
     def _common(self, table: Table) -> str:
-        """The type in which a table's keys and those of the table it goes through are compared."""
+        """Return the type in which a table's keys and those of the table it goes through are
+        compared.
+        """
         assert isinstance(table.owner, Through)
         via, on = self.policy.tables[table.owner.table], table.owner.on
         return encode.key_type((*self._kinds(table, on), *self._kinds(via, on)))
@@ -131,7 +133,7 @@ class Reading:
         return f"SELECT {', '.join(found)} FROM ({rows})"
 
     def _state(self, table: Table, encoded: str) -> str:
-        """Rows with what became of each value."""
+        """Return rows with what became of each value."""
         listed = [KEY, *(key_of(other) for other in self.going_through(table))]
         for place, column in enumerate(table.columns):
             listed.append(f"{_place('value', place)} AS {name(column)}")
@@ -159,8 +161,8 @@ def list_values(connection: Any, table: Table) -> None:
 
 
 def source_columns(part: Part, used: list[str], *, trim: bool) -> str:
-    """The columns of a part that are used, under names of ours; texts that are no UTF-8 are NULL,
-    and not missing.
+    """Return the columns of a part that are used, under names of ours; texts that are no UTF-8 are
+    NULL, and not missing.
     """
     found = []
     for column in used:
@@ -182,12 +184,14 @@ def source_columns(part: Part, used: list[str], *, trim: bool) -> str:
 
 
 def key_of(table: Table) -> str:
-    """The column of the keys by which another table's owners are found."""
+    """Return the column of the keys by which another table's owners are found."""
     return name(f"#key of {table.name}")
 
 
 def state(place: int) -> str:
-    """The column that says what became of a value: MISSING, NULLED, CLAMPED, ROUNDED or 0."""
+    """Return the column that says what became of a value: MISSING, NULLED, CLAMPED,
+    ROUNDED or 0.
+    """
     return _place("state", place)
 
 
@@ -200,7 +204,7 @@ def is_missing(column: str) -> str:
 
 
 def values_of(table: Table, column: Column) -> str:
-    """The temporary table of a long list."""
+    """Return the temporary table of a long list."""
     return name(f"#values of {table.name}.{column.name}")
 
 

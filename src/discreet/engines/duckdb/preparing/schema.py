@@ -25,7 +25,9 @@ Parts = dict[str, tuple[Part, ...]]
 def schemas(
     connection: Any, policy: Policy, source: Source, *, scratch: Path | None = None
 ) -> tuple[Parts, list[Problem]]:
-    """The parts of every declared table, and where the source does not have what is declared."""
+    """Return the parts of every declared table, and where the source does not have what is
+    declared.
+    """
     found: Parts = {}
     problems: list[Problem] = []
     there = {table.lower() for table in tables_in(connection, source)}
@@ -59,7 +61,7 @@ def _parts(
 
 
 def _unreadable(connection: Any, policy: Policy, table: Table, source: Source) -> Iterator[Problem]:
-    """Ways of reading that this source cannot be read in."""
+    """Return the ways of reading that the policy declares and this source does not allow."""
     zone = table.read.timezone
     known = f"SELECT 1 FROM pg_timezone_names() WHERE name = {literal(zone or '')} LIMIT 1"
     if zone is not None and not connection.execute(known).fetchall():
@@ -111,8 +113,8 @@ def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
 
 
 def _different(what: str, kinds: Mapping[str, str]) -> str | None:
-    """Privacy: S23. Types that files decide together would let one person's file change how others
-    are read.
+    """Return the problems of columns that have different types in a table's files. Types that files
+    decide together would let one person's file change how others are read.
     """
     (first, kind), *others = kinds.items() if kinds else [("", "")]
     for where, other in others:
@@ -126,7 +128,7 @@ def _has(part: Part, column: str) -> bool:
 
 
 def kind_of(part: Part, column: str) -> str | None:
-    """The type of a part's column; None where it has no such column, or one that is NULL
+    """Return the type of a part's column; None where it has no such column, or one that is NULL
     everywhere.
     """
     kinds = (
@@ -138,8 +140,8 @@ def kind_of(part: Part, column: str) -> str | None:
 
 
 def keys_of(policy: Policy, table: Table) -> set[str]:
-    """The source columns of a table that say whose its rows are, or those of a table that goes
-    through it.
+    """Return the source columns of a table that say whose its rows are, or those of a table that
+    goes through it.
     """
     return {
         *table.owner_columns,

@@ -83,7 +83,7 @@ def rules_of(
 
 
 def count_violations(rules: Sequence[Rule]) -> str:
-    """The SELECT list that counts the rows of which each rule holds."""
+    """Return the SELECT list that counts the rows of which each rule holds."""
     return ", ".join(f"count(*) FILTER (WHERE {rule})" for _, rule in rules)
 
 
@@ -95,7 +95,7 @@ def require_none(table: Table, rules: Sequence[Rule], counts: Sequence[object]) 
 
 
 def most_rows(table: Table, place: str) -> str:
-    """The SQL that finds somebody with more rows than are allowed."""
+    """Return the SQL that finds somebody with more rows than are allowed."""
     return (
         f"SELECT 1 FROM {place} GROUP BY {name(OWNER)} HAVING count(*) > {table.max_rows} LIMIT 1"
     )
@@ -112,7 +112,9 @@ def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[
 
 
 def _outside(domain: Domain, column: str, micros: Callable[[str], str]) -> str | None:
-    """The SQL of a stored value that is not in a domain; None where every value of its type is."""
+    """Return the SQL of a stored value that is not in a domain; None where every value of its type
+    is.
+    """
     match domain:
         case Integers() | Decimals():
             return f"{column} < {domain.first} OR {column} > {domain.last}"
