@@ -1,5 +1,5 @@
-"""What a finding claims, in SQL over one public table: a comparison of numbers, or a SELECT that
-returns one.
+"""Read the claim of a finding, in SQL over one public table: a comparison of numbers, or a SELECT
+that returns one.
 
 Regressions and Spearman's correlation are no SQL. They are read here, computed by `statistics`, and
 stand in the SQL as columns of a table with one row. A comparison also has a gap: how far it is from
@@ -46,8 +46,8 @@ class FitNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logic:
-    """How gaps make one distance from turning false: the least of all (`and`), the most (`or`), or
-    one gap itself.
+    """The rule by which gaps make one distance from turning false: the least of all (`and`), the
+    most (`or`), or one gap itself.
     """
 
     word: str  # and, or, not, gap, unknown
@@ -67,7 +67,7 @@ class Logic:
     def ends(
         self, lows: Sequence[float | None], highs: Sequence[float | None]
     ) -> tuple[float | None, float | None]:
-        """The least and the greatest distance, where each gap lies between two numbers."""
+        """Return the least and the greatest distance, where each gap lies between two numbers."""
         if self.word == "gap":
             return lows[self.gap], highs[self.gap]
         found = [part.ends(lows, highs) for part in self.parts]
@@ -98,13 +98,13 @@ class Assertion:
 
     @property
     def without_gaps(self) -> str:
-        """The same SQL for values that have no difference, such as texts."""
+        """Return the SQL without gaps, for values that have no difference, such as texts."""
         tree = sqlglot.parse_one(self.sql, dialect="duckdb")
         tree.set("expressions", [each for each in tree.expressions if each.alias == "holds"])
         return str(tree.sql(dialect="duckdb"))
 
     def columns(self, of: Sequence[str]) -> tuple[str, ...]:
-        """Those of a table's columns that it needs."""
+        """Return those of a table's columns that the assertion needs."""
         return tuple(name for name in of if name.lower() in self.names)
 
 
@@ -167,7 +167,7 @@ def _parse(text: str, what: str) -> exp.Expression:
 
 
 def _claim(root: exp.Expression) -> tuple[exp.Expression, exp.Expression]:
-    """The statement, and what it claims: itself, or the only column of a SELECT."""
+    """Return the statement, and what it claims: itself, or the only column of a SELECT."""
     if not isinstance(root, exp.Query):
         return root, root
     while isinstance(root, exp.Subquery):
@@ -209,8 +209,8 @@ def _has_statistics(*trees: exp.Expression | None) -> bool:
 
 
 def _without_statistics(tree: exp.Expression, table: str, found: list[FitNumber]) -> exp.Expression:
-    """The same tree, with a column of the table of statistics in place of each; what they are is
-    added to `found`.
+    """Return the tree with a column of the table of statistics in place of each statistic; add each
+    statistic to `found`.
     """
     tree = tree.copy()
     for node in [each for each in tree.walk() if _statistic_name(each)]:
@@ -267,7 +267,7 @@ def _statistic(node: exp.Expression, table: str) -> tuple[FitNumber, exp.Express
 
 
 def _rows_of(node: exp.Expression, name: str, table: str) -> list[exp.Expression]:
-    """The conditions on the rows that a statistic is about, where it stands in a SELECT."""
+    """Return the conditions on the rows that a statistic is about, where it stands in a SELECT."""
     select = node.find_ancestor(exp.Select)
     if select is None:
         return []

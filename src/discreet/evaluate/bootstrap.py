@@ -1,5 +1,4 @@
-"""What the real rows themselves say of a finding: how steady it is when they are drawn again, with
-replacement.
+"""Measure how steady a finding is when the real rows are drawn again, with replacement.
 
 A finding that turns in the bootstrap hangs on who happened to be in the sample; no synthesizer can
 be blamed for it.

@@ -20,7 +20,7 @@ _ROW_NAMES = "rownames"  # R's numbers of rows, which are no data
 
 
 def shipped() -> tuple[str, ...]:
-    """The names of the studies whose findings come with the program."""
+    """Return the names of the studies whose findings come with the program."""
     return tuple(
         sorted(Path(each.name).stem for each in _home().iterdir() if each.name.endswith(".yaml"))
     )
@@ -85,7 +85,7 @@ def _list(names: object) -> set[str]:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    """Texts as strings, whatever pandas made of R's factors."""
+    """Return texts as strings, whatever pandas made of R's factors."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     return values.cast(pa.string()) if pa.types.is_large_string(values.type) else values

@@ -82,7 +82,7 @@ class Study:
     findings: tuple[Finding, ...]
 
     def needs(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of a table's columns that some finding needs."""
+        """Return those of a table's columns that some finding needs."""
         needed = {column for each in self.findings for column in each.assertion.columns(names)}
         return tuple(name for name in names if name in needed)
 

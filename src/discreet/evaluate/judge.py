@@ -20,7 +20,7 @@ _NOT_RUN = "The engine could not run it on this table. Compare numbers with numb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one table says of a finding. An assertion that is NULL does not hold."""
+    """The verdict of one table on a finding. An assertion that is NULL does not hold."""
 
     holds: bool
     value: Number
@@ -92,7 +92,7 @@ class Judge:
 
 
 def _statistics(assertion: Assertion, reading: _Reading, table: pa.Table) -> pa.Table:
-    """The table with one row in which the statistics stand; one regression serves all of its
+    """Return the table with one row in which the statistics stand; one regression serves all of its
     numbers.
     """
     fits: dict[tuple[str, str], Fit | Number] = {}
@@ -107,7 +107,7 @@ def _statistics(assertion: Assertion, reading: _Reading, table: pa.Table) -> pa.
 
 
 def _row(numbers: list[Number]) -> pa.Table:
-    """A table of one row; it has a column also where there is no statistic."""
+    """Make a table of one row; it has a column also where there is no statistic."""
     columns = {
         f"value{index}": pa.array([each], pa.float64()) for index, each in enumerate(numbers)
     }
@@ -133,7 +133,7 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 
 def _number(value: object) -> Number:
-    """A number as a float; None for NULL, for NaN and for what is no number."""
+    """Return a number as a float; None for NULL, for NaN and for what is no number."""
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

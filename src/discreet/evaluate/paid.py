@@ -1,5 +1,4 @@
-"""What a private table says of a finding, as far as noisy answers tell: paid for, and free to
-publish.
+"""Judge findings on a private table by noisy answers, which are paid for and free to publish.
 
 Each finding's gaps are asked for as one question of an analyst. It holds where every gap that
 matters is above 0 by more than its 95 % margin, does not hold where one is below by more, and
@@ -28,8 +27,8 @@ _NO_GAP = "It compares no numbers, so noise has no margin to tell by."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidVerdict:
-    """One finding on the private rows: what can be told, the noisy number with its margin, or why
-    it was not asked.
+    """The verdict of noisy answers on one finding: the noisy number with its margin, or why it was
+    not asked.
     """
 
     verdict: str
@@ -62,7 +61,7 @@ def ask_findings(
 
 
 def _refusal(finding: Finding, curator: Curator, *, epsilon: Fraction, analyst: str) -> str:
-    """Why a finding cannot be asked; empty where it can. Free."""
+    """Return the reason why a finding cannot be asked; empty if it can. Free."""
     sql = finding.assertion.paid
     if sql is None:
         return _ONLY_PUBLIC if finding.assertion.statistics else _NO_GAP
@@ -103,7 +102,7 @@ def verdict_of(finding: Finding, answer: Answer) -> PaidVerdict:
 def _move(
     values: dict[str, Number], margins: dict[str, Number], names: Sequence[str], sign: int
 ) -> list[Number]:
-    """The ends of intervals; None where a value or its margin is unknown."""
+    """Return the ends of intervals; None where a value or its margin is unknown."""
     ends: list[Number] = []
     for name in names:
         value, margin = values.get(name), margins.get(name)

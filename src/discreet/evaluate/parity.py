@@ -68,7 +68,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parity:
-    """What came of a study. `real`, `paid` and the cells of a side are in the order of its
+    """The result of a study. `real`, `paid` and the cells of a side are in the order of its
     findings.
 
     `real` is what the rows say themselves, `paid` what noisy answers about private rows say; either
@@ -88,7 +88,7 @@ class Parity:
         return tuple(dict.fromkeys((each.synthesizer, each.epsilon) for each in self.cells))
 
     def of(self, synthesizer: str, epsilon: str) -> tuple[Cell, ...]:
-        """The cells of one synthesizer at one ε, in the order of findings."""
+        """Return the cells of one synthesizer at one ε, in the order of findings."""
         return tuple(
             each
             for each in self.cells
@@ -107,8 +107,8 @@ class Parity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """Which synthesizers are tried at which ε, how often each, and whether they are told what the
-    findings need.
+    """The plan of an experiment: synthesizers, ε, repeats, and whether synthesizers are told the
+    columns that findings need.
     """
 
     synthesizers: Sequence[str]
@@ -225,7 +225,7 @@ def attempt(trial: Trial) -> Repeat:
 
 @cache
 def _process_judge() -> Judge:
-    """One for the process: planning the assertions takes longer than asking them."""
+    """Return the judge of this process: planning the assertions takes longer than asking them."""
     return Judge()
 
 
@@ -288,7 +288,7 @@ def _together(columns: Iterable[str], measured: Iterable[Together]) -> bool:
 
 
 def clopper_pearson(hits: int, n: int) -> tuple[float, float]:
-    """The exact 95 % interval of a share of which `hits` of `n` were seen."""
+    """Return the exact 95 % interval of a share of which `hits` of `n` were seen."""
     from scipy.special import betaincinv
 
     tail = (1 - CONFIDENCE) / 2

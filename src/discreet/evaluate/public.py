@@ -121,7 +121,7 @@ def domain_text(name: str, values: pa.ChunkedArray) -> str:
 
 
 def _step(numbers: np.ndarray, digits: int) -> Decimal:
-    """The widest grid on which all the numbers lie."""
+    """Return the widest grid on which all the numbers lie."""
     whole = np.unique(np.rint(numbers * 10.0**digits)).astype(np.int64)
     return Decimal(max(1, int(np.gcd.reduce(whole)))).scaleb(-digits)
 
@@ -138,7 +138,7 @@ def _digits(numbers: np.ndarray) -> int:
 
 
 def _free_name(table: pa.Table) -> str:
-    """A name for the column of owners that the table does not have."""
+    """Return a name for the column of owners that the table does not have."""
     taken, name = {each.lower() for each in table.column_names}, "row_number"
     while name in taken:
         name += "_"

@@ -21,7 +21,7 @@ _PAIRS = 3  # shown of those that no model measured
 
 
 def as_json(found: Parity) -> dict[str, Any]:
-    """Everything, for programs."""
+    """Return everything, for programs."""
     return {
         **({"release": BANNER} if found.secret else {}),
         "study": found.study.title,
@@ -121,7 +121,7 @@ def paid_text(paid: PaidVerdict) -> str:
 
 
 def why_text(cell: Cell) -> str:
-    """Which columns of a finding the models measured together, and which not."""
+    """Return which columns of a finding the models measured together, and which they did not."""
     if cell.together == cell.repeats:
         return "its columns were measured together every time"
     pairs = [f"{a} × {b}" for a, b, times in cell.apart if times == cell.repeats]
@@ -135,7 +135,7 @@ def why_text(cell: Cell) -> str:
 
 
 def intervals_text(found: Parity) -> str:
-    """The 95 % intervals of the counts that occur."""
+    """Return the 95 % intervals of the counts that occur."""
     seen = {(each.held, each.repeats): each.interval for each in found.cells}
     told = [
         f"{held} of {repeats}: {100 * low:.0f} to {100 * high:.0f} %"
@@ -145,7 +145,7 @@ def intervals_text(found: Parity) -> str:
 
 
 def header(found: Parity) -> tuple[str, ...]:
-    """The columns of the table of counts."""
+    """Return the columns of the table of counts."""
     sides = (f"{synthesizer}, ε = {epsilon}" for synthesizer, epsilon in found.sides)
     real = ("the real rows",) if found.real else ()
     paid = ("the private rows, by noisy answers",) if found.paid else ()
@@ -153,7 +153,7 @@ def header(found: Parity) -> tuple[str, ...]:
 
 
 def lines(found: Parity) -> list[tuple[str, ...]]:
-    """The rows of the table of counts, and the parity of each synthesizer below them."""
+    """Return the rows of the table of counts, and the parity of each synthesizer below them."""
     told = []
     columns = [found.of(*side) for side in found.sides]
     for place, finding in enumerate(found.study.findings):
@@ -184,7 +184,7 @@ def _share(value: float | None) -> str:
 
 
 def failures(found: Parity) -> list[tuple[str, str, str, str]]:
-    """Finding, synthesizer, count and reason, wherever a finding did not hold every time."""
+    """Return finding, synthesizer, count and reason, wherever a finding did not hold every time."""
     return [
         (
             str(cell.finding),

@@ -46,7 +46,7 @@ class Fit:
     accuracy: Number = None
 
     def field(self, name: str, place: int | None) -> Number:
-        """One number of it: of a list the one at `place`, counted from 0."""
+        """Return one number of the fit: of a list the one at `place`, counted from 0."""
         found: tuple[Number, ...] | Number = getattr(self, name)
         if isinstance(found, tuple):
             assert place is not None
@@ -64,8 +64,8 @@ def is_list(field: str) -> bool:
 
 @one_thread()
 def ols(y: Floats, columns: Sequence[Floats]) -> Fit:
-    """Ordinary least squares with an intercept; errors assume one variance for all rows, p-values
-    are Student's t.
+    """Fit ordinary least squares with an intercept; errors assume one variance for all rows,
+    p-values are Student's t.
     """
     y, x = _complete(y, columns)
     rows, width = x.shape
@@ -94,8 +94,8 @@ def ols(y: Floats, columns: Sequence[Floats]) -> Fit:
 
 @one_thread()
 def logit(y: Floats, columns: Sequence[Floats]) -> Fit:
-    """Logistic regression with an intercept, by maximum likelihood; y is 0 or 1, and p-values are
-    normal ones.
+    """Fit a logistic regression with an intercept, by maximum likelihood; y is 0 or 1, and p-values
+    are normal ones.
     """
     y, x = _complete(y, columns)
     rows, width = x.shape
@@ -124,7 +124,7 @@ def logit(y: Floats, columns: Sequence[Floats]) -> Fit:
 
 
 def spearman(x: Floats, y: Floats) -> Number:
-    """Pearson's correlation of ranks; equal values share the mean of their ranks."""
+    """Return Pearson's correlation of ranks; equal values share the mean of their ranks."""
     x, rest = _complete(x, (y,))
     if len(x) < 2:
         return None
@@ -141,8 +141,8 @@ def _complete(y: Floats, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
 
 
 def _standardize(x: Floats) -> tuple[Floats, Floats, Floats] | None:
-    """Columns with mean 0 and norm √n, their means and spreads; None where one follows from the
-    others.
+    """Return columns with mean 0 and norm √n, their means and spreads; None where one follows from
+    the others.
     """
     mean = x.mean(axis=0)
     spread = x.std(axis=0)
@@ -154,8 +154,8 @@ def _standardize(x: Floats) -> tuple[Floats, Floats, Floats] | None:
 
 
 def _likeliest(y: Floats, z: Floats) -> tuple[Floats, Floats] | None:
-    """Newton's method with halved steps; None where the likelihood has no highest point (separated
-    classes).
+    """Maximize the likelihood by Newton's method with halved steps; None where it has no highest
+    point (separated classes).
     """
     design = np.column_stack([np.ones(len(y)), z])
     share = float(y.mean())
@@ -178,7 +178,7 @@ def _likeliest(y: Floats, z: Floats) -> tuple[Floats, Floats] | None:
 
 
 def _slope(design: Floats, beta: Floats) -> tuple[Floats, Floats]:
-    """Each row's probability, and the curvature of the likelihood."""
+    """Return each row's probability, and the curvature of the likelihood."""
     chance = 0.5 * (1 + np.tanh(design @ beta / 2))
     return chance, design.T @ (design * (chance * (1 - chance))[:, None])
 
@@ -197,7 +197,7 @@ def _fit(
     tail: Callable[[float], float],
     accuracy: Number = None,
 ) -> Fit:
-    """A fit whose error is 0 has t and p only where its slope is not."""
+    """Return the fit; where its error is 0, t and p exist only for slopes that are not 0."""
     t = [
         _ratio(slope, error) for slope, error in zip(slopes.tolist(), errors.tolist(), strict=True)
     ]

@@ -35,8 +35,8 @@ _TIMES = 600  # that noise is drawn again
 
 
 def target_of(description: Description, text: str) -> tuple[int, int]:
-    """The column and the cell that `income=high`, or `smoker` where there are but two values,
-    names.
+    """Return the column and the cell that `income=high`, or `smoker` where there are but two
+    values, names.
     """
     if not isinstance(text, str):
         raise UsageError(f"target is a text such as income=high, not {type(text).__name__}.")
@@ -53,15 +53,15 @@ def target_of(description: Description, text: str) -> tuple[int, int]:
 
 
 def rows_of(description: Description) -> Integers:
-    """Synthetic cells, always the same of one description: what is compared must not change between
-    two tries.
+    """Return synthetic cells, always the same of one description: what is compared must not change
+    between two tries.
     """
     stream = Stream(hashlib.sha256(description.to_bytes()).digest())
     return codes(description, rows=min(max(description.rows, 1000), _ROWS), stream=stream)
 
 
 def learned(cells: Integers, groups: tuple[Integers, ...], *, label: int, positive: int) -> Score:
-    """The score that tells `positive` rows from others best on these rows."""
+    """Learn the score that tells `positive` rows from others best on these rows."""
     from scipy.optimize import minimize
 
     sizes = [int(each.max()) + 1 for each in groups]
@@ -98,7 +98,7 @@ def learned(cells: Integers, groups: tuple[Integers, ...], *, label: int, positi
 
 
 def counted(score: Score, cells: Integers) -> Integers:
-    """Rows by label and bin, as `Marginals.scored` counts them on true rows."""
+    """Return rows by label and bin, as `Marginals.scored` counts them on true rows."""
     points = sum(each[cells[:, column]] for column, each in enumerate(score.weights))
     bins = np.searchsorted(np.array(score.ends), points, side="right")
     place = (cells[:, score.label] == score.positive) * score.bins + bins
@@ -106,7 +106,7 @@ def counted(score: Score, cells: Integers) -> Integers:
 
 
 def area(counts: NDArray[np.generic]) -> Floats:
-    """The area under the curve from counts by label and bin, which are along the first axis.
+    """Return the area under the curve from counts by label and bin, which are along the first axis.
 
     NaN where there are no rows of a label.
     """
@@ -118,8 +118,8 @@ def area(counts: NDArray[np.generic]) -> Floats:
 
 
 def area_margin(counts: Integers, noise: Additive) -> float:
-    """The half-width at 95 % of the area from noisy counts; a half, which is everything, where
-    noise hides a label.
+    """Return the half-width at 95 % of the area from noisy counts; a half, which is everything,
+    where noise hides a label.
     """
     enough = 3 * noise.deviation * (len(counts) / 2) ** 0.5
     if min(counts.reshape(2, -1).sum(axis=1)) <= enough:

@@ -181,8 +181,8 @@ def comparison(
     target: str | None,
     joined: tuple[Sequence[Grid], TableSource] | None = None,
 ) -> Commission:
-    """A comparison checked and priced. Reads no data. `joined` says which columns and rows, where
-    not one table's.
+    """Check and price a comparison. Reads no data. `joined` says which columns and rows, where not
+    one table's.
     """
     if not isinstance(description, Description):
         raise UsageError(
@@ -234,7 +234,7 @@ def _same(axis: Grid, mine: Axis) -> bool:
 
 
 def compared(description: Description, *, target: str | None) -> Work:
-    """All that was asked for, within what was paid."""
+    """Make the comparison that was asked for, within what was paid."""
 
     def work(data: Marginals, _: Commission, certificate: dict[str, Any]) -> bytes:
         numbers = lines(description)
@@ -303,7 +303,9 @@ def _candidate(description: Description, columns: Columns) -> Candidate:
 
 
 def _partition(description: Description, columns: Columns) -> Partition:
-    """The cells of some columns; the model's own groups of them where these would be too many."""
+    """Return the cells of some columns; the model's own groups of them where these would be too
+    many.
+    """
     if math.prod(description.axes[column].size for column in columns) <= _MOST_CELLS:
         return tuple(np.arange(description.axes[column].size) for column in columns)
     groups = tuple(description.groups[column] for column in columns)
@@ -316,9 +318,8 @@ def _partition(description: Description, columns: Columns) -> Partition:
 
 
 def lines(description: Description) -> dict[int, Integers]:
-    """Where the cells of columns that have correlations stand between -SCALE and SCALE, which are
-    two of the model's standard deviations from its mean; what is farther off stands at the end,
-    what is missing in the middle.
+    """Return where each cell of a column lies on a line from -SCALE to SCALE, for columns that have
+    correlations.
 
     Those are numbers, dates, times, and what has two values.
     """
@@ -359,7 +360,7 @@ def _correlations(
 
 
 def modelled_moments(description: Description, numbers: dict[int, Integers]) -> Floats:
-    """The sums that `Marginals.moments` would give if the model were the table."""
+    """Return the sums that `Marginals.moments` would give if the model were the table."""
     columns, placed = list(numbers), list(numbers.values())
     found = []
     for a, b in products(len(columns)):
@@ -397,8 +398,8 @@ def correlations(sums: Floats, width: int) -> tuple[Floats, Floats]:
 
 
 def correlation_margins(sums: Floats, noise: Additive, width: int) -> Floats:
-    """Half-widths at 95 %, from noisy sums; infinite where noise may hide that a column varies at
-    all.
+    """Return half-widths at 95 %, from noisy sums; infinite where noise may hide that a column
+    varies at all.
     """
     _, squares = correlations(sums, width)
 

@@ -1,4 +1,4 @@
-"""What `curator.describe` plans before it pays and does afterwards; the curator does the paying.
+"""Plan `curator.describe` before it pays, and do its work afterwards; the curator does the paying.
 
 Which currency an algorithm spends: ρ in a `zcdp` budget. In a `sum` budget with a δ, either ε
 (Laplace noise, permute-and-flip) or one (ε, δ) row within which it spends ρ (S6), whichever has
@@ -43,9 +43,7 @@ TOO_MUCH = 0.15  # mean expected error of single columns above which correlation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commission:
-    """What is to be described, how, and for how much: all that the result depends on but the data
-    and the noise.
-    """
+    """An order for a description: everything that the result depends on but the data and noise."""
 
     table: str
     synthesizer: str
@@ -59,8 +57,8 @@ class Commission:
 
     @property
     def question(self) -> str:
-        """The same for the same commission, however classes and fields are called: a text of its
-        own.
+        """Return a text that is equal for two orders of the same description, however classes and
+        fields are called.
 
         What a column may contain is the policy's, which the ledger writes beside it.
         """
@@ -86,13 +84,15 @@ class Commission:
         return f"{verb} {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
 
     def carry_out(self, work: Work, progress: Progress | None) -> CarryOut:
-        """The work on the table's counts, to be done within what was paid."""
+        """Do the work on the table's counts, within what was paid."""
         return lambda allowance, fetch, told: work(
             self.marginals(allowance, fetch, progress), self, told
         )
 
     def marginals(self, allowance: Allowance, fetch: Fetch, progress: Progress | None) -> Marginals:
-        """The table's counts, through what was paid; grids that are not public are found first."""
+        """Return the table's counts, through what was paid; find first the grids that are not
+        public.
+        """
         before = allowance.left.amount
         axes, source = found_grids(
             self.axes,
@@ -128,9 +128,7 @@ Work = Callable[[Marginals, Commission, dict[str, Any]], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purse:
-    """The amount that may be spent, in an accountant's currency, of a budget that has this
-    limit.
-    """
+    """The amount that may be spent, in an accountant's currency, and the limit of its budget."""
 
     accountant: Accountant
     amount: Fraction
@@ -147,7 +145,7 @@ def commission(
     intervals: Intervals = USUAL,
     questions: Sequence[str] | None = None,
 ) -> Commission:
-    """A request checked and priced. Reads no data."""
+    """Check and price a request. Reads no data."""
     chosen = DEFAULT if synthesizer is None else synthesizer
     if not isinstance(chosen, str) or chosen not in SYNTHESIZERS:
         raise UsageError(
@@ -188,7 +186,7 @@ def commission(
 
 
 def private_table(policy: Policy, table: str) -> Table:
-    """A table that has something to hide."""
+    """Return a table that has something to hide; refuse a public one."""
     if not isinstance(table, str):
         raise UsageError(f"A table is named by a text, not {type(table).__name__}.")
     found = policy.tables.get(table)
@@ -204,8 +202,8 @@ def private_table(policy: Policy, table: str) -> Table:
 
 
 def currency(purse: Purse, *, questions: int, texts: bool) -> tuple[Accountant, Charge, Charge]:
-    """Whose currency is spent, how much of it, and what the ledger is charged. Texts need a δ of
-    their own.
+    """Return the accountant whose currency is spent, how much of it, and what the ledger is
+    charged. Texts need a δ of their own.
     """
     accountant, amount = purse.accountant, purse.amount
     delta = accounting.delta_for_keys(amount, of=purse.limit)
@@ -227,7 +225,7 @@ def currency(purse: Purse, *, questions: int, texts: bool) -> tuple[Accountant, 
 
 @one_thread()
 def description(data: Marginals, work: Commission, certificate: dict[str, Any]) -> bytes:
-    """The synthesizer run on what was paid; everything after the charge."""
+    """Run the synthesizer on what was paid; everything after the charge."""
     found = SYNTHESIZERS[work.synthesizer](data)
     errors = [expected_one_way(each) for each in found.histograms]
     return Description(
@@ -245,8 +243,8 @@ def description(data: Marginals, work: Commission, certificate: dict[str, Any]) 
 
 
 def expected_one_way(column: Histogram) -> float:
-    """The error of a histogram's column that its noise is expected to make: total variation, 0 to
-    1.
+    """Return the error of a histogram's column that its noise is expected to make: total variation,
+    0 to 1.
     """
     left = column.std * column.counts / (column.std + column.counts + 1e-9)
     return min(

@@ -63,13 +63,13 @@ class Description:
         return pa.schema([(axis.name, axis.decoded(none, np.zeros(0)).type) for axis in self.axes])
 
     def generate(self, *, rows: int, given: Mapping[str, str] | None = None) -> pa.Table:
-        """Synthetic rows; free, and different every time. `given` fixes values: {"sex": "F"}."""
+        """Draw synthetic rows; free, and different each time. `given` fixes values: {"sex": "F"}."""
         return pa.Table.from_batches(list(self.batches(rows=rows, given=given)), schema=self.schema)
 
     def batches(
         self, *, rows: int, given: Mapping[str, str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The same in parts, for more rows than fit in memory."""
+        """Yield the rows of `generate` in parts, for more rows than fit in memory."""
         from discreet.synthetic.generate import batches
 
         return batches(self, rows=rows, given={} if given is None else given)
@@ -92,7 +92,7 @@ class Description:
         return tuple(sorted({names.index(name) for name in columns}))
 
     def marginal(self, columns: tuple[int, ...]) -> Floats:
-        """Expected rows in every cell of some columns."""
+        """Return expected rows in every cell of some columns."""
         table = self.model.marginal(columns) * self.model.total
         for place, column in enumerate(columns):
             groups, counts = self.groups[column], self.counts[column]
@@ -218,7 +218,7 @@ def _require(holds: bool, otherwise: str) -> None:
 
 
 def _short(values: Floats) -> list[float]:
-    """Seven digits, and nothing below a billionth of a row: far finer than any noise.
+    """Round to seven digits, and to nothing below a billionth of a row: far finer than any noise.
 
     Near the smallest number that there is, seven digits would not survive a division by the number
     of rows.
@@ -227,7 +227,7 @@ def _short(values: Floats) -> list[float]:
 
 
 def _lines(value: Any) -> str:
-    """JSON with one line for every entry of a list."""
+    """Write JSON with one line for every entry of a list."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return (
             "[\n  "

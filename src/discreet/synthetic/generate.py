@@ -85,7 +85,7 @@ class Step:
 def batches(
     description: Description, *, rows: int, given: Mapping[str, str]
 ) -> Iterator[pa.RecordBatch]:
-    """Record batches that hold `rows` rows together; every call draws afresh."""
+    """Yield record batches that hold `rows` rows together; every call draws afresh."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
         raise UsageError(f"rows must be a whole number of zero or more, not {rows!r}.")
     if rows > MOST_ROWS:
@@ -104,7 +104,7 @@ def batches(
 
 
 def _ahead(batch: Callable[[int], pa.RecordBatch], starts: range) -> Iterator[pa.RecordBatch]:
-    """Batches in their order, each core working on one while the first of them is used."""
+    """Yield batches in their order, each core working on one while the first of them is used."""
     workers = min(len(starts), os.cpu_count() or 1)
     if workers <= 1:
         yield from map(batch, starts)
@@ -119,7 +119,7 @@ def _ahead(batch: Callable[[int], pa.RecordBatch], starts: range) -> Iterator[pa
 
 
 def codes(description: Description, *, rows: int, stream: Stream) -> Integers:
-    """The cells of synthetic rows, a column for every axis, drawn from a given stream."""
+    """Draw the cells of synthetic rows, a column for every axis, from a given stream."""
     drawn = _drawn(_steps(description, {}), rows, stream)
     found = [drawn[column + len(description.axes)] for column in range(len(description.axes))]
     return np.column_stack(found).astype(np.int64)
@@ -143,7 +143,7 @@ def _batch(
 
 
 def _drawn(steps: Sequence[Step], size: int, stream: Stream) -> dict[int, Small]:
-    """Groups and cells of `size` rows."""
+    """Draw groups and cells of `size` rows."""
     drawn: dict[int, Small] = {}
     order = np.arange(size, dtype=np.int32)
     for number, step in enumerate(steps):
@@ -196,7 +196,7 @@ def _draw(
 
 
 def _stable(codes: Small, size: int) -> NDArray[np.intp]:
-    """A stable order; in linear time where the codes are small."""
+    """Return a stable order; in linear time where the codes are small."""
     return np.argsort(
         codes.astype(np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32),
         kind="stable",
@@ -240,7 +240,7 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
 
 
 def given_codes(description: Description, given: Mapping[str, str]) -> dict[int, int]:
-    """The cells that conditions name."""
+    """Return the cells that conditions name."""
     if not isinstance(given, Mapping):
         raise UsageError(
             f'given names columns and their values, as in {{"sex": "F"}}, and is not {type(given).__name__}.'
@@ -256,7 +256,7 @@ def given_codes(description: Description, given: Mapping[str, str]) -> dict[int,
 
 
 def conditioned(description: Description, wanted: Mapping[int, int]) -> Model:
-    """The model of the rows that have these values."""
+    """Return the model of the rows that have these values."""
     model = description.model
     if not wanted:
         return model

@@ -26,8 +26,8 @@ LEAST = 1e-12  # the chance of what a model says cannot be: known columns come f
 def draw_given(
     description: Description, width: int, known: Mapping[int, Integers], rows: int
 ) -> pa.Table:
-    """Values of the first `width` columns of so many rows, given the groups that the other columns
-    are in.
+    """Draw values of the first `width` columns of so many rows, given the groups that the other
+    columns are in.
     """
     stream = Stream.fresh()
     groups = drawn_groups(description.model, known, rows, stream.derive("groups", 0))
@@ -45,7 +45,7 @@ def draw_given(
 def drawn_groups(
     model: Model, known: Mapping[int, Integers], rows: int, stream: Stream
 ) -> dict[int, Integers]:
-    """The groups of all columns: those that are known, and the others drawn given them."""
+    """Return the groups of all columns: those that are known, and the others drawn given them."""
     tree = model.tree
     uniforms = [
         _uniforms(stream.derive("clique", number), rows) for number in range(len(tree.cliques))
@@ -106,8 +106,8 @@ def _open(clique: Columns, known: Mapping[int, Integers]) -> Columns:
 
 
 def _slice(model: Model, number: int, known: Mapping[int, Integers], rows: int) -> Floats:
-    """For every row, the chances of a clique's open columns given its parent's, at the known
-    ones.
+    """Return, for every row, the chances of a clique's open columns given its parent's, at the
+    known ones.
     """
     clique, table = model.tree.cliques[number], model.tables[number]
     separator = model.tree.separators[number]
@@ -128,7 +128,7 @@ def _slice(model: Model, number: int, known: Mapping[int, Integers], rows: int) 
 
 
 def _cells(description: Description, column: int, groups: Integers, uniforms: Floats) -> Integers:
-    """Cells within groups, each as often as its count says."""
+    """Draw cells within groups, each as often as its count says."""
     of, counts = description.groups[column], description.counts[column]
     cells = np.empty(len(groups), dtype=np.int64)
     for group in np.unique(groups):

@@ -100,7 +100,7 @@ class Lot(Tables):
 
     @property
     def question(self) -> str:
-        """The same for the same lot: a text of its own."""
+        """Return a text that is equal for two orders of the same descriptions."""
         parts = {
             "describe together": 1,  # counts up when a part changes its meaning
             "tables": [self.people.name, *(each.name for each in self.rows)],
@@ -130,7 +130,7 @@ class Lot(Tables):
         return max(each.max_rows for each in self.rows)
 
     def carry_out(self, progress: Progress | None) -> CarryOut:
-        """The descriptions, to be made within what was paid."""
+        """Make the descriptions, within what was paid."""
         return lambda allowance, fetch, told: described_together(
             self, allowance, fetch, told, progress
         )
@@ -144,7 +144,7 @@ def lot(
     synthesizer: str | None = None,
     intervals: Intervals = USUAL,
 ) -> Lot:
-    """A request for several tables, checked and priced. Reads no data."""
+    """Check and price a request for several tables. Reads no data."""
     chosen = DEFAULT if synthesizer is None else synthesizer
     if chosen not in SYNTHESIZERS:
         raise UsageError(
@@ -209,7 +209,7 @@ def inherited(people: Table, name: str) -> str:
 
 
 def people_source(work: Tables) -> TableSource:
-    """One row a person, with how many rows each has in the other tables."""
+    """Return one row a person, with how many rows each has in the other tables."""
     read = scan(work.people, work.people.name, "t0", frozenset())
     source: Source = read.source
     values = {field.name: field.value for field in read.fields}
@@ -222,7 +222,9 @@ def people_source(work: Tables) -> TableSource:
 
 
 def rows_source(work: Tables, table: Table) -> TableSource:
-    """The rows of a table beside their person's; all rows of one person weigh at most UNIT."""
+    """Return the rows of a table beside their person's; all rows of one person weigh at
+    most UNIT.
+    """
     read, person = (
         scan(table, table.name, "t0", frozenset()),
         scan(work.people, work.people.name, "t1", frozenset()),
@@ -258,8 +260,8 @@ def _number(table: Table) -> Number:
 def sources(
     policy: Policy, linked: LinkedDescription
 ) -> list[tuple[tuple[Grid, ...], TableSource]]:
-    """For each part of a description of several tables, its columns as the policy has them now, and
-    its rows.
+    """Return, for each part of a description of several tables, its columns as the policy has them
+    now, and its rows.
     """
     found = [private_table(policy, name) for name in linked.tables]
     people, rows = found[0], tuple(found[1:])
@@ -285,8 +287,8 @@ def sources(
 def comparisons(
     policy: Policy, linked: LinkedDescription, purse: Purse
 ) -> list[tuple[Commission, CarryOut]]:
-    """A comparison of each part with the truth, each for the same part of what may be spent. Reads
-    no data.
+    """Check and price a comparison of each part with the truth, each for the same part of what may
+    be spent. Reads no data.
     """
     if not isinstance(linked, LinkedDescription):
         raise UsageError(
@@ -311,7 +313,9 @@ def described_together(
     certificate: dict[str, Any],
     progress: Progress | None,
 ) -> bytes:
-    """People first, then the rows of each table given whose they are; within what was paid."""
+    """Describe people first, then the rows of each table given whose they are; within what was
+    paid.
+    """
     rest = (1 - PEOPLE_SHARE) / len(work.rows)
     counters = tuple(_counter_axis(table, work.intervals) for table in work.rows)
     part = _part(
@@ -368,8 +372,8 @@ def _counter_axis(table: Table, intervals: Intervals) -> Grid:
 
 
 def _workload(work: Lot, own: int, known: int) -> Workload:
-    """Pairs with a column of the row first; a person's own pairs are needed too, so as not to count
-    them twice.
+    """Return pairs with a column of the row first; a person's own pairs are needed too, so as not
+    to count them twice.
     """
     if work.synthesizer not in FOR_WORKLOADS:
         return EVERY_PAIR

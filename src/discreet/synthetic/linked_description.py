@@ -50,8 +50,8 @@ class LinkedDescription:
         return (self.people, *(each for _, _, each in self.rows))
 
     def generate(self, *, people: int | None = None) -> dict[str, pa.Table]:
-        """Linked synthetic tables of so many people, by default about as many as there are; free,
-        and fresh.
+        """Draw linked synthetic tables of so many people, by default about as many as there are;
+        free, and fresh.
         """
         count = self.people.rows if people is None else people
         if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_PEOPLE:
@@ -176,7 +176,9 @@ def _check(found: LinkedDescription, name: str) -> None:
 def _require_known(
     description: Description, width: int, people: pa.Table, table: str
 ) -> dict[int, Integers]:
-    """The model's groups of what is known of every person, by column of the rows' description."""
+    """Return the model's groups of what is known of every person, by column of the rows'
+    description.
+    """
     found = {}
     for column, axis in enumerate(description.axes[width:], start=width):
         values = people.column(axis.name.removeprefix(f"{table}."))
@@ -185,9 +187,7 @@ def _require_known(
 
 
 def _in_time(table: pa.Table, description: Description, width: int) -> pa.Table:
-    """Each person's rows in the order of the first day or moment that they have; otherwise in any
-    order.
-    """
+    """Sort each person's rows by the first day or moment that they have; otherwise in any order."""
     moments = [
         a.name
         for a in description.axes[:width]

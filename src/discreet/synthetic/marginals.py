@@ -1,5 +1,5 @@
-"""What a synthesizer may ask: noisy counts of some columns, noisy distances to a model, a choice
-among candidates.
+"""Counts for synthesizers: noisy counts of some columns, noisy distances to a model, a choice among
+candidates.
 
 Everything here is charged already: the allowance prices each mechanism before it runs, and exact
 counts pass through unseen. A synthesizer works in shares of what was paid, which add up in either
@@ -80,8 +80,8 @@ class NoisyMarginal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Error:
-    """How far noise moves a number: its standard deviation, and the half-width that holds it with
-    95 %.
+    """The error that noise adds to a number: its standard deviation, and the half-width of its 95 %
+    interval.
     """
 
     deviation: float
@@ -154,19 +154,21 @@ class Marginals:
             self._progress(what, share)
 
     def std(self, share: float) -> float:
-        """The standard deviation of each count of a marginal that is given a share of what was
-        paid.
+        """Return the standard deviation of each count of a marginal that is given a share of what
+        was paid.
         """
         return self._noise(share, self._source.moved).deviation / self._source.unit
 
     def distance_std(self, share: float, count: int) -> float:
-        """The standard deviation of each of `count` distances that are given a share together."""
+        """Return the standard deviation of each of `count` distances that are given a share
+        together.
+        """
         return self._noise(share, self._moved_numbers(count)).deviation / self._source.unit
 
     def measure(
         self, columns: Columns, *, share: float, partition: Partition | None = None
     ) -> NoisyMarginal:
-        """Noisy counts of all cells of some columns, or of groups of them."""
+        """Return noisy counts of all cells of some columns, or of groups of them."""
         moved = self._source.moved
         noise = self._noise(share, moved)
         groups = self.whole(columns) if partition is None else partition
@@ -185,8 +187,8 @@ class Marginals:
         return found
 
     def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, Error]:
-        """The noisy l1 distance of every candidate's counts to its model's, and how far noise moves
-        each.
+        """Return the noisy l1 distance of every candidate's counts to its model's, and how far
+        noise moves each.
         """
         moved, unit = self._moved_numbers(len(candidates)), self._source.unit
         noise = self._noise(share, moved)
@@ -198,8 +200,8 @@ class Marginals:
         return np.asarray(noisy, dtype=np.float64) / unit, error
 
     def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, Additive]:
-        """Noisy sums of all products of two columns, of the columns themselves and of the rows, and
-        the noise.
+        """Return noisy sums of all products of two columns, of the columns themselves and of the
+        rows, and the noise.
 
         `lines` says for every cell of a column where it stands between -SCALE and SCALE. Every sum
         is in units of SCALE^2 a row, and they get noise as one vector: see `products`.
@@ -224,8 +226,8 @@ class Marginals:
         return np.array([float(each[0]) for each in noisy]), noise
 
     def counted(self, axis: Axis, *, share: float) -> tuple[Integers, Additive]:
-        """Noisy counts of a column's rows in other cells than its own, and the noise. No cell: not
-        counted.
+        """Return noisy counts of a column's rows in other cells than its own, and the noise. No
+        cell: not counted.
         """
         moved = self._source.moved
         noise = self._noise(share, moved)
@@ -242,8 +244,8 @@ class Marginals:
         ), noise
 
     def sum_of(self, axis: Axis, *, center: int, share: float) -> tuple[float, Additive]:
-        """The noisy sum of a column's cells, less `center` each, and the noise; rows without a cell
-        add nothing.
+        """Return the noisy sum of a column's cells, less `center` each, and the noise; rows without
+        a cell add nothing.
         """
         largest = max(center, axis.bins - 1 - center)
         moved = self._moved_numbers(1, largest=largest)
@@ -256,8 +258,8 @@ class Marginals:
         return float(noisy[0][0]), noise
 
     def scored(self, score: Score, *, share: float) -> tuple[Integers, Additive]:
-        """Noisy counts of the rows by label and by bin of a public score, label after label, and
-        the noise.
+        """Return noisy counts of the rows by label and by bin of a public score, label after label,
+        and the noise.
         """
         moved = self._source.moved
         noise = self._noise(share, moved)
@@ -291,7 +293,7 @@ class Marginals:
         factors: Sequence[int],
         expected: Sequence[int],
     ) -> int:
-        """The candidate whose factor * (distance - expected) is largest, by a private choice."""
+        """Choose privately the candidate whose factor * (distance - expected) is largest."""
         moved, unit = self._source.most * (2 if self._twice else 1), self._source.unit
         scores = Scores(linf=max(factors) * moved, monotone=False)
         choice = self._currency.choice(amount=self._part(share), moved=scores)
@@ -328,8 +330,8 @@ class Marginals:
         self.tell("counts", 1.0)
 
     def _exact(self, columns: Columns) -> Exact:
-        """Rows per cell, as the engine counts them; the only key is the place of the cell in the
-        columns' grid.
+        """Return rows per cell, as the engine counts them; the only key is the place of the cell in
+        the columns' grid.
 
         Pairs are remembered; of larger sets, which may have as many cells as there are rows, only
         the last one.
@@ -346,7 +348,7 @@ class Marginals:
         return self._known[columns]
 
     def _by_cell(self, columns: Sequence[int]) -> tuple[Source, dict[int, Expression]]:
-        """All rows, and the cells of some columns."""
+        """Return all rows, and the cells of some columns."""
         every = list(dict.fromkeys(columns))
         rows, places = self._source.placed([self.axes[column].name for column in every])
         return rows, {
@@ -356,20 +358,20 @@ class Marginals:
 
 
 def _whole(counts: Integers, unit: int) -> Integers:
-    """Counts in units of a person's weight, as whole rows."""
+    """Return counts in units of a person's weight, as whole rows."""
     return counts if unit == 1 else np.rint(counts / unit).astype(np.int64)
 
 
 def _product(a: Expression, b: Expression, weight: tuple[Factor, ...]) -> Sum:
-    """The sum of a product of two numbers between -SCALE and SCALE, weighted as rows are."""
+    """Return the sum of a product of two numbers between -SCALE and SCALE, weighted as rows are."""
     if a == b:
         return Sum((Factor(a, -SCALE, SCALE, 2, True), *weight))
     return Sum((Factor(a, -SCALE, SCALE, 1, True), Factor(b, -SCALE, SCALE, 1, True), *weight))
 
 
 def products(width: int) -> list[tuple[int, int]]:
-    """Which two of `width` columns, and of the constant behind them, each sum of
-    `Marginals.moments` multiplies.
+    """Return, for each sum of `Marginals.moments`, the two columns that it multiplies; the constant
+    counts as the last of them.
     """
     return [(a, b) for a in range(width + 1) for b in range(a, width + 1)]
 
@@ -388,7 +390,7 @@ def _models(candidates: Sequence[Candidate], unit: int) -> dict[str, Any]:
 
 
 def flat(partition: Partition) -> Integers:
-    """For every cell of the grid, the group it belongs to."""
+    """Return, for every cell of the grid, the group it belongs to."""
     place: Integers = np.zeros(1, dtype=np.int64)
     for groups in partition:
         place = (place[:, None] * (int(groups.max()) + 1) + groups[None, :]).ravel()

@@ -70,14 +70,16 @@ class TableSource:
         return self.weighing("placed")[1]
 
     def weighing(self, stage: str) -> tuple[Columns, Sum]:
-        """The column that a stage over `placed` rows has to carry, and what is added up there."""
+        """Return the column that a stage over `placed` rows has to carry, and what is added up
+        there.
+        """
         if self.weight is None:
             return (), Sum()
         factor = Factor(Column(stage, "weight"), 0, self.unit, 1, True)
         return (("weight", Column("placed", "weight")),), Sum((factor,))
 
     def rows(self, columns: Sequence[str]) -> Source:
-        """All rows, beside the lists that these columns need."""
+        """Return all rows, beside the lists that these columns need."""
         source: Source = self.scan
         for name in columns:
             if name in self.lists:
@@ -87,8 +89,8 @@ class TableSource:
         return source
 
     def placed(self, columns: Sequence[str]) -> tuple[Source, list[Expression]]:
-        """All rows with the places of some columns' values in their domains, each computed once;
-        and these.
+        """Return all rows with the places of some columns' values in their domains, each computed
+        once; and these.
         """
         places = tuple(
             (f"p{number}", place_of(self.values[name])) for number, name in enumerate(columns)
@@ -98,15 +100,15 @@ class TableSource:
         return placed, [Column("placed", name) for name, _ in places]
 
     def people(self, column: str) -> Aggregate:
-        """People per value of a text column, for the threshold; where a person has one row, rows
-        are people.
+        """Return people per value of a text column, for the threshold; where a person has one row,
+        rows are people.
         """
         people: Reading = Sum() if self.max_rows == 1 else Persons()
         return Aggregate(self.rows(()), (self.values[column].expression,), (people,), known=(0,))
 
     def listing(self, column: str, values: Sequence[str]) -> TableSource:
-        """The same table, where a text is its place in a list; what is not in it has the last
-        place.
+        """Return the table with a text column as places in a list; a text that is not in it has the
+        last place.
         """
         text, stage = self.values[column], f"w{len(self.lists)}"
         place, lists = expression(len(values) - 1), dict(self.lists)
@@ -121,7 +123,7 @@ class TableSource:
 
 
 def source_of(policy: Policy, table: Table) -> TableSource:
-    """A private table as it stands in a snapshot."""
+    """Return a private table as it stands in a snapshot."""
     rows = scan(table, table.name, "t0", frozenset())
     assert isinstance(rows.source, Scan)
     return TableSource(

@@ -1,4 +1,4 @@
-"""What a description should be good at: which columns questions need together, and how often."""
+"""The workload of a description: which columns questions need together, and how often."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Workload:
     sets: tuple[tuple[Columns, int], ...] = ()
 
     def weight(self, columns: Columns) -> float:
-        """The share of questions that need all of these columns."""
+        """Return the share of questions that need all of these columns."""
         if not self.sets:
             return 1.0
         asked = sum(count for each, count in self.sets if set(columns) <= set(each))
@@ -39,7 +39,7 @@ class Workload:
         return max(_SELDOM, self.weight((column,)))
 
     def candidates(self, width: int) -> list[Columns]:
-        """The pairs, and where questions say so triples, that are worth counting."""
+        """Return the pairs, and where questions say so triples, that are worth counting."""
         pairs: list[Columns] = list(combinations(range(width), 2))
         if not self.sets:
             return pairs
@@ -55,7 +55,7 @@ EVERY_PAIR = Workload()
 
 
 def listed(given: Any, *, what: str) -> tuple[str, ...]:
-    """A list of texts from Python, of whatever kind."""
+    """Return a list of texts from Python, of whatever kind."""
     try:
         found = tuple(given)
     except TypeError:
@@ -67,7 +67,7 @@ def listed(given: Any, *, what: str) -> tuple[str, ...]:
 
 
 def statements(text: str, *, name: str) -> tuple[str, ...]:
-    """The questions of a file, separated by semicolons."""
+    """Return the questions of a file, which semicolons separate."""
     try:
         trees = sqlglot.parse(text, dialect="duckdb")
     except SqlglotError as error:
@@ -81,8 +81,8 @@ def statements(text: str, *, name: str) -> tuple[str, ...]:
 
 
 def workload(questions: Sequence[str], *, table: str, columns: Sequence[str]) -> Workload:
-    """Which of a table's columns the questions need. A name counts wherever it stands: in SELECT,
-    WHERE, GROUP BY.
+    """Return which of a table's columns the questions need. A name counts wherever it stands: in
+    SELECT, WHERE, GROUP BY.
     """
     places = {name.lower(): place for place, name in enumerate(columns)}
     found = Counter[Columns]()

@@ -1,5 +1,5 @@
-"""Which columns a description covers, each on its grid, and their domains as the file
-holds them.
+"""Place the columns of a description on their grids, and write their domains as the file holds
+them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Grid = Axis | Unlisted | Uncut | Unsplit
 def axes_of(
     table: Table, *, columns: tuple[str, ...] | None, intervals: Intervals = USUAL
 ) -> tuple[Grid, ...]:
-    """The columns of a private table that a description covers.
+    """Return the columns of a private table that a description covers.
 
     The owner and other identifiers are left out: they point at people.
     """
@@ -91,7 +91,7 @@ def _axis(table: str, column: Column, intervals: Intervals) -> Axis | Unlisted |
 
 
 def plain_domain(domain: Any) -> dict[str, Any]:
-    """A domain as the description file holds it: the policy's own words."""
+    """Return a domain as the description file holds it: the policy's own words."""
     match domain:
         case Integers(lo=lo, hi=hi):
             return {"integer": [int(lo), int(hi)]}
@@ -109,7 +109,9 @@ def plain_domain(domain: Any) -> dict[str, Any]:
 
 
 def domain_from(plain: dict[str, Any]) -> Any:
-    """The reverse; raises ValueError, KeyError or TypeError on anything else."""
+    """Read a domain that `plain_domain` wrote; raise ValueError, KeyError or TypeError on anything
+    else.
+    """
     from fractions import Fraction
 
     match plain:

@@ -47,8 +47,8 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """How numbers, dates and times of many values are cut: into `bins` equal intervals, split where
-    many rows are.
+    """The rule by which numbers, dates and times of many values are cut: into `bins` equal
+    intervals, split where many rows are.
 
     The columns named in `quantiles` are cut at their quantiles instead. Both are paid for. Without
     `split`, intervals stay equal, and values that many share are drawn no more often than their
@@ -106,7 +106,7 @@ class Uncut:
         return ["uncut", self.name]
 
     def fine(self, most: int) -> Axis:
-        """The same column in many equal intervals."""
+        """Return the column in many equal intervals."""
         size = self.column.domain.size
         assert size is not None
         return Axis(column=self.column, bins=min(size, most))
@@ -174,11 +174,11 @@ class Axis:
         return [-(-index * self.values // self.bins) for index in range(self.bins + 1)]
 
     def position(self, value: Value) -> Expression:
-        """The cell of a stored value."""
+        """Return the cell of a stored value."""
         return self.cell(place_of(value))
 
     def cell(self, place: Expression) -> Expression:
-        """The cell of a place in the domain."""
+        """Return the cell of a place in the domain."""
         if self.cuts is not None:
             place = between(place, self.cuts[1:-1], self.values)
         elif self.bins < self.values:
@@ -186,7 +186,7 @@ class Axis:
         return call("coalesce", place, self.bins) if self.column.nullable else place
 
     def code(self, text: str) -> int:
-        """The cell of a value as a person writes it; NULL is NULL."""
+        """Return the cell of a value as a person writes it; NULL is NULL."""
         if not isinstance(text, str):
             raise UsageError(
                 f"A value of {self.name} is given as a text, not {type(text).__name__}."
@@ -202,7 +202,9 @@ class Axis:
         return bisect_right(self.starts, place) - 1
 
     def codes(self, values: pa.ChunkedArray) -> Codes:
-        """The cells of values as a file has them, clamped to the range; -1 for what has none."""
+        """Return the cells of values as a file has them, clamped to the range; -1 for what has
+        none.
+        """
         places = self._clean(values)
         missing = np.isnan(places)
         inside = np.clip(np.where(missing, 0, places), 0, self.values - 1).astype(np.int64)
@@ -210,14 +212,14 @@ class Axis:
         return np.where(missing, self.bins if self.column.nullable else -1, cells)
 
     def places(self, values: pa.ChunkedArray) -> Codes:
-        """The places in the domain of values as a file has them, clamped to the range; without what
-        has none.
+        """Return the places in the domain of values as a file has them, clamped to the range;
+        without what has none.
         """
         places = self._clean(values)
         return np.clip(places[~np.isnan(places)], 0, self.values - 1).astype(np.int64)
 
     def _clean(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
-        """Places in the domain, or one sentence that values are of another kind."""
+        """Return places in the domain, or one sentence that values are of another kind."""
         try:
             return np.asarray(self._places(values.combine_chunks()), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
@@ -226,7 +228,7 @@ class Axis:
             ) from None
 
     def _places(self, values: pa.Array) -> NDArray[np.float64]:
-        """Places in the domain, NaN for NULL and for what is not listed."""
+        """Return places in the domain, NaN for NULL and for what is not listed."""
         domain = self.column.domain
         match domain:
             case Categories(values=listed):
@@ -298,7 +300,7 @@ class Axis:
         return text + (" or NULL" if self.column.nullable else "")
 
     def label(self, code: int) -> str:
-        """A cell's name for people."""
+        """Return a cell's name for people."""
         if code == self.bins:
             return "NULL"
         first, last = self.starts[code], self.starts[code + 1] - 1
@@ -306,8 +308,8 @@ class Axis:
         return shown[0] if first == last else f"{shown[0]} to {shown[1]}"
 
     def decoded(self, codes: Codes, uniforms: NDArray[np.float64]) -> pa.Array:
-        """Values of cells: where a cell is an interval, one of its values, each as likely as the
-        others.
+        """Return values of cells: where a cell is an interval, one of its values, each as likely as
+        the others.
         """
         starts = np.array(self.starts, dtype=np.int64)
         inside = np.minimum(codes, self.bins - 1)
@@ -321,7 +323,7 @@ class Axis:
         return self.values_at(places, missing)
 
     def values_at(self, places: Codes, missing: NDArray[np.bool_] | None = None) -> pa.Array:
-        """The values at places of the domain."""
+        """Return the values at places of the domain."""
         domain, mask = self.column.domain, missing
         match domain:
             case Categories(values=values):
@@ -343,7 +345,7 @@ class Axis:
 
 
 def place_of(value: Value) -> Expression:
-    """The place of a stored value in its domain; NULL where there is none."""
+    """Return the place of a stored value in its domain; NULL where there is none."""
     return key_position(value.expression, value.domain, nullable=False)  # type: ignore[arg-type]
 
 
@@ -379,7 +381,7 @@ def _most_in_a_cell(cuts: tuple[int, ...], size: int, cells: int) -> int:
 
 
 def looked_up(numbers: Sequence[int], place: Expression) -> Expression:
-    """The number at a place of a list that counts from 0; NULL outside of it."""
+    """Return the number at a place of a list that counts from 0; NULL outside of it."""
     kind = "BIGINT[]" if max(map(abs, numbers)) < 2**62 else "HUGEINT[]"
     # One constant: of a list of thousands of numbers, DuckDB would bind each by itself.
     return call("list_extract", Cast(Constant(str(list(numbers))), kind), place + 1)
@@ -388,7 +390,7 @@ def looked_up(numbers: Sequence[int], place: Expression) -> Expression:
 def _numbers(
     places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_] | None
 ) -> pa.Array:
-    """Whole numbers as int64, decimals exactly, other steps as floats."""
+    """Return whole numbers as int64, decimals exactly, other steps as floats."""
     steps, step = places + domain.first, domain.step
     if step.denominator == 1:
         return pa.array(steps * step.numerator, mask=mask)

@@ -49,7 +49,7 @@ QUANTILES = tuple(Fraction(place, 48) for place in range(1, 48))
 
 
 def shares_of_grids(axes: Sequence[Grid]) -> list[Fraction]:
-    """For every column, the part of what was paid that finds its grid."""
+    """Return, for every column, the part of what was paid that finds its grid."""
     dear, cheap = (
         sum(isinstance(axis, kind) for axis in axes) for kind in (Unlisted | Uncut, Unsplit)
     )
@@ -69,7 +69,9 @@ def found_grids(
     allowance: Allowance,
     fetch: Callable[[Aggregate], Exact],
 ) -> tuple[tuple[Axis, ...], TableSource]:
-    """The columns with public grids, for their shares of what was paid."""
+    """Find the grids of columns that have none, for their shares of what was paid; return all
+    columns with public grids.
+    """
     texts = sum(isinstance(axis, Unlisted) for axis in axes)
     found = []
     for axis, share in zip(axes, shares_of_grids(axes), strict=True):
@@ -119,8 +121,8 @@ def found_grids(
 
 
 def _most(values: list[str], people: np.ndarray) -> tuple[str, ...]:
-    """In the order of their values, the ones that most people share; those that engine SQL cannot
-    spell are others.
+    """Return the values that most people share, in their order; values that engine SQL cannot spell
+    are left to the others.
     """
     able = [place for place, value in enumerate(values) if value != OTHER and "\0" not in value]
     kept = sorted(sorted(able, key=lambda place: -int(people[place]))[: MOST_VALUES - 1])
@@ -128,8 +130,8 @@ def _most(values: list[str], people: np.ndarray) -> tuple[str, ...]:
 
 
 def _cut(fine: Axis, cells: list[int]) -> Axis:
-    """Intervals that end at quantiles; a cell that several quantiles fall on has an interval of its
-    own.
+    """Return intervals that end at quantiles; a cell that several quantiles fall on has an interval
+    of its own.
     """
     times = Counter(cells)
     cuts = {0, fine.bins, *cells, *(cell + 1 for cell, count in times.items() if count > 1)}

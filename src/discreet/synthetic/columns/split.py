@@ -75,7 +75,7 @@ class Level:
         return -(-longest // self.width)
 
     def divided(self, rows: Integers) -> list[list[Part]]:
-        """The parts of every interval, with rows in the order of `cell`."""
+        """Return the parts of every interval, with rows in the order of `cell`."""
         found = []
         for place, (start, end) in enumerate(zip(self.starts, self.ends, strict=True)):
             bounds = pairwise([*range(start, end, self.width), end])
@@ -86,7 +86,9 @@ class Level:
         return found
 
     def cell(self, place: Expression) -> Expression:
-        """The part that a place is in, counted through all intervals; NULL where it is in none."""
+        """Return the part that a place is in, counted through all intervals; NULL where it is in
+        none.
+        """
         number = between(place, self.starts[1:], self.ends[-1])
         start, end = (looked_up(each, number) for each in (self.starts, self.ends))
         part = number * self.parts + (place - start) // self.width
@@ -112,7 +114,7 @@ def split(
     allowance: Allowance,
     fetch: Callable[[Aggregate], Exact],
 ) -> Axis:
-    """The column with cells of their own for values that many share, for an amount."""
+    """Give values that many share a cell of their own, for an amount."""
     equal = Axis(column=axis.column, bins=axis.bins)
     most, moved = levels(equal.values, equal.bins), source.moved
     noise = currency(accountant).noise(amount=amount / most, moved=moved)
@@ -148,13 +150,15 @@ def split(
 
 
 def counted(source: TableSource, axis: Unsplit, level: Level) -> Aggregate:
-    """Rows per part of a level's intervals."""
+    """Return rows per part of a level's intervals."""
     rows, places = source.placed([axis.name])
     return Aggregate(rows, (level.cell(places[0]),), (source.reading,), known=(0,))
 
 
 def _next(heavy: Sequence[Part], left: int) -> Level:
-    """The level that divides parts which hold much; `left` levels are to reach single values."""
+    """Return the level that divides parts which hold much; `left` levels are to reach single
+    values.
+    """
     longest = max(part.end - part.start for part in heavy)
     parts = longest if left == 1 else round(longest ** (1 / left)) + 1
     starts, ends = tuple(part.start for part in heavy), tuple(part.end for part in heavy)
@@ -162,8 +166,9 @@ def _next(heavy: Sequence[Part], left: int) -> Level:
 
 
 def _worth(starts: Sequence[int], rows: Integers, deviation: float, size: int = BLOCK) -> set[int]:
-    """Where equal intervals begin. Neighbors, up to `size` of them, that together hold less than
-    noise become one.
+    """Return where equal intervals begin after those that noise would drown are joined: neighbors,
+    up to `size` of them, that together hold less than noise become one. Neighbors, up to `size` of
+    them, that together hold less than noise become one.
     """
     found = set[int]()
     for first in range(0, len(rows), size):

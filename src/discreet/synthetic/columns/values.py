@@ -75,14 +75,14 @@ class Spread:
         return np.concatenate([[0.0], np.cumsum(self.rows)]) / self.total
 
     def below(self, place: int) -> float:
-        """The share of values before a place of the domain."""
+        """Return the share of values before a place of the domain."""
         return float(np.interp(place, np.array(self.axis.starts, dtype=np.float64), self.ends))
 
     def share(self, place: int) -> float:
         return self.below(place + 1) - self.below(place)
 
     def quantile(self, rank: float) -> int:
-        """The place of the smallest value up to which at least this share of values lies."""
+        """Return the place of the smallest value up to which at least this share of values lies."""
         cell = min(int(np.searchsorted(self.ends, rank, side="left")), self.axis.bins) - 1
         start, end = self.axis.starts[max(cell, 0)], self.axis.starts[max(cell, 0) + 1]
         held = self.ends[max(cell, 0) + 1] - self.ends[max(cell, 0)]
@@ -131,12 +131,12 @@ def able(axis: Axis) -> bool:
 
 
 def shown(axis: Axis, place: float) -> str:
-    """A value as people write it."""
+    """Return a value as people write it."""
     return str(axis.values_at(np.array([round(place)], dtype=np.int64)).to_pylist()[0])
 
 
 def number(axis: Axis, place: float) -> float | None:
-    """A place of a domain of numbers as the number that stands there."""
+    """Return a place of a domain of numbers as the number that stands there."""
     domain = axis.column.domain
     return (
         float((place + domain.first) * float(domain.step))
@@ -161,8 +161,8 @@ def told(description: Description, column: int) -> dict[str, Any] | None:
 
 
 def exact_figures(description: Description, table: pa.Table) -> tuple[Figure, ...]:
-    """The figures of raw rows beside a description's, without noise: NOT FOR RELEASE. Also of what
-    is truly heavy.
+    """Return the figures of raw rows beside a description's, without noise: NOT FOR RELEASE. Also
+    of what is truly heavy.
     """
     found = []
     for column, axis in enumerate(description.axes):
@@ -194,13 +194,13 @@ def exact_figures(description: Description, table: pa.Table) -> tuple[Figure, ..
 
 
 def _few(values: Places) -> Places:
-    """At most a thousand values, evenly chosen."""
+    """Return at most a thousand values, evenly chosen."""
     return values[:: max(1, len(values) // 1000)]
 
 
 def noisy_figures(description: Description, data: Marginals, *, share: float) -> tuple[Figure, ...]:
-    """The figures of the true table with noise, beside a description's, for a share of what was
-    paid.
+    """Return the figures of the true table with noise, beside a description's, for a share of what
+    was paid.
     """
     columns = compared_columns(description)
     found = []
@@ -212,8 +212,8 @@ def noisy_figures(description: Description, data: Marginals, *, share: float) ->
 
 
 def compared_columns(description: Description) -> list[int]:
-    """The columns whose values are compared for a price: those that have too many to be cells of
-    their own.
+    """Return the columns whose values are compared for a price: those that have too many to be
+    cells of their own.
     """
     return [
         column for column, axis in enumerate(description.axes) if able(axis) and axis.values > BINS

@@ -1,1 +1,1 @@
-"""What people see of synthetic data: inspect, errors, raw scores, pages."""
+"""Reports on synthetic data: inspect, errors, raw scores, pages."""

@@ -1,4 +1,4 @@
-"""What error to expect of a description, from its own noise: free, and without touching data.
+"""Expect the error of a description from its own noise: free, and without touching data.
 
 A released count errs by its noise. Smoothing and the model's prior keep a cell from erring by much
 more than it holds, so a cell of c rows counted with standard deviation s is expected to err by
@@ -26,7 +26,7 @@ _MEAN = math.sqrt(2 / math.pi)  # of |z|, z standard normal
 
 
 def expected_error(description: Description, columns: tuple[int, ...]) -> float:
-    """The expected total variation distance that noise makes: of one column, or of several
+    """Return the expected total variation distance that noise makes: of one column, or of several
     together.
     """
     one_way = [_one_way(description, column) for column in columns]
@@ -43,7 +43,7 @@ def counted(description: Description, columns: tuple[int, ...]) -> bool:
 
 
 def cell_errors(description: Description, column: int) -> Floats:
-    """The expected error of every cell's count."""
+    """Return the expected error of every cell's count."""
     cells = description.marginal((column,))
     std = combined_std([each for each in description.measured if each.columns == (column,)])
     if std is None:  # `random` has no histograms: what a cell holds is only a guess
@@ -63,7 +63,7 @@ def _one_way(description: Description, column: int) -> float:
 
 
 def _pair(description: Description, pair: tuple[int, ...]) -> float | None:
-    """The noise of the finest table that counted a pair; None where none did."""
+    """Return the noise of the finest table that counted a pair; None where none did."""
     found = [each for each in description.measured if set(pair) <= set(each.columns)]
     if not found:
         return None

@@ -1,5 +1,5 @@
-"""What a person needs to know before publishing: columns, pairs, expected errors, cost. From the
-description alone.
+"""The figures that a person needs before publishing: columns, pairs, expected errors, cost. From
+the description alone.
 
 `reports` draws it.
 """
@@ -20,7 +20,7 @@ Progress = Callable[[str, float], None] | None
 
 
 def as_json(description: Description, *, progress: Progress = None) -> dict[str, Any]:
-    """The figures of the report."""
+    """Return the figures of the report."""
     axes = description.axes
     pairs = []
     every = list(combinations(range(len(axes)), 2))
@@ -56,8 +56,8 @@ def as_json(description: Description, *, progress: Progress = None) -> dict[str,
 
 
 def _association(description: Description, pair: tuple[int, ...]) -> float:
-    """The total variation distance of a pair, in the model, from two columns that know nothing of
-    each other.
+    """Return the total variation distance of a pair, in the model, from two columns that know
+    nothing of each other.
     """
     table = description.model.marginal(pair)
     table = table / table.sum()
@@ -65,7 +65,7 @@ def _association(description: Description, pair: tuple[int, ...]) -> float:
 
 
 def text(description: Description, *, progress: Progress = None) -> str:
-    """The report for a terminal."""
+    """Write the report for a terminal."""
     found = as_json(description, progress=progress)
     lines = [
         f"{found['table']} by {found['synthesizer']}: about {found['expected_rows']} rows, {cost_text(found['cost'])}",
@@ -103,7 +103,7 @@ def text(description: Description, *, progress: Progress = None) -> str:
 
 
 def value_text(values: dict[str, Any]) -> str:
-    """A column's values in one line."""
+    """Write a column's values in one line."""
     mean = "" if values["mean"] is None else f"{values['mean']:.6g}; "
     heavy = ", ".join(f"{each['value']} ({100 * each['share']:.1f} %)" for each in values["heavy"])
     return f"{mean}{', '.join(values['quantiles'].values())}{'; ' + heavy if heavy else ''}"

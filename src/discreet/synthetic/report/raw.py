@@ -65,7 +65,7 @@ def raw_report(
     target: str | None,
     risks: Sequence[tuple[str, ...]],
 ) -> RawReport:
-    """A description against the rows themselves."""
+    """Score a description against the rows themselves."""
     label = None if target is None else target_of(description, target)
     true = cells_of(description, table)
     made = codes(description, rows=len(true), stream=Stream.fresh())
@@ -85,7 +85,7 @@ def raw_report(
 
 
 def cells_of(description: Description, table: pa.Table) -> Integers:
-    """The cells of raw rows; rows with a value that no cell has are left out."""
+    """Return the cells of raw rows; rows with a value that no cell has are left out."""
     for axis in description.axes:
         if axis.name not in table.column_names:
             raise UsageError(f"The raw rows have no column {axis.name}, which the description has.")
@@ -125,7 +125,9 @@ def _correlations(
 def _train(
     description: Description, true: Integers, made: Integers, target: str, label: tuple[int, int]
 ) -> Trained:
-    """Both are tried on the same half of the true rows."""
+    """Train a classifier on synthetic rows and one on true rows; both are tried on the same half of
+    the true rows.
+    """
     order = np.argsort(Stream.fresh().words(Items.positions(len(true)), 0)[:, 0])
     learning, trying = order[: len(order) // 2], order[len(order) // 2 :]
     scores = [

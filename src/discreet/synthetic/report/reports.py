@@ -145,7 +145,7 @@ def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
 
 
 def _column(description: Description, column: int, found: dict[str, Any]) -> str:
-    """A picture of one column: lying bars for a few listed values, upright ones for all others."""
+    """Draw one column: lying bars for a few listed values, upright ones for all others."""
     column_axis, counts, errors = (
         description.axes[column],
         description.marginal((column,)),
@@ -178,7 +178,7 @@ def _column(description: Description, column: int, found: dict[str, Any]) -> str
 
 
 def _bars(heights: Floats, errors: Floats, labels: list[str]) -> str:
-    """Lying bars, each with its share of all rows."""
+    """Draw lying bars, each with its share of all rows."""
     total = float(heights.sum()) or 1.0
     series = Series(
         values=heights.tolist(),
@@ -192,7 +192,7 @@ def _bars(heights: Floats, errors: Floats, labels: list[str]) -> str:
 def _columns(
     name: str, heights: Floats, errors: Floats, labels: list[str], ends: tuple[str, str]
 ) -> str:
-    """Upright bars; what stands left and right is written below."""
+    """Draw upright bars; what stands left and right is written below."""
     reaches = _reaches(heights, errors)
     curve = Curve(
         across=[float(place) for place in range(len(heights) + 1)],
@@ -216,7 +216,7 @@ def _reaches(values: Floats, errors: Floats) -> list[tuple[float, float]]:
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """Real against synthetic, as far as it was paid for."""
+    """Write the page of a comparison: real against synthetic, as far as it was paid for."""
     cost = cost_text(comparison.certificate.get("cost", {}))
     found = comparison.classifier
     facts = [
@@ -314,8 +314,8 @@ def _correlation_parts(points: list[tuple[str, float, float, float]]) -> list[st
 
 
 def _scatter(points: list[tuple[str, float, float, float]]) -> str:
-    """Correlations: synthetic from left to right, true (with a margin) upwards; what agrees lies on
-    the line.
+    """Draw correlations: synthetic from left to right, true (with a margin) upwards; what agrees
+    lies on the line.
     """
     largest = max(max(abs(true), abs(synthetic)) for _, true, synthetic, _ in points)
     full = next((end for end in (0.25, 0.5) if largest <= end), 1.0)
@@ -349,7 +349,7 @@ def _told(value: float, margin: float) -> str:
 
 
 def _sign(value: float) -> str:
-    """Two digits; what is nothing has no sign."""
+    """Write a number in two digits; zero has no sign."""
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 

@@ -25,7 +25,7 @@ FINEST = 20  # steps in which a question's weight is told apart from another's
 
 
 def aim(data: Marginals) -> Synthesis:
-    """One-way marginals, then rounds of one pair each."""
+    """Measure one-way marginals, then one pair in each round."""
     fine, total = histograms(data, share=ONE_WAY)
     columns = grouped(data, fine, least=3.0, most=32)
     sizes, targets, model = (

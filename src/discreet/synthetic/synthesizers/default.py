@@ -86,7 +86,7 @@ class Option:
 
 
 def default(data: Marginals) -> Synthesis:
-    """One-way marginals, then rounds of pairs."""
+    """Measure one-way marginals, then pairs in rounds."""
     fine, total = histograms(data, share=ONE_WAY)
     sets = data.workload.candidates(len(fine))
     pairs = len(sets)
@@ -131,7 +131,7 @@ def default(data: Marginals) -> Synthesis:
 
 
 def _levels(column: Histogram, ordered: bool) -> list[Integers]:
-    """Coarser and coarser groupings of a column's groups."""
+    """Return coarser and coarser groupings of a column's groups."""
     rows = column.grouped
     found = []
     for most in LEVELS:
@@ -145,7 +145,7 @@ def _levels(column: Histogram, ordered: bool) -> list[Integers]:
 
 
 def _triples(data: Marginals, columns: Sequence[Histogram], model: Model) -> list[Columns]:
-    """The most related three columns of one clique each: counting these makes the model no
+    """Return the most related three columns of one clique each: counting these makes the model no
     larger.
     """
     if data.workload.sets:  # then those that are asked for are candidates anyway
@@ -173,7 +173,7 @@ def _options(
     *,
     share: float,
 ) -> list[Option]:
-    """Every set of columns at every level, with noisy distances to the model."""
+    """Return every set of columns at every level, with noisy distances to the model."""
     found: list[Candidate] = []
     for each in sets:
         table = model.marginal(each) * model.total
@@ -208,7 +208,7 @@ def _options(
 
 
 def _sampling(expected: Floats) -> float:
-    """The l1 distance that a table drawn from the model itself would have."""
+    """Return the l1 distance that a table drawn from the model itself would have."""
     return float(np.minimum(np.sqrt(2 * expected / math.pi), 2 * expected).sum())
 
 
@@ -221,7 +221,7 @@ def _choose(
     share: float,
     forest: bool,
 ) -> list[Option]:
-    """The set that is predicted to remove most error for a share, split as `_weight` says.
+    """Return the set that is predicted to remove most error for a share, split as `_weight` says.
 
     What a unit of weight gets is tried from much to little: few tables with little noise, or many
     with more.
@@ -266,8 +266,8 @@ def _that_fit(
     forest: bool,
     known: dict[frozenset[Columns], int],
 ) -> list[tuple[float, Option]]:
-    """The first ones, one after another, that units pay for, as long as the junction tree stays
-    small (or a forest).
+    """Return the first ones, one after another, that units pay for, as long as the junction tree
+    stays small (or a forest).
     """
     sets, tree_of = frozenset(each.columns for each in targets), list(range(len(sizes)))
     found: list[tuple[float, Option]] = []

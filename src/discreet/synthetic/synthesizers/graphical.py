@@ -64,7 +64,7 @@ class Tree:
 
 
 def junction_tree(sizes: Sequence[int], sets: Iterable[Columns]) -> Tree:
-    """A junction tree whose cliques hold every set of columns; all columns are in it."""
+    """Build a junction tree whose cliques hold every set of columns; all columns are in it."""
     cliques = _triangulate(sizes, sets)
     order, parents, left = [0], [-1], set(range(1, len(cliques)))
     # Prim's tree of largest separators has the running intersection property on a chordal graph
@@ -91,8 +91,8 @@ def cells_needed(sizes: Sequence[int], sets: Iterable[Columns]) -> int:
 
 
 def _triangulate(sizes: Sequence[int], sets: Iterable[Columns]) -> list[Columns]:
-    """The maximal cliques after eliminating, again and again, the column whose neighborhood has the
-    fewest cells.
+    """Return the maximal cliques after eliminating, again and again, the column whose neighborhood
+    has the fewest cells.
 
     Sets of columns are the bits of integers here: this is asked for every pair that a model might
     grow by.
@@ -133,7 +133,7 @@ def _bits(mask: int) -> list[int]:
 
 
 def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
-    """The probabilities of every clique, and log Z, for log-potentials on the cliques.
+    """Return the probabilities of every clique, and log Z, for log-potentials on the cliques.
 
     Weights are taken relative to the largest of their table, so what is less likely than that by
     300 digits is taken to be impossible. If everything is, log Z is -inf and all tables are 0.
@@ -164,13 +164,13 @@ def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], f
 
 
 def summed(table: Floats, columns: Columns, kept: Columns) -> Floats:
-    """A table summed over all but some of its columns (both sorted)."""
+    """Return a table summed over all but some of its columns (both sorted)."""
     axes = tuple(axis for axis, column in enumerate(columns) if column not in kept)
     return np.asarray(table.sum(axis=axes)) if axes else table
 
 
 def _spread(table: Floats, columns: Columns, onto: Columns) -> Floats:
-    """A table in a shape that broadcasts against one with more columns."""
+    """Return a table in a shape that broadcasts against one with more columns."""
     sizes = dict(zip(columns, table.shape, strict=True))
     return table.reshape([sizes.get(column, 1) for column in onto])
 
@@ -186,7 +186,7 @@ class Model:
     total: float
 
     def marginal(self, columns: Columns) -> Floats:
-        """Probabilities of any (sorted) columns."""
+        """Return probabilities of any (sorted) columns."""
         for clique, table in zip(self.tree.cliques, self.tables, strict=True):
             if set(columns) <= set(clique):
                 return summed(table, clique, columns)
@@ -196,8 +196,8 @@ class Model:
         return np.transpose(table, [kept.index(column) for column in columns])
 
     def _root_tree(self, columns: Columns) -> dict[int, list[int]]:
-        """The children of every clique in the smallest subtree, grown from the root, that holds
-        these columns.
+        """Return the children of every clique in the smallest subtree, grown from the root, that
+        holds these columns.
         """
         tree, missing = self.tree, set(columns)
         needed: set[int] = set()
@@ -220,7 +220,9 @@ class Model:
         separators: tuple[Columns, ...],
         clique: int | None = None,
     ) -> tuple[Columns, Floats]:
-        """Probabilities of what is wanted below a clique, given what it shares with its parent."""
+        """Return probabilities of what is wanted below a clique, given what it shares with its
+        parent.
+        """
         if clique is None:
             clique = next(iter(children))
             while len(children[clique]) == 1 and not wanted & set(self.tree.cliques[clique]):
@@ -302,8 +304,8 @@ def estimate(
     tolerance: float = 2e-4,
     progress: Callable[[float], None] | None = None,
 ) -> Fit:
-    """The model of maximum entropy against noise (see above). `start` holds parameters of the first
-    targets.
+    """Estimate the model of maximum entropy against noise (see above). `start` holds parameters of
+    the first targets.
     """
     tree = junction_tree(sizes, [target.columns for target in targets])
     nest = _nest(tree, [target.columns for target in targets])
@@ -351,7 +353,7 @@ class _Nest:
     cliques: tuple[int, ...]
 
     def gathered(self, tree: Tree, shares: list[Floats]) -> list[Floats]:
-        """The cliques' potentials from those of the sets."""
+        """Return the cliques' potentials from those of the sets."""
         potentials = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
         for place in range(len(self.sets) - 1, -1, -1):
             other, clique = self.within[place], self.cliques[place]
@@ -364,7 +366,7 @@ class _Nest:
         return potentials
 
     def spread(self, tree: Tree, tables: Sequence[Floats]) -> list[Floats]:
-        """The sets' probabilities from those of the cliques."""
+        """Return the sets' probabilities from those of the cliques."""
         found: list[Floats] = []
         for columns, other, clique in zip(self.sets, self.within, self.cliques, strict=True):
             source = (
@@ -377,7 +379,7 @@ class _Nest:
 
 
 def _nest(tree: Tree, sets: Iterable[Columns]) -> _Nest:
-    """Each set in the smallest that holds it."""
+    """Put each set into the smallest that holds it."""
     ordered = sorted(set(sets), key=lambda columns: (-len(columns), columns))
     within, cliques = [], []
     for place, columns in enumerate(ordered):
@@ -396,8 +398,8 @@ def _minimize(
     enough: float,
     progress: Callable[[float], None] | None,
 ) -> tuple[Floats, list[Floats]]:
-    """L-BFGS whose first guess of the curvature is `scale`; stops when all residuals together are
-    small.
+    """Minimize by L-BFGS whose first guess of the curvature is `scale`; stop when all residuals
+    together are small.
     """
     current, gradient, tables = value(x)
     history: list[tuple[Floats, Floats, float]] = []

@@ -48,8 +48,8 @@ class Synthesis:
 
 
 def random(data: Marginals) -> Synthesis:
-    """Every value as likely as every other: nothing is asked of the data but how many rows there
-    are.
+    """Make every value as likely as every other: nothing is asked of the data but how many rows
+    there are.
     """
     smallest = min(range(len(data.axes)), key=lambda column: data.axes[column].size)
     found = data.measure(
@@ -69,13 +69,13 @@ def random(data: Marginals) -> Synthesis:
 
 
 def independent(data: Marginals) -> Synthesis:
-    """A histogram of every column, as if they knew nothing of each other."""
+    """Measure a histogram of every column, as if they knew nothing of each other."""
     columns, total = histograms(data, share=1)
     return Synthesis(histograms=columns, model=product(columns, total))
 
 
 def product(columns: Sequence[Histogram], total: float) -> Model:
-    """The model of independent columns."""
+    """Return the model of independent columns."""
     tree = junction_tree([column.size for column in columns], [])
     tables = tuple(
         columns[clique[0]].grouped / columns[clique[0]].counts.sum() for clique in tree.cliques
@@ -86,8 +86,8 @@ def product(columns: Sequence[Histogram], total: float) -> Model:
 def histograms(
     data: Marginals, *, share: float, before: Sequence[Histogram] = ()
 ) -> tuple[tuple[Histogram, ...], float]:
-    """All one-way marginals, smoothed, and how many rows there are; together with those released
-    `before`.
+    """Measure and smooth all one-way marginals, and estimate how many rows there are; together with
+    those released `before`.
 
     A column of k cells that a share w of questions needs gets a part in proportion to (w k)^(2/3),
     which minimises the weighted sum of all cells' errors.
@@ -137,7 +137,7 @@ def estimated_total(found: Sequence[tuple[Floats, float]]) -> float:
 def grouped(
     data: Marginals, columns: Sequence[Histogram], *, least: float, most: int
 ) -> tuple[Histogram, ...]:
-    """The same columns with their cells in groups of at least `least` standard deviations of their
+    """Put the cells of each column into groups of at least `least` standard deviations of their
     noise.
     """
     found = []

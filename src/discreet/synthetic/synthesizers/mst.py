@@ -27,7 +27,7 @@ PRIOR = 0.03  # of `graphical.estimate`
 
 
 def mst(data: Marginals) -> Synthesis:
-    """One-way marginals, then the pairs of a tree."""
+    """Measure one-way marginals, then the pairs of a tree."""
     fine, total = histograms(data, share=1 / 3)
     columns = grouped(data, fine, least=3.0, most=32)
     pairs = spanning_pairs(data, columns, share=1 / 3)
@@ -50,7 +50,7 @@ def mst(data: Marginals) -> Synthesis:
 
 
 def spanning_pairs(data: Marginals, columns: Sequence[Histogram], *, share: float) -> list[Columns]:
-    """The edges of a tree, one private choice each (Kruskal's order)."""
+    """Choose the edges of a tree, one private choice each (Kruskal's order)."""
     tree_of = list(range(len(columns)))
     chosen: list[Columns] = []
     for step in range(len(columns) - 1):
@@ -70,7 +70,7 @@ def spanning_pairs(data: Marginals, columns: Sequence[Histogram], *, share: floa
 
 
 def independent_candidate(columns: Sequence[Histogram], pair: Columns) -> Candidate:
-    """A pair, and its counts if the two knew nothing of each other."""
+    """Return a pair, and its counts if the two knew nothing of each other."""
     a, b = (columns[column].grouped for column in pair)
     return Candidate(
         columns=pair,
@@ -80,7 +80,7 @@ def independent_candidate(columns: Sequence[Histogram], pair: Columns) -> Candid
 
 
 def one_way_targets(columns: Sequence[Histogram]) -> list[Target]:
-    """The histograms' groups as a model is to fit them, and starts from."""
+    """Return the histograms' groups as a model is to fit them, and starts from."""
     found = []
     for index, column in enumerate(columns):
         rows, cells = column.grouped, np.bincount(column.groups)
@@ -95,7 +95,7 @@ def one_way_targets(columns: Sequence[Histogram]) -> list[Target]:
 
 
 def target(columns: Sequence[Histogram], measured: NoisyMarginal) -> Target:
-    """A measured marginal in the model's terms: its groups are unions of the model's."""
+    """Return a measured marginal in the model's terms: its groups are unions of the model's."""
     coarse = []
     for column, groups in zip(measured.columns, measured.partition, strict=True):
         place = np.zeros(columns[column].size, dtype=np.int64)

@@ -27,7 +27,7 @@ MOST_CELLS = 400_000
 
 
 def privbayes(data: Marginals) -> Synthesis:
-    """One-way marginals, then a network of up to two parents."""
+    """Measure one-way marginals, then a network of up to two parents."""
     fine, total = histograms(data, share=ONE_WAY)
     columns = grouped(data, fine, least=3.0, most=16)
     sizes, targets, model = (
@@ -69,7 +69,9 @@ def privbayes(data: Marginals) -> Synthesis:
 def _families(
     sizes: list[int], sets: list[Columns], known: list[int], most_cells: float
 ) -> list[tuple[int, Columns]]:
-    """New columns with parents in the network, whose tables are not too large for their noise."""
+    """Return new columns with parents in the network, whose tables are not too large for their
+    noise.
+    """
     most = 2 if len(sizes) <= MANY else 1
     parents = [each for count in range(1, most + 1) for each in combinations(sorted(known), count)]
     every = [
@@ -87,7 +89,7 @@ def _families(
 
 
 def _unrelated(model: Model, column: int, parents: Columns) -> np.ndarray:
-    """Counts of a column and its parents if it knew nothing of them."""
+    """Return counts of a column and its parents if it knew nothing of them."""
     together = sorted((column, *parents))
     table = np.multiply.outer(model.marginal((column,)), model.marginal(parents)) * model.total
     return np.moveaxis(table, 0, together.index(column))

@@ -50,7 +50,7 @@ def pair_by_pair(
     sets: Sequence[Columns],
     share: float,
 ) -> Model:
-    """The model after rounds of equal parts, each of which chooses a set at a level and counts
+    """Improve the model in rounds of equal parts, each of which chooses a set at a level and counts
     it.
     """
     sizes, found, total = [column.size for column in columns], list(targets), model.total
@@ -110,7 +110,7 @@ def _fits(columns: Columns, tree: Tree, known: set[Columns]) -> bool:
 def _candidates(
     columns: Sequence[Histogram], levels: Levels, model: Model, sets: Sequence[Columns]
 ) -> list[Candidate]:
-    """Every set of columns at every level that tells it apart from a coarser one."""
+    """Return every set of columns at every level that tells it apart from a coarser one."""
     found = []
     for each in sets:
         table = model.marginal(each) * model.total
@@ -130,8 +130,8 @@ def _candidates(
 
 
 def _expected(model: Floats, std: float) -> int:
-    """The l1 distance that noise would leave after counting, and that a table drawn from the model
-    would have.
+    """Return the l1 distance that noise would leave after counting, and that a table drawn from the
+    model would have.
     """
     sampling = np.minimum(np.sqrt(2 * model / math.pi), 2 * model).sum()
     return round(math.sqrt(2 / math.pi) * std * model.size + float(sampling))

@@ -21,7 +21,7 @@ _FEW = 25  # cells below which there is no prior to learn
 
 
 def smoothed(counts: Floats, *, std: float, ordered: bool, total: float) -> Floats:
-    """Counts that are not negative, are plausible together, and add up to `total`."""
+    """Return counts that are not negative, are plausible together, and add up to `total`."""
     counts = np.asarray(counts, dtype=np.float64)
     found = _order(counts, std) if ordered and len(counts) > 2 else _exchangeable(counts, std)
     if found.sum() <= 0:
@@ -30,8 +30,8 @@ def smoothed(counts: Floats, *, std: float, ordered: bool, total: float) -> Floa
 
 
 def _order(y: Floats, std: float) -> Floats:
-    """Smooth curves of several stiffnesses and runs, mixed by Stein's unbiased estimate of their
-    risk.
+    """Smooth ordered counts: mix smooth curves of several stiffnesses and runs by Stein's unbiased
+    estimate of their risk.
 
     Weights exp(-risk / 4 variance) do about as well as the best of them would [Leung, Barron 2006].
     """
@@ -54,8 +54,8 @@ def _order(y: Floats, std: float) -> Floats:
 
 
 def _curve(y: Floats, std: float, stiffness: float) -> tuple[Floats, float]:
-    """Whittaker's smoother of second differences; cells far off their neighbors stay as they are.
-    And its freedom.
+    """Smooth by Whittaker's second differences, and return the degrees of freedom too; cells far
+    off their neighbors stay as they are. And its freedom.
     """
     from scipy.linalg import solveh_banded
 
@@ -71,7 +71,8 @@ def _curve(y: Floats, std: float, stiffness: float) -> tuple[Floats, float]:
 
 
 def _runs(y: Floats, std: float) -> Floats:
-    """The posterior mean of every cell, over all cuts and over several prior densities of cuts.
+    """Return the posterior mean of every cell, over all cuts and over several prior densities of
+    cuts.
 
     A run's level is 0 or has density 1 / ((level + std) L): all orders of magnitude alike.
     """
@@ -109,16 +110,16 @@ def _runs(y: Floats, std: float) -> Floats:
 
 
 def _typical(y: Floats) -> Floats:
-    """Medians of nine neighbors: about what a cell is expected to hold, whatever spikes there
-    are.
+    """Return medians of nine neighbors: about what a cell is expected to hold, whatever spikes
+    there are.
     """
     padded = np.pad(y, 4, mode="edge")
     return np.maximum(np.median(np.lib.stride_tricks.sliding_window_view(padded, 9), axis=1), 0.0)
 
 
 def _cut_posterior(weight: Floats) -> tuple[Floats, float]:
-    """The probability that a run goes from i to j, for all i < j, and the log of all cuts' weights
-    together.
+    """Return the probability that a run goes from i to j, for all i < j, and the log of all cuts'
+    weights together.
     """
     n = len(weight) - 1
     forward, backward = np.full(n + 1, -np.inf), np.full(n + 1, -np.inf)
@@ -145,8 +146,8 @@ def _exchangeable(y: Floats, std: float) -> Floats:
 
 
 def _shift(y: Floats) -> Floats:
-    """The nearest counts that are not negative and have the same sum [Norm-Sub, Wang et al.
-    2020].
+    """Return the nearest counts that are not negative and have the same sum [Norm-Sub, Wang et al.
+    2020]. 2020].
     """
     left, total = y.copy(), y.sum()
     if total <= 0:
@@ -160,8 +161,8 @@ def _shift(y: Floats) -> Floats:
 
 
 def in_groups(counts: Floats, *, least: float, most: int, ordered: bool) -> NDArray[np.int64]:
-    """Which group every cell is in: neighbors (ordered) or the rarest (listed) together, until each
-    is large enough.
+    """Return the group of every cell: neighbors (ordered) or the rarest (listed) together, until
+    each group is large enough.
     """
     n = len(counts)
     if not ordered:
@@ -197,7 +198,7 @@ def fair(counts: Floats, most: int) -> float:
 
 
 def _in_order(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Groups numbered by their first cell."""
+    """Number groups by their first cell."""
     _, first, place = np.unique(groups, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
