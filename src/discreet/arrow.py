@@ -27,8 +27,8 @@ _KINDS: dict[type, pa.DataType] = {
 
 
 def array(values: Iterable[Any], kind: pa.DataType | None = None, *, mask: Any = None) -> pa.Array:
-    """A column of numbers, texts, flags, decimals, dates or timestamps; NULL for None, and where
-    `mask` is true.
+    """Return a column of numbers, texts, flags, decimals, dates or timestamps; NULL for None, and
+    where `mask` is true.
     """
     if isinstance(values, np.ndarray) and values.dtype != object:
         return _pack(values, kind or _KINDS[type(values.dtype.type(0).item())], mask)
@@ -54,8 +54,8 @@ def _decimals(items: list[Any], kind: pa.DataType, missing: npt.NDArray[np.bool_
 
 
 def _number(value: Any, kind: pa.DataType) -> Any:
-    """A value as Arrow stores it: dates in days, timestamps in their unit since 1970, numbers and
-    flags as they are.
+    """Return a value as Arrow stores it: dates in days, timestamps in their unit since 1970,
+    numbers and flags as they are.
     """
     if pa.types.is_date(kind):
         return (value - date(1970, 1, 1)).days
@@ -66,13 +66,13 @@ def _number(value: Any, kind: pa.DataType) -> Any:
 
 
 def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
-    """One value; NULL for None."""
+    """Return one value; NULL for None."""
     return pa.nulls(1, kind)[0] if value is None else array([value], kind)[0]
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    """A column of integers, floats or flags as numpy has it; a NULL among integers or flags is 0,
-    among floats NaN.
+    """Return a column of integers, floats or flags as numpy holds it; a NULL among integers or
+    flags is 0, among floats NaN.
     """
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.ChunkedArray):  # of no chunks

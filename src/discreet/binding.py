@@ -1,4 +1,4 @@
-"""What a policy is bound to: its ledger, the terms of it, and the making of snapshots."""
+"""Bind a policy to its ledger: find it, state its terms, and take snapshots for it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def build_snapshot(
 
 
 def take_snapshot(policy: Policy, *, progress: Progress | None = None) -> Snapshot:
-    """A new snapshot without opening the last one, which may have been made for an older policy."""
+    """Take a new snapshot without opening the last one, which may have been made for an older
+    policy.
+    """
     with Ledger.open(ledger_of(policy), terms_of(policy)) as ledger:
         return build_snapshot(policy, ledger, None, progress)
 
@@ -80,7 +82,7 @@ def ledger_of(policy: Policy) -> Place:
 
 
 def create_ledger(policy: Policy) -> None:
-    """Make the policy's ledger and its key; refuses to overwrite one."""
+    """Create the policy's ledger and its key; refuse to overwrite one."""
     Ledger.create(ledger_of(policy), terms_of(policy)).close()
 
 

@@ -97,7 +97,7 @@ def _show(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What one mechanism costs, in each currency in which it has a proof (None where it has none).
+    """The cost of one mechanism, in each currency in which it has a proof (None where it has none).
 
     `epsilon`: it is (epsilon, delta)-DP.  `rho`: it is delta-approximate rho-zCDP.
     """
@@ -176,7 +176,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """How much somebody may spend, has spent, and has left: never more than everybody together
+    """The limit, spending and rest of one analyst; the rest is never more than everybody together
     has.
     """
 
@@ -224,12 +224,12 @@ def number(value: Fraction | float, *, rounding: str = ROUND_HALF_EVEN) -> str:
 
 
 def round_up(value: Fraction, *, digits: int) -> Fraction:
-    """The smallest decimal of that many significant digits that is at least `value`."""
+    """Return the smallest decimal of that many significant digits that is at least `value`."""
     return Fraction(_decimal(value, digits, ROUND_CEILING)) if value else Fraction(0)
 
 
 def round_down(value: Fraction, *, digits: int) -> Fraction:
-    """The largest decimal of that many significant digits that is at most `value`."""
+    """Return the largest decimal of that many significant digits that is at most `value`."""
     return Fraction(_decimal(value, digits, ROUND_FLOOR)) if value else Fraction(0)
 
 

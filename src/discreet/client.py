@@ -1,4 +1,4 @@
-"""A curator elsewhere: `discreet.connect("https://...", token=...)` asks over HTTP, with the
+"""Ask a curator elsewhere: `discreet.connect("https://...", token=...)` asks over HTTP, with the
 signatures of `Curator`.
 
 It needs the standard library and pyarrow alone. A question is sent with a key of its own: where the
@@ -36,16 +36,16 @@ TRIES = 3  # of a request whose reply is lost
 
 
 class Unreachable(DiscreetError):
-    """The server cannot be reached, or speaks something else."""
+    """The server cannot be reached, or does not speak our protocol."""
 
 
 class ServerFailure(DiscreetError):
-    """The server could not do it; its log has the details."""
+    """The server failed on a request; its log has the details."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteQuote:
-    """What a question would cost and how wrong it would be, as the server told it."""
+    """The server's quote: the cost of a question, and how wrong its answer would be."""
 
     columns: tuple[str, ...]
     statistics: tuple[Mapping[str, Any], ...]
@@ -68,7 +68,9 @@ class RemoteQuote:
 
 
 class Client:
-    """Asks a server. One may be used from several threads; each has a connection of its own."""
+    """A client of one server. One may be used from several threads; each has a connection of its
+    own.
+    """
 
     def __init__(
         self, url: str, *, token: str, timeout: float = 300.0, context: ssl.SSLContext | None = None

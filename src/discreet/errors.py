@@ -30,7 +30,7 @@ NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 
 
 class DiscreetError(Exception):
-    """Everything this package raises on purpose."""
+    """The base of everything that this package raises on purpose."""
 
     kind: ClassVar[str] = "engine"
     exit_code: ClassVar[int] = 1
@@ -77,7 +77,7 @@ class PolicyError(DiscreetError):
 
 
 class Rejected(DiscreetError):
-    """What was asked, why not, and what to write instead."""
+    """A question was refused: what was asked, why not, and what to write instead."""
 
     kind = "rejected"
     exit_code = 4

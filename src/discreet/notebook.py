@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Asked(Protocol):
-    """What answers questions: a curator, or a client of one's server."""
+    """The answerer of questions: a curator, or a client of a server."""
 
     def ask(
         self, sql: str, *, analyst: str, epsilon: object, margin: object, assuming: int | None

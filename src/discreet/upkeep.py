@@ -1,6 +1,4 @@
-"""What a curator does between questions: check a policy, read a snapshot's report, see what a
-change would do.
-"""
+"""Help the curator between questions: check a policy, read a snapshot's report, preview changes."""
 
 from __future__ import annotations
 
@@ -28,7 +26,9 @@ Limits = tuple[Charge, dict[str, Charge]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """What is wrong with a policy and its source, what is worth knowing, and what to do next."""
+    """The result of `check`: what is wrong with a policy and its source, what is worth knowing, and
+    what to do next.
+    """
 
     problems: tuple[Problem, ...]
     groups: Mapping[str, tuple[str, ...]]

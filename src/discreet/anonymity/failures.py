@@ -1,5 +1,5 @@
-"""Why k-anonymity is not enough, on a published table: classes that agree, and attackers who know
-somebody.
+"""Show on a published table why k-anonymity is not enough: classes that agree, and attackers who
+know somebody.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """What an attacker learns about one column from the quasi-identifiers alone.
+    """The ways in which an attacker learns one column from the quasi-identifiers alone.
 
     `homogeneous`: rows whose class agrees on the secret; whoever finds the class knows the secret,
     whatever k is. `nearly`: further rows whose class agrees once the attacker leaves out up to

@@ -1,4 +1,4 @@
-"""What is promised of every class of people who look alike: k of them, diverse, and close to the
+"""The promise about every class of people who look alike: k of them, diverse, and close to the
 whole table.
 
 A class is the rows that share all quasi-identifiers. Counts are matrices, one row a class and one

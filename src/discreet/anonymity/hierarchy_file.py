@@ -257,7 +257,7 @@ def automatic(column: str, values: pa.Array) -> Spec:
 
 
 def _is_code(column: str, values: pa.Array) -> bool:
-    """True for ZIP codes and their kin: by name, or text of digits of one length."""
+    """Return True for ZIP codes and their kin: by name, or text of digits of one length."""
     if not len(values):
         return False
     if pa.types.is_integer(values.type):

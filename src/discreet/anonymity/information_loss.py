@@ -1,4 +1,4 @@
-"""What coarsening loses, in the measures that people compare tools by.
+"""The information that coarsening loses, in the measures by which people compare tools.
 
 Every measure but the last two is a cost per entry, averaged over rows and columns: 0 if the entry
 is exact, 1 if it is `*` or its row was suppressed (for entropy, on average over the column).
@@ -43,7 +43,7 @@ included.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """What was lost, on average over all rows; `columns` is the ncp of each column."""
+    """The losses, on average over all rows; `columns` is the ncp of each column."""
 
     ncp: float
     lm: float

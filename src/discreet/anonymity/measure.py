@@ -1,5 +1,5 @@
-"""How exposed the people of a table are: k, l, t, who is unique by which columns, and the risks
-that follow.
+"""Measure how exposed the people of a table are: k, l, t, who is unique by which columns, and the
+risks that follow.
 
 One group-by on DuckDB finds the classes of people who share all quasi-identifiers; everything else
 is arithmetic on their sizes, so a table of any length is measured in the memory that its distinct
@@ -43,7 +43,7 @@ _RISKY = 0.2  # the usual threshold of a risk that is too high: a class of fewer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uniqueness:
-    """How many rows are alone in some columns."""
+    """The number of rows that are alone in some columns."""
 
     columns: tuple[str, ...]
     unique: int
@@ -61,7 +61,7 @@ class Uniqueness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitive:
-    """How much a class gives away about one column, in the worst class.
+    """The most that any class gives away about one column.
 
     `dominance`: the most frequent value over all others together; recursive (c, 2)-diversity holds
     for any larger c.

@@ -1,5 +1,5 @@
-"""What is published: labels instead of values, written whole or not at all, and measured once more
-before it leaves.
+"""The published table: labels instead of values, written whole or not at all, and measured once
+more before it leaves.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from discreet.errors import DiscreetError, UsageError
 
 
 class PromiseBroken(DiscreetError):
-    """The finished table did not measure up to what was asked, so it was not released. It should
-    never happen.
-    """
+    """The finished table breaks the promise, so it was not released. It should never happen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +40,8 @@ class Tight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What is published instead of a column's values: a text for each row group, and the share of
-    the domain in it.
+    """The labels of a column: a text for each row group, and the share of the domain that the text
+    covers.
     """
 
     text: pa.Array

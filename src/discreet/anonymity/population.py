@@ -1,4 +1,4 @@
-"""How many people are unique in the population, when all that is seen is a sample of it.
+"""Estimate how many people are unique in the population, from a sample of it.
 
 The sample's class sizes are matched to a model of the population's. Estimates, not bounds: they
 assume a simple random sample, and they can be far off when the model does not fit.
@@ -53,8 +53,8 @@ def estimate(sizes: Integers, fraction: float) -> PopulationUniques:
 
 
 def zayatz(spectrum: Mapping[int, int], fraction: float) -> float:
-    """Zayatz (1991): of the sample's uniques, those whose class has one member in the population,
-    scaled up.
+    """Estimate by Zayatz (1991): of the sample's uniques, those whose class has one member in the
+    population, scaled up.
 
     A class of i people shows exactly one in the sample with probability i * f * (1 - f)^(i - 1),
     and the population's classes are taken to be as often of size i as the sample's are.
@@ -70,7 +70,7 @@ def zayatz(spectrum: Mapping[int, int], fraction: float) -> float:
 
 
 def pitman(spectrum: Mapping[int, int], population: int) -> float | None:
-    """Pitman's sampling formula (Hoshino 2001), fitted by maximum likelihood.
+    """Estimate by Pitman's sampling formula (Hoshino 2001), fitted by maximum likelihood.
 
     Its expected number of uniques among N is about Gamma(1 + theta) / Gamma(theta + alpha) *
     N^alpha.
@@ -105,7 +105,7 @@ def pitman(spectrum: Mapping[int, int], population: int) -> float | None:
 def _unlikelihood(
     point: Floats, sizes: Floats, counts: Floats, classes: float, rows: float
 ) -> float:
-    """Minus the log likelihood, in log theta and logit alpha.
+    """Return minus the log likelihood, in log theta and logit alpha.
 
     log L = sum over i < classes of log(theta + i alpha) - sum over i < rows of log(theta + i)
             + sum over classes of sum over i < its size of log(i - alpha).

@@ -1,5 +1,5 @@
-"""What can still be counted: counts from the published table beside the true ones, and beside what
-noise would cost.
+"""Compare counts from the published table with the true ones, and with the error that noise would
+add.
 
 A reader of a coarsened table spreads each row evenly over the values that its label stands for. A
 differentially private release of the same counts adds discrete Laplace noise to each table of

@@ -1,5 +1,5 @@
-"""Whom published tables give away: the people of the tables held against the people themselves,
-three ways.
+"""Count the people whom published tables give away: the tables' people are matched with the real
+ones, in three ways.
 
 Tables of all columns at the finest level are a list of people. Published exactly they are the
 people; with swapping, as in 2010, most of them still are; made from noisy counts, some agree by
@@ -27,8 +27,8 @@ SWAPPED = 0.05  # of people, in the 2010 way
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How many people of one list agree with a person in all columns, and how many more in all but
-    one.
+    """One way to publish: the people who agree with a listed one in all columns, and the further
+    ones who agree in all but one.
 
     `alone` people are the only one of their kind in their place; the list has `found` of them. It
     shows `claims` such people, of whom `right` are real.

@@ -37,7 +37,9 @@ ALIKE = 0.5  # of the plain scoreboard: how similar every single item must be
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Known:
-    """What is known about one target: items, and where known (else NaN) their values and days."""
+    """An attacker's knowledge of one target: items, and where known (else NaN) their values and
+    days.
+    """
 
     item: NDArray[np.int64]
     value: Floats

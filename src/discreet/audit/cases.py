@@ -1,5 +1,5 @@
-"""Every mechanism and local protocol on two neighboring inputs that tell it apart well: what an
-audit by name runs.
+"""Every mechanism and local protocol on two neighboring inputs that it tells apart well, for audits
+by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""By how much exact statistics change between neighbors, against what a plan says they can (S3)."""
+"""Compare the change of exact statistics between neighbors with the sensitivity that a plan claims
+(S3).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Whom an audit takes away: people who were named, who move the question most, who are alone with a
-key, and others.
+"""Choose whom an audit takes away: people who were named, who move the question most, who are alone
+with a key, and others.
 
 A question about one person does not change without anybody else: neighbors drawn at random would
 show nothing.

@@ -26,8 +26,8 @@ MOST = 64.0  # no run proves more than this
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneRun:
-    """How many people there were, of how many it was guessed, how many guesses were right, and what
-    that proves.
+    """The result of one run: the number of people, of guesses and of right guesses, and the ε that
+    they prove.
     """
 
     people: int

@@ -77,7 +77,7 @@ class Support:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """How often each outcome came on either neighbor, in bins from least to most telling."""
+    """The frequency of each outcome on either neighbor, in bins from least to most telling."""
 
     name: str
     first: tuple[int, ...]
@@ -86,7 +86,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAudit:
-    """All that was found out about a question. Not for release: `changes` tells about single
+    """Everything that the audit of a question found. Not for release: `changes` tells about single
     people.
     """
 
@@ -114,8 +114,8 @@ class QuestionAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leavers:
-    """Who is taken away, one after another: people by their identifiers, some with a row that meets
-    `where`, and others whom the question measures, up to `most` in all.
+    """The people to take away, one after another, up to `most` in all: those named by their
+    identifiers, some with a row that meets `where`, and others whom the question measures.
     """
 
     most: int

@@ -1,5 +1,5 @@
-"""What an audit found, as one HTML page for a privacy officer: verdict first, then every number it
-rests on.
+"""Write an audit as one HTML page for a privacy officer: verdict first, then every number behind
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""People by place and cell: what is made, level by level."""
+"""Counts of people by place and cell, level by level."""
 
 from __future__ import annotations
 

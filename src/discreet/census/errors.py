@@ -1,4 +1,4 @@
-"""How wrong a publication is: before it is paid for, from its plan; after it, from what was
+"""Tell how wrong a publication is: before it is paid for, from its plan; after it, from what was
 released.
 
 Before: the deviation of every table's estimates by level, which depends on public sizes and noise

@@ -63,7 +63,7 @@ class Grid:
 
     @property
     def chain(self) -> tuple[Columns, ...]:
-        """Tables from the total to all columns, each of which holds the one before it.
+        """Return tables from the total to all columns, each of which holds the one before it.
 
         They are chosen from the largest down: tables of the chain are rounded by themselves, others
         as sums of rounded numbers, and rounding harms tables of many cells most.

@@ -1,5 +1,5 @@
-"""Reads what a publication counts, adds the noise that was paid for, and puts what left in order
-for estimates.
+"""Read the counts of a publication, add the noise that was paid for, and arrange the result for
+estimates.
 """
 
 from __future__ import annotations

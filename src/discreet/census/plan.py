@@ -1,5 +1,5 @@
-"""What a publication will measure, by which noise and at what cost: from the policy and public
-tables alone.
+"""Plan a publication: which counts, which noise, which cost; from the policy and public tables
+alone.
 
 Privacy
     Of one person's m rows each is in one place of a level at most, and there in one cell of a
@@ -80,7 +80,7 @@ class Plan:
 
     @property
     def question(self) -> str:
-        """The same for the same publication of the same places."""
+        """A text that is equal for two plans of the same publication and the same places."""
         noises = [[None if noise is None else repr(noise) for noise in row] for row in self.noises]
         totals = [None if each is None else each.tolist() for each in self.totals]
         parts = ["publication 1", self.terms.meaning(), self.places.names, noises, totals]

@@ -1,6 +1,4 @@
-"""What a publication gives: measurements with their margins, tables that add up, people who are
-nobody, and errors.
-"""
+"""A publication: measurements with margins, tables that add up, generated people, and errors."""
 
 from __future__ import annotations
 
@@ -142,7 +140,7 @@ class Publication:
 
     @cached_property
     def _paths(self) -> list[list[pa.Array]]:
-        """For every level, the names of the places that each of its places lies in."""
+        """Return, for every level, the names of the places that each of its places lies in."""
         places = self.plan.places
         return [
             [pa.array(names) for names in places.path(level)] for level in range(len(places.levels))

@@ -1,4 +1,4 @@
-"""A publication of a policy: what it would cost, made once and for one charge, shown as often as
+"""Run a publication of a policy: quote it, make it once for one charge, and show it as often as
 anybody likes.
 """
 
@@ -29,7 +29,7 @@ MOST_JOBS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationQuote:
-    """What a publication would cost, and how wrong it is expected to be. Reads no data."""
+    """The cost and the expected error of a publication. Reads no data."""
 
     name: str
     cost: Budget

@@ -1,5 +1,5 @@
-"""How the budget is shared out over levels and tables: as declared, or so that the expected errors
-are smallest.
+"""Split the budget over levels and tables: as declared, or so that the expected errors are
+smallest.
 
 The measure is the sum, over levels and tables, of the table's weight times the variance of one of
 its cells after least squares. It depends on public sizes alone. Of ρ, precisions are proportional

@@ -133,7 +133,7 @@ def _leave(code: int) -> NoReturn:
 
 
 class _Output(io.FileIO):
-    """Where a command prints; remembers that it could not."""
+    """A stream that a command prints to; it remembers a write that failed."""
 
     failed: OSError | None = None
 

@@ -36,8 +36,8 @@ def completion(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What may follow some verbs (`()`, `("ask",)`, `("release", "start")`): verbs, options,
-    choices of an option.
+    """The words that may follow some verbs (`()`, `("ask",)`, `("release", "start")`): verbs,
+    options, choices of an option.
     """
 
     verbs: tuple[str, ...]

@@ -1,6 +1,4 @@
-"""Files that a command writes: checked before its work, which may cost budget, and written in one
-place.
-"""
+"""Write the files of commands, in one place; check their paths before work that costs budget."""
 
 from __future__ import annotations
 

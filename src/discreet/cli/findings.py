@@ -1,4 +1,4 @@
-"""How the commands of `attack` show what they found: as a story, a page, a table or JSON."""
+"""Show the findings of `attack`: as a story, a page, a table or JSON."""
 
 from __future__ import annotations
 

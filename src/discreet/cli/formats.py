@@ -1,5 +1,5 @@
-"""`--format`: what each format means, for every command alike. A command that cannot print one
-refuses it at once.
+"""Print in the format that `--format` names: it means the same for every command, and a command
+refuses at once a format that it cannot print.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _HEADERS = {
 
 
 class Do(StrEnum):
-    """What a button does."""
+    """The action of a button."""
 
     NEXT = "next"
     BACK = "back"
@@ -56,7 +56,7 @@ def ask_on_a_page(draft: Draft, *, out: Path) -> Draft:
 
 
 class Interview:
-    """A draft and the place of the question that is next; `page` and `take` are its two moves."""
+    """A draft and the place of the next question; `page` shows it and `take` reads the reply."""
 
     def __init__(self, draft: Draft, *, out: Path) -> None:
         self.draft, self.place, self.settled = draft, 0, False
@@ -164,7 +164,9 @@ def _written(out: Path) -> str:
 
 
 class Listener(ThreadingHTTPServer):
-    """The page's address on this machine, and who may read it: whoever knows the secret in it."""
+    """The page's address on this machine; only a browser that knows the secret in it may read the
+    page.
+    """
 
     def __init__(self, interview: Interview) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -181,7 +183,7 @@ class Listener(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers two requests, GET and POST of the secret address, and no other."""
+    """Answer two requests, GET and POST of the secret address, and no other."""
 
     server: Listener
     timeout = 10  # seconds for a request to arrive

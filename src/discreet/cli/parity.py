@@ -70,8 +70,8 @@ def parity(
     html: Annotated[Path | None, typer.Option(help="Also write a page with the map.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Would the paper still be true? Tries a study's findings on synthetic tables, and on the real
-    one.
+    """Try a study's findings on synthetic tables and on the real one: would the paper still be
+    true?
 
     On a public table nothing is charged: every synthesizer describes it anew, `--repeats` times at
     each ε. On a private one the findings are tried on tables drawn from one description, and, with

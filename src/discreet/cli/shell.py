@@ -95,7 +95,7 @@ UNCLOSED = "never closed"
 
 
 class Source(Protocol):
-    """Whom the shell asks."""
+    """Where the shell sends questions: a policy here, or a server."""
 
     @property
     def name(self) -> str: ...

@@ -158,8 +158,8 @@ def _questions(curator: Curator, workload: str | None) -> tuple[str, ...] | None
 def _needs(
     curator: Curator, table: str, workload: str | None, findings: str | None
 ) -> tuple[str, ...] | None:
-    """The questions of a workload, and a question for each finding that names the columns it
-    needs.
+    """Return the questions of a workload, and one more for each finding, which names the columns
+    that the finding needs.
     """
     asked = _questions(curator, workload)
     if findings is None:
@@ -301,7 +301,9 @@ def inspect(
 
 
 def _inspect_linked(description: Path, html: Path | None, format: Format) -> None:
-    """The same of every part: people with their numbers of rows, then the rows of each table."""
+    """Show the report of every part: people with their numbers of rows, then the rows of each
+    table.
+    """
     from discreet.display.show import printable
     from discreet.synthetic.linked_description import LinkedDescription
     from discreet.synthetic.report.inspect import as_json, text

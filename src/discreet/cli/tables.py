@@ -1,4 +1,4 @@
-"""What the terminal shows: tables with margins beside values, a bar of the budget, progress of long
+"""Print to the terminal: tables with margins beside values, a bar of the budget, progress of long
 work.
 """
 

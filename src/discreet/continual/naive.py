@@ -1,5 +1,5 @@
-"""What the same numbers would have cost one by one: every period a new question for each sum, as
-precise as ours.
+"""Compute the cost of the same numbers asked one by one: a new question for each sum of every
+period, with the same margins as ours.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ _TAKEN = {"period", "publish", "statistic", "value", "margin"}
 
 
 def _is_signed(added: Measured, changed: Measured) -> bool:
-    """True if replacing a person can move one number by more than a person's own largest
+    """Return True if replacing a person can move one number by more than a person's own largest
     contribution.
     """
     return changed.sensitivity.linf > added.sensitivity.linf

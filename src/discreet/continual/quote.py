@@ -1,6 +1,4 @@
-"""What a release would cost and how wrong it would be, before anything is charged. Free; touches no
-data.
-"""
+"""Quote a release: its cost and its margins, before anything is charged. Free; touches no data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release has published: values with margins, what they cost, and files to hand on."""
+"""The published periods of a release: values with margins, their cost, and files to hand on."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How answers look: as text and HTML, as charts, as bytes of a file."""
+"""Show answers: as text and HTML, as charts, as bytes of a file."""

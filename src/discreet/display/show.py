@@ -1,4 +1,4 @@
-"""How answers and quotes look: in a terminal as text, in a notebook as HTML with error bars."""
+"""Show answers and quotes: in a terminal as text, in a notebook as HTML with error bars."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def _small_groups(margin: Mapping[str, Any], *, more: str = "") -> str:
 
 
 class Quoted(Protocol):
-    """What is shown of a quote, wherever it comes from."""
+    """The shown part of a quote, from a curator or from a server."""
 
     @property
     def cost(self) -> Budget: ...

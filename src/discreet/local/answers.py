@@ -1,4 +1,4 @@
-"""What a question may be answered with, and the place of an answer in it. Standard library only.
+"""The domain of a question, and the place of an answer in it. Standard library only.
 
 A domain is a sequence of values (`range` for 0 .. d - 1), or a grid of numbers (`domain.Decimals`,
 `domain.Integers`). An answer outside it is refused here, on the respondent's side, before a coin is

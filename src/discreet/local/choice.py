@@ -1,6 +1,4 @@
-"""Which protocol to use for a list of values: the least variance, or nearly that in far fewer
-bits.
-"""
+"""Choose the protocol for a list of values: the least variance, or nearly that in fewer bits."""
 
 from __future__ import annotations
 

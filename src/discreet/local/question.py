@@ -54,7 +54,9 @@ _ROUND = re.compile(r"[0-9A-Za-z.-]{1,24}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyQuestion:
-    """What is asked, and how it is answered. `declared` is JSON, with rationals as text."""
+    """One question of a survey, and the protocol that answers it. `declared` is JSON, with
+    rationals as text.
+    """
 
     name: str
     ask: str

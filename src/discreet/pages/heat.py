@@ -54,7 +54,7 @@ class Patch:
 def shares(
     rows: Sequence[str], columns: Sequence[str], patches: Sequence[Sequence[Patch]], *, label: str
 ) -> str:
-    """Rows by columns; the fuller the color, the larger the share."""
+    """Draw rows by columns; the fuller the color, the larger the share."""
     parts = [
         f'<rect class="fill" fill-opacity="{_share(patch.share):.2f}" x="{20 * x + 0.4:.1f}" y="{10 * y + 0.4:.1f}" '
         f'width="19.2" height="9.2"><title>{escape(patch.title)}</title></rect>'

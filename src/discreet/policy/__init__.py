@@ -1,3 +1,3 @@
-"""What the curator declares: a YAML document, read with the place of every word, as one checked
+"""The curator's declarations: a YAML document, read with the place of every word, as one checked
 value.
 """

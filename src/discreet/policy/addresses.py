@@ -1,4 +1,4 @@
-"""Addresses that hold passwords, as people may see them."""
+"""Hide passwords in addresses that people see."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What everybody may know of the tables: columns, types, ranges, values and keys. From the policy,
-never from data.
+"""List what everybody may know of the tables: columns, types, ranges, values and keys. From the
+policy, never from data.
 
 `discreet tables`, `information_schema`, `SHOW` and `DESCRIBE` and the catalog of the Postgres door
 all tell this.

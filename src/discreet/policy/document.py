@@ -235,7 +235,7 @@ class Reader:
             self.problem(node, f"{what} must be {expected}, not {node}.")
 
     def empty(self, node: Node | None) -> bool:
-        """True if nothing was written: `columns:` with no value is an empty mapping, not a
+        """Return True if nothing was written: `columns:` with no value is an empty mapping, not a
         mistake.
         """
         return node is None or (isinstance(node, Scalar) and node.value is None)

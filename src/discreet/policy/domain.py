@@ -1,4 +1,5 @@
-"""What a column may contain, as everybody may know: ranges on a grid, lists of values, dates, text.
+"""The domains of columns, as everybody may know them: ranges on a grid, lists of values, dates,
+text.
 
 Domains come from the policy and never from the data (S1). A snapshot holds every value already
 moved into its domain: numbers as whole steps of the grid, listed values as their place in the list.

@@ -1,5 +1,5 @@
-"""Which engine prepares snapshots and answers questions, and where it is: `engine` of the
-policy.
+"""Read `engine` of the policy: which engine prepares snapshots and answers questions, and where it
+is.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ class BudgetTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one question may take: ε, seconds, bytes of memory, group keys, bytes of text. A
-    deadline hardens (S13).
+    """The most that one question may take: ε, seconds, bytes of memory, group keys, bytes of text.
+    A deadline hardens (S13).
 
     `overruns` is how many questions of one analyst may take more time or memory than that, over the
     ledger's life.

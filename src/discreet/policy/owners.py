@@ -1,4 +1,5 @@
-"""Whose a row is: one column's word, several columns' together, another table's, or its own.
+"""Read who owns a row: the person in one column, in several columns together, in another table, or
+the row itself.
 
 The one place where `owner:` of a policy file is read.
 """
@@ -12,7 +13,7 @@ from discreet.policy.document import List, Map, Node, Reader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Through:
-    """Rows belong to whoever owns the row of `table` with the same value of `on`."""
+    """The owner of a row is the owner of the row of `table` with the same value of `on`."""
 
     table: str
     on: str
@@ -20,8 +21,8 @@ class Through:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """Rows belong to whom several columns name together: a hospital, and a number that the hospital
-    gave.
+    """The owner is named by several columns together, such as a hospital and a number that the
+    hospital gave.
     """
 
     columns: tuple[str, ...]
@@ -29,8 +30,8 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class EachRow:
-    """Every row is somebody else's. Whoever is in several rows is protected as several people
-    are.
+    """Every row is taken to be another person; somebody with several rows is protected as several
+    people. Whoever is in several rows is protected as several people are.
     """
 
 

@@ -1,5 +1,4 @@
-"""What the curator declares: whom to protect, what is public, how much may be spent. Read from one
-YAML file.
+"""The policy: whom to protect, what is public, how much may be spent. Read from one YAML file.
 
 A policy is a value; `Policy.read` makes it from a file, or raises one PolicyError with every
 mistake and its place. The shapes are checked by hand and not by pydantic: every sentence here needs

@@ -1,5 +1,5 @@
-"""What a policy says under `hierarchies` and `publications`: levels of places, and tables of them
-that add up (S18).
+"""Read `hierarchies` and `publications` of a policy: levels of places, and tables of them that add
+up (S18).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Hierarchy:
     table: str | None
 
     def homes(self, columns: Mapping[str, Sequence[str]]) -> list[str]:
-        """The public tables that could list its places, by the columns of each: the one that is
-        named, or any.
+        """Return the public tables that could list its places, by the columns of each: the one that
+        is named, or any.
         """
         having = [name for name, each in columns.items() if set(self.levels) <= set(each)]
         return having if self.table is None else [name for name in having if name == self.table]
@@ -199,7 +199,7 @@ def publications(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scope:
-    """What a publication may name."""
+    """The tables, columns and levels that a publication may name."""
 
     reader: Reader
     columns: Mapping[str, Sequence[str]]

@@ -1,4 +1,4 @@
-"""How a table's source is written, where it is not written as we read it: declared, public, and
+"""Read `read:` of a table: how its source is written, where it is not in our way; public, and
 applied value by value.
 
 Privacy: what is declared here is the policy's word and not found in the data, and it changes each

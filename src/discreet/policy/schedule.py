@@ -1,5 +1,5 @@
-"""What a policy says under `releases`: a question that is answered again every period, for one ε in
-all (S15).
+"""Read `releases` of a policy: a question that is answered again every period, for one ε in all
+(S15).
 """
 
 from __future__ import annotations

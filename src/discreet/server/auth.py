@@ -1,5 +1,5 @@
-"""The gate: who may enter, and how often one may try. A wrong password and an unknown user get the
-same answer.
+"""The gate: it says who may enter, and how often one may try. A wrong password and an unknown user
+get the same answer.
 
 Everything is denied unless the file of users says otherwise. Failures are counted per name and per
 address, of those who exist and of those who do not alike: after some of them every further try is

@@ -1,5 +1,5 @@
-"""What all doors share: the curator, the gate, the queue, limits, counts, and room for answers on
-their way.
+"""The shared parts of all doors: the curator, the gate, the queue, limits, counts, and room for
+answers on their way.
 """
 
 from __future__ import annotations

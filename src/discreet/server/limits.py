@@ -1,4 +1,4 @@
-"""What one server lets clients take of it."""
+"""Limits on what clients take of one server."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verifier:
-    """What is stored of a password, in the text form that Postgres uses."""
+    """The stored form of a password, in the text that Postgres uses."""
 
     iterations: int
     salt: bytes

@@ -33,7 +33,7 @@ _log = logging.getLogger("discreet.server")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a door listens."""
+    """The address at which a door listens."""
 
     host: str
     port: int
@@ -121,7 +121,7 @@ class Server:
         return found
 
     async def close(self) -> bool:
-        """Stop; say whether all questions under way were answered."""
+        """Stop the doors; return True if all questions under way were answered."""
         ended = await self.door.queue.stop(seconds=self.limits.stopping)
         if self.http is not None:
             await self.http.stop()

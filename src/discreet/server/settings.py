@@ -1,5 +1,5 @@
-"""What a session may set: the price of its questions, and the many settings that Postgres's clients
-expect.
+"""The settings of a session: the price of its questions, and the many settings that Postgres's
+clients expect.
 
 discreet.epsilon    what an answer may cost
 discreet.assuming   rows to assume, for margins of means

@@ -1,5 +1,5 @@
-"""Who may enter: a file beside the ledger, mode 0600, with verifiers of passwords and hashes of
-tokens.
+"""Read and write the file of users beside the ledger, mode 0600, with verifiers of passwords and
+hashes of tokens.
 
 A user is an analyst of the policy by name, or has one of two other roles: `curator`, whose
 questions are charged as the curator's own, and `auditor`, who reads and never asks. The file is
@@ -35,7 +35,7 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """What is stored of a token: its number, and a hash of its 256 random bits (which needs no
+    """The stored form of a token: its number, and a hash of its 256 random bits (which needs no
     salt).
     """
 

@@ -1,1 +1,1 @@
-"""How a table is coarsened: globally by levels, or locally class by class."""
+"""Coarsen a table: globally by levels, or locally class by class."""

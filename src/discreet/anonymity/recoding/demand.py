@@ -1,4 +1,4 @@
-"""What is asked of a table, and whether any recoding of it can give that."""
+"""The demand on a table, and a check whether any recoding can meet it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RecodingKind = Literal["local", "global"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """The demand on a table, before anything is known about it."""
+    """The demand as the caller states it, before the table is read."""
 
     quasi: Sequence[str]
     k: int

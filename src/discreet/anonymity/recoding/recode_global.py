@@ -25,8 +25,8 @@ _KEPT = 2**21  # row groups of tables that were rolled up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What a level vector gives: rows suppressed, the loss with them (infinite if they are too
-    many), and a bound on the loss of it and all coarser ones.
+    """The result of one level vector: rows suppressed, the loss with them (infinite if they are too
+    many), and a lower bound on the loss of it and of all coarser vectors.
     """
 
     suppressed: int
@@ -148,8 +148,8 @@ def _merge(finer: RowGroups, vector: Integers) -> RowGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bounds:
-    """What can be said about level vectors without a group-by: of each its loss if nothing is
-    suppressed, and what the loss grows by at least for each row that is.
+    """Bounds on level vectors that need no group-by: the loss of each if nothing is suppressed, and
+    the least that each suppressed row adds.
     """
 
     unsuppressed: Floats

@@ -174,7 +174,7 @@ def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Distances:
-    """How far every value of a column is from one of them: the lowest level on which they look
+    """The distance of every value of a column from one of them: the lowest level on which they look
     alike, and its cost.
     """
 

@@ -1,5 +1,5 @@
-"""What must not stand beside coarsened columns: names, numbers of people, and columns that say the
-same again.
+"""Find columns that must not stand beside coarsened ones: names, numbers of people, and columns
+that repeat a quasi-identifier.
 """
 
 from __future__ import annotations

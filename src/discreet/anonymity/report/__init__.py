@@ -1,1 +1,1 @@
-"""What anonymizing cost and did not give, on a page and in a terminal."""
+"""The report on an anonymized table, on a page and in a terminal."""

@@ -1,5 +1,5 @@
-"""What anonymizing a table cost, and what it did not give: the numbers behind the page and the
-terminal's text.
+"""The numbers of the report: the cost of anonymizing a table, and the attacks that it does not
+stop.
 """
 
 from __future__ import annotations

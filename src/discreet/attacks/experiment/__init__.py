@@ -1,1 +1,1 @@
-"""How attacks are tried and judged: controls, chance baselines, what an attacker knows."""
+"""Try attacks and judge them: controls, chance baselines, and a model of what attackers know."""

@@ -1,5 +1,5 @@
-"""What an attack found: its success beside a chance baseline, with an interval. Never one without
-the other.
+"""The result of an attack: its success beside a chance baseline, with an interval. Never one
+without the other.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """How much better an attack does on the people in the data than on people who are not: (a - c)
-    / (1 - c).
+    """The excess of an attack's success on people in the data over its success on others: (a - c) /
+    (1 - c).
 
     Both rates are Wilson's centers, and the interval is their half-widths propagated; cut to [0,
     1].

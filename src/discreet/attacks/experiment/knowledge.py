@@ -1,5 +1,5 @@
-"""How much must an attacker know? The experiment behind the scoreboard's curves, on any release of
-ratings.
+"""Measure how much an attacker must know: the experiment behind the scoreboard's curves, on any
+release of ratings.
 
 Targets are drawn from the release itself; the attacker is told a few of their entries, blurred and
 partly wrong.
@@ -39,9 +39,7 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How often the right person was named, and a wrong one: with the target in the release, and
-    without.
-    """
+    """The share of right and of wrong names: with the target in the release, and without."""
 
     knowledge: Knowledge
     right: Rate

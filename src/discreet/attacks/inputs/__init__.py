@@ -1,1 +1,1 @@
-"""What attacks read: tables, logs of questions, published statistics, ratings."""
+"""The inputs of attacks: tables, logs of questions, published statistics, ratings."""

@@ -1,1 +1,3 @@
-"""How attacks compute: linear algebra, ranges, and the worlds that fit what was published."""
+"""The mathematics of attacks: linear algebra, ranges, and the worlds that fit the published
+statistics.
+"""

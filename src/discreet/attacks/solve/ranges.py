@@ -1,4 +1,4 @@
-"""Whose value follows from exact sums together with what a value may be: 0 or 1, or a number in a
+"""Find people whose value follows from exact sums and from its range: 0 or 1, or a number in a
 public range.
 
 A count of 0, or of everybody in the group, tells everybody in it; so do sums whose differences

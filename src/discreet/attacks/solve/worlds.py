@@ -1,5 +1,5 @@
-"""Which sets of people fit the published statistics: a constraint program, its solutions, and how
-many worlds each is.
+"""Find the sets of people that fit the published statistics: a constraint program, its solutions,
+and the number of worlds that each stands for.
 
 The program decides, for each cell, how many people are in it and what their positions sum to; where
 a published median lies between two people, also the highest and lowest position. Every such

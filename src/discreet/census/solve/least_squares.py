@@ -33,8 +33,8 @@ AT_ONCE = 1 << 22  # cells of children that are looked at together
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Level:
-    """What was measured of one level: noisy counts by table (places first), and the variance of
-    each table's noise.
+    """The measurements of one level: noisy counts by table (places first), and the variance of each
+    table's noise.
 
     `totals` are exact totals of its places, where they are public. `starts` are the places of the
     next level at which the children of each place begin; None at the finest level.

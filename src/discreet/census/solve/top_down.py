@@ -39,8 +39,8 @@ def top_down(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Piece:
-    """Some places of a level with what is known of their children, who stand at `low` to `high`
-    among these.
+    """Some places of a level with the measurements of their children, which are `low` to `high` of
+    the next level.
     """
 
     people: Counts
@@ -57,8 +57,8 @@ class _Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Split:
-    """How places are split among their children: by whom, and whether estimates are taken as they
-    are (`plain`).
+    """The rule by which places are split among their children: which workers do it, and whether
+    estimates are taken as they are (`plain`).
     """
 
     grid: Grid

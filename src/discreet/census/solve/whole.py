@@ -162,7 +162,7 @@ def _draw_to(expected: Floats, most: Floats | None, estimate: Floats, variance: 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Told:
-    """What one table tells about the left halves: for each place and cell that has people, a count
+    """The evidence of one table about the left halves: for each place and cell with people, a count
     and its variance.
     """
 
@@ -300,8 +300,8 @@ class Splitter:
 
 
 class _Heard:
-    """What one table says about the left halves: its cells among the items of a step, and where
-    they are to be.
+    """One table's evidence in a step: its cells among the items of the step, and the counts that it
+    draws them to.
     """
 
     def __init__(self, item: Integers, most: Integers, estimate: Floats, variance: Floats) -> None:
@@ -323,7 +323,7 @@ class _Heard:
         return self.keep(expected, most)
 
     def keep(self, expected: Floats, most: Integers) -> Floats:
-        """Do the same again, after larger tables have moved the cells."""
+        """Draw the cells to the same counts again, after larger tables have moved them."""
         before = _sums_by(self.item, expected)
         return _move(
             expected, most, before[self.item], self.after[self.item], self.total[self.item]

@@ -1,1 +1,1 @@
-"""Which integer combinations of a stream get noise: the family of strategies."""
+"""The strategies: each says which integer combinations of a stream get noise."""

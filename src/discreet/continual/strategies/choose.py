@@ -1,5 +1,5 @@
-"""Which strategy: the one with the least mean of squared errors, each error relative to the best
-there is for it alone.
+"""Choose the strategy with the least mean squared error, each error taken relative to the best that
+is possible for it alone.
 
 Nothing here reads data: errors follow from the schedule.
 """

@@ -1,5 +1,4 @@
-"""For a horizon that is not known: one factorization after the other, each twice as long as the one
-before.
+"""Factorize a stream whose horizon is not known: in epochs, each twice as long as the one before.
 
 A column-normalised factor needs to know when it ends; so the stream is cut into epochs of 32, 64,
 ..., 2048 periods, and goes on with 2048. Totals add up over epochs, and so does their noise.

@@ -1,5 +1,5 @@
-"""What a strategy is: which integer combinations of a stream get noise, and how sums are estimated
-from them.
+"""The protocol of a strategy: it says which integer combinations of a stream get noise, and how
+sums are estimated from them.
 
 A strategy measures y = C x + z: x are the exact numbers of each period, C an integer matrix, z
 integer noise. A row of C reaches back in time only, so a row can be released as soon as its period
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Decoder(Protocol):
-    """The released side: noisy rows of one period in, estimates out."""
+    """The released side of a strategy: it takes noisy rows of a period and returns estimates."""
 
     def add(self, noisy: IntegerArray) -> tuple[Floats, Floats]:
         """Estimate that period, and all periods so far, from a period's noisy rows, for every
@@ -33,7 +33,7 @@ class Decoder(Protocol):
 
 
 class Strategy(Protocol):
-    """A frozen value."""
+    """A strategy, as a frozen value."""
 
     @property
     def name(self) -> str: ...
@@ -50,7 +50,7 @@ class Strategy(Protocol):
 
 
 class Gaussian(Strategy, Protocol):
-    """With Gaussian noise: for budgets in ρ."""
+    """A strategy with Gaussian noise, for budgets in ρ."""
 
     def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
         """Return at least the largest |C u|² of a person in `times` periods `apart` apart.
@@ -61,7 +61,7 @@ class Gaussian(Strategy, Protocol):
 
 
 class Pure(Strategy, Protocol):
-    """With Laplace noise: for budgets in ε."""
+    """A strategy with Laplace noise, for budgets in ε."""
 
     def l1(self, *, times: int) -> int:
         """Return the largest |C u|_1 of a person who counts in `times` periods, by l1 norm at most

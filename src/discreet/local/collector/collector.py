@@ -61,8 +61,8 @@ MALFORMED, OTHER_VERSION, UNKNOWN, INVALID, SECOND, IMPLAUSIBLE, TOO_MANY = REAS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What became of a batch: reports that are now on the disk, that were there already, and
-    refused ones by reason.
+    """The result of a batch: reports that are now on the disk, that were there already, and refused
+    ones by reason.
     """
 
     accepted: int
@@ -78,7 +78,7 @@ Row = tuple[bytes, int, str, int | bytes]
 
 
 class Desk:
-    """Looks at what comes in: which reports are in a line, and what of it is refused."""
+    """Check what comes in: which reports are in a line, and which of them are refused."""
 
     def __init__(self, survey: Survey) -> None:
         self._fingerprint = survey.fingerprint
@@ -297,7 +297,7 @@ def _report(held: int | bytes) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sums:
-    """What one collector counted, or several: adding is associative and commutative."""
+    """The counts of one collector, or of several: adding them is associative and commutative."""
 
     survey: Survey
     tallies: Mapping[str, Any]

@@ -30,9 +30,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tally:
-    """How many reports there are, and how many of them support each value (or fall in each
-    cell).
-    """
+    """The number of reports, and of those that support each value (or fall in each cell)."""
 
     counts: Counts
     n: int
@@ -82,7 +80,7 @@ class ReportRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate:
-    """What the respondents answered, as far as their reports tell.
+    """An estimate of what the respondents answered, from their reports.
 
     `estimates` are unbiased, so a frequency may come out negative; `margins` are half-widths of 95
     % intervals around them. `consistent` is the nearest thing that could be true: frequencies of at

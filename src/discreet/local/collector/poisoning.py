@@ -53,7 +53,7 @@ def _ends(protocol: Any) -> list[int]:
 
 
 def implausible(protocol: Any, report: int) -> bool:
-    """True if an honest respondent sends a report like this less than once in 10^9 times.
+    """Return True if an honest respondent sends a report like this less than once in 10^9 times.
 
     A unary report shows it by the number of its ones: a report with a one for every value would
     vote for all. A hybrid report shows it if its part is never used, a set if its size is wrong.
@@ -69,8 +69,8 @@ def implausible(protocol: Any, report: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _ones(d: int, support: Support) -> tuple[int, int]:
-    """The numbers of ones between which all but 10^-9 of honest reports lie: one coin of p, d - 1
-    of q.
+    """Return the numbers of ones between which all but 10^-9 of honest reports lie: one coin of p,
+    d - 1 of q.
     """
     p, q = float(support.p), float(support.q)
     others = [_binomial(d - 1, k, q) for k in range(d)]
@@ -94,8 +94,8 @@ def _binomial(n: int, k: int, p: float) -> float:
 
 
 def suspicions(protocol: Any, reports: Any) -> list[str]:
-    """Sentences about a collection of reports that honest respondents would not send, whatever
-    their answers are.
+    """Return sentences about a collection of reports that honest respondents would not send,
+    whatever their answers are.
     """
     if not len(reports):
         return []

@@ -102,8 +102,8 @@ class FewChanges:
         object.__setattr__(self, "tree", self._tree_is_better())
 
     def _tree_is_better(self) -> bool:
-        """True if the tree has less mean variance; a round t needs an interval for each of its
-        bits.
+        """Return True if the tree has less mean variance; a round t needs an interval for each of
+        its bits.
         """
         one, several = (
             (2 * odds.chance(self.keep) - 1) ** -2,

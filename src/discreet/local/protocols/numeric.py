@@ -262,8 +262,8 @@ class Hybrid:
         return (1 - mixed) * self.duchi.mass(end, answer)
 
     def sends(self, report: int) -> bool:
-        """True if the part that the report comes from is ever used; a part of probability 0 sends
-        nothing.
+        """Return True if the part that the report comes from is ever used; a part of probability 0
+        sends nothing.
         """
         return self.mix > 0 if report < self.piecewise.size else self.mix < bits.WORD
 

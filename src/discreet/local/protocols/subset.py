@@ -92,7 +92,7 @@ class SubsetSelection:
         return _support(self.modulus or len(self.domain), self.w, self.keep)
 
     def sends(self, report: int) -> bool:
-        """True if this number is a set of w values; every number of a progression is."""
+        """Return True if this number is a set of w values; every number of a progression is."""
         return bool(self.modulus) or report.bit_count() == self.w
 
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:

@@ -1,5 +1,5 @@
-"""How a device draws a report: afresh, from a permanent answer, or by a plan for all rounds.
-Standard library only.
+"""Draw a device's reports: afresh, from a permanent answer, or by a plan for all rounds. Standard
+library only.
 
 `remembered` is what the device keeps for a question, as hexadecimal digits. For a memoized one: the
 permanent answer of each value by its place, and `now`, the place that counted last. For

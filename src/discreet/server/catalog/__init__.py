@@ -1,5 +1,5 @@
-"""What clients of Postgres look up before they ask: pg_catalog, information_schema, functions of
-the session.
+"""Answer what clients of Postgres look up before they ask: pg_catalog, information_schema,
+functions of the session.
 
 builtin               what every Postgres has
 parse, kinds          a statement and its types

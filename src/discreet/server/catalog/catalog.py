@@ -48,8 +48,8 @@ class Reference(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What a statement takes and gives: the types of its parameters, and its columns with theirs in
-    the metadata.
+    """The columns that a statement returns, with their types in the metadata, and the types of its
+    parameters.
     """
 
     parameters: tuple[int, ...]

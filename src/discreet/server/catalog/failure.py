@@ -1,6 +1,4 @@
-"""Why the catalog cannot answer: a SQLSTATE that clients know, a sentence, and what to do
-instead.
-"""
+"""Errors of the catalog: a SQLSTATE that clients know, a sentence, and what to do instead."""
 
 from __future__ import annotations
 

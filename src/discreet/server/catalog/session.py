@@ -1,4 +1,4 @@
-"""Who asks the catalog, and what depends on that: settings, roles, activity."""
+"""The catalog's view of a session: who asks, with which settings, roles and activity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from discreet.server.settings import SETTINGS, VERSION, Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Who asks the catalog. `settings` have every name that can be shown, in small letters."""
+    """One session that asks the catalog. `settings` have every name that can be shown, in small
+    letters.
+    """
 
     user: str
     database: str

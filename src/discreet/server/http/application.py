@@ -103,7 +103,7 @@ async def logout(request: Request, visitor: Anyone) -> Response:
 
 @door_routes.get("/session", response_model=shapes.SessionReply)
 async def session(request: Request, visitor: Anyone) -> Response:
-    """Who you are, and the CSRF token of your session."""
+    """Return your name and role, and the CSRF token of your session."""
     return JSONResponse(_told(request, visitor))
 
 

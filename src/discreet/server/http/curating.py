@@ -43,7 +43,7 @@ async def ledger(
     first: Annotated[int, Query(ge=0, le=10**9)] = 0,
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """Who spent what on what, newest first, and where everybody stands. `search` is part of a
+    """Return the charges, newest first, and where everybody stands. `search` is part of a
     question's text.
     """
     desk = desk_of(request)
@@ -71,14 +71,14 @@ def _account(account: Account) -> dict[str, Any]:
 
 @router.get("/ledger/{id}", response_model=dict[str, Any])
 async def certificate(request: Request, visitor: CuratorOnly, id: str) -> Response:
-    """All that is needed to audit one answer."""
+    """Return everything that is needed to audit one answer."""
     desk = desk_of(request)
     return JSONResponse(await desk.work(visitor, lambda: desk.curator.certificate(id)))
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request, visitor: Overseer) -> Response:
-    """Counts, in the form that Prometheus reads."""
+    """Return counts, in the form that Prometheus reads."""
     door = desk_of(request).door
     door.metrics.gauge("waiting", door.queue.waiting)
     door.metrics.gauge("running", door.queue.running)
@@ -99,7 +99,7 @@ def _user(user: User) -> dict[str, Any]:
 
 @router.get("/users", response_model=shapes.UsersReply)
 async def users(request: Request, visitor: CuratorOnly) -> Response:
-    """Who may log in, and the policy's analysts."""
+    """Return who may log in, and the policy's analysts."""
     found = [_user(user) for user in _users(request).read().users.values()]
     return JSONResponse({"users": found, "analysts": [*desk_of(request).curator.policy.analysts]})
 
@@ -241,8 +241,8 @@ def _is_served(own: Policy, text: str) -> bool:
 
 @router.post("/policy/preview", response_model=shapes.PreviewReply)
 async def preview(request: Request, body: shapes.PolicyBody, visitor: CuratorOnly) -> Response:
-    """Every mistake of a policy's text with its place; of one without mistakes, what it would
-    change.
+    """Return every mistake of a policy's text with its place; of one without mistakes, what it
+    would change.
     """
     desk = desk_of(request)
 

@@ -40,7 +40,7 @@ AGAIN_IS_FREE = (
 
 @dataclass(eq=False)
 class Refusal(Exception):
-    """What a request gets instead of what it asked for."""
+    """The reply to a request that is refused."""
 
     status: int
     kind: str

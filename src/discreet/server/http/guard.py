@@ -1,6 +1,4 @@
-"""What every request passes: how large and how slow it may be, headers, the deadline, counts; and
-every failure.
-"""
+"""Guard every request: its size and speed, headers, the deadline, counts; and report failures."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Long work: it is begun by one request, and its progress is told to others as server-sent
-events.
-"""
+"""Run long work: one request begins it, and others follow its progress as server-sent events."""
 
 from __future__ import annotations
 
@@ -120,7 +118,7 @@ async def job(request: Request, id: str, visitor: Anyone) -> Response:
     response_class=Response,
 )
 async def events(request: Request, id: str, visitor: Anyone) -> Response:
-    """Events of a job of yours, from its beginning or after Last-Event-ID, until it ends."""
+    """Send the events of a job of yours, from its beginning or after Last-Event-ID, to its end."""
     found = jobs_of(request).of(visitor, id)
     last = request.headers.get("last-event-id", "")
     after = int(last) if last.isascii() and last.isdigit() and len(last) < 10 else 0

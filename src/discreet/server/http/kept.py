@@ -151,7 +151,7 @@ class Answers:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; the file is made at the first one."""
+        """Open one transaction; the file is made at the first one."""
         with self._lock:
             try:
                 if self._connection is None:

@@ -22,13 +22,13 @@ router = APIRouter()
 
 @router.get("/releases", response_model=shapes.NamesReply)
 async def releases(request: Request, visitor: Anyone) -> Response:
-    """The names of the policy's releases."""
+    """Return the names of the policy's releases."""
     return JSONResponse({"names": [*desk_of(request).curator.policy.releases]})
 
 
 @router.get("/releases/{name:path}/page", response_class=HTMLResponse)
 async def release_page(request: Request, name: str, visitor: Anyone) -> Response:
-    """The same as one page."""
+    """Return what a release has published so far, as one HTML page."""
     from discreet.continual.page import page
 
     desk = desk_of(request)
@@ -76,13 +76,13 @@ async def run_release(request: Request, name: str, visitor: CuratorOnly) -> Resp
 
 @router.get("/publications", response_model=shapes.NamesReply)
 async def publications(request: Request, visitor: Anyone) -> Response:
-    """The names of the policy's publications."""
+    """Return the names of the policy's publications."""
     return JSONResponse({"names": [*desk_of(request).curator.policy.publications]})
 
 
 @router.get("/publications/{name:path}/page", response_class=HTMLResponse)
 async def publication_page(request: Request, name: str, visitor: Anyone) -> Response:
-    """The same as one page."""
+    """Return what was published, as one HTML page."""
     from discreet.census.page import page
 
     desk = desk_of(request)
@@ -132,8 +132,8 @@ _ALONE = {
 
 @router.get("/descriptions", response_model=shapes.DescriptionsReply)
 async def descriptions(request: Request, visitor: Overseer) -> Response:
-    """Descriptions that were made over HTTP, newest first. A link opens one for whoever may log
-    in.
+    """Return the descriptions that were made over HTTP, newest first. A link opens one for whoever
+    may log in.
     """
     desk = desk_of(request)
     found = await desk.work(visitor, desk.answers.descriptions)
@@ -149,7 +149,7 @@ async def synthetic_rows(
     rows: Annotated[int, Query(ge=1, le=100_000)] = 1_000,
     format: Annotated[Format, Query()] = "csv",
 ) -> Response:
-    """Synthetic rows of a description; free, and different every time."""
+    """Return synthetic rows of a description; free, and different every time."""
     desk = desk_of(request)
 
     def work() -> bytes:

@@ -45,7 +45,7 @@ router = APIRouter()
 
 
 class Desk:
-    """Where questions are asked: one per server. A key that is used twice at once is one
+    """The place where questions are asked: one per server. A key that is used twice at once is one
     question.
     """
 
@@ -223,7 +223,7 @@ async def _reply(desk: Desk, kept: KeptAnswer, format: Format) -> Response:
 
 @router.get("/tables", response_model=shapes.TablesReply)
 async def tables(request: Request, visitor: Anyone) -> Response:
-    """Tables and columns with what they may hold, from the policy alone. Free."""
+    """Return tables and columns with what they may hold, from the policy alone. Free."""
     curator = desk_of(request).curator
     told = {"database": curator.policy.path.stem, "unit": curator.policy.unit}
     return JSONResponse(told | {"tables": [table.as_json() for table in curator.tables()]})
@@ -351,8 +351,8 @@ def charged(curator: Curator, entries: Iterable[Any]) -> list[dict[str, Any]]:
 async def answer(
     request: Request, link: str, visitor: Anyone, format: Annotated[Format | None, Query()] = None
 ) -> Response:
-    """An answer that was given, by its link: whoever knows the link and may log in sees it, as it
-    was. Free.
+    """Return an answer that was given, by its link: whoever knows the link and may log in sees it,
+    as it was. Free.
 
     To another than who asked, `left` is the reader's own.
     """

@@ -17,7 +17,7 @@ MOST = 20  # sessions of one user; the oldest ends when another begins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Who is logged in, and what a request that changes something must bring along."""
+    """A logged-in user, and the CSRF token that a changing request must bring along."""
 
     user: User
     csrf: str = field(repr=False)

@@ -266,7 +266,7 @@ class UsersReply(BaseModel):
 
 
 class MadeReply(Reply):
-    """What is told once: a password or a token."""
+    """A password or a token, which is told once."""
 
     name: str
 

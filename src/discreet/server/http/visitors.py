@@ -1,4 +1,6 @@
-"""Who makes a request, by a bearer token or by a cookie session; and what each role may do."""
+"""Find out who makes a request, by a bearer token or by a cookie session; and what each role may
+do.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is no question: settings, transactions, cursors and prepared statements by name.
+"""Run commands that are no questions: settings, transactions, cursors and prepared statements by
+name.
 
 Nothing here asks the curator, so all of it is done at once on the connection's own thread.
 """
@@ -54,7 +55,7 @@ class Savepoint:
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """What a session remembers."""
+    """The memory of one session."""
 
     settings: Settings
     status: str = "I"  # idle, in a transaction (T), or in one that failed (E)
@@ -424,7 +425,7 @@ def parse_declare(statement: Statement) -> Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """How far to go in a cursor: `count` rows onward from where it stands, or to a place; None is
+    """The movement of a cursor: `count` rows onward from where it stands, or to a place; None is
     all.
     """
 

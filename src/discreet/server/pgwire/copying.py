@@ -30,7 +30,7 @@ _ROWS = 1_000  # that are written at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """What is copied, and how it is written."""
+    """A COPY statement: the question, and the format of its rows."""
 
     source: Statement = field(repr=False)
     format: Format = "text"

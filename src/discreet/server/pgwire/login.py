@@ -27,7 +27,7 @@ VERDICT = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """Who came in, with what the startup message said."""
+    """A user who logged in, with the parameters of the startup message."""
 
     user: User
     database: str

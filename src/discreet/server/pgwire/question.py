@@ -36,8 +36,8 @@ MARGIN = "_margin"  # what follows a column's name in the name of its margins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a statement gives: rows or none, its tag, notices, and whether something was charged for
-    it.
+    """The result of a statement: rows or none, its tag, notices, and whether something was charged
+    for it.
     """
 
     tag: str
@@ -48,7 +48,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Who asks, of whom, under which settings."""
+    """Asks one curator in one analyst's name, under a session's settings."""
 
     curator: Curator
     user: User

@@ -1,6 +1,4 @@
-"""What every Postgres 15 has before anybody makes a table: relations, types, casts, words, as in
-builtin.tsv.
-"""
+"""The contents of every new Postgres 15: relations, types, casts, words, as in builtin.tsv."""
 
 from __future__ import annotations
 

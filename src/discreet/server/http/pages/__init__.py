@@ -1,5 +1,5 @@
-"""What a browser shows: four pages, and the files that they load. No page holds data: scripts fetch
-it from the API.
+"""The pages of a browser, and the files that they load. No page holds data: scripts fetch it from
+the API.
 
 Files are read once, when the server starts, and are known by their names: no path of a request is
 ever opened.
