@@ -23,7 +23,7 @@ from discreet.policy.policy import Policy
 from discreet.sql.analysis import Analysis
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.parse import parse
-from discreet.sql.text.spelling import spelled
+from discreet.sql.text.spelling import spell_one_way
 from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, Value, seconds_between
 from sql import bounded, databases
 
@@ -89,7 +89,9 @@ def engine() -> Any:
 
 def analyzed(expression: str) -> tuple[Relation, Value]:
     analysis = Analysis(policy=POLICY, public={}, evaluate=lambda sql: None)
-    found = analysis.query(spelled(parse(f"SELECT {expression} AS x FROM t", limit=64_000)), {})
+    found = analysis.query(
+        spell_one_way(parse(f"SELECT {expression} AS x FROM t", limit=64_000)), {}
+    )
     assert isinstance(found, Relation)
     return found, found.fields[0].value
 

@@ -53,7 +53,7 @@ from discreet.sql.analyze import plan
 from discreet.sql.plan.block import Shared
 from discreet.sql.plan.plan import Plan, empty_plan
 from discreet.sql.plan.prove import prove
-from discreet.sql.text.dialect import Dialect, named_dialect
+from discreet.sql.text.dialect import Dialect, find_dialect
 from discreet.sql.text.parse import refuse_depth
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Sheet
@@ -166,7 +166,7 @@ class View:
         spend = self.amount(epsilon) if epsilon is not None else None
         if epsilon is not None and margin is not None:
             raise UsageError(_EITHER)
-        found = self.plan(sql, named_dialect(dialect))
+        found = self.plan(sql, find_dialect(dialect))
         if epsilon is None and margin is None:
             if found.blocks:
                 raise UsageError(_EITHER)
@@ -215,7 +215,7 @@ class View:
         the answer itself.
         """
         self.require_process()
-        found = self.plan(sql, named_dialect(dialect))
+        found = self.plan(sql, find_dialect(dialect))
         kept = self.shapes.get(id(found))
         if kept is not None and kept[0] is found:
             return kept[1]
@@ -317,7 +317,7 @@ class View:
         """
         others = []
         if offered.parts and not offered.stored:
-            for way, found in self._ways(sql, offered.plan, named_dialect(dialect)):
+            for way, found in self._ways(sql, offered.plan, find_dialect(dialect)):
                 with suppress(UsageError):
                     other = offer(found, self.accountant, amount=offered.amount, limit=self.limit)
                     others.append((way, self.knowing(other, find(other.wanted))))

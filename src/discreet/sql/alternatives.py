@@ -18,7 +18,7 @@ from discreet.sql.plan.block import Statistic
 from discreet.sql.plan.picks import Pick
 from discreet.sql.plan.plan import Plan
 from discreet.sql.text.dialect import Dialect
-from discreet.sql.text.parse import parse, show, written
+from discreet.sql.text.parse import parse, quote_if_needed, show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ def _people(tree: exp.Select, counts: list[int], policy: Policy) -> Iterator[Way
     for source in (begin.this, *joined):
         table = tables.get(source.name.lower()) if isinstance(source, exp.Table) else None
         if table is not None and isinstance(table.owner, str):
-            of = f"{written(source.alias_or_name)}." if joined else ""
+            of = f"{quote_if_needed(source.alias_or_name)}." if joined else ""
             owner = exp.column(
                 exp.to_identifier(table.owner), exp.to_identifier(source.alias_or_name)
             )
@@ -121,7 +121,7 @@ def _people(tree: exp.Select, counts: list[int], policy: Policy) -> Iterator[Way
                 if _counts_all(each) and each.find_ancestor(exp.Select) is tree:
                     each.set("this", exp.Distinct(expressions=[owner.copy()]))
             way = Alternative(
-                says=f"COUNT(DISTINCT {of}{written(table.owner)}) counts each {policy.unit} once",
+                says=f"COUNT(DISTINCT {of}{quote_if_needed(table.owner)}) counts each {policy.unit} once",
                 kept=tuple(range(len(tree.expressions))),
                 about=about,
             )

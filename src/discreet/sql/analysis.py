@@ -50,7 +50,7 @@ from discreet.sql.text.parse import (
     reject,
     show,
 )
-from discreet.sql.text.top import shown_by_having
+from discreet.sql.text.top import rewrite_top_groups
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Missing, Opaque, Text, Value
 from discreet.sql.walk import Environment
@@ -348,13 +348,13 @@ class Analysis:
                     f"{word(name)} is not answered.",
                     "Leave it out, or write it where it is used.",
                 )
-        node = shown_by_having(grouping.without_tuples(unbracketed(node)))
+        node = rewrite_top_groups(grouping.without_tuples(unbracketed(node)))
         private = private_columns(self.policy, named=environment)
         node = without_filters(without_antijoins(node, private), private)
         if grouping.has_sets(node):
             self.sets += 1
             found_sets = self.query(
-                grouping.expanded(node, self.columns_of(node, environment)), environment
+                grouping.expand_sets(node, self.columns_of(node, environment)), environment
             )
             self.sets -= 1
             return found_sets

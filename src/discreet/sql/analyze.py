@@ -38,13 +38,13 @@ from discreet.sql.rows.relation import Relation
 from discreet.sql.text import clients
 from discreet.sql.text.dialect import Dialect
 from discreet.sql.text.parse import (
-    counted_labels,
+    count_labels,
     parse,
     reject,
 )
-from discreet.sql.text.postgres import meant
-from discreet.sql.text.probe import probed
-from discreet.sql.text.spelling import spelled
+from discreet.sql.text.postgres import mean_as_postgres
+from discreet.sql.text.probe import without_empty_clauses
+from discreet.sql.text.spelling import spell_one_way
 
 
 def plan(
@@ -66,11 +66,13 @@ def plan(
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate, spell=spell)
     asks_the_day = any(map(clients.is_clock, tree.walk()))
     try:
-        tree = spelled(
-            meant(tree) if dialect == "postgres" else tree, database=policy.path.stem, today=today
+        tree = spell_one_way(
+            mean_as_postgres(tree) if dialect == "postgres" else tree,
+            database=policy.path.stem,
+            today=today,
         )
-        probe = probed(tree)
-        with counted_labels():
+        probe = without_empty_clauses(tree)
+        with count_labels():
             result = analysis.query(tree if probe is None else probe, {})
             # free as it is
             if probe is not None and isinstance(result, Released) and not analysis.blocks:

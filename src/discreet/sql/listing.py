@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.sql.after.naming import key_name
 from discreet.sql.after.released import Released
 from discreet.sql.plan.keys import Key, Unknown
-from discreet.sql.text.parse import reject, written
+from discreet.sql.text.parse import quote_if_needed, reject
 
 MOST_LISTED = 10_000  # combinations of public keys that are listed free of charge
 LISTS = "GROUP BY without an aggregate lists which groups exist."
@@ -50,10 +50,10 @@ def counted(node: exp.Select) -> str:
     items = [item.unalias() for item in node.expressions]
     if not plain or not items or not all(type(item) is exp.Column for item in items):
         return COUNTED
-    shown = ", ".join(written(item.name) for item in items)
+    shown = ", ".join(quote_if_needed(item.name) for item in items)
     return (
         "Count who has each (those that enough people share): "
-        f"SELECT {shown}, COUNT(*) FROM {written(source.name)} GROUP BY {shown}."
+        f"SELECT {shown}, COUNT(*) FROM {quote_if_needed(source.name)} GROUP BY {shown}."
     )
 
 

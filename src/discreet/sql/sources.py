@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.sql.after.released import Released, told_apart
 from discreet.sql.after.tables import constants
 from discreet.sql.rows.relation import Relation
-from discreet.sql.text.constants import series as series_rows
+from discreet.sql.text.constants import series_rows as series_rows
 from discreet.sql.text.parse import (
     columns_of,
     reject,

@@ -19,7 +19,7 @@ from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
 from discreet.sql.after.released import Combine, Output, Released, handed_on, shadowing, told_apart
 from discreet.sql.after.widths.linear import Form, form_of, replaced
 from discreet.sql.aggregates import aggregates_in
-from discreet.sql.text.parse import reject, show, spelt, whole
+from discreet.sql.text.parse import reject, show, spell, whole
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.walk import Environment, Walk
 
@@ -276,7 +276,7 @@ def _item(
     asked = error_bars.argument(item.unalias())
     if asked is None:
         return _items(item, sources, rewrite, combine)
-    name = item.output_name or spelt(item)
+    name = item.output_name or spell(item)
     value, output = _items(asked, sources, rewrite, combine)[0]
     if output.half_width:
         raise error_bars.not_here(asked)
@@ -315,7 +315,7 @@ def _items(
             if output.name.lower() not in dropped
         ]
     inner = item.unalias()
-    name = item.output_name or spelt(item)
+    name = item.output_name or spell(item)
     if isinstance(inner, exp.Column):
         _known(inner, sources)
         for alias, source in sources.items():

@@ -32,7 +32,7 @@ from discreet.sql.plan.keys import Key, PublicDomain, Unknown
 from discreet.sql.requests.request import Request
 from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import Names
-from discreet.sql.text.parse import reject, show, spelt, whole
+from discreet.sql.text.parse import reject, show, spell, whole
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Flag, Identity, Number, Text
@@ -129,7 +129,7 @@ class Rewrite:
                 raise reject(
                     item, "* stands for rows, and rows never leave.", "List keys and aggregates."
                 )
-            expression, output = self.item(item.output_name or spelt(item), item.unalias())
+            expression, output = self.item(item.output_name or spell(item), item.unalias())
             items.append(expression)
             outputs.append(replace(output, kind=kind_of(item, self.kind)))
         tree = exp.select(*items).from_(exp.table_(table_name(self.index), quoted=True))

@@ -26,7 +26,7 @@ from discreet.sql.aggregates import (
 )
 from discreet.sql.aggregates import sum as total
 from discreet.sql.requests.request import Member, Reader, Request
-from discreet.sql.text.parse import reject, show, spelt, written
+from discreet.sql.text.parse import quote_if_needed, reject, show, spell
 from discreet.sql.values.arguments import check_arguments
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_flag
@@ -99,7 +99,7 @@ def _of_this(hint: str, node: exp.Expression) -> str:
     )
     if len(columns) != 1 or source is None or not isinstance(source.this, exp.Table):
         return hint
-    column, table = columns.pop(), written(source.this.name)
+    column, table = columns.pop(), quote_if_needed(source.this.name)
     return hint.replace(
         "SELECT x, COUNT(*) FROM t GROUP BY x",
         f"SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}",
@@ -160,4 +160,4 @@ def read(node: exp.Expression, scope: Scope) -> Request:
             raise reject(
                 node, f"{show(inner)} has a part that is not understood ({name}).", "Leave it out."
             )
-    return reader(inner, scope, spelt(node), condition)
+    return reader(inner, scope, spell(node), condition)

@@ -23,7 +23,7 @@ from discreet.sql.after.estimates import number_type
 from discreet.sql.after.widths.again import Again
 from discreet.sql.after.widths.linear import Form
 from discreet.sql.plan.block import Block
-from discreet.sql.text.parse import quoted
+from discreet.sql.text.parse import quote
 from discreet.sql.values.value import (
     Coded,
     Day,
@@ -115,7 +115,7 @@ def empty_plan(columns: Sequence[tuple[str, pa.DataType]]) -> Plan:
     types.
     """
     listed = ", ".join(
-        f"CAST(NULL AS {_sql_type(kind)}) AS {quoted(name)}" for name, kind in columns
+        f"CAST(NULL AS {_sql_type(kind)}) AS {quote(name)}" for name, kind in columns
     )
     return Plan(
         blocks=(),

@@ -30,7 +30,7 @@ from discreet.algebra import (
 from discreet.errors import Rejected
 from discreet.sql.after.rewrite import meanings_of
 from discreet.sql.rows.relation import Field, Names, Origins, Relation, distinct_values
-from discreet.sql.text.parse import reject, show, spelt
+from discreet.sql.text.parse import reject, show, spell
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.values.arguments import check_arguments
 from discreet.sql.values.categories import all_numeric
@@ -279,7 +279,7 @@ def _field(item: exp.Expression, scope: PersonScope, origins: Origins) -> Field:
     if isinstance(item, exp.Star):
         raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
     value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
-    return Field(table="", name=item.output_name or spelt(item), value=value, origins=origins)
+    return Field(table="", name=item.output_name or spell(item), value=value, origins=origins)
 
 
 def grouped(

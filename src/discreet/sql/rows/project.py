@@ -18,11 +18,11 @@ from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.text.earlier_names import with_meanings
 from discreet.sql.text.parse import (
+    quote_if_needed,
     reject,
     show,
-    spelt,
+    spell,
     whole,
-    written,
 )
 from discreet.sql.text.postgres import kind_of
 from discreet.sql.values.expressions import translate
@@ -99,7 +99,7 @@ def _fields(item: exp.Expression, scope: RowScope) -> list[Field]:
     value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
     return [
         Field(
-            table="", name=item.output_name or spelt(item), value=value, origins=scope.origins(item)
+            table="", name=item.output_name or spell(item), value=value, origins=scope.origins(item)
         )
     ]
 
@@ -193,7 +193,7 @@ def word(clause: str) -> str:
 def example(tree: exp.Expression, relation: Relation) -> str:
     """A question that can be answered instead."""
     table = tree.find(exp.Table)
-    name = written(table.name) if table is not None else "t"
+    name = quote_if_needed(table.name) if table is not None else "t"
     asked = {
         column.name.lower() for item in tree.expressions for column in item.find_all(exp.Column)
     }
@@ -201,12 +201,12 @@ def example(tree: exp.Expression, relation: Relation) -> str:
     public.sort(key=lambda each: each.lower() not in asked)
     if not public:
         return f"SELECT COUNT(*) FROM {name}"
-    key = written(public[0])
+    key = quote_if_needed(public[0])
     return f"SELECT {key}, COUNT(*) FROM {name} GROUP BY {key}"
 
 
 def _count_them(node: exp.Select) -> str:
     """Return what to write instead of SELECT DISTINCT x FROM t: counts of people."""
     key, table = show(node.expressions[0].unalias()), node.args["from_"].this
-    count = f"SELECT {key}, COUNT(*) FROM {written(table.name or 't')} GROUP BY {key}"
+    count = f"SELECT {key}, COUNT(*) FROM {quote_if_needed(table.name or 't')} GROUP BY {key}"
     return f"Count them, COUNT(DISTINCT x), or who has each: {count}."

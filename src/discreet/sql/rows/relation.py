@@ -29,7 +29,7 @@ from discreet.policy.domain import (
 from discreet.policy.domain import Texts as DeclaredText
 from discreet.policy.owners import Through
 from discreet.policy.policy import Table
-from discreet.sql.text.parse import reject, show, spelt
+from discreet.sql.text.parse import reject, show, spell
 from discreet.sql.text.postgres import Kind
 from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Opaque, Text, Value
 from discreet.sql.values.value import Domain as ValueDomain
@@ -239,11 +239,11 @@ def _beside(node: exp.Column) -> str | None:
     if not isinstance(source, exp.Table) or not isinstance(match, exp.Predicate):
         return "Join the grouped result: FROM a JOIN (SELECT x, COUNT(*) AS n FROM b GROUP BY x) AS s ON s.x = a.x."
     if not isinstance(match, exp.EQ):
-        joined = f"{spelt(source)} JOIN {spelt(named)} ON {spelt(match)}"
-        return f"Join instead: SELECT {node.table}.x, {spelt(item)} FROM {joined} GROUP BY {node.table}.x."
+        joined = f"{spell(source)} JOIN {spell(named)} ON {spell(match)}"
+        return f"Join instead: SELECT {node.table}.x, {spell(item)} FROM {joined} GROUP BY {node.table}.x."
     key = (match.expression if match.this is node else match.this).name
-    grouped = f"SELECT {key}, {spelt(item)} AS n FROM {source.name} GROUP BY {key}"
-    return f"Join instead: FROM {spelt(named)} JOIN ({grouped}) AS s ON s.{key} = {spelt(node)}."
+    grouped = f"SELECT {key}, {spell(item)} AS n FROM {source.name} GROUP BY {key}"
+    return f"Join instead: FROM {spell(named)} JOIN ({grouped}) AS s ON s.{key} = {spell(node)}."
 
 
 def distinct_values(origins: Origins, rows: int) -> int:

@@ -13,14 +13,14 @@ from datetime import date
 from sqlglot import exp
 
 from discreet.sql.text import constants, moments
-from discreet.sql.text.formats import formatted
+from discreet.sql.text.formats import rewrite_format
 from discreet.sql.text.parse import reject, show
 
 Rule = Callable[[exp.Expression], exp.Expression]
 _UTC = ("utc", "etc/utc", "gmt", "z", "zulu", "+00", "+00:00")
 
 
-def _in_utc(node: exp.Expression) -> exp.Expression:
+def _drop_time_zone(node: exp.Expression) -> exp.Expression:
     """x AT TIME ZONE 'UTC' and CAST(x AS TIMESTAMPTZ): moments are in UTC here."""
     if isinstance(node, exp.AtTimeZone):
         zone = node.args.get("zone")
@@ -36,7 +36,7 @@ def _in_utc(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _in_order(node: exp.Expression) -> exp.Expression:
+def _drop_collation(node: exp.Expression) -> exp.Expression:
     """name COLLATE "C": texts are in the order of their letters' codes here."""
     if isinstance(node, exp.Collate):
         name = node.expression.name.lower()
@@ -47,7 +47,7 @@ def _in_order(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _either_way(node: exp.Expression) -> exp.Expression:
+def _rewrite_symmetric(node: exp.Expression) -> exp.Expression:
     """x BETWEEN SYMMETRIC 40 AND 20: the smaller bound may stand second."""
     if not isinstance(node, exp.Between) or not node.args.get("symmetric"):
         return node
@@ -59,7 +59,7 @@ def _either_way(node: exp.Expression) -> exp.Expression:
     return exp.Paren(this=exp.or_(*ways, copy=False))
 
 
-def _paired(node: exp.Expression) -> exp.Expression:
+def _rewrite_regr(node: exp.Expression) -> exp.Expression:
     """REGR_COUNT(y, x), REGR_AVGX(y, x) and REGR_AVGY(y, x): of rows in which both are known."""
     kinds = exp.RegrCount | exp.RegrAvgx | exp.RegrAvgy
     if not isinstance(node, kinds):
@@ -75,7 +75,7 @@ def _paired(node: exp.Expression) -> exp.Expression:
     return exp.Avg(this=exp.Case(ifs=[exp.If(this=other, true=shown.copy())]))
 
 
-def _as_json(node: exp.Expression) -> exp.Expression:
+def _rewrite_json(node: exp.Expression) -> exp.Expression:
     """JSON_AGG(x ORDER BY y) is TO_JSON(ARRAY_AGG(x ORDER BY y)); JSONB is JSON."""
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     called = name in ("json_agg", "jsonb_agg") and len(node.expressions) == 1
@@ -88,14 +88,14 @@ def _as_json(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _only(node: exp.Expression) -> exp.Expression:
+def _drop_only(node: exp.Expression) -> exp.Expression:
     """FROM ONLY visits: no table here has others below it."""
     if isinstance(node, exp.Table) and node.args.get("only"):
         node.set("only", None)
     return node
 
 
-def _first_of_groups(node: exp.Expression) -> exp.Expression:
+def _drop_distinct_on(node: exp.Expression) -> exp.Expression:
     """DISTINCT ON (k) ... GROUP BY k: a group has one row."""
     if (
         not isinstance(node, exp.Select)
@@ -118,7 +118,7 @@ def _first_of_groups(node: exp.Expression) -> exp.Expression:
 _PLAIN = re.compile(r"(\^?)((?:[^\\^$.|?*+()\[\]{}%_]|\\[.$*+?()\[\]{}|^-])*)(\$?)")
 
 
-def _regular(node: exp.Expression) -> exp.Expression:
+def _rewrite_regexp(node: exp.Expression) -> exp.Expression:
     """name ~ '^Ka' is name LIKE 'Ka%', where the pattern has nothing but letters between its
     ends.
     """
@@ -331,28 +331,28 @@ def _to_the_day(node: exp.Expression) -> bool:
 
 
 RULES: tuple[Rule, ...] = (
-    formatted,
-    _in_utc,
-    constants.listed,
-    constants.counted,
-    constants.truth,
-    constants.length,
-    constants.in_buckets,
-    _in_order,
-    _either_way,
-    _paired,
-    _as_json,
-    _only,
-    _first_of_groups,
-    _regular,
+    rewrite_format,
+    _drop_time_zone,
+    constants.rewrite_any_array,
+    constants.compute_counts,
+    constants.read_boolean,
+    constants.read_interval,
+    constants.rewrite_buckets,
+    _drop_collation,
+    _rewrite_symmetric,
+    _rewrite_regr,
+    _rewrite_json,
+    _drop_only,
+    _drop_distinct_on,
+    _rewrite_regexp,
     _years_of,
     _sundays,
-    moments.binned,
-    moments.bucketed,
-    moments.made_date,
-    moments.moved,
-    constants.lengths,
-    moments.multiplied,
+    moments.rewrite_floor,
+    moments.rewrite_time_bucket,
+    moments.rewrite_make_date,
+    moments.split_interval,
+    constants.multiply_interval,
+    moments.multiply_by_column,
     _last_day,
     _beside,
 )

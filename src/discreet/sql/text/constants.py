@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.sql.text.parse import whole
 
 
-def listed(node: exp.Expression) -> exp.Expression:
+def rewrite_any_array(node: exp.Expression) -> exp.Expression:
     """x = ANY('{CA,NY}') and x = ANY (SELECT ...) are x IN (...); x <> ALL (...) is NOT IN."""
     if type(node) not in (exp.EQ, exp.NEQ):
         return node
@@ -60,7 +60,7 @@ def _elements(node: exp.Expression) -> list[exp.Expression]:
     return found
 
 
-def pattern(node: exp.Expression) -> exp.Expression:
+def join_pattern(node: exp.Expression) -> exp.Expression:
     """ILIKE ('%' || REPLACE('ada', '_', '!_') || '%'): a pattern that is put together from
     constants.
     """
@@ -103,11 +103,11 @@ def text_of(node: exp.Expression | None) -> str | None:
 
 def _piece(node: exp.Expression) -> str | None:
     """The text of a part that is put together with others: a whole number may be one."""
-    text, number = text_of(node), computed(node)
+    text, number = text_of(node), whole_number(node)
     return str(number) if text is None and number is not None else text
 
 
-def length(node: exp.Expression) -> exp.Expression:
+def read_interval(node: exp.Expression) -> exp.Expression:
     """'7 days'::interval, (-6 || ' day')::interval: INTERVAL '7 days'."""
     if not isinstance(node, exp.Cast) or node.args["to"].this != exp.DataType.Type.INTERVAL:
         return node
@@ -115,7 +115,7 @@ def length(node: exp.Expression) -> exp.Expression:
     if text is None:
         return node
     one = _ONE_LENGTH.fullmatch(text)
-    if one is None:  # several: `moments.moved` takes them apart
+    if one is None:  # several: `moments.split_interval` takes them apart
         return exp.Interval(this=exp.Literal.string(text.strip()))
     return exp.Interval(this=exp.Literal.string(one[1]), unit=exp.var(one[2].upper()))
 
@@ -123,12 +123,12 @@ def length(node: exp.Expression) -> exp.Expression:
 _ONE_LENGTH = re.compile(r"\s*(-?[0-9]{1,6})\s*([a-zA-Z]+)\s*")
 
 
-def counted(node: exp.Expression) -> exp.Expression:
+def compute_counts(node: exp.Expression) -> exp.Expression:
     """LIMIT 10::INTEGER, LIMIT ('5'::int4), LIMIT 2 * 5, INTERVAL (7 * 2) DAY, NTILE(2 + 2)."""
     name = next((name for kinds, name in _COUNTED if isinstance(node, kinds)), "")
     written = node.args.get(name)
     if isinstance(written, exp.Expression) and not isinstance(written, exp.Literal):
-        found = computed(written)
+        found = whole_number(written)
         if found is not None and found >= 0:
             node.set(name, exp.Literal.number(found))
     return node
@@ -143,20 +143,20 @@ _COUNTED = (  # where a whole number must be written out
 )
 
 
-def computed(node: exp.Expression | None) -> int | None:
+def whole_number(node: exp.Expression | None) -> int | None:
     """The whole number that an expression of whole numbers stands for, if it is one."""
     match node:
         case exp.Paren():
-            return computed(node.this)
+            return whole_number(node.this)
         case exp.Cast():
             inner = node.this.unnest()
             text = inner.name if isinstance(inner, exp.Literal) else ""
             return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else None
         case exp.Neg():
-            negated = computed(node.this)
+            negated = whole_number(node.this)
             return None if negated is None else -negated
         case exp.Add() | exp.Sub() | exp.Mul():
-            left, right = computed(node.this), computed(node.expression)
+            left, right = whole_number(node.this), whole_number(node.expression)
             if left is None or right is None:
                 return None
             signed = -right if isinstance(node, exp.Sub) else right
@@ -165,7 +165,7 @@ def computed(node: exp.Expression | None) -> int | None:
     return whole(node)
 
 
-def truth(node: exp.Expression) -> exp.Expression:
+def read_boolean(node: exp.Expression) -> exp.Expression:
     """'TRUE'::bool, where a condition stands."""
     if isinstance(node, exp.Cast) and node.args["to"].this == exp.DataType.Type.BOOLEAN:
         text = node.this.unnest()
@@ -179,7 +179,7 @@ def truth(node: exp.Expression) -> exp.Expression:
 _TRUE, _FALSE = ("t", "true", "y", "yes", "on", "1"), ("f", "false", "n", "no", "off", "0")
 
 
-def in_buckets(node: exp.Expression) -> exp.Expression:
+def rewrite_buckets(node: exp.Expression) -> exp.Expression:
     """WIDTH_BUCKET(x, ARRAY[18, 30, 65]): how many of the bounds are at most x."""
     if not isinstance(node, exp.WidthBucket):
         return node
@@ -195,7 +195,7 @@ def in_buckets(node: exp.Expression) -> exp.Expression:
     return exp.Case(ifs=[*below, exp.If(this=rest, true=exp.convert(len(bounds)))])
 
 
-def lengths(node: exp.Expression) -> exp.Expression:
+def multiply_interval(node: exp.Expression) -> exp.Expression:
     """-5 * INTERVAL '1 YEAR' is INTERVAL '-5' YEAR."""
     if not isinstance(node, exp.Mul):
         return node
@@ -212,10 +212,10 @@ def lengths(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def series(node: exp.GenerateSeries) -> list[exp.Expression] | None:
+def series_rows(node: exp.GenerateSeries) -> list[exp.Expression] | None:
     """The rows of GENERATE_SERIES(1, 10) and of days, written out; None where it is not that."""
     start, end, step = (node.args.get(name) for name in ("start", "end", "step"))
-    first, last, gap = computed(start), computed(end), computed(step)
+    first, last, gap = whole_number(start), whole_number(end), whole_number(step)
     if isinstance(step, exp.Interval) or (step is not None and step.is_string):
         return _days(_moment(start), _moment(end), step)
     gap = 1 if step is None else gap

@@ -37,7 +37,7 @@ def reader(dialect: Dialect) -> Reader:
     return Postgres()
 
 
-def named_dialect(name: object) -> Dialect:
+def find_dialect(name: object) -> Dialect:
     """The dialect of a name, or UsageError."""
     for each in DIALECTS:
         if name == each:

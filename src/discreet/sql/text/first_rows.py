@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.sql.text.parse import whole
 
 
-def with_ties(node: exp.Expression) -> exp.Expression:
+def rewrite_ties(node: exp.Expression) -> exp.Expression:
     """FETCH FIRST n ROWS WITH TIES: all whose rank is at most n."""
     fetch = node.args.get("limit") if isinstance(node, exp.Select) else None
     options = fetch.args.get("limit_options") if isinstance(fetch, exp.Fetch) else None
@@ -22,23 +22,23 @@ def with_ties(node: exp.Expression) -> exp.Expression:
     order, count = node.args.get("order"), whole(fetch.args.get("count"))
     if order is None or count is None or not _is_free(node):
         return node
-    rank = exp.Window(this=exp.Rank(), order=_meant(order, node), over="OVER")
+    rank = exp.Window(this=exp.Rank(), order=_resolve_order(order, node), over="OVER")
     node.set("limit", None)
     few = exp.LTE(this=rank, expression=exp.Literal.number(count))
     node.set("qualify", exp.Qualify(this=few))
     return node
 
 
-def of_each(node: exp.Expression) -> exp.Expression:
+def rewrite_distinct_on(node: exp.Expression) -> exp.Expression:
     """DISTINCT ON (k) ... ORDER BY k, n: the first row of each k."""
     distinct = node.args.get("distinct") if isinstance(node, exp.Select) else None
     on, order = (distinct.args.get("on"), node.args.get("order")) if distinct else (None, None)
     if on is None or order is None or not _is_free(node):
         return node
     keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
-    meant = _meant(order, node)
+    meant = _resolve_order(order, node)
     place = exp.Window(
-        this=exp.RowNumber(), partition_by=[_named(key, node) for key in keys], order=meant
+        this=exp.RowNumber(), partition_by=[_resolve_name(key, node) for key in keys], order=meant
     )
     place.set("over", "OVER")
     node.set("distinct", None)
@@ -54,15 +54,15 @@ def _is_free(node: exp.Expression) -> bool:
     return not node.args.get("qualify") and not node.args.get("offset")
 
 
-def _meant(order: exp.Order, node: exp.Expression) -> exp.Order:
+def _resolve_order(order: exp.Order, node: exp.Expression) -> exp.Order:
     """ORDER BY 2 DESC, n as an order of expressions."""
     copy = order.copy()
     for item in copy.expressions:
-        item.set("this", _named(item.this, node))
+        item.set("this", _resolve_name(item.this, node))
     return copy
 
 
-def _named(key: exp.Expression, node: exp.Expression) -> exp.Expression:
+def _resolve_name(key: exp.Expression, node: exp.Expression) -> exp.Expression:
     """Return what a place or a name of the SELECT list stands for."""
     place = whole(key)
     if place and place <= len(node.expressions):

@@ -57,7 +57,7 @@ _FINER = ("US", "MS")  # read in constants, and not written
 NAMES = ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
 
 
-def formatted(node: exp.Expression) -> exp.Expression:
+def rewrite_format(node: exp.Expression) -> exp.Expression:
     """A call of one of `NAMES` with a format, as STRFTIME or a constant; other nodes as they
     are.
     """

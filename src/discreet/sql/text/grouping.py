@@ -14,7 +14,7 @@ from functools import cache
 from sqlglot import exp
 
 from discreet.sql.aggregates import is_aggregate
-from discreet.sql.text.parse import reject, show, spelt, whole
+from discreet.sql.text.parse import reject, show, spell, whole
 
 MAX_SETS = 64
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
@@ -43,7 +43,7 @@ def has_sets(node: exp.Select) -> bool:
     return group is not None and any(isinstance(item, _SETS) for item in group.expressions)
 
 
-def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
+def expand_sets(node: exp.Select, columns: Collection[str]) -> exp.Query:
     """The statement as one SELECT per grouping set; ORDER BY and LIMIT apply to all of them
     together.
 
@@ -68,7 +68,7 @@ def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
         )
     normal = _normal(node)
     every = frozenset(normal(key) for key in itertools.chain(*sets))
-    shown = [(item.output_name or spelt(item), item.unalias()) for item in node.expressions]
+    shown = [(item.output_name or spell(item), item.unalias()) for item in node.expressions]
     order, hidden = _order(node, every, columns, normal)
     selects = [_select(node, keys, every, [*shown, *hidden], columns, normal) for keys in sets]
     result: exp.Query = selects[0]
@@ -122,19 +122,21 @@ def _outer(node: exp.Select, columns: Collection[str]) -> exp.Query:
             return exp.column(name, table=_SETS_NAME, quoted=True)
         alias = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
         if alias in items and alias not in taken:
-            return exp.Paren(this=_replaced(items[alias], named))
+            return exp.Paren(this=_change_parts(items[alias], named))
         return part
 
     written_as: dict[str, exp.Expression] = {}
     taken = {each.lower() for each in columns}
     shown = [
-        exp.alias_(_replaced(item.unalias(), named), item.output_name or spelt(item), quoted=True)
+        exp.alias_(
+            _change_parts(item.unalias(), named), item.output_name or spell(item), quoted=True
+        )
         for item in node.expressions
     ]
     outer = exp.select(*shown)
     for clause in ("qualify", "order"):
         if node.args.get(clause):
-            outer.set(clause, _replaced(_placed(node.args[clause], node), named))
+            outer.set(clause, _change_parts(_resolve_places(node.args[clause], node), named))
     if not any(is_aggregate(part) for part in written_as.values()):
         raise reject(
             group,
@@ -164,12 +166,12 @@ def _outer(node: exp.Select, columns: Collection[str]) -> exp.Query:
 _SETS_NAME = "sets"
 
 
-def _replaced(node: exp.Expression, change: Spelling) -> exp.Expression:
+def _change_parts(node: exp.Expression, change: Spelling) -> exp.Expression:
     """A copy of the node with its parts changed; each knows what stands above it."""
     return exp.Paren(this=node.copy()).transform(change, copy=False).this
 
 
-def _placed(clause: exp.Expression, node: exp.Select) -> exp.Expression:
+def _resolve_places(clause: exp.Expression, node: exp.Select) -> exp.Expression:
     """ORDER BY 2, with what stands there in its place."""
     copy = clause.copy()
     for item in copy.expressions if isinstance(copy, exp.Order) else []:

@@ -31,7 +31,7 @@ def unit_of(node: exp.Expression | None) -> str:
 # --- DATE_TRUNC + INTERVAL * FLOOR(EXTRACT / n) ---------------------------------------------------
 
 
-def binned(node: exp.Expression) -> exp.Expression:
+def rewrite_floor(node: exp.Expression) -> exp.Expression:
     """The start of a stretch of minutes within its hour, and the like."""
     if not isinstance(node, exp.Add):
         return node
@@ -96,12 +96,14 @@ def _whole_quotient(node: exp.Expression) -> tuple[exp.Extract, int] | None:
 # --- TIME_BUCKET and MAKE_DATE --------------------------------------------------------------------
 
 
-def bucketed(node: exp.Expression) -> exp.Expression:
+def rewrite_time_bucket(node: exp.Expression) -> exp.Expression:
     """TIME_BUCKET('1h', x) and of months, which DATE_BIN does not know."""
     if isinstance(node, exp.Anonymous):
         if node.name.lower() != "time_bucket" or len(node.expressions) != 2:
             return node
-        return bucketed(exp.DateBin(this=node.expressions[0], expression=node.expressions[1]))
+        return rewrite_time_bucket(
+            exp.DateBin(this=node.expressions[0], expression=node.expressions[1])
+        )
     if not isinstance(node, exp.DateBin) or node.args.get("origin") or node.args.get("unit"):
         return node
     stride = node.this
@@ -123,7 +125,7 @@ def bucketed(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def made_date(node: exp.Expression) -> exp.Expression:
+def rewrite_make_date(node: exp.Expression) -> exp.Expression:
     """MAKE_DATE(year of x, month of x, 1), and of constants."""
     parts = _of_date(node)
     if len(parts) != 3 or not all(isinstance(part, exp.Expression) for part in parts):
@@ -166,7 +168,7 @@ def _part(node: exp.Expression | None, name: str) -> exp.Expression | None:
 _STEP = re.compile(r"\s*([+-]?)\s*([0-9]{1,6})\s*([a-zA-Z]+)\s*")
 
 
-def moved(node: exp.Expression) -> exp.Expression:
+def split_interval(node: exp.Expression) -> exp.Expression:
     """x + INTERVAL '1 month - 1 day': one step after the other, months first."""
     length = node.expression.unnest() if isinstance(node, exp.Add | exp.Sub) else None
     if not isinstance(length, exp.Interval) or length.args.get("unit") is not None:
@@ -190,7 +192,7 @@ def moved(node: exp.Expression) -> exp.Expression:
 _ORDER = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 
 
-def multiplied(node: exp.Expression) -> exp.Expression:
+def multiply_by_column(node: exp.Expression) -> exp.Expression:
     """n * INTERVAL '7 days' is INTERVAL (n * 7) DAY, and so is TO_DAYS(n * 7)."""
     if isinstance(node, exp.ToDays):
         return exp.Interval(this=exp.Paren(this=node.this), unit=exp.var("DAY"))

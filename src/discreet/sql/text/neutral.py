@@ -82,7 +82,7 @@ def same_or_missing(node: exp.Expression) -> exp.Expression:
         equal, missing = equal.unnest(), missing.unnest()
         if type(equal) is not exp.EQ or not isinstance(missing, exp.And):
             continue
-        absent = [_tested(part) for part in (missing.this, missing.expression)]
+        absent = [_null_test(part) for part in (missing.this, missing.expression)]
         sides = [equal.this.unnest(), equal.expression.unnest()]
         if absent in (sides, sides[::-1]):
             return exp.Paren(this=exp.NullSafeEQ(this=sides[0], expression=sides[1]))
@@ -97,7 +97,7 @@ def _must_hold(node: exp.Expression) -> bool:
     return isinstance(above, exp.Join | exp.Where)
 
 
-def _tested(node: exp.Expression) -> exp.Expression | None:
+def _null_test(node: exp.Expression) -> exp.Expression | None:
     """Return x, of x IS NULL."""
     inner = node.unnest()
     is_test = isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null)

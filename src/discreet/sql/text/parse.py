@@ -109,7 +109,7 @@ def _unpivot(tree: exp.Pivot) -> str:
     numbers = (
         ", ".join(each.sql(dialect="duckdb") for each in tree.args.get("using") or []) or "COUNT(*)"
     )
-    return f"Write SELECT {listed}, {numbers} FROM {written(tree.this.name)} GROUP BY {listed}."
+    return f"Write SELECT {listed}, {numbers} FROM {quote_if_needed(tree.this.name)} GROUP BY {listed}."
 
 
 def _statement(text: str, dialect: Dialect) -> exp.Expression:
@@ -220,7 +220,7 @@ _labels: ContextVar[list[int]] = ContextVar("labels")
 
 
 @contextmanager
-def counted_labels() -> Iterator[None]:
+def count_labels() -> Iterator[None]:
     """Within it `check_labels` counts: for one statement."""
     token = _labels.set([0])
     try:
@@ -246,10 +246,10 @@ def show(node: exp.Expression) -> str:
     """The node as SQL, shortened, for messages: functions in the words in which they were asked
     for.
     """
-    return _shorten(node.meta["written"]) if "written" in node.meta else spelt(node)
+    return _shorten(node.meta["written"]) if "written" in node.meta else spell(node)
 
 
-def spelt(node: exp.Expression) -> str:
+def spell(node: exp.Expression) -> str:
     """The node as SQL in one spelling, shortened, for names."""
     return _shorten(node.sql(dialect=WRITER, comments=False))
 
@@ -258,13 +258,13 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def written(name: str) -> str:
+def quote_if_needed(name: str) -> str:
     """A name as it is written in SQL: in quotes where it must be."""
     identifier: str = exp.to_identifier(name).sql(dialect=WRITER)
     return identifier
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """A name between quotes."""
     identifier: str = exp.to_identifier(name, quoted=True).sql(dialect=WRITER)
     return identifier

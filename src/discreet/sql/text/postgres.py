@@ -1,6 +1,6 @@
 """Postgres's meaning, written in the trees that the analysis knows.
 
-`meant` changes what needs no types: names of columns, folding of case, escapes in LIKE. `resolve`
+`mean_as_postgres` changes what needs no types: names of columns, folding of case, escapes in LIKE. `resolve`
 does the rest where the types of columns are known: `/` of two whole numbers drops the fraction,
 `concat` writes t and f. `kind_of` tells what a part's type is, as far as that matters; where it
 cannot, the question is refused.
@@ -22,7 +22,7 @@ Rule = Callable[[exp.Expression], exp.Expression]
 _WIDE = ("integer", "bigint")  # by their width
 
 
-def meant(tree: exp.Query) -> exp.Query:
+def mean_as_postgres(tree: exp.Query) -> exp.Query:
     """The statement with Postgres's names and escapes, in words that mean the same here."""
 
     def apply(node: exp.Expression) -> exp.Expression:

@@ -10,7 +10,7 @@ from discreet.sql.aggregates import aggregates_in
 from discreet.sql.text.parse import whole
 
 
-def probed(tree: exp.Query) -> exp.Query | None:
+def without_empty_clauses(tree: exp.Query) -> exp.Query | None:
     """The statement without what rules all rows out, where something does: LIMIT 0, WHERE 1 = 0,
     WHERE FALSE.
     """

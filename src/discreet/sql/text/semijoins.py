@@ -12,7 +12,7 @@ from sqlglot import exp
 from discreet.sql.text.parse import reject, show, whole
 
 
-def as_exists(node: exp.Expression) -> exp.Expression:
+def rewrite_semijoin(node: exp.Expression) -> exp.Expression:
     """A SELECT without such joins, and their conditions in WHERE; other nodes as they are."""
     joins = (node.args.get("joins") or []) if isinstance(node, exp.Select) else []
     tests = [join for join in joins if _kind(join) in ("SEMI", "ANTI")]
@@ -20,7 +20,7 @@ def as_exists(node: exp.Expression) -> exp.Expression:
         return node
     node.set("joins", [join for join in joins if not any(join is test for test in tests)])
     for join in tests:
-        met = _met(node, join)
+        met = _matching_rows(node, join)
         # NOT IN would be empty with a NULL in the list
         none = _kind(join) == "ANTI"
         found = exp.Not(this=exp.Exists(this=met)) if none else _has_partner(met)
@@ -44,7 +44,7 @@ def _has_partner(met: exp.Select) -> exp.Expression:
     return exp.Exists(this=met)
 
 
-def counted(node: exp.Expression) -> exp.Expression:
+def rewrite_count_test(node: exp.Expression) -> exp.Expression:
     """(SELECT COUNT(*) FROM b WHERE b.owner = a.owner) = 0 is NOT EXISTS, and > 0 is EXISTS."""
     if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT):
         return node
@@ -80,7 +80,7 @@ def _kind(join: exp.Join) -> str:
     return str(join.args.get("kind") or "").upper()
 
 
-def _met(node: exp.Expression, join: exp.Join) -> exp.Select:
+def _matching_rows(node: exp.Expression, join: exp.Join) -> exp.Select:
     """SELECT 1 FROM b WHERE ...: the rows of b that a row meets."""
     source, using = join.this, join.args.get("using") or []
     plain = isinstance(source, exp.Table | exp.Subquery) and not join.args.get("method")

@@ -21,14 +21,14 @@ from discreet.sql.text.parse import reject, show, whole, word
 Rule = Callable[[exp.Expression], exp.Expression]
 
 
-def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -> exp.Query:
+def spell_one_way(tree: exp.Query, *, database: str = "", today: date | None = None) -> exp.Query:
     """The statement in one spelling; `database` is what the policy is called where tables have
     three names.
     """
     schemas = partial(_unqualify, databases=("", database.lower()))
     rules: tuple[Rule, ...] = (
         clients.clocks(today),
-        constants.pattern,
+        constants.join_pattern,
         *neutral.RULES,
         *RULES,
         *clients.RULES,
@@ -59,7 +59,7 @@ def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -
     return found
 
 
-def _named(node: exp.Expression) -> exp.Expression:
+def _rewrite_call(node: exp.Expression) -> exp.Expression:
     """IFF(p, a, b), SUFFIX(x, 'b'), PREFIX(x, 'a') and others of another name."""
     if not isinstance(node, exp.Anonymous):
         return node
@@ -70,10 +70,10 @@ def _named(node: exp.Expression) -> exp.Expression:
         return exp.AnonymousAggFunc(this=name.upper(), expressions=parts)
     if name in _AGGREGATES and len(parts) == 1:
         return _AGGREGATES[name](this=parts[0])
-    return _of_dates(name, parts) or node
+    return _rewrite_date_call(name, parts) or node
 
 
-def _of_dates(name: str, parts: list[exp.Expression]) -> exp.Expression | None:
+def _rewrite_date_call(name: str, parts: list[exp.Expression]) -> exp.Expression | None:
     """DATE_ADD(day, 1, x), DATE_PART('year', x), TO_DATE(x) and their like, where their arguments
     are of that kind.
     """
@@ -121,27 +121,29 @@ _AGGREGATES: dict[str, type[exp.Expression]] = {
 }
 
 
-def _other(node: exp.Expression) -> exp.Expression:
+def _rewrite_function(node: exp.Expression) -> exp.Expression:
     """SAFE_DIVIDE(a, b), NVL2(a, b, c), EQUAL_NULL(a, b), DATE(seen), GROUPING_ID(a, b), CAST(x AS
     FLOAT64).
     """
     match node:
         case exp.SafeDivide():  # where division by zero is NULL, all division is safe
-            return exp.Paren(this=exp.Div(this=_hold(node.this), expression=_hold(node.expression)))
+            return exp.Paren(
+                this=exp.Div(this=_bracket(node.this), expression=_bracket(node.expression))
+            )
         case exp.Nvl2() if node.args.get("false") is not None:
-            present = exp.Not(this=exp.Is(this=_hold(node.this), expression=exp.Null()))
+            present = exp.Not(this=exp.Is(this=_bracket(node.this), expression=exp.Null()))
             return exp.If(this=present, true=node.args["true"], false=node.args["false"])
-        case exp.Date() if set(_used(node)) == {"this"}:
+        case exp.Date() if set(_arguments_given(node)) == {"this"}:
             return exp.Cast(this=node.this, to=exp.DataType.build("DATE"))
         case exp.EqualNull():
             return exp.Paren(
-                this=exp.NullSafeEQ(this=_hold(node.this), expression=_hold(node.expression))
+                this=exp.NullSafeEQ(this=_bracket(node.this), expression=_bracket(node.expression))
             )
         case exp.GroupingId() if node.expressions:
             return exp.Grouping(expressions=node.expressions)
         case exp.DataType() if str(node.args.get("kind")).upper() == "FLOAT64":
             return exp.DataType.build("DOUBLE")
-        case exp.WidthBucket() if set(_used(node)) == {
+        case exp.WidthBucket() if set(_arguments_given(node)) == {
             "this",
             "min_value",
             "max_value",
@@ -150,11 +152,11 @@ def _other(node: exp.Expression) -> exp.Expression:
             parts = [node.args[name] for name in ("this", "min_value", "max_value", "num_buckets")]
             return exp.Anonymous(this="width_bucket", expressions=parts)
         case exp.TimestampDiff() | exp.DatetimeDiff():
-            return _pass(node)
+            return _rewrite_difference(node)
     return node
 
 
-def _pass(node: exp.Expression) -> exp.Expression:
+def _rewrite_difference(node: exp.Expression) -> exp.Expression:
     """TIMESTAMP_DIFF(later, earlier, HOUR) counts whole hours, DATETIME_DIFF(later, earlier, HOUR)
     ends of hours.
     """
@@ -180,7 +182,7 @@ def _pass(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _escape(node: exp.Expression) -> exp.Expression:
+def _drop_escape(node: exp.Expression) -> exp.Expression:
     """LIKE '10!%' ESCAPE '!': without the ESCAPE where nothing is escaped; what the engine cannot
     read is refused.
     """
@@ -207,11 +209,11 @@ def _escape(node: exp.Expression) -> exp.Expression:
     return node if sign.name in pattern.name else node.this
 
 
-def _hold(node: exp.Expression) -> exp.Expression:
+def _bracket(node: exp.Expression) -> exp.Expression:
     return exp.Paren(this=node) if isinstance(node, exp.Binary) else node
 
 
-def _windows(node: exp.Expression) -> exp.Expression:
+def _inline_windows(node: exp.Expression) -> exp.Expression:
     """RANK() OVER w ... WINDOW w AS (ORDER BY n): the window where it is used."""
     listed = node.args.get("windows") if isinstance(node, exp.Select) else None
     if not listed:
@@ -221,7 +223,7 @@ def _windows(node: exp.Expression) -> exp.Expression:
         name = window.args.get("alias")
         found = known.get(name.name.lower()) if isinstance(name, exp.Identifier) else None
         plain = (
-            set(_used(window)) == {"this", "alias", "over"}
+            set(_arguments_given(window)) == {"this", "alias", "over"}
             and window.find_ancestor(exp.Select) is node
         )
         if found is None or not plain:
@@ -240,7 +242,7 @@ def _windows(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _add(node: exp.Expression) -> exp.Expression:
+def _rewrite_date_add(node: exp.Expression) -> exp.Expression:
     """DATE_ADD(day, INTERVAL 7 DAY)."""
     if (
         isinstance(node, exp.DateAdd)
@@ -251,7 +253,7 @@ def _add(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _calendar(node: exp.Expression) -> exp.Expression:
+def _rewrite_day_name(node: exp.Expression) -> exp.Expression:
     """MONTHNAME(day) and DAYNAME(day)."""
     if isinstance(node, exp.Monthname | exp.Dayname) and not node.args.get("abbreviated"):
         written = "%B" if isinstance(node, exp.Monthname) else "%A"
@@ -259,7 +261,7 @@ def _calendar(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _turn(node: exp.Expression) -> exp.Expression:
+def _swap_format(node: exp.Expression) -> exp.Expression:
     """STRFTIME('%Y', day): the format may stand first."""
     if isinstance(node, exp.TimeToStr) and isinstance(node.this, exp.Literal):
         written = node.args.get("format")
@@ -268,18 +270,18 @@ def _turn(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _approximate(node: exp.Expression) -> exp.Expression:
+def _rewrite_approximate(node: exp.Expression) -> exp.Expression:
     """APPROX_COUNT_DISTINCT(x) and APPROX_QUANTILE(x, q): here they are as exact as the noise
     allows.
     """
-    if isinstance(node, exp.ApproxDistinct) and set(_used(node)) == {"this"}:
+    if isinstance(node, exp.ApproxDistinct) and set(_arguments_given(node)) == {"this"}:
         return exp.Count(this=exp.Distinct(expressions=[node.this]), big_int=True)
-    if isinstance(node, exp.ApproxQuantile) and set(_used(node)) == {"this", "quantile"}:
+    if isinstance(node, exp.ApproxQuantile) and set(_arguments_given(node)) == {"this", "quantile"}:
         return exp.Quantile(this=node.this, quantile=node.args["quantile"])
     return node
 
 
-def _any_value(node: exp.Expression) -> exp.Expression:
+def _rewrite_any_value(node: exp.Expression) -> exp.Expression:
     """ANY_VALUE(x), which the parser reads as ANY_VALUE(x IGNORE NULLS); and RESPECT NULLS, which
     changes nothing.
     """
@@ -287,12 +289,12 @@ def _any_value(node: exp.Expression) -> exp.Expression:
     return node.this if meant or isinstance(node, exp.RespectNulls) else node
 
 
-def _mode_in_order(node: exp.Expression) -> exp.Expression:
+def _rewrite_mode(node: exp.Expression) -> exp.Expression:
     """MODE() WITHIN GROUP (ORDER BY x)."""
     if (
         isinstance(node, exp.WithinGroup)
         and isinstance(node.this, exp.Mode)
-        and not _used(node.this)
+        and not _arguments_given(node.this)
     ):
         order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
         if len(order) == 1 and not order[0].args.get("desc"):
@@ -300,7 +302,7 @@ def _mode_in_order(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _any_of(node: exp.Expression) -> exp.Expression:
+def _rewrite_any(node: exp.Expression) -> exp.Expression:
     """x = ANY ([1, 2]), LIST_CONTAINS([1, 2], x) and CONTAINS([1, 2], x) are x IN (1, 2)."""
     if type(node) is exp.EQ and isinstance(node.expression, exp.Any):
         listed = node.expression.this.unnest()
@@ -311,27 +313,29 @@ def _any_of(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _rows(node: exp.Expression) -> exp.Expression:
+def _compare_columns(node: exp.Expression) -> exp.Expression:
     """(a, b) = (1, 2) and (a, b) IN ((1, 2), (3, 4)), column by column; within such rows NULL
     equals NULL.
     """
-    if type(node) in (exp.EQ, exp.NEQ) and _as_wide(node.this, node.expression):
-        same = _equal(node.this, node.expression)
+    if type(node) in (exp.EQ, exp.NEQ) and _are_rows_alike(node.this, node.expression):
+        same = _equal_columns(node.this, node.expression)
         return same if isinstance(node, exp.EQ) else exp.Not(this=same)
-    listed = isinstance(node, exp.In) and set(_used(node)) == {"this", "expressions"}
-    if listed and all(_as_wide(node.this, each) for each in node.expressions):
+    listed = isinstance(node, exp.In) and set(_arguments_given(node)) == {"this", "expressions"}
+    if listed and all(_are_rows_alike(node.this, each) for each in node.expressions):
         return exp.Paren(
-            this=exp.or_(*(_equal(node.this, each) for each in node.expressions), copy=False)
+            this=exp.or_(
+                *(_equal_columns(node.this, each) for each in node.expressions), copy=False
+            )
         )
     return node
 
 
-def _as_wide(left: exp.Expression, right: exp.Expression) -> bool:
+def _are_rows_alike(left: exp.Expression, right: exp.Expression) -> bool:
     both = isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)
     return both and 0 < len(left.expressions) == len(right.expressions)
 
 
-def _equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+def _equal_columns(left: exp.Expression, right: exp.Expression) -> exp.Expression:
     pairs = zip(left.expressions, right.expressions, strict=True)
     return exp.Paren(
         this=exp.and_(
@@ -340,15 +344,15 @@ def _equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
     )
 
 
-def _one_group(node: exp.Expression) -> exp.Expression:
+def _drop_empty_group(node: exp.Expression) -> exp.Expression:
     """GROUP BY ALL where every item is an aggregate, and GROUP BY (): one group; GROUP BY a, () is
     GROUP BY a.
     """
     group = node.args.get("group") if isinstance(node, exp.Select) else None
     if group is None:
         return node
-    every = group.args.get("all") is True and set(_used(group)) == {"all"}
-    none = set(_used(group)) == {"expressions"} and all(
+    every = group.args.get("all") is True and set(_arguments_given(group)) == {"all"}
+    none = set(_arguments_given(group)) == {"expressions"} and all(
         key == exp.Tuple() for key in group.expressions
     )
     if (every or none) and all(item.find(exp.AggFunc) for item in node.expressions):
@@ -358,7 +362,7 @@ def _one_group(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _group(node: exp.Expression) -> exp.Expression:
+def _rewrite_group_by(node: exp.Expression) -> exp.Expression:
     """GROUP BY ALL is by every item without an aggregate; GROUP BY a, b WITH ROLLUP is ROLLUP (a,
     b).
     """
@@ -367,7 +371,7 @@ def _group(node: exp.Expression) -> exp.Expression:
     select = node.parent
     if (
         node.args.get("all") is True
-        and set(_used(node)) == {"all"}
+        and set(_arguments_given(node)) == {"all"}
         and isinstance(select, exp.Select)
     ):
         items = [item.unalias() for item in select.expressions]
@@ -383,13 +387,13 @@ def _group(node: exp.Expression) -> exp.Expression:
             clause
             and len(clause) == 1
             and not clause[0].expressions
-            and set(_used(node)) == {"expressions", name}
+            and set(_arguments_given(node)) == {"expressions", name}
         ):
             return exp.Group(expressions=[kind(expressions=node.expressions)])
     return node
 
 
-def _order(node: exp.Expression) -> exp.Expression:
+def _rewrite_order_by(node: exp.Expression) -> exp.Expression:
     """ORDER BY ALL is by every item, from left to right."""
     select = node.parent
     if (
@@ -411,7 +415,7 @@ def _at(ordered: exp.Expression, place: int) -> exp.Expression:
     return copy
 
 
-def _limit(node: exp.Expression) -> exp.Expression:
+def _rewrite_fetch(node: exp.Expression) -> exp.Expression:
     """FETCH FIRST 5 ROWS ONLY is LIMIT 5."""
     if isinstance(node, exp.Fetch) and whole(node.args.get("count")) is not None:
         options = node.args.get("limit_options")
@@ -431,7 +435,7 @@ def _unqualify(node: exp.Expression, *, databases: Sequence[str]) -> exp.Express
     return node
 
 
-def _slice(node: exp.Expression) -> exp.Expression:
+def _rewrite_slice(node: exp.Expression) -> exp.Expression:
     """code[1:2] of a text is SUBSTR(code, 1, 2); only columns are texts for sure."""
     if (
         isinstance(node, exp.Bracket)
@@ -439,7 +443,7 @@ def _slice(node: exp.Expression) -> exp.Expression:
         and len(node.expressions) == 1
     ):
         part = node.expressions[0]
-        if isinstance(part, exp.Slice) and set(_used(part)) <= {"this", "expression"}:
+        if isinstance(part, exp.Slice) and set(_arguments_given(part)) <= {"this", "expression"}:
             first, last = whole(part.this), whole(part.expression)
             if first is not None and last is not None and 1 <= first <= last:
                 start, length = exp.Literal.number(first), exp.Literal.number(last - first + 1)
@@ -447,7 +451,7 @@ def _slice(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _used(node: exp.Expression) -> list[str]:
+def _arguments_given(node: exp.Expression) -> list[str]:
     return [
         name
         for name, part in node.args.items()
@@ -456,25 +460,25 @@ def _used(node: exp.Expression) -> list[str]:
 
 
 RULES: tuple[Rule, ...] = (
-    semijoins.as_exists,
-    semijoins.counted,
-    first_rows.with_ties,
-    first_rows.of_each,
-    _windows,
-    _named,
-    _other,
-    _escape,
-    _add,
-    _calendar,
-    _turn,
-    _approximate,
-    _any_value,
-    _mode_in_order,
-    _any_of,
-    _rows,
-    _one_group,
-    _group,
-    _order,
-    _limit,
-    _slice,
+    semijoins.rewrite_semijoin,
+    semijoins.rewrite_count_test,
+    first_rows.rewrite_ties,
+    first_rows.rewrite_distinct_on,
+    _inline_windows,
+    _rewrite_call,
+    _rewrite_function,
+    _drop_escape,
+    _rewrite_date_add,
+    _rewrite_day_name,
+    _swap_format,
+    _rewrite_approximate,
+    _rewrite_any_value,
+    _rewrite_mode,
+    _rewrite_any,
+    _compare_columns,
+    _drop_empty_group,
+    _rewrite_group_by,
+    _rewrite_order_by,
+    _rewrite_fetch,
+    _rewrite_slice,
 )

@@ -14,14 +14,14 @@ from discreet.sql.aggregates import aggregates_in
 from discreet.sql.text.parse import whole
 
 
-def shown_by_having(node: exp.Select) -> exp.Select:
+def rewrite_top_groups(node: exp.Select) -> exp.Select:
     """The SELECT with such joins as conditions in HAVING; others as they are."""
     for join in node.args.get("joins") or []:
         pairs = _pairs(join)
         if pairs:
             changed = _change(node, join, pairs)
             if changed is not None:
-                return shown_by_having(changed)
+                return rewrite_top_groups(changed)
     return node
 
 

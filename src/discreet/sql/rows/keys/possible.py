@@ -60,7 +60,7 @@ from discreet.policy.domain import (
 from discreet.policy.policy import Policy
 from discreet.sql.rows.keys.lying_in import Combinations, combinations
 from discreet.sql.rows.public import written_table
-from discreet.sql.text.parse import quoted
+from discreet.sql.text.parse import quote
 
 MOST_MOMENTS = 3_000_000  # of one column that are tried: every second of a month
 MOST_VALUES = 300_000  # rows of all combinations of values that are tried
@@ -357,7 +357,7 @@ class Possible:
             (table, columns, self._together(table, columns)) for table, columns in found.items()
         )
         return ", ".join(
-            f"{quoted(table)} AS ({_product(columns, known)})" for table, columns, known in made
+            f"{quote(table)} AS ({_product(columns, known)})" for table, columns, known in made
         )
 
     def _together(self, table: str, names: Collection[str]) -> Combinations | None:
@@ -382,14 +382,14 @@ def _moment(node: Expression) -> datetime | None:
 
 
 def _product(columns: Mapping[str, str], known: Combinations | None) -> str:
-    names = ["'all' AS \"#owner\"", *(f"{quoted(name)}" for name in columns)]
+    names = ["'all' AS \"#owner\"", *(f"{quote(name)}" for name in columns)]
     together = () if known is None else known.columns
     sources = [
-        f"({sql}) AS v{index}({quoted(name)})"
+        f"({sql}) AS v{index}({quote(name)})"
         for index, (name, sql) in enumerate(columns.items())
         if name not in together
     ]
-    sources += [f"({known.sql}) AS known({', '.join(map(quoted, together))})"] if known else []
+    sources += [f"({known.sql}) AS known({', '.join(map(quote, together))})"] if known else []
     return f"SELECT {', '.join(names)}{' FROM ' if sources else ''}{', '.join(sources)}"
 
 
