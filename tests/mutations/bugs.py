@@ -878,6 +878,21 @@ BUGS = (
         ),
         tests=(f"{RUNNING}::test_no_neighbor_moves_the_sums_more_than_claimed",),
     ),
+    Bug(
+        name="equal rows in two orders, also for the checker",
+        edits=(
+            ("sql/rows/project.py", "_orders(result) > 1", "_orders(result) > 9"),
+            ("sql/check/ties.py", "if tied and len(found) > 1:", "if tied and len(found) > 9:"),
+        ),
+        tests=("tests/sql/test_ties.py::test_equal_rows_are_told_apart_once",),
+    ),
+    bug(
+        "rows that are tied and not alike",
+        "sql/check/ties.py",
+        "if each in decided:",
+        "if decided:",
+        "tests/sql/test_ties.py",
+    ),
     bug(
         "running totals as far as numbers",
         "sql/running.py",

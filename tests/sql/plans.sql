@@ -909,6 +909,11 @@ SELECT SUM(paid) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY da
 ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS n FROM visits) AS t WHERE n = 2;
 --> SUM(paid): 300000 300000 300000 | 300000 300000 300000
 
+-- count / window / two orders: Visits that are neither the first nor the last
+SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS first,
+ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day DESC) AS last FROM visits) AS t WHERE first > 1 AND last > 1;
+--> COUNT(*): 3 3 3 | 3 3 3
+
 -- count / window / frame of rows: Visits that cost more than the two before them together
 SELECT COUNT(*) FROM (SELECT cost, SUM(cost) OVER (PARTITION BY person_id ORDER BY day, cost ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)
 AS before FROM visits) AS t WHERE cost > before;

@@ -145,6 +145,11 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(project, "_rows_numbered", lambda part, scope, rows: 1)
 
 
+@plant("equal rows in two orders")
+def _(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project, "_numbered", lambda scope, alias: scope)
+
+
 @plant("numbers survive joins")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
     original = windows.window
@@ -302,6 +307,11 @@ def _transformed(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 PLANTS["windows and EXISTS over others"] = every_block(_looking_at_others)
+PLANTS["windows that leave ties"] = every_block(
+    lambda block: _transformed(
+        block, lambda node: replace(node, order=node.order[:1]) if isinstance(node, Over) else node
+    )
+)
 PLANTS["public rows without a limit"] = every_block(
     lambda block: _transformed(
         block,

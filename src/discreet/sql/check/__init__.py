@@ -9,7 +9,7 @@ this is right:
 
 1. *Whose.* `algebra.owner_of` follows a source to its hidden owner; sources of two people cannot be
    joined, and every query keeps the owner. So each row is a function of rows of one person, and of
-   public rows.
+   public rows; where windows number rows, ties that could be seen are refused (`ties`).
 2. *How many rows.* A scan has `max_rows`, which the snapshot enforces. A join multiplies, a union
    adds, a filter on a row number within the person cuts. A public row is met at most `meets` times,
    which the query enforces.

@@ -28,6 +28,7 @@ from discreet.algebra import (
 )
 from discreet.errors import Unproved
 from discreet.policy.policy import Policy, Table
+from discreet.sql.check.ties import require_no_ties
 
 
 def private_table(table: str, policy: Policy) -> Table:
@@ -100,6 +101,8 @@ def require_query(query: Select | PerPerson, policy: Policy) -> None:
     windows = isinstance(query, Select)
     for _, column in query.columns:
         require_row(column, query.source, policy, folds=not windows, windows=windows)
+    if isinstance(query, Select):
+        require_no_ties(query)
 
 
 def require_row(

@@ -10,9 +10,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.algebra import Cast, Expression, Fold, Order, Over, call
+from discreet.algebra import Cast, Expression, Fold, Order, Over, Select, Stage, call
 from discreet.sql.after import after
-from discreet.sql.rows import persons
+from discreet.sql.check.ties import sortings
+from discreet.sql.rows import persons, windows
 from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation
 from discreet.sql.rows.scope import RowScope
@@ -73,19 +74,46 @@ def project(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
                 f"Aggregate first; ORDER BY and LIMIT then apply to the noisy result: {example(node, relation)}.",
             )
     node = with_meanings(node, {each.name.lower() for each in relation.fields})
-    names, fields = replace(scope, windows=True), list[Field]()
-    for item in node.expressions:
-        fields += _fields(item, names)
-    result = replace(relation, fields=tuple(fields), plain=False)
+    scope = replace(scope, windows=True)
+    result = _projected(node, scope, alias)
+    # Privacy: S4. Of two equal rows, which is first by one order and second by another is decided
+    # by where they lie, unless a number that both orders end with tells them apart.
+    if result.source is not relation.source and _orders(result) > 1:
+        return _projected(node, _numbered(scope, alias), alias)
+    return result
+
+
+def _projected(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
+    fields = [field for item in node.expressions for field in _fields(item, scope)]
+    result = replace(scope.relation, fields=tuple(fields), plain=False)
     if node.args.get("distinct"):
         return _distinct(node, result, alias)
     if node.args.get("qualify"):
-        return _qualify(node, result, names, alias)
+        return _qualify(node, result, scope, alias)
     return (
         result.nested(alias())
         if any(item.find(exp.Window) for item in node.expressions)
         else result
     )
+
+
+def _orders(relation: Relation) -> int:
+    """Return in how many orders windows take the rows of a relation by their place."""
+    query = relation.source.query if isinstance(relation.source, Stage) else None
+    return len(sortings(value for _, value in query.columns)) if isinstance(query, Select) else 0
+
+
+def _numbered(scope: RowScope, alias: Alias) -> RowScope:
+    """Return a scope in which each row has a number among its person's, by all that it has."""
+    relation = scope.relation
+    order = tuple(dict.fromkeys(Order(each.value.expression) for each in relation.fields))
+    place = Over(windows.ROW_NUMBER, relation.owner, (), order)
+    number = Number(step=Fraction(1), lo=1, hi=max(relation.rows, 1))
+    value = Value(expression=place, domain=number)
+    # merged: * does not stand for it
+    column = Field(table="#", name="place", value=value, origins=ANYTHING, merged=True)
+    nested = replace(relation, fields=(*relation.fields, column)).nested(alias())
+    return replace(scope, fields=nested.fields, relation=nested)
 
 
 def _fields(item: exp.Expression, scope: RowScope) -> list[Field]:
