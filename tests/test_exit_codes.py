@@ -197,7 +197,7 @@ def test_an_audit_that_does_not_hold() -> None:
     assert done(words(*AUDIT)).returncode == 0
     found = done(words(*AUDIT, "--format", "json", prepared=LYING))
     assert found.returncode == 1
-    assert json.loads(found.stdout)[0]["sound"] is False
+    assert json.loads(found.stdout)["findings"][0]["sound"] is False
 
 
 # --- on a terminal --------------------------------------------------------------------------------

@@ -174,5 +174,5 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.count("holds") == len(cases.cases())
     assert page.read_text(encoding="utf-8").count('<rect class="fill" x=') == 2 * len(cases.cases())
     assert run(["audit", "mechanism", "DiscreteLaplace", *sure, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["sound"]
+    assert json.loads(capsys.readouterr().out)["findings"][0]["sound"]
     assert run(["audit", "mechanism", "nothing"]) == 2

@@ -24,6 +24,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import discreet
+from discreet.cli.formats import print_json
 from discreet.display.show import printable
 from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.extras import EXTRAS, missing
@@ -227,7 +228,7 @@ def run(arguments: list[str]) -> int:
 def _tell(error: DiscreetError, arguments: list[str]) -> int:
     with contextlib.suppress(OSError):  # the code tells it where nobody reads any more
         if _wants_json(arguments):
-            print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
+            print_json({"error": error.as_json()})
         else:
             print(_in_red(printable(str(error))), file=sys.stderr)
     return error.exit_code

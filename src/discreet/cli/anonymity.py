@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.files import require_writable, write_file
-from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.formats import Format, ReportFormat, print_json
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def risk(
         hierarchies=_read(hierarchies),
     )
     if format is Format.json:
-        print(json.dumps(found.as_json(reveal=reveal), ensure_ascii=False))
+        print_json(found.as_json(reveal=reveal))
         return
     from discreet.anonymity.report.terminal import print_risk
 
@@ -183,7 +182,7 @@ def anonymize(
 
         write_file(report, page(made, title=f"{data.name}, {made.guarantee}"))
     if format is Format.json:
-        print(json.dumps({"out": str(out), **made.as_json()}, ensure_ascii=False))
+        print_json({"out": str(out), **made.as_json()})
         return
     from discreet.anonymity.report.terminal import print_anonymized
 
@@ -229,6 +228,6 @@ def _write_hierarchies(
     specs = suggest(data, quasi, given)
     write_file(path, text_of(specs))
     if format is Format.json:
-        print(json.dumps({"hierarchies": str(path), "columns": list(specs)}, ensure_ascii=False))
+        print_json({"hierarchies": str(path), "columns": list(specs)})
         return
     print(f"Wrote {path}. Edit it, then: discreet anonymize {data} --hierarchies {path} ...")

@@ -4,14 +4,13 @@ from its noise.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli.files import require_writable, write_file
-from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.formats import Format, ReportFormat, print_json
 
 if TYPE_CHECKING:
     from discreet.audit.question import QuestionAudit
@@ -55,7 +54,7 @@ def mechanism(
         ]
     write_file(out, mechanisms_page(findings), secret=True)
     if format is Format.json:
-        print(json.dumps([each.as_json() for each in findings]))
+        print_json({"findings": [each.as_json() for each in findings]})
     else:
         _show(findings)
     _end(all(each.sound for each in findings))
@@ -101,7 +100,7 @@ def question(
         )
     write_file(out, question_page(found), secret=True)
     if format is Format.json:
-        print(json.dumps(_question_json(found)))
+        print_json(_question_json(found))
     else:
         _show_question(found)
     _end(found.sound)
@@ -127,9 +126,7 @@ def ledger(policy: PolicyFile, out: Out = None, format: ReportFormat = Format.ta
             "not_covered": broken,
             "sound": found.sound,
         }
-        print(
-            json.dumps(told | {"spent": str(found.spent.amount), "limit": str(found.limit.amount)})
-        )
+        print_json(told | {"spent": str(found.spent.amount), "limit": str(found.limit.amount)})
     else:
         spent = f"{currency} = {number(found.spent.amount)} spent of {number(found.limit.amount)}"
         verdict = "Sound." if found.sound else "BROKEN."

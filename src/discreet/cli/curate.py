@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.formats import Format, ReportFormat, print_json, print_report
 from discreet.cli.question import Policy, Quiet
 from discreet.errors import UsageError
 
@@ -38,7 +38,7 @@ def check(policy: Policy, format: ReportFormat = Format.table) -> None:
         raise PolicyError(*found.problems)
     if format is Format.json:
         notes = [note for group in found.groups.values() for note in group]
-        print(json.dumps({"problems": [], "notes": notes, "next": found.next}, ensure_ascii=False))
+        print_json({"problems": [], "notes": notes, "next": found.next})
         return
     console = output()
     for title, group in found.groups.items():
@@ -118,46 +118,55 @@ def ledger(
     if create:
         create_ledger(declared)
         where = "" if declared.ledger_address is None else " in PostgreSQL"
-        print(
-            f"Created {declared.ledger}{where} and its key {declared.ledger}.key. Keep the key; back both up."
+        print_report(
+            format,
+            f"Created {declared.ledger}{where} and its key {declared.ledger}.key. "
+            "Keep the key; back both up.",
+            {"created": str(declared.ledger), "key": f"{declared.ledger}.key"},
         )
         return
-    if setup or move_to is not None:
-        _setup(declared) if setup else _move(declared, str(move_to))
+    if setup:
+        _print_setup(declared, format)
+        return
+    if move_to is not None:
+        _move(declared, move_to, format)
         return
     if rotate_key:
         Ledger.rotate_key(ledger_of(declared))
-        print(
-            f"{declared.ledger} goes on under a new key. Back up {declared.ledger}.key: it holds all keys so far."
+        print_report(
+            format,
+            f"{declared.ledger} goes on under a new key. Back up {declared.ledger}.key: "
+            "it holds all keys so far.",
+            {"key": f"{declared.ledger}.key"},
         )
         return
     terms, known = terms_of(declared), None if head is None else _head(head)
     if backup is not None or restore is not None:
-        _copy(declared, backup, restore, known)
+        _copy(declared, backup, restore, known, format)
         return
     with Ledger.open(ledger_of(declared), terms, words=accountant_of(declared).budget) as book:
         if verify:
             rows = book.verify(known)
-            print(f"All {rows} rows hold.")
+            print_report(format, f"All {rows} rows hold.", {"rows": rows})
         elif amend:
             before = book.limits
             changed = book.amend(limit=terms.limit, analysts=terms.analysts)
-            print(
-                "The limits are recorded."
-                if changed
-                else "The limits are already those of the policy."
-            )
-            for change in limit_changes(before, book.limits, accountant_of(declared)):
-                print(f"- {change}")
+            changes = [*limit_changes(before, book.limits, accountant_of(declared))]
+            said = "recorded." if changed else "already those of the policy."
+            text = "\n".join([f"The limits are {said}", *(f"- {change}" for change in changes)])
+            print_report(format, text, {"changed": changed, "changes": changes})
         elif export_head:
-            print(json.dumps(book.head()))
+            print_json(book.head())
         elif certificate is not None:
-            print(json.dumps(book.certificate(certificate), indent=2, ensure_ascii=False))
+            found = book.certificate(certificate)
+            print_report(format, json.dumps(found, indent=2, ensure_ascii=False), found)
         else:
             _print_listing(book, declared, analyst, format)
 
 
-def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head: Any) -> None:
+def _copy(
+    declared: PolicyValue, backup: Path | None, restore: Path | None, head: Any, format: Format
+) -> None:
     """Back a ledger up, or put a backup back; one at a time."""
     from discreet.binding import ledger_of
     from discreet.ledger.backup import backup as back_up
@@ -167,34 +176,41 @@ def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head
         raise UsageError("--backup and --restore are two things: do one after the other.")
     if backup is not None:
         rows = back_up(ledger_of(declared), backup)
-        print(
-            f"Copied {rows} rows, the key and the head to {backup}. Whoever reads it can spend: keep it safe."
+        print_report(
+            format,
+            f"Copied {rows} rows, the key and the head to {backup}. "
+            "Anybody who reads the copy can spend: keep it safe.",
+            {"rows": rows, "backup": str(backup)},
         )
     if restore is None:
         return
-    if put_back(restore, ledger_of(declared), head=head):
-        print(f"Put {declared.ledger} back: the head is its last row, so nothing is missing.")
-        return
-    print(
-        f"Put {declared.ledger} back, with NOTHING LEFT TO SPEND: charges after the backup are not in it, and what "
-        "they bought is out.\nTake a new snapshot. Set the limits in the policy to what is spent here, plus what you "
-        "can prove was not spent since, and record them with --amend.\nA release that was running must not go on "
-        "from it: change its schedule, and start it anew."
+    whole = put_back(restore, ledger_of(declared), head=head)
+    text = (
+        f"Put {declared.ledger} back: the head is its last row, so nothing is missing."
+        if whole
+        else f"Put {declared.ledger} back, with NOTHING LEFT TO SPEND: it lacks the charges that came "
+        "after the backup, and their answers are known.\n"
+        "Take a new snapshot. In the policy, set each limit to the amount that is spent here, plus "
+        "the amount that you can prove was not spent since; record the limits with --amend.\n"
+        "A release that was running must not go on from this ledger: change its schedule, and start "
+        "it again."
     )
+    print_report(format, text, {"restored": str(declared.ledger), "whole": bool(whole)})
 
 
-def _setup(declared: PolicyValue) -> None:
+def _print_setup(declared: PolicyValue, format: Format) -> None:
     """Print what an administrator runs once in the database of a shared ledger."""
     from discreet.ledger.stores.postgres import role_in
     from discreet.ledger.stores.rights import quote
     from discreet.ledger.stores.rights import setup as statements
 
     role = role_in(declared.ledger_address)
-    print(f"CREATE ROLE {quote(role)} LOGIN;  -- unless there is one; give it a password")
-    print(statements(declared.path.stem + "_ledger", role), end="")
+    first = f"CREATE ROLE {quote(role)} LOGIN;  -- unless there is one; give it a password"
+    sql = f"{first}\n{statements(declared.path.stem + '_ledger', role)}"
+    print_report(format, sql.removesuffix("\n"), {"sql": sql})
 
 
-def _move(declared: PolicyValue, target: str) -> None:
+def _move(declared: PolicyValue, target: str, format: Format) -> None:
     """Move a ledger, and say what to write into the policy."""
     from discreet.binding import ledger_of
     from discreet.ledger.backup import move
@@ -210,10 +226,13 @@ def _move(declared: PolicyValue, target: str) -> None:
         place = Place(path=Path(target).expanduser().absolute())
         name = str(place.path)
     rows = move(ledger_of(declared), place)
-    print(
-        f"Moved {rows} rows. Nothing is spent any more where they were. Write {name} under ledger in {declared.path}.\n"
-        f"The key is {place.path}.key: every server needs it and {place.path.name}.head beside its policy."
+    text = (
+        f"Moved {rows} rows. The old ledger spends nothing any more. "
+        f"Write {name} under ledger in {declared.path}.\n"
+        f"The key is {place.path}.key: every server needs it, and {place.path.name}.head, "
+        "beside its policy."
     )
+    print_report(format, text, {"rows": rows, "key": f"{place.path}.key"})
 
 
 def _head(path: Path) -> Any:
@@ -247,7 +266,7 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
             for entry in entries
         ]
         left = {name: accountant.left(book.left(name)).as_json() for name in (*shares, "curator")}
-        print(json.dumps({"entries": listed, "left": left}, ensure_ascii=False))
+        print_json({"entries": listed, "left": left})
         return
     console = output()
     table = Table(show_edge=False, header_style="bold", pad_edge=False)
@@ -294,6 +313,6 @@ def bounds(
             "beyond": beyond,
             "cost": found.cost.as_json(),
         }
-        print(json.dumps(known))
+        print_json(known)
     else:
         print(found)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.cli.files import require_writable, write_file
-from discreet.cli.formats import Format
+from discreet.cli.formats import Format, print_json
 from discreet.display.show import printable, readable
 from discreet.errors import UsageError
 
@@ -87,7 +86,7 @@ def tell(name: str, demo: bool, html: Path | None, format: Format) -> bool:
 
         write_file(html, page(lesson))
     if format is Format.json:
-        print(json.dumps(lesson.as_json(), ensure_ascii=False))
+        print_json(lesson.as_json())
     elif html is None:
         from rich.console import Console
 
@@ -107,7 +106,7 @@ def print_finding(
     rows: list[list[Any]],
 ) -> None:
     if format is Format.json:
-        print(json.dumps(as_json, ensure_ascii=False, default=str))
+        print_json(as_json, default=str)
         return
     from rich.console import Console
 

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     import pyarrow as pa
 
 
@@ -39,6 +41,21 @@ ReportFormat = Annotated[
     typer.Option("--format", callback=_report, metavar="[table|json]", help="How to print it."),
 ]
 """Of commands that report."""
+
+
+def print_json(value: Mapping[str, Any], default: Callable[[Any], Any] | None = None) -> None:
+    """Print one JSON object on one line, in which nothing is a command to the terminal."""
+    from discreet.display.show import json_text
+
+    print(json_text(value, default))
+
+
+def print_report(format: Format, text: str, facts: Mapping[str, Any]) -> None:
+    """Print a report: its text for people, or its facts as JSON."""
+    if format is Format.json:
+        print_json(facts)
+    else:
+        print(text)
 
 
 def print_rows(table: pa.Table, format: Format) -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.files import require_writable, write_file
-from discreet.cli.formats import Format, ReportFormat
-from discreet.display.show import json_text
+from discreet.cli.formats import Format, ReportFormat, print_json
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def respond(
     if to is not None:
         receipt = _post(to, line)
     if format is Format.json:
-        print(json_text({"sent": json.loads(line), "receipt": receipt}))
+        print_json({"sent": json.loads(line), "receipt": receipt})
     elif receipt is not None:
         print(
             f"The collector accepted {receipt['accepted']} reports and had {receipt['repeated']} already."
@@ -320,7 +319,7 @@ def add(
             for reason, n in receipt.refused.items():
                 totals["refused"][reason] = totals["refused"].get(reason, 0) + n
     if format is Format.json:
-        print(json.dumps(totals))
+        print_json(totals)
     else:
         print(
             f"{totals['accepted']} reports added, {totals['repeated']} known already{_refusals(totals['refused'])}."
@@ -373,7 +372,7 @@ def estimate(
 
         write_file(chart, document(asked.name, found))
     if format is Format.json:
-        print(json_text(found))
+        print_json(found)
         return
     from discreet.local.collector.chart import text
 
@@ -405,7 +404,7 @@ def print_sums(survey: SurveyFile, store: StoreFile = None) -> None:
     """Print this collector's partial sums as JSON: add those of all collectors with estimate
     --sums.
     """
-    print(json.dumps(_store(survey, _survey(survey), store).sums().as_json()))
+    print_json(_store(survey, _survey(survey), store).sums().as_json())
 
 
 @collect.command()
@@ -417,9 +416,7 @@ def status(
     kept = _store(survey, asked, store)
     counts = kept.counts()
     if format is Format.json:
-        print(
-            json.dumps({"survey": asked.fingerprint, "reports": counts, "refused": kept.refused()})
-        )
+        print_json({"survey": asked.fingerprint, "reports": counts, "refused": kept.refused()})
         return
     for key, n in counts.items():
         print(f"{key}: {n} reports")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.files import require_writable, write_file
-from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.formats import Format, ReportFormat, print_json
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -218,7 +217,7 @@ def _show(found: Parity, html: Path | None, format: Format) -> None:
     if html is not None:
         write_file(html, report.page(found), secret=found.secret)
     if format is Format.json:
-        print(json.dumps(report.as_json(found), ensure_ascii=False))
+        print_json(report.as_json(found))
         return
     from rich.table import Table
 

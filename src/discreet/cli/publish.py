@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.files import require_writable, write_file
-from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.formats import Format, ReportFormat, print_report
 from discreet.cli.question import Policy
 from discreet.display.show import printable
 
@@ -54,7 +53,7 @@ def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> No
     touches no data.
     """
     found = _publication(policy, name).quote()
-    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else found)
+    print_report(format, str(found), found.as_json())
 
 
 def run(
@@ -123,11 +122,7 @@ def _tell(
         write_file(html, page(found))
     if out is not None:
         found.save(out, csv=files is Files.csv)
-    print(
-        json.dumps(found.as_json(), ensure_ascii=False)
-        if format is Format.json
-        else printable(text(found))
-    )
+    print_report(format, printable(text(found)), found.as_json())
 
 
 def _require_folder(out: Path | None) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat, RowsFormat, print_rows
+from discreet.cli.formats import (
+    Format,
+    ReportFormat,
+    RowsFormat,
+    print_json,
+    print_report,
+    print_rows,
+)
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +68,7 @@ def ask(
     )
     match format:
         case Format.json:
-            print(json.dumps(answer.as_json(), ensure_ascii=False))
+            print_json(answer.as_json())
         case Format.table:
             from discreet.cli.tables import print_answer
 
@@ -89,7 +95,7 @@ def quote(
     quoted = opened(policy).quote(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
-    print(json.dumps(quoted.as_json(), ensure_ascii=False) if format is Format.json else quoted)
+    print_report(format, str(quoted), quoted.as_json())
 
 
 def explain(
@@ -108,11 +114,7 @@ def explain(
     told = opened(policy).explain(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
-    print(
-        json.dumps({"explanation": told.split("\n")}, ensure_ascii=False)
-        if format is Format.json
-        else told
-    )
+    print_report(format, told, {"explanation": told.split("\n")})
 
 
 def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
@@ -126,7 +128,7 @@ def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
             "unit": curator.policy.unit,
             "tables": [table.as_json() for table in curator.tables()],
         }
-        print(json.dumps(told, ensure_ascii=False))
+        print_json(told)
         return
     from discreet.cli.tables import output, print_listing
 

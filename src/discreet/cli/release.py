@@ -4,7 +4,6 @@ period for one ε.
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.files import require_writable
-from discreet.cli.formats import Format, ReportFormat, RowsFormat, print_rows
+from discreet.cli.formats import (
+    Format,
+    ReportFormat,
+    RowsFormat,
+    print_json,
+    print_report,
+    print_rows,
+)
 from discreet.cli.question import Policy
 
 if TYPE_CHECKING:
@@ -48,14 +54,14 @@ def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> No
     data.
     """
     quoted = _release(policy, name).quote()
-    print(json.dumps(quoted.as_json(), ensure_ascii=False) if format is Format.json else quoted)
+    print_report(format, str(quoted), quoted.as_json())
 
 
 def start(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
     """Charge a release for its whole horizon, once. Starting it again changes nothing."""
     series = _release(policy, name).start()
     if format is Format.json:
-        print(json.dumps(series.as_json(), ensure_ascii=False))
+        print_json(series.as_json())
         return
     print(
         f"Started the release {name}: {series.budget} for the whole horizon, strategy: {series.design.strategy.name}."
@@ -71,7 +77,7 @@ def run(
     before = release.show().periods
     series = release.run(as_of)
     if format is Format.json:
-        print(json.dumps(series.as_json(), ensure_ascii=False))
+        print_json(series.as_json())
         return
     new = series.periods - before
     print(
@@ -102,7 +108,7 @@ def show(
         series.save(out)
     match format:
         case Format.json:
-            print(json.dumps(series.as_json(), ensure_ascii=False))
+            print_json(series.as_json())
         case Format.table:
             from discreet.continual.chart import text
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli.files import require_writable, write_file
-from discreet.cli.formats import Format, ReportFormat, RowsFormat, print_rows
+from discreet.cli.formats import (
+    Format,
+    ReportFormat,
+    RowsFormat,
+    print_json,
+    print_report,
+    print_rows,
+)
 from discreet.cli.question import Policy
 
 if TYPE_CHECKING:
@@ -124,7 +130,7 @@ def describe(
             "expected_rows": made.rows,
             "warnings": list(made.warnings),
         }
-        print(json.dumps(told, ensure_ascii=False))
+        print_json(told)
         return
     named = ", ".join(tables)
     print(
@@ -291,7 +297,7 @@ def inspect(
         if html is not None:
             write_file(html, description_page(described, progress=progress))
         if format is Format.json:
-            print(json.dumps(as_json(described, progress=progress), ensure_ascii=False))
+            print_json(as_json(described, progress=progress))
         else:
             print(printable(text(described, progress=progress)))
     if raw is not None:
@@ -314,7 +320,7 @@ def _inspect_linked(description: Path, html: Path | None, format: Format) -> Non
         assert html is not None
         write_file(html.with_name(f"{html.stem}.{part.table}{html.suffix}"), description_page(part))
     if format is Format.json:
-        print(json.dumps([as_json(part) for part in parts], ensure_ascii=False))
+        print_json({"parts": [as_json(part) for part in parts]})
     else:
         print(printable("\n\n".join(text(part) for part in parts)))
 
@@ -409,7 +415,7 @@ def compare(
         linked = LinkedDescription.load(description)
         several = opened(policy).compare_together(linked, epsilon=epsilon, analyst=analyst)
         if format is Format.json:
-            print(json.dumps([each.as_json() for each in several], ensure_ascii=False))
+            print_json({"parts": [each.as_json() for each in several]})
         else:
             print(printable("\n\n".join(f"{each.table}\n{each}" for each in several)))
         return
@@ -427,11 +433,7 @@ def compare(
         from discreet.synthetic.report.reports import comparison_page
 
         write_file(html, comparison_page(found))
-    print(
-        json.dumps(found.as_json(), ensure_ascii=False)
-        if format is Format.json
-        else printable(str(found))
-    )
+    print_report(format, printable(str(found)), found.as_json())
 
 
 def query(
@@ -458,7 +460,7 @@ def query(
     ]
     match format:
         case Format.json:
-            print(json.dumps({"columns": found.column_names, "rows": rows}, ensure_ascii=False))
+            print_json({"columns": found.column_names, "rows": rows})
         case Format.table:
             shown = Table(show_edge=False, header_style="bold", pad_edge=False)
             for name in found.column_names:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.formats import Format, ReportFormat, print_json
 from discreet.cli.question import Policy
 from discreet.errors import UsageError
 
@@ -64,7 +63,7 @@ def list_users(policy: Policy, format: ReportFormat = Format.table) -> None:
     """Show users with their roles and tokens."""
     users = _users(policy).read().users.values()
     if format is Format.json:
-        print(json.dumps({"users": [_as_json(user) for user in users]}, ensure_ascii=False))
+        print_json({"users": [_as_json(user) for user in users]})
         return
     for user in users:
         print(f"{user.name}  {user.role}{'  locked' if user.locked else ''}")

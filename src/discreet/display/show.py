@@ -6,7 +6,7 @@ import html
 import json
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -50,12 +50,32 @@ def label(value: Any) -> str:
     return printable(str(value)).replace("\n", "\ufffd")
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Any, default: Callable[[Any], Any] | None = None) -> str:
     """Return JSON on one line, safe for a terminal: letters as they are, control characters as \\u
-    escapes.
+    escapes. A number that is not finite is null, as JSON has no word for it. `default` writes what
+    JSON does not know.
     """
-    written = json.dumps(value, ensure_ascii=False)
+    try:
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, default=default)
+    except ValueError:
+        finite = _only_finite(value)
+        written = json.dumps(finite, ensure_ascii=False, allow_nan=False, default=default)
+    if written.isprintable():
+        return written
     return "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in written)
+
+
+def _only_finite(value: Any) -> Any:
+    """Return a JSON value with None for each number that is not finite."""
+    match value:
+        case dict():
+            return {name: _only_finite(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_only_finite(each) for each in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
 
 
 def cell(value: Any, margin: float | None) -> str:
