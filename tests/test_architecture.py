@@ -23,6 +23,7 @@ LAYERS = (
         "arrow",
         "errors",
         "extras",
+        "files",
         "budget",
         "policy",
         "noise",

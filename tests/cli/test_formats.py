@@ -19,9 +19,9 @@ import pytest
 import typer
 
 from discreet import cli
-from discreet.cli.files import write_file
 from discreet.cli.formats import Format, print_rows
 from discreet.errors import UsageError
+from discreet.files import replacing, write_file
 
 ROWS = {("ask",), ("query",), ("release", "show")}
 LISTS = pa.table({"name": ["a", None], "list": [[1, 2], None], "n": [1.5, 2.0]})
@@ -103,7 +103,28 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_one_place_writes_the_files_of_commands() -> None:
-    for path in Path(cli.__file__).parent.glob("*.py"):
-        if path.name != "files.py":
-            assert ".write_text(" not in path.read_text(), path.name
-            assert ".write_bytes(" not in path.read_text(), path.name
+    saving = ("census/publication.py", "continual/series.py", "synthetic/description.py")
+    package = Path(cli.__file__).parent.parent
+    for path in (*(package / "cli").rglob("*.py"), *(package / each for each in saving)):
+        assert ".write_text(" not in path.read_text(), path.name
+        assert ".write_bytes(" not in path.read_text(), path.name
+
+
+def test_a_file_that_is_not_finished_is_not_there(tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    write_file(table, "before")
+
+    def stop_halfway() -> None:
+        with replacing(table) as file:
+            file.write_bytes(b"half")
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        stop_halfway()
+    assert table.read_text(encoding="utf-8") == "before"
+    with pytest.raises(UsageError, match="could not be written: No space"), replacing(table):
+        raise OSError(28, "No space left on device")
+    with replacing(table) as file:
+        file.write_bytes(b"after")
+    assert table.read_text(encoding="utf-8") == "after"
+    assert [each.name for each in tmp_path.iterdir()] == ["table.parquet"]

@@ -20,6 +20,7 @@ from discreet.census.grid import Columns, Floats, Integers
 from discreet.census.measure import Noisy, levels_of
 from discreet.census.plan import Plan
 from discreet.census.solve.least_squares import down, from_below
+from discreet.files import replacing, write_file
 
 ROWS_AT_ONCE = 1 << 20  # of a file, while it is written
 Key = tuple[str, str]  # a level and a table
@@ -217,9 +218,9 @@ class Publication:
             path = home / f"{safe}.{'csv' if csv else 'parquet'}"
             _write(path, parts, csv=csv)
             written.append(path)
-        (home / "certificate.json").write_text(
+        write_file(
+            home / "certificate.json",
             json.dumps(self.certificate, indent=1, sort_keys=True, ensure_ascii=False),
-            encoding="utf-8",
         )
         return [*written, home / "certificate.json"]
 
@@ -261,8 +262,8 @@ def _write(path: Path, parts: Iterator[pa.Table], *, csv: bool) -> None:
     import pyarrow.parquet
 
     first = next(parts)
-    opened = pyarrow.csv.CSVWriter if csv else pyarrow.parquet.ParquetWriter
-    with opened(path, first.schema) as writer:
+    open_writer = pyarrow.csv.CSVWriter if csv else pyarrow.parquet.ParquetWriter
+    with replacing(path) as file, open_writer(file, first.schema) as writer:
         for part in chain([first], parts):
             writer.write_table(part)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat, print_json
+from discreet.files import require_writable, write_file
 
 if TYPE_CHECKING:
     from discreet.audit.question import QuestionAudit

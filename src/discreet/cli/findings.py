@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, print_json
 from discreet.display.show import printable, readable
 from discreet.errors import UsageError
+from discreet.files import require_writable, write_file
 
 if TYPE_CHECKING:
     from discreet.attacks.difference import Differences

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.question import Quiet
 from discreet.errors import UsageError
+from discreet.files import require_writable, write_file
 
 if TYPE_CHECKING:
     from discreet.engines.drafts.dialogue import Question

@@ -15,10 +15,10 @@ from pathlib import Path
 from threading import Event, Lock
 from urllib.parse import parse_qs
 
-from discreet.cli.files import write_file
 from discreet.engines.drafts.dialogue import LEAVE_OUT, Question, answered, questions, reply_to
 from discreet.engines.drafts.draft import Draft
 from discreet.errors import DiscreetError
+from discreet.files import write_file
 from discreet.pages import blocks, forms
 from discreet.server.fresh import fresh_text
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat, print_json
 from discreet.errors import UsageError
+from discreet.files import require_writable, write_file
 
 if TYPE_CHECKING:
     from discreet.local.collector.collector import Store, Sums

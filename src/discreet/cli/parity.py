@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat, print_json
 from discreet.errors import UsageError
+from discreet.files import require_writable, write_file
 
 if TYPE_CHECKING:
     from discreet.evaluate.findings import Study

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat, print_report
 from discreet.cli.question import Policy
 from discreet.display.show import printable
+from discreet.files import require_writable, write_file
 
 if TYPE_CHECKING:
     from discreet.census.publication import Publication

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.files import require_writable
 from discreet.cli.formats import (
     Format,
     ReportFormat,
@@ -20,6 +19,7 @@ from discreet.cli.formats import (
     print_rows,
 )
 from discreet.cli.question import Policy
+from discreet.files import require_writable
 
 if TYPE_CHECKING:
     from discreet.continual.running import Release

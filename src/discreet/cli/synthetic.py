@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import (
     Format,
     ReportFormat,
@@ -17,6 +16,7 @@ from discreet.cli.formats import (
     print_rows,
 )
 from discreet.cli.question import Policy
+from discreet.files import replacing, require_writable, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -233,7 +233,8 @@ def _generate_linked(description: Path, people: int, out: Path, *, given: bool) 
         raise UsageError(f"{out} cannot be made: {error.strerror}.") from None
     for name, table in linked.generate(people=people).items():
         require_writable(out / f"{name}.parquet")
-        pyarrow.parquet.write_table(table, out / f"{name}.parquet")
+        with replacing(out / f"{name}.parquet") as file:
+            pyarrow.parquet.write_table(table, file)
         print(f"Wrote {table.num_rows} rows to {out / name}.parquet.")
 
 
@@ -248,7 +249,7 @@ def _write(
         pyarrow.parquet.ParquetWriter if out.suffix == ".parquet" else pyarrow.csv.CSVWriter
     )
     done = 0
-    with open_writer(out, schema) as writer:
+    with replacing(out) as file, open_writer(file, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
             done += batch.num_rows

@@ -16,6 +16,7 @@ from discreet.continual.consistent import revise
 from discreet.continual.design import Design
 from discreet.continual.question import PeriodQuestion
 from discreet.errors import UsageError
+from discreet.files import replacing, write_file
 from discreet.policy.schedule import Schedule
 from discreet.vault.answer import plain
 
@@ -77,13 +78,15 @@ class Series:
         path = Path(path)
         match path.suffix:
             case ".json":
-                path.write_text(json.dumps(self.as_json(), ensure_ascii=False), encoding="utf-8")
+                write_file(path, json.dumps(self.as_json(), ensure_ascii=False))
             case ".csv":
-                pyarrow.csv.write_csv(self.table, path)
+                with replacing(path) as file:
+                    pyarrow.csv.write_csv(self.table, file)
             case ".parquet":
-                pyarrow.parquet.write_table(self.table, path)
+                with replacing(path) as file:
+                    pyarrow.parquet.write_table(self.table, file)
             case ".html":
-                path.write_text(page(self), encoding="utf-8")
+                write_file(path, page(self))
             case _:
                 raise UsageError(f"{path.name} should end in .json, .csv, .parquet or .html.")
 

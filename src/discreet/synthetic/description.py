@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import UsageError
+from discreet.files import write_file
 from discreet.policy.domain import Column
 from discreet.synthetic.columns.axes import domain_from, plain_domain
 from discreet.synthetic.columns.axis import Axis
@@ -108,7 +109,7 @@ class Description:
     # --- the file ---------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        Path(path).write_bytes(self.to_bytes())
+        write_file(Path(path), self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Description:

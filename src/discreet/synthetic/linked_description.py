@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.errors import UsageError
+from discreet.files import write_file
 from discreet.synthetic.description import Description
 from discreet.synthetic.given import draw_given
 
@@ -80,7 +81,7 @@ class LinkedDescription:
     # --- the file ---------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        Path(path).write_bytes(self.to_bytes())
+        write_file(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
         parts = {

@@ -1,17 +1,17 @@
-"""Write the files of commands, in one place; check their paths before work that costs budget."""
+"""Write files for people, whole or not at all; check their paths before work that costs budget."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.errors import UsageError
 
 
 def require_writable(*paths: Path | None) -> None:
-    """Refuse a file that cannot be written where it is named; those that were not asked for are
-    None.
-    """
+    """Refuse a path at which no file can be written; None stands for a file that nobody wants."""
     for path in paths:
         if path is None:
             continue
@@ -30,18 +30,25 @@ def write_file(path: Path | None, content: str | bytes, *, secret: bool = False)
     """
     if path is None:
         return
-    data = content.encode() if isinstance(content, str) else content
+    with replacing(path, secret=secret) as beside:
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path: Path, *, secret: bool = False) -> Iterator[Path]:
+    """Yield a file to write to, which takes the place of `path` when the block ends well."""
     if path.exists() and not path.is_file():  # /dev/stdout, or a pipe
-        path.write_bytes(data)
+        yield path
         return
     path = path.resolve()  # a link stays a link
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        with open(
-            os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if secret else 0o666), "wb"
-        ) as file:
-            file.write(data)
+        mode = 0o600 if secret else 0o666
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode))
+        yield beside
         os.replace(beside, path)
     except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"{path} could not be written: {reason}.") from None
+    finally:
         beside.unlink(missing_ok=True)
-        raise UsageError(f"{path} could not be written: {error.strerror}.") from None
