@@ -216,3 +216,6 @@ SELECT r2.age AS k0, AVG(FLOOR(r2.income)) FROM visits AS r1 JOIN people AS r2 O
 -- an engine error that only rows with large values raise: days of a column were multiplied in the column's few bits
 SELECT born + age * INTERVAL '7 week' AS d, COUNT(*) FROM people GROUP BY d;
 SELECT DATE '2024-01-01' - INTERVAL (age * 99) DAY AS d, COUNT(*) FROM people GROUP BY d;
+
+-- OVER behind brackets: the parser read it, what it wrote could not be read, and planning failed
+SELECT r1.day AS k0, (COUNT(*)) OVER (PARTITION BY r1.cost >= 1 ORDER BY r1.day ROWS UNBOUNDED PRECEDING) AS a0 FROM visits AS r1 GROUP BY r1.day, r1.cost >= 1;

@@ -437,6 +437,10 @@ SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER (PARTITION BY person_id ORDE
 SELECT SUM(ROW_NUMBER() OVER (PARTITION BY person_id)) FROM visits
 --> cannot stand here
 
+-- a window behind brackets, which no engine reads
+SELECT day, (COUNT(*)) OVER (ORDER BY day) AS n FROM visits GROUP BY day
+--> OVER stands behind a function, and (COUNT(*)) is none. Leave out the brackets around the function
+
 -- a window inside a window
 SELECT COUNT(*) FROM (SELECT LAG(ROW_NUMBER() OVER (PARTITION BY person_id)) OVER (PARTITION BY person_id) AS x FROM visits) AS t
 --> cannot stand here

@@ -88,6 +88,7 @@ def parse(
     _remember_places(tree, text)
     _check_selects(tree)
     _check_clauses(tree)
+    _check_windows(tree)
     for call in reversed(
         [call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _MARKED]
     ):
@@ -297,6 +298,17 @@ def _check_clauses(tree: exp.Expression) -> None:
     for group in tree.find_all(exp.Group):
         if group.args.get("all") is False:
             raise reject(group, "GROUP BY DISTINCT is not answered.", "Write each grouping once.")
+
+
+def _check_windows(tree: exp.Expression) -> None:
+    """Refuse OVER behind brackets: the parser reads it, and no engine does."""
+    for window in tree.find_all(exp.Window):
+        if isinstance(window.this, exp.Paren):
+            raise reject(
+                window.this,
+                f"OVER stands behind a function, and {show(window.this)} is none.",
+                "Leave out the brackets around the function.",
+            )
 
 
 def _check_size(tree: exp.Expression) -> None:
