@@ -510,7 +510,7 @@ WRONG = [
     (
         REST,
         "limits: {seconds: 1, deadline: 2s}",
-        "4:32: limits.deadline is later than limits.seconds, 1s, allows.",
+        "4:32: limits.deadline must be at most limits.seconds, 1s.",
     ),
     (REST, "limits: {keys: many}", "4:16: limits.keys must be a whole number"),
     (REST, "limits: {second: 1}", "4:10: limits has no key second. Did you mean seconds?"),

@@ -276,7 +276,7 @@ def _error(status: int, content: bytes) -> DiscreetError:
         kind, sentence, hint = told["kind"], told["sentence"], told["hint"] or ""
         place = (told["line"] or 1, told["column"] or 1)
     except (ValueError, KeyError, TypeError):
-        return Unreachable(f"The server answers {status}, and not as discreet does.")
+        return Unreachable(f"The server answered {status}, and not as a discreet server does.")
     match kind:
         case "rejected":
             return Rejected(sentence, hint=hint, line=place[0], column=place[1])

@@ -28,7 +28,8 @@ def text(publication: Publication) -> str:
         said = ", ".join(f"{name} {count:,}" for name, count in largest)
         lines.append(f"  {level} ({size:,}): {said}{', ...' if size > len(largest) else ''}")
     lines.append(
-        "errors of a count, by size of place (mean, and what 95 % keep; from what was released):"
+        "errors of a count, by size of place (the mean, and ± the error that 95 % of counts keep "
+        "within; from released numbers):"
     )
     for row in _by_place(publication):
         lines.append(
@@ -77,12 +78,12 @@ def page(publication: Publication) -> str:
         blocks.grid(_totals(publication), least=20),
         blocks.heading(
             "Errors",
-            "Of a count by size of place: a dot is the mean, its line reaches what 95 % keep.",
+            "Of a count by size of place: a dot is the mean; 95 % of counts keep within its line.",
         ),
         _errors(publication),
         blocks.heading(
             "Measured against published",
-            "On the dashed line nothing was changed to make numbers add up.",
+            "Numbers on the dashed line were not changed to make tables add up.",
         ),
         blocks.grid(_against(publication)),
         *_bias(publication),
@@ -196,8 +197,8 @@ def _bias(publication: Publication) -> list[str]:
         and (row["level"] == finest or row["table"] == publication.plan.names[0])
     ]
     said = (
-        "No published number is below zero, so noise can only raise a count of nobody, and other counts must give for "
-        "that. The measurements beside the tables have no such bias."
+        "No published number is below zero, so noise can only raise a count of 0, and other counts fall to make "
+        "up for that. The measurements beside the tables have no such bias."
     )
     names = ("level", "table", "counts of", "cells", "error", "95 %", "bias")
     return [blocks.heading("Bias of small and large counts", said), blocks.table(names, rows)]

@@ -112,7 +112,8 @@ def anonymize(
         float, typer.Option(metavar="SHARE", help="The share of rows that may be left out.")
     ] = 0.0,
     recoding: Annotated[
-        Recoding, typer.Option(help="Each class as far as it must be, or all alike.")
+        Recoding,
+        typer.Option(help="local: each class only as far as it needs; global: all rows alike."),
     ] = Recoding.local,
     hierarchies: Hierarchies = None,
     write_hierarchies: Annotated[
@@ -121,14 +122,17 @@ def anonymize(
             metavar="FILE", help="Only write the hierarchies that would be used, to edit them."
         ),
     ] = None,
-    loss: Annotated[Loss, typer.Option(help="What to lose little of.")] = Loss.ncp,
+    loss: Annotated[Loss, typer.Option(help="The kind of loss to keep small.")] = Loss.ncp,
     weights: Annotated[
-        str | None, typer.Option(help="How much columns matter: age=2,zip=0.5; else 1.")
+        str | None, typer.Option(help="Weights of columns: age=2,zip=0.5; the others weigh 1.")
     ] = None,
-    diversity: Annotated[Diversity, typer.Option(help="What l counts.")] = Diversity.distinct,
-    c: Annotated[float | None, typer.Option("--c", help="With recursive diversity: its c.")] = None,
+    diversity: Annotated[
+        Diversity, typer.Option(help="The kind of diversity that l demands.")
+    ] = Diversity.distinct,
+    c: Annotated[float | None, typer.Option("--c", help="The c of recursive diversity.")] = None,
     closeness: Annotated[
-        Closeness | None, typer.Option(help="What t measures; by default by the type.")
+        Closeness | None,
+        typer.Option(help="The distance that t limits; by default the column's type decides."),
     ] = None,
     drop: Annotated[str | None, typer.Option(help="Columns not to publish, such as names.")] = None,
     out: Annotated[
@@ -149,7 +153,9 @@ def anonymize(
         _write_hierarchies(data, _names(quasi), _read(hierarchies), write_hierarchies, format)
         return
     if k is None or out is None:
-        raise UsageError("Say how many must look alike and where to write: --k 5 --out FILE.")
+        raise UsageError(
+            "Say how many people must look alike, and name a file for the table: --k 5 --out FILE."
+        )
     require_writable(out, report)
     from discreet.cli.tables import progress_bar
 

@@ -46,7 +46,7 @@ Control = Annotated[
     Path | None, typer.Option("--control", metavar="FILE", help="People who are not in the data.")
 ]
 Width = Annotated[
-    float, typer.Option("--width", help="Try as many as make the interval this narrow.")
+    float, typer.Option("--width", help="Try as many targets as make the interval this narrow.")
 ]
 Trials = Annotated[int | None, typer.Option("--trials", help="Instead: how many attempts.")]
 
@@ -111,15 +111,19 @@ def link(
 def scoreboard(
     release: Release = None,
     aux: Annotated[
-        Path | None, typer.Argument(metavar="AUX", help="target, item, value, day: what is known.")
+        Path | None,
+        typer.Argument(metavar="AUX", help="What is known: columns target, item, value, day."),
     ] = None,
     method: Annotated[str, typer.Option(help="rh, or plain.")] = "rh",
     eccentricity: Annotated[
-        float, typer.Option(help="How far the best must stand out to be named.")
+        float, typer.Option(help="How far the best match must stand out to be named.")
     ] = 1.5,
     truth: Truth = None,
     index: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Keep the index here, or read it.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Keep the index in this folder, or read it from there."
+        ),
     ] = None,
     demo: Demo = False,
     html: Html = None,
@@ -167,7 +171,7 @@ def difference(
         list[str] | None, typer.Option(help="Columns to protect; by default each in turn.")
     ] = None,
     range: Annotated[
-        list[str] | None, typer.Option(help="What a number may be: income=0:200000.")
+        list[str] | None, typer.Option(help="The range of a number: income=0:200000.")
     ] = None,
     reveal: Reveal = False,
     demo: Demo = False,
@@ -223,7 +227,7 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     except ValueError:
         found = 0.0, 0.0
     if not column or not found[0] < found[1]:
-        raise UsageError(f"--range {text} is none. Write it as income=0:200000.")
+        raise UsageError(f"--range {text} is not a range. Write it as income=0:200000.")
     return column.strip(), found
 
 
@@ -256,7 +260,8 @@ def reconstruct(
     ] = None,
     method: Annotated[str, typer.Option(help="lp, least-squares or exhaustive.")] = "least-squares",
     people: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For a CSV of tables: who is who.")
+        Path | None,
+        typer.Option(metavar="FILE", help="For a CSV of tables: the people."),
     ] = None,
     count: Annotated[
         str, typer.Option(help="For a CSV of tables: the column of counts.")
@@ -301,7 +306,9 @@ def census(
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="FILE:PLACE", help="The people it is of, and their place."
+            "--against",
+            metavar="FILE:PLACE",
+            help="The file of its people, and the column of their place.",
         ),
     ] = None,
     demo: Demo = False,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Out = Annotated[Path | None, typer.Option(help="Write the report here, as one HTML page.")]
 Runs = Annotated[int, typer.Option(help="How often to run it on each of two neighbors.")]
-Confidence = Annotated[float, typer.Option(help="Of the lower bounds.")]
+Confidence = Annotated[float, typer.Option(help="The confidence of the lower bounds.")]
 PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
 
 
@@ -63,7 +63,7 @@ def mechanism(
 def question(
     policy: PolicyFile,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="The question.")],
-    epsilon: Annotated[str, typer.Option(help="At which ε.")] = "1",
+    epsilon: Annotated[str, typer.Option(help="The ε of the question.")] = "1",
     runs: Runs = 100_000,
     confidence: Confidence = 0.999999,
     people: Annotated[
@@ -73,7 +73,7 @@ def question(
         list[str] | None, typer.Option(metavar="ID", help="Take this person away; may be repeated.")
     ] = None,
     where: Annotated[
-        str | None, typer.Option(help="Take people away who have such a row: \"name = 'Ames'\".")
+        str | None, typer.Option(help="Take away people who have such a row: \"name = 'Ames'\".")
     ] = None,
     out: Out = None,
     format: ReportFormat = Format.table,
@@ -169,17 +169,17 @@ def _show_question(found: QuestionAudit) -> None:
     from discreet.audit.report import NOT_FOR_RELEASE
 
     print(f"{NOT_FOR_RELEASE}\nNothing was charged.\n")
-    print("Neighbors that were tried, each beside the data:")
+    print("Neighbors that were tried, each compared with the data:")
     for first, second in found.tried:
         far = max(
             (each.share for each in found.changes if each.pair == (first, second)), default=0.0
         )
         beside = second if first == HERE else f"{first} / {second}"
-        print(f"  {beside}: moves {far:.4g} of what is claimed")
+        print(f"  {beside}: moves the statistics by {far:.4g} of the claimed sensitivity")
     farthest = max(found.changes, key=lambda each: each.share)
     moved = "holds" if all(each.within for each in found.changes) else "BROKEN"
     print(
-        f"One person moves {farthest.statistic} by {farthest.share:.4g} of what is claimed, at most: {moved}"
+        f"One person moves {farthest.statistic} by at most {farthest.share:.4g} of the claimed sensitivity: {moved}"
     )
     draws, pairs = sum(each.draws for each in found.replayed), len(found.replayed)
     differ = [text for each in found.replayed for text in each.differences]

@@ -77,14 +77,17 @@ def ledger(
     head: Annotated[
         Path | None,
         typer.Option(
-            help="With --verify or --restore: an exported head that must lie on the ledger."
+            help="With --verify or --restore: an exported head, which the ledger must contain."
         ),
     ] = None,
     amend: Annotated[
         bool, typer.Option("--amend", help="Record the limits that the policy now states.")
     ] = False,
     export_head: Annotated[
-        bool, typer.Option("--export-head", help="Print how far the ledger is, to keep elsewhere.")
+        bool,
+        typer.Option(
+            "--export-head", help="Print the head (the ledger's last row), to keep elsewhere."
+        ),
     ] = False,
     certificate: Annotated[
         str | None, typer.Option(help="Print what is needed to audit one answer.")

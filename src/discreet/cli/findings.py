@@ -138,6 +138,6 @@ def print_risk(found: Any, format: Format) -> None:
         rows += [["risk beyond it", f"{found.risk.value:.1%} ({low:.1%} to {high:.1%})"]]
     elif format is Format.table:
         print(
-            "Without --control it cannot be said how much of this is leak and how much is knowledge about everybody."
+            "Without --control nobody can tell how much of this is a leak, and how much is knowledge about everybody."
         )
     print_finding(found, found.as_json(), format, ("", ""), rows)

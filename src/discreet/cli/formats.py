@@ -29,7 +29,8 @@ class Format(StrEnum):
 def _report(value: Format) -> Format:
     if value not in (Format.table, Format.json):
         raise UsageError(
-            f"--format {value} is for rows, and this prints none. Write --format table or --format json."
+            f"--format {value} is for commands that print rows, and this one prints none. "
+            "Write --format table or --format json."
         )
     return value
 
@@ -38,7 +39,9 @@ RowsFormat = Annotated[Format, typer.Option("--format", help="How to print the r
 """Of commands whose result is a table."""
 ReportFormat = Annotated[
     Format,
-    typer.Option("--format", callback=_report, metavar="[table|json]", help="How to print it."),
+    typer.Option(
+        "--format", callback=_report, metavar="[table|json]", help="How to print the report."
+    ),
 ]
 """Of commands that report."""
 
@@ -70,4 +73,4 @@ def print_rows(table: pa.Table, format: Format) -> None:
         case Format.parquet:
             sys.stdout.buffer.write(formats.as_parquet(table))
         case _:
-            raise UsageError(f"--format {format} is not for rows.")
+            raise UsageError(f"--format {format} cannot hold rows.")

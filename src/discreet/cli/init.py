@@ -43,7 +43,7 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="TABLE",
-            help="A table that everybody may know; its keys are listed where referred to.",
+            help="A table that everybody may know; columns that refer to it list its keys.",
         ),
     ] = None,
     ask: Annotated[

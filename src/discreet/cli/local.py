@@ -44,7 +44,7 @@ def respond(
     survey: SurveyFile,
     answer: Annotated[
         list[str] | None,
-        typer.Option(help="name=value, instead of asking; once for each question."),
+        typer.Option(help="An answer, name=value, instead of asking for it; may be repeated."),
     ] = None,
     to: Annotated[str | None, typer.Option(help="A collector's address to send to.")] = None,
     out: Annotated[Path | None, typer.Option(help="A file to add the reports to.")] = None,
@@ -52,7 +52,8 @@ def respond(
         Path | None, typer.Option(help="Where this device remembers what you sent.")
     ] = None,
     round: Annotated[
-        str | None, typer.Option(help="For questions asked again and again: which time this is.")
+        str | None,
+        typer.Option(help="The name of this round, for questions that are asked again and again."),
     ] = None,
     limit: Annotated[
         str | None,
@@ -170,7 +171,8 @@ def _show(question: SurveyQuestion, sent: Sent, answer: Any) -> None:
         print("  you have answered this before: the same report is sent again, and costs nothing")
     if sent.held:
         print(
-            "  your answer has changed as often as it may: the one before counts, and nobody can tell"
+            "  your answer has changed as often as it may: this report is made from the answer "
+            "before, and nobody can tell"
         )
     for line in meaning(question, sent, answer):
         print(f"  {line}")

@@ -32,20 +32,22 @@ def parity(
         typer.Argument(metavar="FINDINGS", help="A .yaml file, or the name of a shipped study."),
     ],
     policy: Annotated[
-        str | None, typer.Argument(metavar="[POLICY]", help="Of a private table.")
+        str | None, typer.Argument(metavar="[POLICY]", help="The policy of a private table.")
     ] = None,
     description: Annotated[
         Path | None,
-        typer.Argument(metavar="[DESCRIPTION]", help="Of that table; describe wrote it."),
+        typer.Argument(
+            metavar="[DESCRIPTION]", help="The description of that table, which describe wrote."
+        ),
     ] = None,
     public: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The public table; by default the study's own."),
     ] = None,
     synthesizers: Annotated[
-        str | None, typer.Option(help="Which to try, separated by commas, or `all`.")
+        str | None, typer.Option(help="The synthesizers to try, separated by commas, or `all`.")
     ] = None,
-    epsilons: Annotated[str | None, typer.Option(help="At which ε, separated by commas.")] = None,
+    epsilons: Annotated[str | None, typer.Option(help="The ε to try, separated by commas.")] = None,
     informed: Annotated[
         bool, typer.Option(help="Tell synthesizers which columns the findings need.")
     ] = False,
@@ -61,7 +63,7 @@ def parity(
     ] = None,
     analyst: Annotated[str, typer.Option(help="Who pays.")] = "curator",
     repeats: Annotated[
-        int, typer.Option(help="How many synthetic tables each.", min=1, max=10_000)
+        int, typer.Option(help="How many synthetic tables to draw each time.", min=1, max=10_000)
     ] = REPEATS,
     bootstrap: Annotated[
         int, typer.Option(help="How often the real rows are drawn again.", min=0, max=100_000)
@@ -120,7 +122,7 @@ def _refuse_wrong_options(
             raise UsageError(f"{name} {why}.")
     if of_private["--epsilon"] is not None and of_private["--raw"] is not None:
         raise UsageError(
-            "--epsilon pays for what may be published, --raw is for the curator alone. Write one of them."
+            "--epsilon makes a report that may be published, --raw one for the curator alone. Write one of them."
         )
 
 

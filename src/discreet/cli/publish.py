@@ -33,7 +33,7 @@ Out = Annotated[
         "--out", metavar="FOLDER", help="Also write every table and the microdata as files."
     ),
 ]
-FilesOption = Annotated[Files, typer.Option("--files", help="What the files of --out are.")]
+FilesOption = Annotated[Files, typer.Option("--files", help="The format of the files of --out.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -32,11 +32,13 @@ File = Annotated[
 ]
 Analyst = Annotated[str, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost.")]
-Margin = Annotated[str | None, typer.Option(help="Instead: how wrong it may be, at 95 %.")]
+Margin = Annotated[
+    str | None, typer.Option(help="Instead of --epsilon: the 95 % margin that the answer may have.")
+]
 Assuming = Annotated[
     int | None, typer.Option(help="How many rows to assume, for margins of means and quantiles.")
 ]
-Dialect = Annotated[str, typer.Option(help="Whose SQL it is: duckdb or postgres.")]
+Dialect = Annotated[str, typer.Option(help="The dialect of the SQL: duckdb or postgres.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print the result and nothing beside it.")
 ]

@@ -32,7 +32,7 @@ AsOf = Annotated[
     typer.Option(
         "--as-of",
         formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
-        help="Publish what was over then; now if left out.",
+        help="Publish the periods that were over at this time; by default now.",
     ),
 ]
 
@@ -94,7 +94,7 @@ def show(
     consistent: Annotated[
         bool,
         typer.Option(
-            "--consistent", help="Revised: no count below zero, and all sums agree with each other."
+            "--consistent", help="Show revised values: no count below zero, and all sums agree."
         ),
     ] = False,
     format: RowsFormat = Format.table,

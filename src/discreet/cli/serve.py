@@ -34,7 +34,7 @@ def serve(
     behind_proxy: Annotated[
         bool,
         typer.Option(
-            "--behind-proxy", help="HTTP comes from a proxy of this machine, which ends its TLS."
+            "--behind-proxy", help="HTTP comes from a proxy on this machine, where TLS ends."
         ),
     ] = False,
     certificate: Annotated[
@@ -45,7 +45,9 @@ def serve(
         bool,
         typer.Option("--make-certificate", help="TLS: make a certificate beside the ledger, once."),
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Questions that run at a time.")] = 4,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="How many questions run at a time.")
+    ] = 4,
 ) -> None:
     """Open the doors for analysts, until Ctrl-C or SIGTERM. `discreet user` says who may log in."""
     import asyncio

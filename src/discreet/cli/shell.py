@@ -176,7 +176,10 @@ def shell(
     ],
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE.sql]...", help="Ask what these hold, and leave; - is stdin."),
+        typer.Argument(
+            metavar="[FILE.sql]...",
+            help="Ask the statements of these files, then leave; - is stdin.",
+        ),
     ] = None,
     analyst: Annotated[
         str | None, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.")

@@ -39,7 +39,9 @@ WorkloadOption = Annotated[
 
 TargetOption = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN=VALUE", help="Try a classifier of this: income=high, or smoker."),
+    typer.Option(
+        metavar="COLUMN=VALUE", help="Also try a classifier of a column: income=high, or smoker."
+    ),
 ]
 
 
@@ -69,7 +71,7 @@ def describe(
         str | None, typer.Option(help="Only these columns, separated by commas.")
     ] = None,
     bins: Annotated[
-        int | None, typer.Option(help="Intervals of numbers and dates with many values.")
+        int | None, typer.Option(help="How many intervals a column of many numbers or dates gets.")
     ] = None,
     quantiles: Annotated[
         str | None, typer.Option(help="Columns to cut at their quantiles, at a price.")
@@ -284,9 +286,7 @@ def inspect(
     from discreet.synthetic.report.reports import description_page
 
     if raw is None and (control is not None or target is not None):
-        raise UsageError(
-            "--control and --target belong to the report on --raw rows. Name these too."
-        )
+        raise UsageError("--control and --target are for the report on true rows. Add --raw FILE.")
     require_writable(html)
     if is_linked(description):
         if raw is not None:
@@ -386,7 +386,9 @@ def rows_as_described(described: Description, table: pa.Table) -> pa.Table:
     try:
         return table.select(names).cast(described.schema, safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
-        raise UsageError("The raw rows have other types of columns than the description.") from None
+        raise UsageError(
+            "The columns of the raw rows have other types than those of the description."
+        ) from None
 
 
 def compare(

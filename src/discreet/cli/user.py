@@ -108,7 +108,8 @@ def token(
     policy: Policy,
     name: Name,
     days: Annotated[
-        int | None, typer.Option(help="How long it is good for; without end where not given.")
+        int | None,
+        typer.Option(help="How many days the token is good for; by default it has no end."),
     ] = None,
     revoke: Annotated[
         str | None, typer.Option(metavar="ID", help="Instead: take a token back.")

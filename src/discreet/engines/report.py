@@ -135,8 +135,8 @@ def _hint(column: Column) -> str:
         return "Say how they are written:  format: '%d.%m.%Y'"
     if isinstance(column.domain, Booleans):
         return (
-            "Read are true, t, yes, y, 1 and false, f, no, n, 0. "
-            "List other words:  {values: [ja, nein]}"
+            "The words that are read are true, t, yes, y, 1 and false, f, no, n, 0. "
+            "List others:  {values: [ja, nein]}"
         )
     return "Are all values listed, and written as in the source?"
 

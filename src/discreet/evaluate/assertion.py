@@ -260,7 +260,7 @@ def _statistic(node: exp.Expression, table: str) -> tuple[FitNumber, exp.Express
             exp.AggFunc, exp.Query
         ):
             raise UsageError(
-                f"{name} takes columns of {table} and what is computed from one row, no aggregates."
+                f"{name} takes columns of {table} and expressions over one row, no aggregates."
             )
     kind = "OLS" if name in _PAIRS else name
     return FitNumber(kind=kind, sql=query.sql(dialect="duckdb"), field=field, place=place), outer

@@ -21,7 +21,7 @@ from discreet.evaluate.statistics import Number
 from discreet.vault.answer import Answer
 
 HOLDS, FAILS, UNCLEAR, UNASKED = "holds", "does not hold", "cannot tell", "cannot be asked"
-_ONLY_PUBLIC = "Regression and Spearman's correlation are computed of public rows only."
+_ONLY_PUBLIC = "Regression and Spearman's correlation are computed on public rows only."
 _NO_GAP = "It compares no numbers, so noise has no margin to tell by."
 
 

@@ -109,7 +109,7 @@ def limits_of(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> 
     if deadline is not None and deadline > seconds:
         reader.problem(
             fields["deadline"],
-            f"limits.deadline is later than limits.seconds, {write_number(seconds)}s, allows.",
+            f"limits.deadline must be at most limits.seconds, {write_number(seconds)}s.",
         )
     return Limits(
         epsilon=epsilon or min(Fraction(1), budget.epsilon if budget else Fraction(1)),

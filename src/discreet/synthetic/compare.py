@@ -186,7 +186,7 @@ def comparison(
     """
     if not isinstance(description, Description):
         raise UsageError(
-            f"Compare what describe or Description.load gave, not {type(description).__name__}."
+            f"Pass a description, from describe or Description.load, not {type(description).__name__}."
         )
     table = private_table(policy, description.table)
     names = tuple(axis.name for axis in description.axes)
@@ -196,7 +196,7 @@ def comparison(
     for axis, mine in zip(grids, description.axes, strict=True):
         if not _same(axis, mine):
             raise UsageError(
-                f"The description is of other columns than {description.table} has now; describe it again."
+                f"The description has other columns than {description.table} has now; describe the table again."
             )
         if isinstance(axis, Unlisted) and isinstance(mine.column.domain, Categories):
             source = source.listing(mine.name, [str(value) for value in mine.column.domain.values])

@@ -166,7 +166,8 @@ def lot(
             )
         if table.max_rows > UNIT:
             raise UsageError(
-                f"{table.name} may have {table.max_rows} rows a person; together at most {UNIT} are told."
+                f"{table.name} may have {table.max_rows} rows a person, and several tables together "
+                f"take at most {UNIT}. Declare a smaller max_rows, or describe {table.name} alone."
             )
     if chosen == "random":
         intervals = replace(intervals, split=False)
@@ -279,7 +280,7 @@ def sources(
     for (grids, _), part in zip(parts, linked.parts, strict=True):
         if [axis.name for axis in grids] != [axis.name for axis in part.axes]:
             raise UsageError(
-                "The description is of other columns than the tables have now; describe them again."
+                "The description has other columns than the tables have now; describe them again."
             )
     return parts
 
@@ -292,7 +293,7 @@ def comparisons(
     """
     if not isinstance(linked, LinkedDescription):
         raise UsageError(
-            f"Compare what describe_together or load gave, not {type(linked).__name__}."
+            f"Pass a description, from describe_together or load, not {type(linked).__name__}."
         )
     part = replace(purse, amount=purse.amount / len(linked.parts))
     found = []

@@ -98,7 +98,11 @@ class Collector:
             status, content = await self.reports(body)
             return status, "application/json", content
         if method not in ("GET", "HEAD"):
-            return 405, "application/json", _error("Only /reports takes anything but GET.")
+            return (
+                405,
+                "application/json",
+                _error("Only /reports takes POST; everything else takes GET."),
+            )
         if path == "/":
             return 200, "text/html; charset=utf-8", self._page
         if path == "/survey.json":

@@ -304,7 +304,7 @@ class Session:
 
     def _metrics(self) -> str:
         if self._user.role == "analyst":
-            raise Fault("42501", "How the server does is told to curators and auditors.")
+            raise Fault("42501", "Only curators and auditors may read the server's counts.")
         return self._door.metrics.text()
 
     async def _work(self, call: Callable[[], Any]) -> Any:

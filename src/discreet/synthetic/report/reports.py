@@ -69,7 +69,7 @@ def description_page(description: Description, *, progress: Progress = None) -> 
     if lines:
         head = "mean; 5, 25, 50, 75, 95, 99 % lie at or below; the heaviest values"
         parts += [
-            blocks.heading("Values", "Of synthetic rows, value by value."),
+            blocks.heading("Values", "The values of synthetic rows."),
             blocks.table(("column", head), lines),
         ]
     if pairs:
