@@ -142,7 +142,7 @@ SELECT COUNT(*) FROM people WHERE REGEXP_MATCHES(zip, '^a');
 SELECT CAST(day + (-EXTRACT(DOW FROM day) * INTERVAL '1 DAY') AS DATE) AS week, COUNT(*) AS n FROM visits GROUP BY week;
 --> COUNT(*): 3 3 3 | 6 √18 3
 
--- sum / visits / top joined back: What the two busiest clinics cost by month
+-- sum / visits / order and limit, joined back: What the two busiest clinics cost by month
 SELECT DATE_TRUNC('month', day) AS month, v.clinic, SUM(cost) AS cost FROM visits v
 JOIN (SELECT clinic AS top, COUNT(*) AS n FROM visits GROUP BY clinic ORDER BY n DESC, top LIMIT 2) AS t
 ON v.clinic = t.top GROUP BY 1, v.clinic;
@@ -346,6 +346,10 @@ SELECT sex, COUNT(DISTINCT person_id) AS people FROM people GROUP BY ROLLUP (sex
 SELECT clinic, COUNT(DISTINCT person_id) AS patients FROM visits GROUP BY ROLLUP (clinic);
 --> COUNT(DISTINCT person_id): 3 √3 1 | 3 √3 1
 --> COUNT(DISTINCT person_id): 1 1 1 | 1 1 1
+
+-- distinct values / one row / where in CASE: How many ages are there over sixty?
+SELECT COUNT(DISTINCT CASE WHEN age > 60 THEN age END) FROM people;
+--> COUNT(DISTINCT CASE WHEN age > 60 THEN age END): 1 1 1 | 1 1 1
 
 -- distinct values / one row / rollup: Ages that occur
 SELECT sex, COUNT(DISTINCT age) AS ages FROM people GROUP BY ROLLUP (sex);

@@ -253,6 +253,8 @@ def decided_by_ties(sql: str) -> bool:
             ordered = [each.this for each in order.expressions] if order else []
             if any(column not in ordered for column in function.find_all(exp.Column)):
                 return True
+    if any(each.args.get("on") for each in tree.find_all(exp.Distinct)):
+        return True
     return tree.find(exp.ArgMax, exp.ArgMin) is not None
 
 
@@ -272,6 +274,8 @@ def test_which_answers_ties_decide() -> None:
     assert not decided_by_ties(over.format("SUM(cost)", rows))
     assert not decided_by_ties(over.format("RANK()", ""))
     assert decided_by_ties("SELECT ARG_MAX(note, day) FROM visits GROUP BY person_id")
+    assert decided_by_ties("SELECT DISTINCT ON (person_id) person_id, cost FROM visits")
+    assert not decided_by_ties("SELECT DISTINCT person_id, cost FROM visits")
     assert not decided_by_ties("SELECT COUNT(*) FROM visits")
     assert 3 * sum(decided_by_ties(case.sql) for case in CASES) < len(CASES)
 

@@ -408,7 +408,8 @@ class Spelling:
             case Distinct(values=values, ends=ends):
                 listed = self.all(values)
                 if ends is not None:
-                    listed = [f"least(greatest({each}, {ends[0]}), {ends[1]})" for each in listed]
+                    # not LEAST and GREATEST, to which NULL is one of the ends
+                    listed = [_between(each, *ends) for each in listed]
                 inner = listed[0] if len(listed) == 1 else self.together(listed)
                 return f"count(DISTINCT {inner}){self.filtered(node.where)}"
 
@@ -416,14 +417,18 @@ class Spelling:
         value = self.expression(factor.value)
         # What is beyond its range, which the analysis says cannot be, is NULL: half the time of
         # LEAST and GREATEST.
-        bounded = f"(CASE WHEN {value} BETWEEN {factor.lo} AND {factor.hi} THEN {value} END)"
-        return bounded if factor.clamp else value
+        return _between(value, factor.lo, factor.hi) if factor.clamp else value
 
     def counted(self, factors: Sequence[Factor]) -> str:
         values = [self.factor(each) for each in factors]
         if len(values) == 1:
             return values[0]
         return f"CASE WHEN {' AND '.join(f'{each} IS NOT NULL' for each in values)} THEN 1 END"
+
+
+def _between(value: str, lo: int, hi: int) -> str:
+    """A value that is held to a range: NULL beyond it."""
+    return f"(CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {value} END)"
 
 
 def by_place(keys: int) -> str:
