@@ -35,7 +35,7 @@ from discreet.continual.strategies.strategy import Strategy
 from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.examples import town
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.shapes import Moved
+from discreet.mechanisms.shapes import Movement
 from discreet.policy.policy import Policy
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
@@ -190,7 +190,7 @@ def speed(steps: int, keys: int = 100) -> dict[str, Any]:
     )
     zcdp = accountant("zcdp", delta=Fraction(1, 10**9), keys=Fraction(1, 2))
     allowance = Allowance(key=bytes(32), accountant=zcdp, paid=Charge(amount=rho))
-    moved = Moved(l1=None, l2_squared=l2_squared)
+    moved = Movement(l1=None, l2_squared=l2_squared)
     stream = allowance.steps(mechanism, strategy.encoder(), moved=moved, sizes=[keys], forms=[(1,)])
     decoder, at_once = strategy.decoder(), 100
     exact = [

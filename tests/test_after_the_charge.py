@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet
-from discreet.asking.view import Finished, View
+from discreet.asking.view import Outcome, View
 from discreet.binding import create_ledger
 from discreet.continual import running
 from discreet.curator import Curator
@@ -76,7 +76,7 @@ PLACES: tuple[tuple[str, Any, str], ...] = (
     ("measure", View, "carry_out"),
     ("measure", View, "finish"),
     ("measure", View, "_certificate"),
-    ("measure", Finished, "to_bytes"),
+    ("measure", Outcome, "to_bytes"),
     ("measure", Ledger, "post"),
     ("threshold", Allowance, "threshold"),
     ("threshold", Allowance, "measure"),

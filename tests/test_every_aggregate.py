@@ -103,7 +103,7 @@ def check_sums(case: Case, found: databases.Family) -> list[Reached]:
     for neighbors in harness.NEIGHBORS:
         for block in harness.plan_of(case, neighbors).blocks:
             exact = vectors(block, found)
-            for measurement in block.measured:
+            for measurement in block.own_statistics:
                 numbers = {
                     db: harness.forms_of(vector, measurement.over(block.readings))
                     for db, vector in exact.items()
@@ -293,7 +293,7 @@ def test_smaller_claims_would_be_caught() -> None:
         for neighbors in harness.NEIGHBORS:
             block = harness.plan_of(case, neighbors).blocks[0]
             exact = vectors(block, family(case.policy))
-            for measurement in block.measured:
+            for measurement in block.own_statistics:
                 numbers = {
                     db: harness.forms_of(vector, measurement.over(block.readings))
                     for db, vector in exact.items()
@@ -341,7 +341,7 @@ def test_what_is_charged_is_what_is_measured() -> None:
             for each in offered.blocks:
                 if isinstance(each.block.kind, Shared):
                     continue
-                for statistic in each.block.measured:
+                for statistic in each.block.own_statistics:
                     total += _loss(statistic.sensitivity, each.added[statistic.id])
                 others = [mechanism for passes in each.chosen.values() for mechanism in passes]
                 others += [] if each.threshold is None else [each.threshold]

@@ -27,7 +27,7 @@ from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.errors import BudgetExceeded
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.shapes import Moved
+from discreet.mechanisms.shapes import Movement
 from discreet.noise import Items, Stream
 from discreet.noise.bits import SYSTEM
 from discreet.vault.allowance import Allowance
@@ -588,7 +588,7 @@ def test_margins_cover_what_leaves_by_the_door(strategy: Any, rho: Any) -> None:
         accountant=accountant("zcdp", delta=Fraction(1, 10**9), keys=Fraction(1, 2)),
         paid=Charge(amount=rho),
     )
-    moved = Moved(l1=None, l2_squared=l2_squared)
+    moved = Movement(l1=None, l2_squared=l2_squared)
     steps = allowance.steps(mechanism, strategy.encoder(), moved=moved, sizes=[cells], forms=[(1,)])
     with pytest.raises(BudgetExceeded):
         allowance.steps(mechanism, strategy.encoder(), moved=moved, sizes=[cells], forms=[(1,)])

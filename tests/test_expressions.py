@@ -24,7 +24,16 @@ from discreet.sql.analysis import Analysis
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.parse import parse
 from discreet.sql.text.spelling import spell_one_way
-from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, Value, seconds_between
+from discreet.sql.values.value import (
+    Category,
+    Day,
+    Flag,
+    Moment,
+    Number,
+    Text,
+    Value,
+    seconds_between,
+)
 from sql import bounded, databases
 
 POLICY = Policy.parse(
@@ -117,7 +126,7 @@ def shown(content: Any, value: Value) -> Any:
             assert units == content
             assert domain.lo <= units <= domain.hi, f"{units} is outside of {domain}"
             return domain.at(units)
-        case Coded(values=values):
+        case Category(values=values):
             assert 0 <= int(content) < len(values)
             return values[int(content)]
         case Day() as domain:

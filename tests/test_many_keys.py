@@ -18,14 +18,14 @@ import pytest
 import discreet
 from discreet.accounting import accountant
 from discreet.algebra import Aggregate, Column, Scan, Sum
-from discreet.asking.measure import _among, _named
+from discreet.asking.measure import _add_conditions, _conditions_on_survivors
 from discreet.binding import create_ledger
 from discreet.budget import Charge, Loss
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.spelling import Spelling
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.shapes import Keys, Moved
+from discreet.mechanisms.shapes import Keys, Movement
 from discreet.policy.policy import Policy
 from discreet.sql.plan.block import PASSES
 from discreet.vault.allowance import Allowance
@@ -45,7 +45,7 @@ def allowed(key: bytes, memory: int | None = None) -> Allowance:
 
 
 def summed(allowance: Allowance, exact: Exact, survivors: pa.Table) -> list[int]:
-    moved = Moved(l1=3, l2_squared=9)
+    moved = Movement(l1=3, l2_squared=9)
     (numbers,) = allowance.measure(
         SUM, exact, moved=moved, sizes=[], forms=[(1,)], survivors=survivors, keys=[0]
     )
@@ -218,13 +218,13 @@ def test_surviving_keys_are_named_to_the_engine(left: dict[str, list[Any]]) -> N
         {"k0": pa.array(left["k0"], pa.large_string()), "k1": pa.array(left["k1"], pa.int64())}
     )
     block = SimpleNamespace(places=SUMS.keys, unknown=(0, 1))
-    named = _named(block, survivors)  # type: ignore[arg-type]
+    named = _conditions_on_survivors(block, survivors)  # type: ignore[arg-type]
     assert named is not None
     with duckdb.connect() as connection:
         connection.register("t", ROWS)
         whole, found = (
             connection.sql(Spelling().numbers(query)).fetchall()
-            for query in (SUMS, _among(named, SUMS))
+            for query in (SUMS, _add_conditions(named, SUMS))
         )
     keys = set(zip(*left.values(), strict=True))
     wanted = {row for row in whole if row[:2] in keys}
@@ -244,4 +244,4 @@ def test_surviving_keys_are_named_to_the_engine(left: dict[str, list[Any]]) -> N
 )
 def test_surviving_keys_that_are_not_named(keys: pa.Array) -> None:
     block = SimpleNamespace(places=SUMS.keys, unknown=(0,))
-    assert _named(block, pa.table({"k0": keys})) is None  # type: ignore[arg-type]
+    assert _conditions_on_survivors(block, pa.table({"k0": keys})) is None  # type: ignore[arg-type]

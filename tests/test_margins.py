@@ -38,12 +38,12 @@ from discreet.mechanisms.simulate import redrawn
 from discreet.noise import Stream
 from discreet.sql.after.finish import Noisy, noisy_table
 from discreet.sql.after.naming import table_name
-from discreet.sql.after.standardized import Standardized
+from discreet.sql.after.standardized import StandardMoment
 from discreet.sql.after.widths.margins import half_width
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.aggregates.kurtosis import FourthMoment
 from discreet.sql.aggregates.mean import Mean
-from discreet.sql.aggregates.regression import Explained, Line
+from discreet.sql.aggregates.regression import Line, RSquared
 from discreet.sql.aggregates.skewness import ThirdMoment
 from discreet.sql.aggregates.variance import Spread
 from discreet.sql.plan.keys import Key
@@ -158,7 +158,7 @@ def _noised(each: BlockOffer, exact: Sequence[Any], paid: Any, purse: Any) -> pa
             sizes=block.sizes,
             forms=statistic.over(block.readings),
         )
-        for statistic in block.measured
+        for statistic in block.own_statistics
     }
     noisy = Noisy(numbers=numbers, picks={}, survivors=None)
     table = noisy_table(block, noisy, each.added, _run, name=NOISY)
@@ -178,7 +178,7 @@ def _true(each: BlockOffer, exact: Sequence[Any], column: str) -> float:
     """The answer without noise."""
     sums = [harness.whole(value) for value in exact]
     columns = {}
-    for statistic in each.block.measured:
+    for statistic in each.block.own_statistics:
         forms = statistic.over(each.block.readings)
         parts = [sum(f * s for f, s in zip(form, sums, strict=True)) for form in forms]
         columns |= {
@@ -346,7 +346,7 @@ MOMENTS: dict[str, Any] = {
             ("corr", 2, False),
         )
     },
-    "explained": Explained(
+    "explained": RSquared(
         degree=2, widths=(WIDTH, WIDTH), steps=(Fraction(1),) * 2, sample=False, correlation=True
     ),
     "skewness": ThirdMoment(degree=3, width=WIDTH),
@@ -377,7 +377,7 @@ def _parts(moment: Any, rows: list[tuple[int, int]]) -> list[int]:
             math.comb(degree, i) * v**i * (WIDTH - v) ** (degree - i) for i in range(degree + 1)
         ]
 
-    if isinstance(moment, Standardized):
+    if isinstance(moment, StandardMoment):
         return [
             sum(column)
             for column in zip(*(bernstein(x, moment.degree) for x, _ in rows), strict=True)
@@ -409,7 +409,7 @@ def _moment(moment: Any, rows: list[tuple[int, int]]) -> float:
     x, y = np.array(rows, dtype=np.float64).T
     if isinstance(moment, Mean):
         return float(x.mean())
-    if isinstance(moment, Standardized):
+    if isinstance(moment, StandardMoment):
         return _standardized(moment, x)
     if isinstance(moment, Line):
         if not x.var():
@@ -424,7 +424,7 @@ def _moment(moment: Any, rows: list[tuple[int, int]]) -> float:
     if not moment.correlation:
         return float(covariance)
     found = float(covariance / (x.std() * y.std())) if x.std() * y.std() else math.nan
-    return found**2 if isinstance(moment, Explained) else found
+    return found**2 if isinstance(moment, RSquared) else found
 
 
 def _standardized(moment: Any, x: Any) -> float:

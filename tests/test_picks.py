@@ -28,7 +28,7 @@ from by_definition import rho
 from discreet.algebra import Aggregate, Cast, Column, Expression, Nearest, Scan, Sum
 from discreet.asking.bounds import BEYOND, round_outward
 from discreet.asking.measure import measure
-from discreet.asking.offer import _ranks, offer
+from discreet.asking.offer import _most_ranks, offer
 from discreet.binding import create_ledger
 from discreet.budget import Budget, Charge
 from discreet.curator import Curator
@@ -439,7 +439,7 @@ def test_a_suggested_range_leaves_out_no_more_than_told(
     monkeypatch.setattr(picks, "FAN", 16 if kind == "fine" else FAN)
     size, source = 90, np.random.default_rng()
     choices = pick(size, (BEYOND, 1 - BEYOND)).mechanisms(accountant, Fraction(1, 2))
-    ranks = _ranks(choices)
+    ranks = _most_ranks(choices)
     for places in (
         np.minimum(source.exponential(5, rows), size - 1),
         source.integers(0, size, rows),

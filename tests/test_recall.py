@@ -376,7 +376,7 @@ def test_another_snapshot_is_measured_anew(
 def test_another_policy_is_measured_anew(opened: Callable[..., Curator]) -> None:
     sql = "SELECT SUM(age) AS a FROM people"
     curator = opened()
-    parts = curator._view.offer(sql, epsilon=1, margin=None, assuming=None).wanted
+    parts = curator._view.offer(sql, epsilon=1, margin=None, assuming=None).least_costs
     curator.ask(sql, analyst="alice", epsilon=1)
     stands = {"snapshot": 1, "parts": parts}
     assert set(

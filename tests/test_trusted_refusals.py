@@ -27,7 +27,7 @@ from discreet.mechanisms import (
     Quantile,
     RandomizedResponse,
 )
-from discreet.mechanisms.shapes import Moved
+from discreet.mechanisms.shapes import Movement
 from discreet.noise import Items, Stream
 from discreet.sql.values.value import Number
 from discreet.vault.allowance import Allowance
@@ -104,7 +104,7 @@ def test_exact_values_neither_print_nor_leave(leaving: Callable[[Exact], object]
         leaving(secret)
 
 
-ONE = Moved(l1=1, l2_squared=1)
+ONE = Movement(l1=1, l2_squared=1)
 
 
 def test_an_allowance_says_what_is_left_and_gives_no_more() -> None:

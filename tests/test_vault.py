@@ -27,7 +27,7 @@ from discreet.mechanisms.shapes import (
     Additive,
     Integers,
     Keys,
-    Moved,
+    Movement,
     Norm,
     PersonRows,
     Scores,
@@ -49,8 +49,8 @@ def closed() -> Iterator[pa.Table]:
     yield
 
 
-def moved(times: int) -> Moved:
-    return Moved(l1=3 * times, l2_squared=9 * times**2)
+def moved(times: int) -> Movement:
+    return Movement(l1=3 * times, l2_squared=9 * times**2)
 
 
 def rows(most: int) -> PersonRows:
@@ -176,11 +176,11 @@ def test_noise_for_half_a_person_gives_no_answer(
     nothing leaves.
     """
     curator = small(tmp_path, accountant)
-    real = offer._noise
+    real = offer._choose_noise
 
     def less(measurement: Any, paid: Any, share: Fraction) -> Any:
         sensitivity = measurement.sensitivity
-        half = Moved(l1=F(sensitivity.l1) / 2, l2_squared=F(sensitivity.l2_squared) / 4)
+        half = Movement(l1=F(sensitivity.l1) / 2, l2_squared=F(sensitivity.l2_squared) / 4)
         return real(replace(measurement, sensitivity=half), paid, share)
 
     monkeypatch.setattr(offer, "_noise", less)

@@ -46,7 +46,7 @@ class Request:
     # what is recalled by itself (S10); none of what is recalled as a whole
     parts: Sequence[PaidPart] = ()
 
-    def answered(self, stored: Sequence[StoredAnswer]) -> StoredAnswer | None:
+    def find_stored(self, stored: Sequence[StoredAnswer]) -> StoredAnswer | None:
         """Return a stored answer that will do: for a lump the same cost, else the best (S10)."""
         if self.mechanisms is None:
             return next((each for each in stored if each.cost == self.cost), None)
@@ -54,7 +54,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passed(Generic[Made]):
+class Passage(Generic[Made]):
     """What came through, what it cost now, and where the analyst stands after it."""
 
     made: Made
@@ -81,11 +81,11 @@ class Door:
             analyst, snapshot=self.snapshot, policy=self.policy.digest, parts=parts
         )
 
-    def free(self, standing: Standing, made: Made) -> Passed[Made]:
+    def free(self, standing: Standing, made: Made) -> Passage[Made]:
         """Let through what is public or was measured before: it costs nothing, but is for analysts
         only.
         """
-        return Passed(made=made, cost=FREE, standing=standing)
+        return Passage(made=made, cost=FREE, standing=standing)
 
     def through(
         self,
@@ -94,10 +94,10 @@ class Door:
         *,
         pack: Callable[[Made], bytes],
         unpack: Callable[[bytes], Made],
-    ) -> Passed[Made]:
+    ) -> Passage[Made]:
         """Return the stored answer for nothing, or else pay for it."""
         standing = self._standing(request)
-        stored = request.answered(standing.stored)
+        stored = request.find_stored(standing.stored)
         if stored is not None:
             return self.free(standing, unpack(stored.answer))
         return self.pay(
@@ -112,7 +112,7 @@ class Door:
         *,
         pack: Callable[[Made], bytes],
         unpack: Callable[[bytes, int], Made],
-    ) -> Passed[Made]:
+    ) -> Passage[Made]:
         """Charge, work within the charge, store, and let it leave; what was stored a moment ago
         comes for nothing.
         """
@@ -122,12 +122,12 @@ class Door:
                 partial(self._carry_out, request, charge, work, pack),
                 count=partial(self.ledger.overran, charge, analyst=request.analyst),
             )
-            return Passed(made=made, cost=request.cost, standing=standing)
-        return Passed(made=unpack(charge.answer, charge.id), cost=FREE, standing=standing)
+            return Passage(made=made, cost=request.cost, standing=standing)
+        return Passage(made=unpack(charge.answer, charge.id), cost=FREE, standing=standing)
 
     def recall(self, request: Request, unpack: Callable[[bytes], Made]) -> Made | None:
         """Return the stored answer, for nothing, or None."""
-        stored = request.answered(self._standing(request).stored)
+        stored = request.find_stored(self._standing(request).stored)
         return None if stored is None else unpack(stored.answer)
 
     def _standing(self, request: Request) -> Standing:
@@ -162,7 +162,7 @@ class Door:
         """Go from the charge to the stored answer; whatever fails here leaves as one sentence
         (S22).
         """
-        allowance = allowed(charge.key, request.inside, request.paid, memory=request.memory)
+        allowance = make_allowance(charge.key, request.inside, request.paid, memory=request.memory)
         made = work(allowance, charge.id)
         content = pack(made)
         self.until.check()
@@ -188,7 +188,7 @@ class Door:
         return self.ledger.reserve(bill)
 
 
-def allowed(
+def make_allowance(
     key: bytes, accountant: Accountant, paid: Charge, *, memory: int | None = None
 ) -> Allowance:
     """Return what a charge allows; only the charge's key can make it."""

@@ -17,7 +17,7 @@ from tiny_country import opened, policy_text, tables
 
 from discreet.audit.replay import differences, shared
 from discreet.census.measure import measure
-from discreet.door import allowed
+from discreet.door import make_allowance
 from discreet.vault.exact import Exact
 from test_replay import transcripts
 
@@ -108,7 +108,7 @@ def test_all_levels_together_tell_as_much_as_was_paid_for(tmp_path: Path) -> Non
         cells[level, table] = int(np.ravel_multi_index(place, sizes))
 
     def statistic(rows: list[tuple[int, ...]]) -> float:
-        allowance = allowed(os.urandom(32), run.accountant, plan.cost)
+        allowance = make_allowance(os.urandom(32), run.accountant, plan.cost)
         noisy = measure(plan, allowance, lambda _: exact(rows))
         parts = [
             noisy[key].ravel()[cell] / float(plan.noises[key[0]][key[1]].spread) ** 2

@@ -26,8 +26,8 @@ from discreet.census.plan import Plan
 from discreet.census.publication import Publication
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, EngineFailure, Unproved, UsageError
-from discreet.mechanisms.shapes import Moved
-from discreet.vault.allowance import _counted, _places_of
+from discreet.mechanisms.shapes import Movement
+from discreet.vault.allowance import _count_cells, _places_of
 
 LAW = "    invariants: [{level: state, values: known, because: two laws}]\n"
 ZEROS = "    zeros: [{sex: M, age: [2, 3]}]\n"
@@ -238,9 +238,9 @@ def test_no_person_moves_more_than_claimed(tmp_path: Path, neighbors: str) -> No
     """All that one person can be, by brute force: two rows, anywhere, at every level and table."""
     plan = opened(tmp_path, policy_text(neighbors=neighbors, rows=2)).publication("census").plan
     assert (
-        plan.moved == Moved(l1=2, l2_squared=4)
+        plan.moved == Movement(l1=2, l2_squared=4)
         if neighbors == "add_remove"
-        else Moved(l1=4, l2_squared=8)
+        else Movement(l1=4, l2_squared=8)
     )
     # block (6: elsewhere), sex, age, ill
     rows = list(itertools.product((0, 1, 5, 6), (0, 1), (0, 3), (0, 2)))
@@ -254,7 +254,7 @@ def test_no_person_moves_more_than_claimed(tmp_path: Path, neighbors: str) -> No
         }
         rows = pa.table({**columns, "s0": pa.array([1] * len(person), pa.int64())})
         maps, sizes = plan.maps(level, plan.grid.tables[at])
-        return _counted(*_places_of(rows, maps, sizes), 0, math.prod(sizes))
+        return _count_cells(*_places_of(rows, maps, sizes), 0, math.prod(sizes))
 
     for level in range(len(plan.places.levels)):
         for at in range(len(plan.names)):
@@ -298,9 +298,9 @@ def _allowed(accountant: Accountant) -> Any:
     from fractions import Fraction
 
     from discreet.budget import Charge
-    from discreet.door import allowed
+    from discreet.door import make_allowance
 
-    return allowed(bytes(32), accountant, Charge(amount=Fraction(10**6)))
+    return make_allowance(bytes(32), accountant, Charge(amount=Fraction(10**6)))
 
 
 # --- errors ---------------------------------------------------------------------------------------

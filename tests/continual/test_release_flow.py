@@ -23,7 +23,7 @@ from discreet.continual import design
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger
-from discreet.mechanisms.shapes import Moved
+from discreet.mechanisms.shapes import Movement
 from discreet.policy.policy import Policy
 
 BUSY: list[Visit] = [
@@ -307,13 +307,13 @@ def test_a_release_started_with_less_noise_than_it_needs_publishes_nothing(
     )
     release, real = curator.release("daily_visits"), design._move
 
-    def less(*arguments: Any, **named: Any) -> Moved:
+    def less(*arguments: Any, **named: Any) -> Movement:
         found = real(*arguments, **named)
         l1, l2_squared = (
             None if norm is None else norm * Fraction(99, 100)
             for norm in (found.l1, found.l2_squared)
         )
-        return Moved(l1=l1, l2_squared=l2_squared)
+        return Movement(l1=l1, l2_squared=l2_squared)
 
     monkeypatch.setattr(design, "_move", less)
     release.start()

@@ -82,10 +82,12 @@ def queries_of(block: Block) -> Iterator[tuple[Numbers, ...]]:
     """
     if block.unknown:
         yield block.in_passes(block.people)
-    if block.measured:
+    if block.own_statistics:
         yield block.in_passes(block.sums)
     first = (
-        1 + (bool(block.unknown) and bool(block.measured)) if block.unknown or block.measured else 0
+        1 + (bool(block.unknown) and bool(block.own_statistics))
+        if block.unknown or block.own_statistics
+        else 0
     )
     for query in list(block.queries)[first:]:
         yield (query,)

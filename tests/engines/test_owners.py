@@ -189,7 +189,7 @@ def claimed(plans: list[Any]) -> list[list[tuple[int, int]]]:
             (each.sensitivity.l1, each.sensitivity.linf)
             for block in found.blocks
             if not isinstance(block.kind, Shared)
-            for each in block.measured
+            for each in block.own_statistics
         ]
         for found in plans
     ]
@@ -211,7 +211,8 @@ def numbers(
                 rows = [tuple(row.values()) for row in read.to_pylist()]
                 vector = {row[:keys]: tuple(map(harness.whole, row[keys:])) for row in rows}
                 found[-1] += [
-                    harness.forms_of(vector, part.over(block.readings)) for part in block.measured
+                    harness.forms_of(vector, part.over(block.readings))
+                    for part in block.own_statistics
                 ]
     engine.close()
     return found

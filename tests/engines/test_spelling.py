@@ -24,6 +24,7 @@ from discreet.algebra import (
     Column,
     Columns,
     Constant,
+    ConstantTable,
     Distinct,
     Exists,
     Expression,
@@ -47,7 +48,6 @@ from discreet.algebra import (
     Stage,
     Sum,
     UnionAll,
-    Written,
     call,
     case,
     walk,
@@ -272,8 +272,8 @@ def selected(
 
 TOWNS = PublicScan("towns", "t")
 PLACE, PEOPLE = Column("t", "town"), Column("t", "people")
-LIST = Written(("town", "rank"), ("VARCHAR", "BIGINT"), (("x", 1), ("y", 2), (None, 3)), "t")
-NOBODY = Written(("town", "rank"), ("VARCHAR", "BIGINT"), (), "t")
+LIST = ConstantTable(("town", "rank"), ("VARCHAR", "BIGINT"), (("x", 1), ("y", 2), (None, 3)), "t")
+NOBODY = ConstantTable(("town", "rank"), ("VARCHAR", "BIGINT"), (), "t")
 KIND = Column("p", "kind")
 FIRST = Over(
     Fold("first_value", (TOWN,)),
@@ -471,7 +471,7 @@ def test_every_kind_of_node_is_tried() -> None:
         *get_args(Source),
         *get_args(algebra.Query),
         PublicScan,
-        Written,
+        ConstantTable,
     ]
     assert [kind.__name__ for kind in kinds if f"{kind.__name__}(" not in shown] == []
     assert [each for each in FOLDS if f"Fold(name='{each}'" not in shown] == []

@@ -30,7 +30,7 @@ from discreet.engines.limits.watch import interrupted
 from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.mechanisms.running import factor
-from discreet.sql.after.finish import answered, half_widths, noisy_table, rehearsals, split
+from discreet.sql.after.finish import half_widths, noisy_table, rehearsals, run_after, split
 from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
 from discreet.sql.plan.block import Block, Shared, Statistic
@@ -179,7 +179,7 @@ def _finished(
     for index, each in enumerate(offered.blocks):
         name = table_name(index)
         tables[name] = noisy_table(each.block, noisy[index], each.noise, run, name=name)
-    table, _ = split(answered(offered.plan.after, tables, run), offered.plan.columns)
+    table, _ = split(run_after(offered.plan.after, tables, run), offered.plan.columns)
     return str([table.schema for table in tables.values()]), str(table.schema)
 
 
@@ -188,7 +188,7 @@ def _noisy(offered: Offer, noisy: list[Any]) -> None:
     1/2000 at most.
     """
     for each, left in zip(offered.blocks, noisy, strict=True):
-        for statistic in each.block.measured:
+        for statistic in each.block.own_statistics:
             parts = left.numbers[statistic.id]
             numbers = [int(number) for part in parts for number in part]
             zeros = sum(number == 0 for number in numbers)
@@ -235,7 +235,7 @@ def fetched(world: World, query: Numbers) -> dict[str, list[tuple[Any, ...]]]:
 
 def _measured(block: Block, world: World) -> None:
     width = len(block.keys)
-    if block.measured:
+    if block.own_statistics:
         exact = fetched(world, block.sums)
         for rows in exact.values():
             _once(rows, width, block.sums)
@@ -243,7 +243,7 @@ def _measured(block: Block, world: World) -> None:
                 _on_grid(block, row)
         _fit(block, exact["alone"], width)
         _rows_of_one(block, world)
-        for measurement in block.measured:
+        for measurement in block.own_statistics:
             vectors = {
                 name: _forms(rows, width, measurement.over(block.readings))
                 for name, rows in exact.items()

@@ -22,7 +22,7 @@ from discreet.mechanisms import (
     TruncatedLaplaceThreshold,
 )
 from discreet.mechanisms.currency import CURRENCIES, currency
-from discreet.mechanisms.shapes import Keys, Moved, Scores
+from discreet.mechanisms.shapes import Keys, Movement, Scores
 
 F = Fraction
 NAMES: tuple[AccountantName, ...] = get_args(AccountantName)
@@ -43,7 +43,7 @@ def test_every_accountant_has_a_currency() -> None:
 
 
 def test_the_currency_decides_the_kind() -> None:
-    moved, scores = Moved(l1=3, l2_squared=5), Scores(linf=3, monotone=True)
+    moved, scores = Movement(l1=3, l2_squared=5), Scores(linf=3, monotone=True)
     epsilon, rho = currency("sum"), currency("zcdp")
     assert epsilon.noise(amount=F(1, 2), moved=moved) == DiscreteLaplace(scale=F(6), l1=F(3))
     assert rho.noise(amount=F(5, 8), moved=moved) == DiscreteGaussian(sigma=F(2), l2_squared=F(5))
@@ -65,7 +65,7 @@ def test_what_is_bought_costs_its_amount_and_hides_its_move(
 ) -> None:
     paid, moved, scores = (
         currency(name),
-        Moved(l1=7, l2_squared=F(11, 3)),
+        Movement(l1=7, l2_squared=F(11, 3)),
         Scores(linf=7, monotone=False),
     )
     noise, choice = paid.noise(amount=amount, moved=moved), paid.choice(amount=amount, moved=scores)
@@ -104,7 +104,7 @@ def test_weights_are_those_of_the_noise(name: AccountantName) -> None:
     """Shares, moves and spreads in floats, as they are weighed, against the noise that is
     bought.
     """
-    paid, one, two = currency(name), Moved(l1=2, l2_squared=3), Moved(l1=10, l2_squared=48)
+    paid, one, two = currency(name), Movement(l1=2, l2_squared=3), Movement(l1=10, l2_squared=48)
     whole, part, more = (
         paid.noise(amount=amount, moved=moved)
         for amount, moved in ((F(1), one), (F(1, 5), one), (F(1), two))
@@ -116,5 +116,5 @@ def test_weights_are_those_of_the_noise(name: AccountantName) -> None:
 
 
 def test_a_ratio_of_moves_beyond_floats() -> None:
-    huge, more = (Moved(l1=10**400 * times, l2_squared=10**400 * times**2) for times in (1, 3))
+    huge, more = (Movement(l1=10**400 * times, l2_squared=10**400 * times**2) for times in (1, 3))
     assert [currency(name).ratio(more, huge) for name in NAMES] == [3, 3]

@@ -34,7 +34,7 @@ from discreet.mechanisms.shapes import (
     Additive,
     Choice,
     Keys,
-    Moved,
+    Movement,
     Nearby,
     PersonRows,
     Scores,
@@ -100,14 +100,16 @@ def test_added_noise_hides_what_its_loss_is_for_and_no_more() -> None:
         epsilon = max(laplace.log_mass(z) - laplace.log_mass(z + moved) for z in range(-40, 40))
         claim = laplace.loss().epsilon
         assert claim is not None
-        assert laplace.hides(Moved(l1=moved, l2_squared=None)) == (epsilon <= claim + 1e-9)
+        assert laplace.hides(Movement(l1=moved, l2_squared=None)) == (epsilon <= claim + 1e-9)
         rho = F(moved) / (2 * gaussian.sigma**2)
-        assert gaussian.hides(Moved(l1=None, l2_squared=moved)) == (rho <= gaussian.loss().rho)
+        assert gaussian.hides(Movement(l1=None, l2_squared=moved)) == (rho <= gaussian.loss().rho)
 
 
 def test_a_norm_that_was_not_derived_is_hidden_by_nothing() -> None:
-    assert not DiscreteLaplace(scale=F(3), l1=F(10**9)).hides(Moved(l1=None, l2_squared=1))
-    assert not DiscreteGaussian(sigma=F(3), l2_squared=F(10**9)).hides(Moved(l1=1, l2_squared=None))
+    assert not DiscreteLaplace(scale=F(3), l1=F(10**9)).hides(Movement(l1=None, l2_squared=1))
+    assert not DiscreteGaussian(sigma=F(3), l2_squared=F(10**9)).hides(
+        Movement(l1=1, l2_squared=None)
+    )
 
 
 # One person's single row, over one group or two of three cells each, beside up to two rows of

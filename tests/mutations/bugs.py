@@ -47,7 +47,7 @@ _NOISE = "discrete_laplace(stream, items, self.scale)"
 _OWNERS = 'conditions = [f"{self.expression(owner_of(source))} = {self.expression(owner)}", *self.all(where)]'
 _RESERVE = "        charge = self._reserve(request)\n"
 _OVERRAN = '            self._journal.append({"kind": "overrun", "charge": reservation.id, "analyst": analyst})\n'
-_READ = "        work(allowed(bytes(32), request.inside, request.paid), 0)\n"
+_READ = "        work(make_allowance(bytes(32), request.inside, request.paid), 0)\n"
 _IDENTITY = 'digest(f"discreet statistic {VERSION}", read, rows.also(value))'
 
 BUGS = (
@@ -117,7 +117,7 @@ BUGS = (
     bug(
         "days of a column multiplied in its own few bits",
         "sql/values/time/shifts.py",
-        "moved = widened(right.expression, 100_000) * factor",
+        "moved = widen(right.expression, 100_000) * factor",
         "moved = right.expression * factor",
         FUZZ,
     ),
@@ -132,7 +132,7 @@ BUGS = (
         "what is rounded within brackets has no slack",
         "sql/after/widths/kinds.py",
         "case exp.Paren():\n            return of(node.this)",
-        "case exp.Paren():\n            return of(unrounded(node)[0])",
+        "case exp.Paren():\n            return of(strip_rounding(node)[0])",
         "tests/sql/test_again.py",
     ),
     bug(
@@ -793,8 +793,8 @@ BUGS = (
     bug(
         "another's noise in the certificate",
         "asking/offer.py",
-        "_statistics(statistic, each.added[statistic.id])",
-        "_statistics(statistic, next(iter(each.added.values())))",
+        "_describe_statistic(statistic, each.added[statistic.id])",
+        "_describe_statistic(statistic, next(iter(each.added.values())))",
         "tests/test_certificates.py",
     ),
     bug(
@@ -828,8 +828,8 @@ BUGS = (
     bug(
         "an invariant by accident",
         "vault/allowance.py",
-        "            counts = _counted(place, number, first, size)\n",
-        "            counts = _counted(place, number, first, size)\n"
+        "            counts = _count_cells(place, number, first, size)\n",
+        "            counts = _count_cells(place, number, first, size)\n"
         "            if len(counts) == 1:\n                return counts\n",
         "tests/census/test_neighbors.py::test_replay",
     ),
@@ -910,7 +910,7 @@ BUGS = (
     bug(
         "noise on numbers in the place of sums",
         "vault/allowance.py",
-        "[summed(values, totals) for values in dense]",
+        "[multiply_by_factor(values, totals) for values in dense]",
         "[values * 4096 for values in dense]",
         f"{RUNNING}::test_the_answer_is_right",
     ),

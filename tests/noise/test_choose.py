@@ -16,7 +16,7 @@ from scipy import integrate, stats
 from discreet.errors import UsageError
 from discreet.noise import Stream, noisy_max, noisy_top, recording
 from discreet.noise.choose import Kind, _bounds, _Racer
-from discreet.noise.tape import Asked
+from discreet.noise.tape import WordRequest
 
 FALSE_ALARM = 1e-9
 KINDS: list[Kind] = ["exponential", "gumbel"]
@@ -156,7 +156,7 @@ def test_discarding_by_float_changes_nothing(kind: Kind, monkeypatch: pytest.Mon
 def crafted(
     words: list[tuple[int, int]], scores: Any, *, k: int, unit: Fraction, kind: Kind
 ) -> list[int]:
-    def craft(asked: Asked, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def craft(asked: WordRequest, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
         if asked.path[-1][0] == "noisy_top":
             drawn[:] = np.array(words, dtype=np.uint64)
         return drawn

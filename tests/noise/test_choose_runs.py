@@ -16,7 +16,7 @@ from scipy import stats
 from discreet.errors import UsageError
 from discreet.noise import Items, Stream, choose_runs, recording
 from discreet.noise.choose_runs import Runs, _Real, _settle, choose_in_runs
-from discreet.noise.tape import Asked
+from discreet.noise.tape import WordRequest
 
 FALSE_ALARM = 1e-9
 F = Fraction
@@ -95,7 +95,7 @@ def test_floats_and_integers_choose_alike(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def crafted(word: int, second: int, runs: Runs, *, of_round: int = 0) -> NDArray[Any]:
-    def craft(asked: Asked, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def craft(asked: WordRequest, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
         if asked.path[-1][0] == "choose_in_runs" and asked.round == of_round:
             drawn[:] = np.array([word, second], dtype=np.uint64)
         return drawn

@@ -25,7 +25,7 @@ from discreet.noise import (
     recording,
     uniform,
 )
-from discreet.noise.tape import Asked
+from discreet.noise.tape import WordRequest
 
 FALSE_ALARM = 1e-9
 WORD = 1 << 64
@@ -36,7 +36,7 @@ def crafted(draw: Any, words: list[list[int]], *parameters: Any, more: int | Non
     `more`.
     """
 
-    def craft(asked: Asked, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def craft(asked: WordRequest, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
         if asked.path[-1][0] == draw.__name__ and asked.round < len(words):
             drawn[:, 0] = words[asked.round]
         elif more is not None and asked.path[-1][0] == "bits":
@@ -130,7 +130,7 @@ def test_every_ordering_is_as_likely() -> None:
 
 
 def test_ties_of_an_ordering_are_broken_by_further_words() -> None:
-    def craft(asked: Asked, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def craft(asked: WordRequest, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
         if asked.round == 0:
             drawn[:, 0], drawn[:, 1] = 7, [3, 9, 3, 1]
         else:

@@ -19,7 +19,7 @@ from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
 from discreet.noise import (
     Items,
     Stream,
-    added,
+    add_noise,
     discrete_gaussian,
     discrete_laplace,
     exact,
@@ -27,7 +27,7 @@ from discreet.noise import (
 )
 from discreet.noise.sample import _columns, _trial
 from discreet.noise.table import TAIL, THRESHOLD_BITS, AliasTable, Mass, gaussian, laplace
-from discreet.noise.tape import Asked
+from discreet.noise.tape import WordRequest
 
 FALSE_ALARM = 1e-9
 SCALES = [
@@ -80,7 +80,7 @@ def crafted(
     their own.
     """
 
-    def craft(asked: Asked, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    def craft(asked: WordRequest, drawn: NDArray[np.uint64]) -> NDArray[np.uint64]:
         if asked.path[-1][0] == kind.draw.__name__ and asked.round == 0:
             drawn[:, 0], drawn[:, 1] = [w[0] for w in words], [w[1] for w in words]
         elif asked.path[-1][0] == kind.draw.__name__ and asked.round == 1:
@@ -318,12 +318,14 @@ def test_sums_never_overflow() -> None:
             np.array([top, -top]),
             np.array([2**90, -(2**80)], dtype=object),
         ):
-            noisy = added(np.array(values, dtype=object) if max(values) > 2**64 else values, noise)
+            noisy = add_noise(
+                np.array(values, dtype=object) if max(values) > 2**64 else values, noise
+            )
             assert [int(x) for x in noisy] == [
                 int(a) + int(b) for a, b in zip(values, noise, strict=True)
             ]
-    assert added([1, 2], np.array([3, 4])).dtype == np.int64
-    assert len(added(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))) == 0
+    assert add_noise([1, 2], np.array([3, 4])).dtype == np.int64
+    assert len(add_noise(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))) == 0
 
 
 @pytest.mark.parametrize(
@@ -331,7 +333,7 @@ def test_sums_never_overflow() -> None:
 )
 def test_noise_is_added_to_as_many_integers(values: Any) -> None:
     with pytest.raises(UsageError, match="Noise"):
-        added(values, np.array([1, 1]))
+        add_noise(values, np.array([1, 1]))
 
 
 @pytest.mark.parametrize("scale", [0, -1, Fraction(-1, 3), 1.5, "1", True, None, float("nan")])

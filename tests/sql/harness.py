@@ -159,7 +159,7 @@ def statistics(plan: Plan) -> list[tuple[str, str]]:
             touched = block.touched * (2 if block.neighbors == "change_one" else 1)
             found.append(("keys", str(touched)))
         shown = [each for each in block.statistics if each.tested and each.estimates]
-        for each in (*shown, *block.measured):
+        for each in (*shown, *block.own_statistics):
             sensitivity = each.sensitivity
             found.append(
                 (each.name, f"{sensitivity.l1} {_root(sensitivity.l2_squared)} {sensitivity.linf}")

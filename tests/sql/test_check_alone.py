@@ -201,7 +201,9 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @plant("a WITH name is one stage wherever it is used")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Analysis, "reference", lambda self, relation, alias: relation.called(alias))
+    monkeypatch.setattr(
+        Analysis, "reference", lambda self, relation, alias: relation.with_name(alias)
+    )
 
 
 def every_sum(change: Callable[[Sum], Sum]) -> Patch:

@@ -43,7 +43,7 @@ def asked(sql: str) -> Plan:
 def known_by(block: Block) -> list[str]:
     """The ids of what is measured for a block itself, but for what is there to be tested alone."""
     shown = [each for each in block.statistics if each.tested and each.estimates]
-    return [each.id for each in (*shown, *block.measured, *block.picks)]
+    return [each.id for each in (*shown, *block.own_statistics, *block.picks)]
 
 
 def told(sql: str) -> str:
@@ -232,7 +232,7 @@ def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> N
             picks=(replace(pick, position=Constant(1)),),
         ),
     ]
-    names = [name for each in identity.named((block, *others)) for name in known_by(each)]
+    names = [name for each in identity.add_ids((block, *others)) for name in known_by(each)]
     assert len(names) == 2 * len(set(names)) / 2 == 2 * (1 + len(others))
     alike = [
         replace(block, derived=("a0 + 1",), statistics=(replace(measured, estimates=()),)),
@@ -242,7 +242,9 @@ def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> N
             picks=(replace(pick, listed=True),),
         ),
     ]
-    assert {tuple(known_by(each)) for each in identity.named((block, *alike))} == {tuple(names[:2])}
+    assert {tuple(known_by(each)) for each in identity.add_ids((block, *alike))} == {
+        tuple(names[:2])
+    }
     for sql in (
         "SELECT MEDIAN(income) FROM people",
         "SELECT MEDIAN(income), SUM(age), COUNT(DISTINCT zip) FROM people",

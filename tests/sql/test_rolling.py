@@ -28,7 +28,7 @@ from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
 from discreet.mechanisms.simulate import Several
 from discreet.noise import Stream
 from discreet.sql import rolling
-from discreet.sql.after.finish import Noisy, added_up, noisy_table
+from discreet.sql.after.finish import Noisy, noisy_table, roll_up_numbers
 from discreet.sql.after.naming import table_name
 from discreet.sql.after.widths.margins import half_width, ratio_quantile
 from discreet.sql.plan.block import Block, RolledUp, Shared
@@ -139,7 +139,8 @@ def each_itself(blocks: Any, again: Any, **_: object) -> tuple[tuple[Block, ...]
 )
 def test_what_is_measured(sql: str, neighbors: str, accountant: str, measured: int) -> None:
     assert (
-        sum(len(block.measured) for block in planned(sql, neighbors, accountant).blocks) == measured
+        sum(len(block.own_statistics) for block in planned(sql, neighbors, accountant).blocks)
+        == measured
     )
 
 
@@ -176,7 +177,7 @@ def test_margins_are_no_wider_on_average_than_of_groupings_by_themselves(
         sql = f"SELECT COUNT(*) AS n FROM people {group}"
         chosen = offered(sql, neighbors, accountant).margins(0, assuming=None)
         with monkeypatch.context() as patch:
-            patch.setattr(rolling, "rolled", each_itself)
+            patch.setattr(rolling, "choose_roll_ups", each_itself)
             apart = offered(sql, neighbors, accountant).margins(0, assuming=None)
         assert chosen is not None
         assert apart is not None
@@ -257,7 +258,7 @@ def test_both_ways_agree_without_noise(
         together = rows(curator, sql)
         curator._view.plans.clear()  # planned anew
         with monkeypatch.context() as patch:
-            patch.setattr(rolling, "rolled", each_itself)
+            patch.setattr(rolling, "choose_roll_ups", each_itself)
             apart = rows(curator, sql)
         curator._view.plans.clear()
         assert len(together) == len(apart)
@@ -339,10 +340,12 @@ def noised(
                 sizes=finer.sizes,
                 forms=statistic.over(source.block.readings),
             )
-            for statistic in source.block.measured
+            for statistic in source.block.own_statistics
         }
         noisy = Noisy(
-            numbers=added_up(rolled, block.sizes, finer.sizes, numbers), picks={}, survivors=None
+            numbers=roll_up_numbers(rolled, block.sizes, finer.sizes, numbers),
+            picks={},
+            survivors=None,
         )
         table = noisy_table(block, noisy, each.noise, _run, name=name)
         if block.derived:

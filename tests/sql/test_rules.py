@@ -113,7 +113,7 @@ def test_joins_multiply(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
 
 
 def test_unions_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = sets._stacked
+    original = sets._union
     monkeypatch.setattr(
         sets,
         "_stacked",
@@ -136,7 +136,9 @@ def test_people_are_in_as_many_groups_as_they_have_values(monkeypatch: pytest.Mo
 @pytest.fixture
 def shared_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """A WITH name means the same stage wherever it is used."""
-    monkeypatch.setattr(Analysis, "reference", lambda self, relation, alias: relation.called(alias))
+    monkeypatch.setattr(
+        Analysis, "reference", lambda self, relation, alias: relation.with_name(alias)
+    )
 
 
 def test_two_uses_of_a_name_are_two_stages(shared_names: None) -> None:

@@ -29,13 +29,13 @@ from discreet.binding import accountant_of, terms_of
 from discreet.errors import Unproved
 from discreet.mechanisms import DiscreteGaussian
 from discreet.mechanisms.running import Grid, Running, factor, lengths, longest, weights
-from discreet.mechanisms.shapes import Moved
+from discreet.mechanisms.shapes import Movement
 from discreet.sql.plan.block import Statistic
 from discreet.sql.plan.plan import Plan
 from discreet.sql.plan.prove import prove
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
-from discreet.vault.running import back, summed
+from discreet.vault.running import back, multiply_by_factor
 from sql import harness, policies
 
 ALARM = 1e-9 / 2_000
@@ -156,7 +156,7 @@ def test_no_neighbor_moves_the_sums_more_than_claimed(name: str, neighbors: str)
                             map(math.prod, zip(form, sums, strict=True))
                         )
         sent = np.array(
-            [[summed(each, grid).astype(object) for each in rows] for rows in numbers]
+            [[multiply_by_factor(each, grid).astype(object) for each in rows] for rows in numbers]
         ).reshape(len(numbers), -1)
         most = max(
             int((change**2).sum(axis=1).max())
@@ -175,7 +175,7 @@ def test_every_contribution(periods: int, values: tuple[int, ...], neighbors: st
     for place, value in itertools.product(range(2 * periods), values):
         one_row.append(np.eye(2 * periods, dtype=np.int64)[place] * value)
     people = {tuple(a + b) for a in one_row for b in one_row}
-    sent = np.array([summed(np.array(each), grid) for each in people])
+    sent = np.array([multiply_by_factor(np.array(each), grid) for each in people])
     if neighbors == "add_remove":
         most = int((sent**2).sum(axis=1).max())
         signs = 1
@@ -222,7 +222,7 @@ def test_less_noise_than_the_claim_needs_is_not_released() -> None:
     allowance = Allowance(key=bytes(32), accountant=purse, paid=purse.price([noise.loss()]))
     with pytest.raises(Unproved):
         allowance.measure(
-            noise, Exact([]), moved=statistic.moved, sizes=[12], forms=[(1,)], totals=None
+            noise, Exact([]), moved=statistic.movement, sizes=[12], forms=[(1,)], totals=None
         )
 
 
@@ -255,8 +255,8 @@ def test_what_is_found_is_a_function_of_what_left(
     off = back(draws, grid)
     for _ in range(3):
         values = np.array([int(v) * size for v in rng.integers(-99, 99, len(draws))], dtype=object)
-        assert (back(summed(values, grid), grid) == values).all()
-        assert (back(summed(values, grid) + draws, grid) - values == off).all()
+        assert (back(multiply_by_factor(values, grid), grid) == values).all()
+        assert (back(multiply_by_factor(values, grid) + draws, grid) - values == off).all()
     totals = np.cumsum(grid.by_period(off), axis=0)
     assert (
         np.abs(totals - weights(periods) @ grid.by_period(draws).astype(float)).max() <= 0.5 + 1e-6
@@ -280,7 +280,7 @@ def test_margins_cover(periods: int, sigma: int) -> None:
     [noisy] = allowance.measure(
         noise,
         Exact(_nobody()),
-        moved=Moved(l1=None, l2_squared=1),
+        moved=Movement(l1=None, l2_squared=1),
         sizes=[TIMES, periods],
         forms=[(1,)],
         totals=grid,

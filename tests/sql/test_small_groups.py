@@ -20,7 +20,7 @@ from discreet.display.show import answer_html
 from discreet.mechanisms import DiscreteLaplace
 from discreet.mechanisms.quantile import Quantile
 from discreet.sql.after.widths.small_groups import counting_column
-from discreet.vault.answer import Answer, told_by_ranks
+from discreet.vault.answer import Answer, ranks_tell
 
 CELLS = 8
 
@@ -90,7 +90,7 @@ def _told(counts: Any, margin: int, rows: int) -> Any:
         margins=pa.table({"n": [float(margin)] * len(counts), "m": pa.nulls(len(counts))}),
         certificate={"ranks": {"m": 1}, "beside_ranks": {"m": {"rows": rows, "counted": "n"}}},
     )
-    return np.array(told_by_ranks(several, "m"))
+    return np.array(ranks_tell(several, "m"))
 
 
 @pytest.mark.parametrize("choice", ["permute_and_flip", "exponential"])

@@ -273,7 +273,7 @@ class PublicScan:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ConstantTable:
     """A public table that is written out in the question."""
 
     columns: tuple[str, ...]
@@ -305,7 +305,7 @@ class PublicJoin:
     """
 
     left: Source
-    right: PublicScan | Written
+    right: PublicScan | ConstantTable
     meets: int
     pins: tuple[tuple[Expression, Expression], ...] = ()
     on: tuple[Expression, ...] = ()
@@ -361,12 +361,12 @@ Query = Select | PerPerson | UnionAll
 # --- size -----------------------------------------------------------------------------------------
 
 
-def weight_of(source: Source | PublicScan | Written | Query) -> int:
+def weight_of(source: Source | PublicScan | ConstantTable | Query) -> int:
     """Nodes of a source or query, each counted as often as it would be written."""
     match source:
         case Scan() | PublicScan():
             return 1
-        case Written(rows=rows, columns=columns):
+        case ConstantTable(rows=rows, columns=columns):
             return 1 + len(rows) * len(columns)
         case OwnerJoin(left=left, right=right, on=on):
             return 1 + weight_of(left) + weight_of(right) + sum(each.weight for each in on)

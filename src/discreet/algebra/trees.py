@@ -13,6 +13,7 @@ from discreet.algebra.rows import (
     Case,
     Cast,
     Column,
+    ConstantTable,
     Exists,
     Expression,
     Fold,
@@ -21,7 +22,6 @@ from discreet.algebra.rows import (
     PublicJoin,
     PublicScan,
     Source,
-    Written,
 )
 
 
@@ -32,7 +32,7 @@ def owner_of(source: Source) -> Column:
     return Column(source.stage, OWNER)
 
 
-def stages(source: Source | PublicScan | Written) -> frozenset[str]:
+def stages(source: Source | PublicScan | ConstantTable) -> frozenset[str]:
     """Return the names that stand in a FROM clause."""
     if isinstance(source, OwnerJoin | PublicJoin):
         return stages(source.left) | stages(source.right)

@@ -87,7 +87,7 @@ def _block(
             f"one {policy.unit} touches at most {block.touched} keys. So {shared_by(each.threshold.threshold + 1)} "
             f"{cost(whole, each.threshold)}"
         )
-    if any(parts[statistic.id].id in due for statistic in block.measured):
+    if any(parts[statistic.id].id in due for statistic in block.own_statistics):
         groups = (
             "the keys that were kept"
             if block.unknown
@@ -97,7 +97,7 @@ def _block(
         )
         sums = len(block.readings)
         lines.append(f"Read {sums} exact sum{'s' * (sums > 1)} for {groups}: {spell(block.sums)}")
-    for statistic in block.measured:
+    for statistic in block.own_statistics:
         noise = each.added[statistic.id]
         lines.append(f"{_noise(statistic, noise, policy)} {cost(parts[statistic.id], noise)}")
     for pick in block.picks:
@@ -151,7 +151,7 @@ def _noise(statistic: Statistic, mechanism: Additive, policy: Policy) -> str:
     numbers = "a number" if parts == 1 else f"{parts} numbers, measured together,"
     if statistic.totals is not None:
         numbers = f"sums over {statistic.totals.grid.periods:,} values of an ordered key"
-    (first, name), *others = statistic.told.items()
+    (first, name), *others = statistic.names_by_unit.items()
     text = f"For {name}: {verb} one {policy.unit} moves {numbers} by {_in_units(statistic, mechanism, first)}"
     also = (
         f"; in the units of {name}, by {_in_units(statistic, mechanism, unit)}"

@@ -16,7 +16,7 @@ from discreet.algebra import Constant, Expression, Nearest, Numbers, call
 from discreet.asking.offer import BlockOffer, Offer
 from discreet.asking.parts import Part, block_parts
 from discreet.mechanisms.shapes import Selection, nearby
-from discreet.sql.after.finish import Noisy, added_up
+from discreet.sql.after.finish import Noisy, roll_up_numbers
 from discreet.sql.plan.block import Block, RolledUp, Shared, Statistic
 from discreet.sql.plan.picks import Pick
 from discreet.vault.allowance import Allowance
@@ -34,10 +34,10 @@ def measure(
     offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None
 ) -> list[Noisy]:
     """Return noisy numbers and picked cells for every block of a plan, all measured now."""
-    return noisy(offered, released(offered, allowance, fetch, read))
+    return gather_numbers(offered, release_parts(offered, allowance, fetch, read))
 
 
-def released(
+def release_parts(
     offered: Offer,
     allowance: Allowance,
     fetch: Fetch,
@@ -50,37 +50,38 @@ def released(
     With `in_passes`, so does the engine: people are counted for a part of those keys at a time. It
     changes no number.
     """
-    in_parts = read or (lambda queries, _: Exact.chained(map(fetch, queries)))
+    in_parts = read or (lambda queries, _: Exact.chain(map(fetch, queries)))
     found = dict[str, Released]()
     for index, parts in groupby(offered.due, key=lambda part: part.block):
         each = offered.blocks[index]
         if each.block.unknown:
             found |= {
-                part.id: _unknown(each, part, allowance, in_parts, in_passes) for part in parts
+                part.id: _release_unknown(each, part, allowance, in_parts, in_passes)
+                for part in parts
             }
         else:
-            found |= _public(each, tuple(parts), allowance, fetch)
+            found |= _release_public(each, tuple(parts), allowance, fetch)
     return found
 
 
-def noisy(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
+def gather_numbers(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
     """Return the blocks' numbers from all parts; a block that is rolled up or shared takes
     another's.
     """
-    own = [_noisy(index, each.block, released) for index, each in enumerate(offered.blocks)]
+    own = [_gather_block(index, each.block, released) for index, each in enumerate(offered.blocks)]
     for index, each in enumerate(offered.blocks):
         if isinstance(kind := each.block.kind, RolledUp):
             source = offered.blocks[kind.block].block
-            numbers = added_up(kind, each.block.sizes, source.sizes, own[kind.block].numbers)
+            numbers = roll_up_numbers(kind, each.block.sizes, source.sizes, own[kind.block].numbers)
             own[index] = replace(own[index], numbers=numbers)
-    return [own[_measure_in(index, each.block)] for index, each in enumerate(offered.blocks)]
+    return [own[_numbers_from(index, each.block)] for index, each in enumerate(offered.blocks)]
 
 
-def _measure_in(index: int, block: Block) -> int:
+def _numbers_from(index: int, block: Block) -> int:
     return block.kind.block if isinstance(block.kind, Shared) else index
 
 
-def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
+def _gather_block(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
     """Return what was released of a block's own parts."""
     numbers, survivors = dict[str, tuple[Any, ...]](), None
     for part in block_parts(index, block):
@@ -95,7 +96,7 @@ def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
     )
 
 
-def _public(
+def _release_public(
     each: BlockOffer, parts: Sequence[Part], allowance: Allowance, fetch: Fetch
 ) -> dict[str, Released]:
     """Release a block with public keys: every group of the grid gets a number, even if nobody is in
@@ -109,22 +110,22 @@ def _public(
             left = allowance.measure(
                 each.added[part.id],
                 exact,
-                moved=statistic.moved,
+                moved=statistic.movement,
                 sizes=block.sizes,
                 forms=statistic.over(block.readings),
                 totals=None if statistic.totals is None else statistic.totals.grid,
             )
         else:
-            left = _pick(block, picks[part.id], each.chosen[part.id], allowance, fetch)
+            left = _release_pick(block, picks[part.id], each.chosen[part.id], allowance, fetch)
         found[part.id] = Released(numbers=(left,))
     return found
 
 
 def _by_id(block: Block) -> tuple[dict[str, Statistic], dict[str, Pick]]:
-    return {each.id: each for each in block.measured}, {pick.id: pick for pick in block.picks}
+    return {each.id: each for each in block.own_statistics}, {pick.id: pick for pick in block.picks}
 
 
-def _unknown(
+def _release_unknown(
     each: BlockOffer, part: Part, allowance: Allowance, read: Read, in_passes: bool
 ) -> Released:
     """Some keys are not public: those that enough people share survive, and only they are measured
@@ -140,10 +141,10 @@ def _unknown(
         each.threshold, exact, moved=block.touching, keys=len(block.unknown)
     )
 
-    named = _named(block, survivors)
+    named = _conditions_on_survivors(block, survivors)
 
     def kept(*queries: Numbers) -> Exact:
-        asked = queries if named is None else [_among(named, query) for query in queries]
+        asked = queries if named is None else [_add_conditions(named, query) for query in queries]
         return allowance.keep(read(asked, block.part_rows), survivors, keys=block.unknown)
 
     statistics, picks = _by_id(block)
@@ -165,13 +166,15 @@ def _unknown(
             )
             numbers.append(left)
         elif pick := picks.get(name):
-            numbers.append(_pick(block, pick, each.chosen[name], allowance, kept, survivors))
+            numbers.append(
+                _release_pick(block, pick, each.chosen[name], allowance, kept, survivors)
+            )
         else:
             numbers.append((tested,))
     return Released(numbers=tuple(numbers), survivors=survivors)
 
 
-def _named(block: Block, survivors: pa.Table) -> tuple[Expression, ...] | None:
+def _conditions_on_survivors(block: Block, survivors: pa.Table) -> tuple[Expression, ...] | None:
     """Return what holds of the rows of surviving keys, and of few others; None where they are too
     many to name.
 
@@ -193,7 +196,7 @@ def _named(block: Block, survivors: pa.Table) -> tuple[Expression, ...] | None:
     return tuple(conditions)
 
 
-def _among(conditions: tuple[Expression, ...], query: Numbers) -> Numbers:
+def _add_conditions(conditions: tuple[Expression, ...], query: Numbers) -> Numbers:
     """The query of rows for which these hold, too."""
     if isinstance(query, Nearest):
         return replace(
@@ -202,7 +205,7 @@ def _among(conditions: tuple[Expression, ...], query: Numbers) -> Numbers:
     return replace(query, where=(*query.where, *conditions))
 
 
-def _pick(
+def _release_pick(
     block: Block,
     pick: Pick,
     choices: tuple[Selection, ...],
@@ -212,7 +215,7 @@ def _pick(
 ) -> tuple[Any, ...]:
     """Return the cells that a pick chooses in each group, in one array for each choice."""
     grid: dict[str, Any] = {
-        "moved": pick.moved,
+        "moved": pick.movement,
         "sizes": block.sizes,
         "survivors": survivors,
         "keys": block.unknown,

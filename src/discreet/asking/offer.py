@@ -57,14 +57,14 @@ class BlockOffer:
     def noise(self) -> dict[str, Noise]:
         """Return what is on the numbers of each statistic."""
         found: dict[str, Noise] = {**self.added, **self.summed}
-        if self.threshold is not None and self.block.tested is not None:
-            found[self.block.tested.id] = self.threshold
-        for each in self.block.measured:
+        if self.threshold is not None and self.block.threshold_test is not None:
+            found[self.block.threshold_test.id] = self.threshold
+        for each in self.block.own_statistics:
             if each.totals is not None:
                 found[each.id] = Running(noise=self.added[each.id], grid=each.totals.grid)
         return found
 
-    def drawn(self, statistic: str) -> tuple[Mechanism, ...]:
+    def mechanisms_for(self, statistic: str) -> tuple[Mechanism, ...]:
         """The mechanisms of a statistic or pick, but for a threshold."""
         return (
             (self.added[statistic],) if statistic in self.added else self.chosen.get(statistic, ())
@@ -73,7 +73,10 @@ class BlockOffer:
     def of(self, part: Part) -> tuple[Mechanism, ...]:
         """The mechanisms of a part, in the order in which they are used."""
         first = () if self.threshold is None else (self.threshold,)
-        return (*first, *(each for statistic in part.statistics for each in self.drawn(statistic)))
+        return (
+            *first,
+            *(each for statistic in part.statistics for each in self.mechanisms_for(statistic)),
+        )
 
     def using(self, part: Part, mechanisms: Sequence[Any]) -> BlockOffer:
         """The same with other mechanisms for a part, in that order."""
@@ -138,7 +141,7 @@ class Offer:
         return tuple(sorted(rest, key=lambda part: (first[part.block], part.id)))
 
     @property
-    def wanted(self) -> dict[str, Fraction]:
+    def least_costs(self) -> dict[str, Fraction]:
         """The least that each part must have cost to be recalled (S10)."""
         return {part: price.amount for part, price in self.prices.items()}
 
@@ -153,14 +156,14 @@ class Offer:
                     blocks[index] = blocks[index].using(part, stored[part.id].mechanisms)
         known = {part.id: stored[part.id].charge for part in self.parts if part.id in stored}
         found = replace(
-            self, blocks=tuple(_with_others(each, blocks) for each in blocks), stored=known
+            self, blocks=tuple(_with_noise_of_source(each, blocks) for each in blocks), stored=known
         )
         return replace(
             found,
             cost=accountant.price(each.loss() for part in found.due for each in found.of(part)),
         )
 
-    def paid(self, charge: int) -> Offer:
+    def store_under(self, charge: int) -> Offer:
         """The same when all that was due is stored under this charge."""
         return replace(
             self, stored={**self.stored, **{part.id: charge for part in self.due}}, cost=FREE
@@ -172,7 +175,7 @@ class Offer:
         """
         found = []
         for part in self.parts:
-            told = self._told(part)
+            told = self._describe_part(part)
             found += (
                 [each | {"charge": self.stored[part.id]} for each in told]
                 if part.id in self.stored
@@ -187,19 +190,21 @@ class Offer:
         own = (each for each in self.blocks if not isinstance(each.block.kind, Shared))
         return tuple(each.threshold.threshold + 1 for each in own if each.threshold is not None)
 
-    def _told(self, part: Part) -> list[dict[str, Any]]:
+    def _describe_part(self, part: Part) -> list[dict[str, Any]]:
         each, found = self.blocks[part.block], list[dict[str, Any]]()
         if each.threshold is not None:
-            found.append(_test(each.block, each.threshold))
-        for statistic in each.block.measured:
+            found.append(_describe_threshold(each.block, each.threshold))
+        for statistic in each.block.own_statistics:
             if statistic.id in part.statistics:
-                found += _statistics(statistic, each.added[statistic.id])
+                found += _describe_statistic(statistic, each.added[statistic.id])
         for name in dict.fromkeys(
             pick.id for pick in each.block.picks if pick.id in part.statistics
         ):
             same = [pick for pick in each.block.picks if pick.id == name]
             told = ", ".join(dict.fromkeys(pick.name for pick in same))
-            found += [_choice(replace(same[0], name=told), choice) for choice in each.chosen[name]]
+            found += [
+                _describe_pick(replace(same[0], name=told), choice) for choice in each.chosen[name]
+            ]
         return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:
@@ -244,7 +249,7 @@ class Offer:
         What `beside_ranks` tells of some columns belongs to it.
         """
         names = [column.name for column in self.plan.columns]
-        return {names[place]: _ranks(choices) for place, _, choices in self._quantiles()}
+        return {names[place]: _most_ranks(choices) for place, _, choices in self._quantiles()}
 
     def beside_ranks(self) -> dict[str, dict[str, Any]]:
         """Return what must be said beside these ranks, by column.
@@ -261,7 +266,7 @@ class Offer:
             beside = choices[0].beside_ranks() if len(choices) == 1 else {}
             found[name] = {
                 **beside,
-                "rows": most_rows(pick, _ranks(choices)),
+                "rows": most_rows(pick, _most_ranks(choices)),
                 "range": [plain(each) for each in ends(pick)],
                 **({} if counted is None else {"counted": counted}),
             }
@@ -277,7 +282,7 @@ class Offer:
                     yield place, pick, self.blocks[block].chosen[pick.id]
 
 
-def _ranks(choices: tuple[Selection, ...]) -> int:
+def _most_ranks(choices: tuple[Selection, ...]) -> int:
     """Return how far the farthest may be off. Putting values in order takes none farther than the
     farthest was.
     """
@@ -285,7 +290,7 @@ def _ranks(choices: tuple[Selection, ...]) -> int:
     return max(ranks for choice in choices if (ranks := choice.ranks(sure)) is not None)
 
 
-def _statistics(statistic: Statistic, mechanism: Additive) -> list[dict[str, Any]]:
+def _describe_statistic(statistic: Statistic, mechanism: Additive) -> list[dict[str, Any]]:
     """A statistic as it is told: in the units of its column, of which `step` is the grid's (1 for a
     count).
     """
@@ -298,24 +303,24 @@ def _statistics(statistic: Statistic, mechanism: Additive) -> list[dict[str, Any
         {
             "name": name,
             "l0": sensitivity.l0,
-            "l1": as_number(sensitivity.l1 * unit),
+            "l1": json_number(sensitivity.l1 * unit),
             "l2": math.sqrt(l2_squared) * float(unit / step),
-            "linf": as_number(sensitivity.linf * unit),
-            "step": as_number(unit),
+            "linf": json_number(sensitivity.linf * unit),
+            "step": json_number(unit),
             "mechanism": type(mechanism).__name__,
             "scale": float(mechanism.spread * unit / step),
             **totals,
         }
-        for unit, name in statistic.told.items()
+        for unit, name in statistic.names_by_unit.items()
     ]
 
 
-def as_number(value: Fraction) -> int | float:
+def json_number(value: Fraction) -> int | float:
     """As JSON writes it: 200000 and 0.01."""
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _choice(pick: Pick, mechanism: Selection) -> dict[str, Any]:
+def _describe_pick(pick: Pick, mechanism: Selection) -> dict[str, Any]:
     """A choice by rank or by count: how far one person moves the scores of all groups together, in
     rows.
     """
@@ -332,11 +337,11 @@ def _choice(pick: Pick, mechanism: Selection) -> dict[str, Any]:
     }
 
 
-def _test(block: Block, mechanism: Threshold) -> dict[str, Any]:
+def _describe_threshold(block: Block, mechanism: Threshold) -> dict[str, Any]:
     """The number that a threshold tests: people per key."""
     touched = block.touched * (2 if mechanism.neighbors == "change_one" else 1)
     return {
-        "name": PEOPLE if block.tested is None else block.tested.name,
+        "name": PEOPLE if block.threshold_test is None else block.threshold_test.name,
         "l0": touched,
         "l1": touched,
         "l2": math.sqrt(touched),
@@ -355,17 +360,21 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
     if not parts:
         return Offer(plan=plan, blocks=(), cost=FREE)
     # one part each
-    tested = [(part, block.tested) for part in parts if (block := plan.blocks[part.block]).tested]
+    tested = [
+        (part, block.threshold_test)
+        for part in parts
+        if (block := plan.blocks[part.block]).threshold_test
+    ]
     extra = sum(
         statistic is not None and statistic.id not in part.statistics for part, statistic in tested
     )
     count = sum(len(part.statistics) for part in parts) + extra
     share = amount / count
     delta = delta_for_keys(amount, of=limit) / len(tested) if tested else Fraction(0)
-    each = [_block(block, accountant, share, delta) for block in plan.blocks]
+    each = [_offer_block(block, accountant, share, delta) for block in plan.blocks]
     found = Offer(
         plan=plan,
-        blocks=tuple(_with_others(block, each) for block in each),
+        blocks=tuple(_with_noise_of_source(block, each) for block in each),
         cost=FREE,
         amount=amount,
         parts=parts,
@@ -375,23 +384,27 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
     return replace(found, cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms))
 
 
-def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> BlockOffer:
+def _offer_block(
+    block: Block, accountant: Accountant, share: Fraction, delta: Fraction
+) -> BlockOffer:
     paid = currency(accountant.name)
     return BlockOffer(
         block=block,
-        threshold=None if block.tested is None else _threshold(block, paid, share, delta),
-        added={each.id: _noise(each, paid, share) for each in block.measured},
+        threshold=None
+        if block.threshold_test is None
+        else _choose_threshold(block, paid, share, delta),
+        added={each.id: _choose_noise(each, paid, share) for each in block.own_statistics},
         chosen={pick.id: pick.mechanisms(accountant.name, share) for pick in block.picks},
     )
 
 
-def _with_others(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
+def _with_noise_of_source(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
     """A block whose numbers are another's has that one's noise; where they are added up, several
     times.
     """
     match each.block.kind:
         case Shared(block=first):
-            return replace(_with_others(blocks[first], blocks), block=each.block)
+            return replace(_with_noise_of_source(blocks[first], blocks), block=each.block)
         case RolledUp(block=source, draws=draws):
             noise = blocks[source].added
             several = {name: Several(noise=one, draws=draws) for name, one in noise.items()}
@@ -399,11 +412,11 @@ def _with_others(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
     return each
 
 
-def _noise(statistic: Statistic, paid: Currency, share: Fraction) -> Additive:
+def _choose_noise(statistic: Statistic, paid: Currency, share: Fraction) -> Additive:
     """Noise whose numbers an answer can hold, which is 38 digits; otherwise nothing is charged for
     nothing.
     """
-    noise = paid.noise(amount=share, moved=statistic.moved)
+    noise = paid.noise(amount=share, moved=statistic.movement)
     if noise.spread > MOST_NOISE:
         raise UsageError(
             "This epsilon is so small that the answer would have more digits than fit. Give a larger one."
@@ -411,7 +424,7 @@ def _noise(statistic: Statistic, paid: Currency, share: Fraction) -> Additive:
     return noise
 
 
-def _threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -> Threshold:
+def _choose_threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -> Threshold:
     """People per key, tested: one person adds 1 to at most `touched` keys, twice that when replaced
     (S5).
     """
@@ -440,7 +453,7 @@ def amount_for_margin(
     limit: Charge,
 ) -> Fraction:
     """The cheapest amount at which every aggregate's margin is at most `margin` (S11)."""
-    columns = [index for index, column in enumerate(plan.columns) if column.told]
+    columns = [index for index, column in enumerate(plan.columns) if column.tells_margin]
     if not columns:
         raise UsageError(
             "A margin can be asked for counts, sums and means, and what adds them up; give epsilon instead."

@@ -47,11 +47,11 @@ def block_parts(index: int, block: Block) -> Iterator[Part]:
     """Yield the parts that one block is measured by; another block may have them too."""
     if isinstance(block.kind, Shared):
         return
-    if block.tested is None:
-        own = [each.id for each in block.measured] + [pick.id for pick in block.picks]
+    if block.threshold_test is None:
+        own = [each.id for each in block.own_statistics] + [pick.id for pick in block.picks]
         yield from (Part(id=name, block=index, statistics=(name,)) for name in own)
         return
     # MEDIAN(x) and QUANTILE_CONT(x, [0.5]) are one
     every = sorted({each.id for each in block.every} - {PEOPLE})
-    name = digest("discreet statistics of unknown keys", block.tested.id, *every)
+    name = digest("discreet statistics of unknown keys", block.threshold_test.id, *every)
     yield Part(id=name, block=index, statistics=tuple(every))

@@ -68,7 +68,7 @@ def quote_of(
         name: {"ranks": ranks} | beside.get(name, {}) for name, ranks in offered.ranks().items()
     }
     for index, column in enumerate(offered.plan.columns):
-        if not column.told:
+        if not column.tells_margin:
             continue
         known = offered.margin(index, assuming=assuming)
         if known is None:

@@ -21,14 +21,14 @@ def savings(
     offered: Offer, others: Sequence[tuple[Alternative, Offer]], *, assuming: int | None
 ) -> tuple[str, ...]:
     """Return a sentence for each alternative that is better than what is offered."""
-    told = (_saving(offered, each, other, assuming or ROWS) for each, other in others)
+    told = (_sentence(offered, each, other, assuming or ROWS) for each, other in others)
     return tuple(each for each in told if each is not None)
 
 
-def _saving(offered: Offer, way: Alternative, other: Offer, assuming: int) -> str | None:
+def _sentence(offered: Offer, way: Alternative, other: Offer, assuming: int) -> str | None:
     if other.cost.delta > offered.cost.delta:
         return None
-    sizes, now = _sizes(offered, assuming), _sizes(other, assuming)
+    sizes, now = _known_margins(offered, assuming), _known_margins(other, assuming)
     gains: dict[int, tuple[float, float]] = {}
     for place, kept in enumerate(way.kept):
         before, after = sizes[kept], now[place]
@@ -56,7 +56,7 @@ def _saving(offered: Offer, way: Alternative, other: Offer, assuming: int) -> st
     return f"{way.says}, {name} would be {much}."
 
 
-def _sizes(offered: Offer, assuming: int) -> list[float | None]:
+def _known_margins(offered: Offer, assuming: int) -> list[float | None]:
     """Return the margin of each column, of a quantile in ranks; None where none is known
     beforehand.
     """
@@ -65,7 +65,7 @@ def _sizes(offered: Offer, assuming: int) -> list[float | None]:
         float(ranks[column.name])
         if column.name in ranks
         else offered.margin(place, assuming=assuming)
-        if column.told
+        if column.tells_margin
         else None
         for place, column in enumerate(offered.plan.columns)
     ]

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from discreet.accounting import Accountant
 from discreet.algebra import Numbers
-from discreet.asking.measure import noisy, released
+from discreet.asking.measure import gather_numbers, release_parts
 from discreet.asking.offer import EarlierCharge, Offer, amount_for_margin, offer
 from discreet.asking.savings import savings
 from discreet.budget import Charge, amount
@@ -39,10 +39,10 @@ from discreet.policy.policy import Policy
 from discreet.sql.after.error_bars import take_places
 from discreet.sql.after.finish import (
     Noisy,
-    answered,
     half_widths,
     noisy_table,
     rehearsals,
+    run_after,
     split,
     without_margin,
 )
@@ -78,7 +78,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Finished:
+class Outcome:
     """An answer, what was released for it now, and the last charge that its numbers are of."""
 
     sheet: Sheet
@@ -110,7 +110,7 @@ class View:
     public: Mapping[str, pa.Table]
     workbench: Workbench
     plans: dict[tuple[str, Dialect, date], Plan] = field(default_factory=dict, repr=False)
-    answers: dict[tuple[object, ...], tuple[Plan, Finished]] = field(
+    answers: dict[tuple[object, ...], tuple[Plan, Outcome]] = field(
         default_factory=dict, repr=False
     )
     ways: dict[int, tuple[Plan, tuple[tuple[Alternative, Plan], ...]]] = field(
@@ -320,7 +320,7 @@ class View:
             for way, found in self._ways(sql, offered.plan, find_dialect(dialect)):
                 with suppress(UsageError):
                     other = offer(found, self.accountant, amount=offered.amount, limit=self.limit)
-                    others.append((way, self.knowing(other, find(other.wanted))))
+                    others.append((way, self.knowing(other, find(other.least_costs))))
         return savings(offered, others, assuming=assuming)
 
     def _ways(
@@ -359,17 +359,17 @@ class View:
 
     def carry_out(
         self, offered: Offer, standing: Standing, until: Until, allowance: Allowance, charge: int
-    ) -> Finished:
+    ) -> Outcome:
         """Do everything between a charge and the stored answer."""
         fetch, read = partial(self.fetch, until=until), partial(self.fetch_parts, until=until)
-        found = released(offered, allowance, fetch, read, in_passes=self.engine.in_passes)
-        return self.finished(offered, standing, charge, found)
+        found = release_parts(offered, allowance, fetch, read, in_passes=self.engine.in_passes)
+        return self.complete(offered, standing, charge, found)
 
-    def recalled(self, offered: Offer, standing: Standing) -> Finished:
+    def recall(self, offered: Offer, standing: Standing) -> Outcome:
         """Return an answer of which all was measured before; keep some, for repeated questions."""
         key = (id(offered.plan), *offered.stored.items())
         kept = self.answers.get(key)
-        made = self.finished(offered, standing) if kept is None else kept[1]
+        made = self.complete(offered, standing) if kept is None else kept[1]
         if kept is None and made.sheet.table.nbytes <= MOST_BYTES:
             if len(self.answers) >= MOST_PLANS:
                 self.answers.clear()
@@ -379,19 +379,19 @@ class View:
             made, sheet=replace(made.sheet, certificate=deepcopy(made.sheet.certificate))
         )
 
-    def finished(
+    def complete(
         self,
         offered: Offer,
         standing: Standing,
         charge: int | None = None,
         found: Mapping[str, Released] | None = None,
-    ) -> Finished:
+    ) -> Outcome:
         """Return the answer from what was measured before and what a charge released, if there is
         one.
         """
-        paid = offered if charge is None else offered.paid(charge)
-        sheet = self.finish(paid, noisy(paid, {**_numbers(standing), **(found or {})}))
-        return Finished(
+        paid = offered if charge is None else offered.store_under(charge)
+        sheet = self.finish(paid, gather_numbers(paid, {**_numbers(standing), **(found or {})}))
+        return Outcome(
             released=found or {}, sheet=sheet, charge=max(paid.stored.values(), default=None)
         )
 
@@ -400,7 +400,7 @@ class View:
 
     def fetch_parts(self, queries: Sequence[Numbers], rows: int, *, until: Until) -> Exact:
         seconds = float(self.policy.limits.seconds)
-        return Exact.chained(
+        return Exact.chain(
             self.engine.fetch_parts(query, until.at_most(seconds), rows) for query in queries
         )
 
@@ -416,7 +416,7 @@ class View:
                 )
         listed = offered.plan.listed
         result = (
-            answered(offered.plan.after, tables, self._after)
+            run_after(offered.plan.after, tables, self._after)
             if listed is None
             else tables[table_name(0)].select(listed)
         )
@@ -445,7 +445,7 @@ class View:
         """
         today, losses = offered.plan.today, (mechanism.loss() for mechanism in offered.mechanisms)
         return {
-            **self.told(self.accountant.price(losses)),
+            **self.certificate_head(self.accountant.price(losses)),
             **({} if today is None else {"today": today.isoformat()}),
             "max_rows": dict(offered.plan.max_rows),
             **({"shared_by": list(offered.shared_by())} if offered.shared_by() else {}),
@@ -456,7 +456,7 @@ class View:
             "mechanisms": [to_row(mechanism) for mechanism in offered.mechanisms],
         }
 
-    def told(self, cost: Charge) -> dict[str, Any]:
+    def certificate_head(self, cost: Charge) -> dict[str, Any]:
         """Return what every certificate begins with."""
         return {
             "unit": self.policy.unit,

@@ -7,8 +7,8 @@ from functools import partial
 
 from discreet.accounting import Accountant
 from discreet.asking.offer import Offer
-from discreet.asking.view import Finished, View
-from discreet.door import Door, Passed, Request
+from discreet.asking.view import Outcome, View
+from discreet.door import Door, Passage, Request
 from discreet.ledger import PaidPart, Standing
 from discreet.mechanisms import Mechanism
 from discreet.policy.policy import Policy
@@ -49,7 +49,7 @@ class Visit:
         fresh = self.view.offer(
             sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
         )
-        standing = self.door.standing(analyst, fresh.wanted)
+        standing = self.door.standing(analyst, fresh.least_costs)
         return self.view.knowing(fresh, standing), standing
 
     def savings(
@@ -59,24 +59,24 @@ class Visit:
         find = partial(self.door.standing, analyst)
         return self.view.savings(sql, offered, find, assuming=assuming, dialect=dialect)
 
-    def recall(self, offered: Offer, standing: Standing) -> Passed[Finished]:
+    def recall(self, offered: Offer, standing: Standing) -> Passage[Outcome]:
         """Return an answer of which all was measured before, or is public."""
-        return self.door.free(standing, self.view.recalled(offered, standing))
+        return self.door.free(standing, self.view.recall(offered, standing))
 
-    def pay(self, sql: str, analyst: str, offered: Offer, standing: Standing) -> Passed[Finished]:
+    def pay(self, sql: str, analyst: str, offered: Offer, standing: Standing) -> Passage[Outcome]:
         """Charge what is due, measure it and store it; what was stored a moment ago is free."""
 
-        def work(allowance: Allowance, charge: int) -> Finished:
+        def work(allowance: Allowance, charge: int) -> Outcome:
             return self.view.carry_out(offered, standing, self.door.until, allowance, charge)
 
-        def unpack(content: bytes, charge: int) -> Finished:
-            return self.view.finished(offered, standing, charge, from_bytes(content))
+        def unpack(content: bytes, charge: int) -> Outcome:
+            return self.view.complete(offered, standing, charge, from_bytes(content))
 
         return self.door.pay(
             self._request(sql, analyst, offered),
             standing,
             work,
-            pack=Finished.to_bytes,
+            pack=Outcome.to_bytes,
             unpack=unpack,
         )
 
@@ -101,7 +101,7 @@ class Visit:
             memory=self.policy.limits.python_memory,
         )
 
-    def answer(self, sql: str, passed: Passed[Finished]) -> Answer:
+    def answer(self, sql: str, passed: Passage[Outcome]) -> Answer:
         """Return what came through the door, as its reader gets it."""
         sheet, standing, charge = passed.made.sheet, passed.standing, passed.made.charge
         return Answer(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from discreet.asking.view import View
 from discreet.asking.visit import Visit
 from discreet.binding import find_declared
-from discreet.door import Request, allowed
+from discreet.door import Request, make_allowance
 from discreet.policy.policy import CURATOR
 from discreet.vault.allowance import Allowance
 
@@ -44,7 +44,7 @@ def pay_lump(visit: Visit, work: Commission | Lot, carry_out: CarryOut, *, analy
         paid=work.paid,
         meta=work.meta,
     )
-    told = {**view.told(work.cost), "max_rows": work.max_rows, **work.meta}
+    told = {**view.certificate_head(work.cost), "max_rows": work.max_rows, **work.meta}
     fetch = partial(view.fetch, until=door.until)
 
     def act(allowance: Allowance, charge: int) -> bytes:
@@ -69,7 +69,7 @@ def open_release(visit: Visit, name: str, *, source: object) -> Release:
         accountant=visit.accountant,
         ledger=door.ledger,
         pay=door.begin_stream,
-        allow=allowed,
+        allow=make_allowance,
         source=source,
     )
 
@@ -103,7 +103,7 @@ def open_publication(visit: Visit, name: str) -> PublicationRun:
     return PublicationRun(
         plan=planned,
         accountant=visit.accountant,
-        told=view.told(planned.cost),
+        told=view.certificate_head(planned.cost),
         left=lambda: visit.accountant.left(door.standing(CURATOR).left),
         fetch=partial(view.fetch, until=door.until),
         pay=pay,

@@ -40,9 +40,9 @@ class Change:
 def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Iterator[Change]:
     """Yield the change of every statistic of a block on every pair of neighbors."""
     for pair in pairs:
-        if block.measured:
+        if block.own_statistics:
             tables = [rows_of(fetch(each, block.sums)) for each in pair]
-            for statistic in block.measured:
+            for statistic in block.own_statistics:
                 factors = statistic.over(block.readings)
                 moved = movement(*(forms(rows, len(block.keys), factors) for rows in tables))
                 claim = statistic.sensitivity
@@ -54,7 +54,7 @@ def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Ite
                 }
                 yield _change(statistic.name, pair, norms(moved), allowed)
         touched = block.touched * (2 if block.neighbors == "change_one" else 1)
-        if block.tested is not None:
+        if block.threshold_test is not None:
             moved = movement(*(cells(fetch(each, block.people)) for each in pair))
             yield _change(PEOPLE, pair, norms(moved), {"l0": touched, "linf": 1})
         for pick in block.picks:

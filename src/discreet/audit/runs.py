@@ -107,9 +107,9 @@ class _Block:
         if self.block.unknown:
             yield from self._test()
             return
-        if self.block.measured:
+        if self.block.own_statistics:
             exact = [fetch(self.block.sums) for fetch in self._fetches]
-            for statistic in self.block.measured:
+            for statistic in self.block.own_statistics:
                 mechanism, factors = (
                     self.each.added[statistic.id],
                     statistic.over(self.block.readings),
@@ -161,7 +161,7 @@ class _Block:
     def _measure(
         self, mechanism: Additive, statistic: Statistic, scores: list[tuple[int, int, Any]]
     ) -> Any:
-        moved, factors = statistic.moved, statistic.over(self.block.readings)
+        moved, factors = statistic.movement, statistic.over(self.block.readings)
         totals = None if statistic.totals is None else statistic.totals.grid
 
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
@@ -188,7 +188,7 @@ class _Block:
             wide = Exact(_beside(table, runs, len(self.block.keys) + 1))
             sizes = [runs, *self.block.sizes]
             chosen = allowance.choose(
-                mechanism, wide, moved=pick.moved, sizes=sizes, cells=pick.domain.size
+                mechanism, wide, moved=pick.movement, sizes=sizes, cells=pick.domain.size
             )
             return _hash(chosen.reshape(runs, self.block.cells, -1)[:, groups].reshape(runs, -1))
 
@@ -200,13 +200,13 @@ class _Block:
         """
         block, exact = self.block, []
         for fetch in self._fetches:
-            measured = fetch(block.sums) if block.measured else None
+            measured = fetch(block.sums) if block.own_statistics else None
             exact.append((fetch(block.people), measured))
         people = [cells(table) for table, _ in exact]
         moved = movement(*people)
         width = max(1, *(len(each) for each in people)) * block.cells
         release = _Thresholded(self.each, moved, [table for _, table in exact])
-        name = " and ".join([PEOPLE, *(each.name for each in block.measured)])
+        name = " and ".join([PEOPLE, *(each.name for each in block.own_statistics)])
         assert self.each.threshold is not None  # a block with unknown keys has one
         found = self._run(
             name, (self.each.threshold, *self.each.added.values()), exact, release, width
@@ -226,7 +226,7 @@ class _Thresholded:
             statistic.id: movement(
                 *(forms(rows, len(block.keys), statistic.over(block.readings)) for rows in read)
             )
-            for statistic in block.measured
+            for statistic in block.own_statistics
         }
 
     def __call__(
@@ -276,7 +276,7 @@ class _Thresholded:
         places = pa.array(np.repeat(np.arange(runs), sums.num_rows))
         # behind the keys, before the sums
         wide = _repeat(sums, runs).add_column(extra, key_column(extra), places)
-        for statistic in block.measured:
+        for statistic in block.own_statistics:
             mechanism = self._each.added[statistic.id]
             noisy = allowance.measure(
                 mechanism,

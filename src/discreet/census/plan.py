@@ -31,7 +31,7 @@ from discreet.census.places import Places, places_of
 from discreet.census.split import split
 from discreet.errors import PolicyError, UsageError
 from discreet.mechanisms.currency import currency
-from discreet.mechanisms.shapes import Additive, Moved
+from discreet.mechanisms.shapes import Additive, Movement
 from discreet.policy.domain import Categories, Column, Texts
 from discreet.policy.policy import Policy, Table
 from discreet.policy.publication import PublicationTerms
@@ -61,7 +61,7 @@ class Plan:
     zeros: NDArray[np.bool_] | None  # of all cells, those that nobody can be in
     totals: tuple[Integers | None, ...]  # of every level, where they are public
     noises: tuple[tuple[Additive | None, ...], ...]
-    moved: Moved
+    moved: Movement
     counted: Aggregate
     # for every level, the maps of the keys that say where a row is
     reach: tuple[tuple[Integers, ...], ...]
@@ -184,9 +184,9 @@ def _axis(table: Table, column: Column, refuse: _Refusal) -> Axis:
     return Axis(column=column, bins=size)
 
 
-def _movement(policy: Policy, table: Table) -> Moved:
+def _movement(policy: Policy, table: Table) -> Movement:
     times = 2 if policy.neighbors == "change_one" else 1
-    return Moved(l1=times * table.max_rows, l2_squared=times * table.max_rows**2)
+    return Movement(l1=times * table.max_rows, l2_squared=times * table.max_rows**2)
 
 
 def _noises(
@@ -194,7 +194,7 @@ def _noises(
     grid: Grid,
     places: Places,
     accountant: Accountant,
-    moved: Moved,
+    moved: Movement,
     refuse: _Refusal,
 ) -> tuple[tuple[Additive | None, ...], ...]:
     money = currency(accountant.name)

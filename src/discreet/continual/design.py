@@ -29,7 +29,7 @@ from discreet.continual.strategies.strategy import Gaussian, Pure, Strategy
 from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.mechanisms import from_row, to_row
 from discreet.mechanisms.currency import currency
-from discreet.mechanisms.shapes import Additive, Moved, Norm
+from discreet.mechanisms.shapes import Additive, Movement, Norm
 from discreet.policy.schedule import Publish, Schedule
 
 STRATEGIES: tuple[type[Any], ...] = (
@@ -73,7 +73,9 @@ class Design:
             return replace(self, strategy=replace(strategy, periods=periods))
         return self
 
-    def moved(self, schedule: Schedule, asked: PeriodQuestion, neighbors: Neighbors) -> list[Moved]:
+    def moved(
+        self, schedule: Schedule, asked: PeriodQuestion, neighbors: Neighbors
+    ) -> list[Movement]:
         """Return how far one person moves each measurement, to hold it against the stored
         mechanisms.
 
@@ -85,7 +87,7 @@ class Design:
             exact = _move(
                 self.strategy, schedule, asked, index, neighbors=neighbors, norm=mechanism.norm
             )
-            found.append(Moved(l1=_nearly(exact.l1), l2_squared=_nearly(exact.l2_squared)))
+            found.append(Movement(l1=_nearly(exact.l1), l2_squared=_nearly(exact.l2_squared)))
         return found
 
     def margins(self, statistic: Statistic, publish: Publish, *, first: int) -> list[float]:
@@ -130,7 +132,7 @@ def _move(
     *,
     neighbors: Neighbors,
     norm: Norm,
-) -> Moved:
+) -> Movement:
     """Return how far one person moves a measurement over all periods, by the norm that its noise
     needs.
     """
@@ -139,11 +141,11 @@ def _move(
     assert times is not None  # a policy with neither is refused
     if norm == "l1":
         l1 = cast(Pure, strategy).l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2)
-        return Moved(l1=l1, l2_squared=None)
+        return Movement(l1=l1, l2_squared=None)
     reach = cast(Gaussian, strategy).l2_squared(
         times=times, apart=person.apart, cells=own.l0, signed=signed
     )
-    return Moved(
+    return Movement(
         l1=None, l2_squared=reach * own.l2_squared * histories(strategy, neighbors, signed=signed)
     )
 

@@ -169,7 +169,7 @@ class Release:
         allowance = self.allow(stream.key, self.accountant, stream.cost)
         moved = started.moved(self.schedule, asked, self.policy.neighbors)
         block = asked.block
-        forms = [each.over(block.readings) for each in block.measured]
+        forms = [each.over(block.readings) for each in block.own_statistics]
         measurements = [
             allowance.steps(
                 mechanism, design.strategy.encoder(), moved=far, sizes=block.sizes, forms=each

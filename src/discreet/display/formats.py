@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from discreet.budget import Budget
 from discreet.display.show import readable
-from discreet.vault.answer import plain, told_by_ranks
+from discreet.vault.answer import plain, ranks_tell
 
 if TYPE_CHECKING:
     from discreet.vault.answer import Answer
@@ -40,9 +40,7 @@ def with_margins(answer: Answer) -> pa.Table:
         else:
             places.append(None)
         if name in ranks:
-            within = [
-                None if told is False else ranks[name] for told in told_by_ranks(answer, name)
-            ]
+            within = [None if told is False else ranks[name] for told in ranks_tell(answer, name)]
             beside.append(len(columns))
             columns.append((f"{name} ± ranks", pa.array(within, pa.int64())))
     about = {

@@ -265,9 +265,9 @@ def in_range(answer: Answer, name: str, texts: Sequence[str]) -> list[str]:
     """
     if name not in answer.certificate.get("ranks", {}):
         return list(texts)
-    from discreet.vault.answer import told_by_ranks
+    from discreet.vault.answer import ranks_tell
 
-    told = told_by_ranks(answer, name)
+    told = ranks_tell(answer, name)
     if False not in told:
         return list(texts)
     whole = label(readable(answer.certificate["beside_ranks"][name]["range"]))
@@ -279,12 +279,12 @@ def in_range(answer: Answer, name: str, texts: Sequence[str]) -> list[str]:
 
 def _in_range(answer: Answer, name: str) -> str:
     """Say why a range stands behind some quantiles, or behind which it should."""
-    from discreet.vault.answer import told_by_ranks
+    from discreet.vault.answer import ranks_tell
 
     margin = answer.certificate.get("beside_ranks", {}).get(name, {})
     if "counted" not in margin:
         return _small_groups(margin, more=" (a COUNT beside it shows which)")
-    if False not in told_by_ranks(answer, name):
+    if False not in ranks_tell(answer, name):
         return ""
     return (
         f"; where {label(readable(margin['range']))} stands, the group may have "

@@ -26,6 +26,7 @@ from discreet.algebra import (
     Column,
     Columns,
     Constant,
+    ConstantTable,
     Distinct,
     Exists,
     Expression,
@@ -51,7 +52,6 @@ from discreet.algebra import (
     Stage,
     Sum,
     UnionAll,
-    Written,
     key_column,
     number_column,
     owner_of,
@@ -259,7 +259,7 @@ class Spelling:
         word = "LEFT JOIN" if outer else "JOIN"
         return f"{left} {word} {right} ON {' AND '.join(conditions) or 'TRUE'}"
 
-    def public(self, node: PublicScan | Written, join: PublicJoin) -> str:
+    def public(self, node: PublicScan | ConstantTable, join: PublicJoin) -> str:
         """Write a public table with at most `meets` rows of equal pins: no private row can meet
         more.
         """
@@ -269,7 +269,7 @@ class Spelling:
         pinned = ", ".join(self.expression(theirs) for _, theirs in join.pins)
         return self.first_of_each(inner, node.stage, pinned, join.meets)
 
-    def written(self, node: Written) -> str:
+    def written(self, node: ConstantTable) -> str:
         if not node.rows:
             parts = (
                 f"CAST(NULL AS {self.kind(kind)}) AS {self.name(each)}"

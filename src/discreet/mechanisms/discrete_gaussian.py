@@ -13,7 +13,7 @@ from typing import ClassVar
 from discreet.budget import Loss
 from discreet.mechanisms import fields, gaussian_tail, tails
 from discreet.mechanisms.shapes import Integers, Norm, Sensitivity
-from discreet.noise import Items, Stream, added, discrete_gaussian, table
+from discreet.noise import Items, Stream, add_noise, discrete_gaussian, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class DiscreteGaussian:
         )
 
     def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
-        return added(values, discrete_gaussian(stream, items, self.sigma))
+        return add_noise(values, discrete_gaussian(stream, items, self.sigma))
 
     def margin(self, confidence: Fraction | float) -> int:
         """Return the smallest half-width that holds the noise with at least this probability."""

@@ -12,7 +12,7 @@ from discreet.accounting.zcdp import pure_rho
 from discreet.budget import Loss
 from discreet.mechanisms import fields, tails
 from discreet.mechanisms.shapes import Integers, Norm, Sensitivity
-from discreet.noise import Items, Stream, added, discrete_laplace, table
+from discreet.noise import Items, Stream, add_noise, discrete_laplace, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class DiscreteLaplace:
         )
 
     def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
-        return added(values, discrete_laplace(stream, items, self.scale))
+        return add_noise(values, discrete_laplace(stream, items, self.scale))
 
     def margin(self, confidence: Fraction | float) -> int:
         """Return the smallest half-width that holds the noise with at least this probability."""

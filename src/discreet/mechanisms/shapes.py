@@ -47,7 +47,7 @@ class Sensitivity(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class Movement:
     """A sensitivity by the norms that its noise needs."""
 
     l1: Fraction | int | None

@@ -31,7 +31,7 @@ from discreet.mechanisms import fields, gaussian_tail, tails
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.shapes import Additive, Integers, Keys, Survivors
-from discreet.noise import Items, Stream, added, bernoulli, discrete_laplace
+from discreet.noise import Items, Stream, add_noise, bernoulli, discrete_laplace
 
 
 class _Endless:
@@ -231,7 +231,7 @@ class TruncatedLaplaceThreshold:
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
         reach = self.reach + _raise(self.later, stream, items)
-        return _survivors(added(values, self._noise(stream, items, reach)), reach + 1)
+        return _survivors(add_noise(values, self._noise(stream, items, reach)), reach + 1)
 
     def _noise(self, stream: Stream, items: Items, reach: NDArray[np.int64]) -> Integers:
         """Draw anew while out of reach; the number of draws depends on neither kept noise nor

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from discreet.noise.coins import bernoulli_exp as bernoulli_exp
     from discreet.noise.coins import permutation as permutation
     from discreet.noise.coins import uniform as uniform
-    from discreet.noise.sample import added as added
+    from discreet.noise.sample import add_noise as add_noise
     from discreet.noise.sample import discrete_gaussian as discrete_gaussian
     from discreet.noise.sample import discrete_laplace as discrete_laplace
     from discreet.noise.stream import Items as Items
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Stream": "stream",
     "Items": "stream",
-    "added": "sample",
+    "add_noise": "sample",
     "discrete_laplace": "sample",
     "discrete_gaussian": "sample",
     "noisy_max": "choose",

@@ -47,7 +47,7 @@ class Draw(NamedTuple):
     outcome: int
 
 
-class Watched:
+class RecordingBits:
     """The system's random bits, with every draw that was made of them in `made`, to be shown to the
     respondent.
     """
@@ -66,7 +66,7 @@ def coin(source: RandomBits, threshold: int) -> bool:
     outcome.
     """
     heads = source.bits(64) < threshold
-    if isinstance(source, Watched):
+    if isinstance(source, RecordingBits):
         source.made.append(Draw(heads=Fraction(threshold, WORD), n=2, outcome=int(heads)))
     return heads
 
@@ -85,7 +85,7 @@ def below(source: RandomBits, n: int) -> int:
         drawn = source.bits(width)
         if drawn < whole:
             break
-    if isinstance(source, Watched):
+    if isinstance(source, RecordingBits):
         source.made.append(Draw(heads=None, n=n, outcome=drawn % n))
     return drawn % n
 

@@ -72,7 +72,7 @@ def noisy_top(stream: Stream, scores: Scores, *, k: int, unit: Fraction, kind: K
         )
         for i in chosen
     ]
-    return list(tape.chosen(_rank(racers, k)))
+    return list(tape.note_choice(_rank(racers, k)))
 
 
 def _integers(scores: Scores) -> NDArray[np.int64] | NDArray[np.object_]:

@@ -90,7 +90,7 @@ def _top_each(
         tape.note(
             stream, f"noisy_top_each {k} of {width} {kind}", unit, items.at(slice(begin, end))
         )
-        chosen[begin:end] = tape.chosen(chosen[begin:end])
+        chosen[begin:end] = tape.note_choice(chosen[begin:end])
     return chosen
 
 

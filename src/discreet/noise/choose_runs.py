@@ -69,7 +69,7 @@ def choose_in_runs(stream: Stream, items: Items, runs: Runs, *, unit: Fraction) 
         real = _Real(words=words[row], source=own, purpose="within", item=items.ids[row].tobytes())
         found.append(int(runs.starts[place]) + _below(int(runs.lengths[place]), real))
     wide = runs.starts.dtype == object or runs.lengths.dtype == object
-    return np.asarray(tape.chosen(np.array(found, dtype=object if wide else np.int64)))
+    return np.asarray(tape.note_choice(np.array(found, dtype=object if wide else np.int64)))
 
 
 def _runs_chosen(own: Stream, items: Items, runs: Runs, unit: Fraction) -> NDArray[np.int64]:

@@ -65,7 +65,7 @@ def discrete_gaussian(stream: Stream, items: Items, sigma: Fraction) -> Integers
     return _draw(stream, items, "discrete_gaussian", sigma, gaussian(sigma))
 
 
-def added(values: Any, noise: Integers) -> Integers:
+def add_noise(values: Any, noise: Integers) -> Integers:
     """Return values + noise exactly: in 64-bit integers where the sums certainly fit, else in
     Python's.
     """

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Path = tuple[tuple[Any, ...], ...]
-Craft = Callable[["Asked", Any], Any]
+Craft = Callable[["WordRequest", Any], Any]
 """Given what was asked and the words (n, 2) that would be used, the words to use instead."""
 
 
@@ -35,7 +35,7 @@ class SamplerCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class WordRequest:
     """One request for words: the stream's purposes, the round, and the (n, 2) ids of the items."""
 
     root: int
@@ -47,7 +47,7 @@ class Asked:
 @dataclass(slots=True)
 class Recording:
     draws: list[SamplerCall] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[WordRequest] = field(default_factory=list)
     choices: list[tuple[SamplerCall, Any]] = field(default_factory=list)
     _given: list[tuple[SamplerCall, Any]] = field(default_factory=list)
     _craft: Craft | None = None
@@ -66,7 +66,7 @@ class Recording:
         ).digest()
 
     def words(self, root: bytes, path: Path, number: int, ids: Any, words: Any) -> Any:
-        asked = Asked(root=self.number(root), path=path, round=number, ids=ids.copy())
+        asked = WordRequest(root=self.number(root), path=path, round=number, ids=ids.copy())
         self.asked.append(asked)
         return words if self._craft is None else self._craft(asked, words)
 
@@ -124,6 +124,6 @@ def note(stream: Any, sampler: str, scale: object, items: Any) -> None:
         tape.draws.append(draw)
 
 
-def chosen(places: Any) -> Any:
+def note_choice(places: Any) -> Any:
     """Record or replay a choice; each sampler that chooses calls this last, with what it chose."""
     return places if _active is None else _active.choice(places)

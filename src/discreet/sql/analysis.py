@@ -22,18 +22,18 @@ from discreet.policy.policy import Policy
 from discreet.sql import catalog, rolling
 from discreet.sql.after import after
 from discreet.sql.after.naming import HALF_WIDTHS, constant_name, table_name
-from discreet.sql.after.released import Output, Released
+from discreet.sql.after.released import Output, OutputTable
 from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.after.tables import constants, public_table
 from discreet.sql.after.widths.linear import Form
 from discreet.sql.blocks import block_of
-from discreet.sql.listing import LISTS, counted, listed
+from discreet.sql.listing import LISTS, list_keys, suggest_count
 from discreet.sql.plan.block import Block
 from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.antijoins import private_columns, without_antijoins
 from discreet.sql.rows.filters import without_filters
-from discreet.sql.rows.joins import join, unbracketed
+from discreet.sql.rows.joins import drop_brackets, join
 from discreet.sql.rows.keys.groups import key_of, keys_of
 from discreet.sql.rows.keys.possible import Possible, Spell
 from discreet.sql.rows.project import filter_rows, group_by_owner, limit_groups, project, word
@@ -112,7 +112,7 @@ class Analysis:
             return pc.max(pc.utf8_length(values)).as_py() or 0
         return 0
 
-    def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+    def query(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
         """Return what a query stands for; refused where names that are used twice, twice over,
         would grow without end.
         """
@@ -124,7 +124,7 @@ class Analysis:
         check_weight(nodes)
         return result
 
-    def parts(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+    def parts(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
         match node:
             case exp.Subquery() if is_bare(node):
                 return self.query(node.this, environment)
@@ -133,7 +133,7 @@ class Analysis:
             case exp.Union() | exp.Intersect() | exp.Except():
                 names = self.with_ctes(node, environment)
                 left, right = self.query(node.this, names), self.query(node.expression, names)
-                return sets.combined(node, left, right, self.alias)
+                return sets.combine(node, left, right, self.alias)
         raise reject(node, f"{show(node)} cannot stand here.", "Write a SELECT.")
 
     def with_ctes(self, node: exp.Expression, environment: Environment) -> Environment:
@@ -163,7 +163,7 @@ class Analysis:
 
     # --- FROM -------------------------------------------------------------------------------------
 
-    def sources(self, node: exp.Select, environment: Environment) -> list[Relation | Released]:
+    def sources(self, node: exp.Select, environment: Environment) -> list[Relation | OutputTable]:
         """Return what a SELECT reads, in the order of its FROM clause and joins."""
         clause = node.args.get("from_")
         if clause is None:
@@ -173,7 +173,9 @@ class Analysis:
         parts = (clause.this, *(join.this for join in node.args.get("joins") or []))
         return [self.relation(part, environment) for part in parts]
 
-    def joined(self, node: exp.Select, sources: list[Relation | Released]) -> Relation | None:
+    def join_sources(
+        self, node: exp.Select, sources: list[Relation | OutputTable]
+    ) -> Relation | None:
         """The private relation that a SELECT reads, or None when all it reads is public or already
         noisy.
         """
@@ -198,7 +200,7 @@ class Analysis:
         assert isinstance(left, Relation)
         return left
 
-    def public_side(self, released: Released, node: exp.Expression) -> PublicSide:
+    def public_side(self, released: OutputTable, node: exp.Expression) -> PublicSide:
         """A public table, or one computed from public tables, to be joined to private rows."""
         if released.noisy:
             raise reject(
@@ -215,7 +217,7 @@ class Analysis:
             node=node,
         )
 
-    def of_public(self, released: Released, node: exp.Expression) -> pa.Table:
+    def of_public(self, released: OutputTable, node: exp.Expression) -> pa.Table:
         """A table computed from public ones."""
         try:
             return self.evaluate(released.render(margins=False))
@@ -226,14 +228,14 @@ class Analysis:
                 "Check its types and columns.",
             ) from None
 
-    def relation(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+    def relation(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
         match node:
             case exp.Table():
                 return self.table(node, environment)
             case exp.Subquery(this=exp.Table() | exp.Subquery()) if (
                 node.this.args.get("joins") and not node.alias
             ):
-                return self.bracketed(node, environment)
+                return self.join_in_brackets(node, environment)
             case exp.Subquery():
                 if any(part for name, part in node.args.items() if name not in ("this", "alias")):
                     raise reject(
@@ -242,7 +244,7 @@ class Analysis:
                         "Write a plain subquery.",
                     )
                 result = name_columns(self.query(node.this, environment), node)
-                return result.called(node.alias) if isinstance(result, Relation) else result
+                return result.with_name(node.alias) if isinstance(result, Relation) else result
             case exp.Lateral():
                 raise reject(
                     node,
@@ -261,7 +263,7 @@ class Analysis:
             node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery."
         )
 
-    def bracketed(self, node: exp.Subquery, environment: Environment) -> Relation:
+    def join_in_brackets(self, node: exp.Subquery, environment: Environment) -> Relation:
         """a JOIN (b JOIN c ON ...) ON ...: what stands in brackets is joined first, and its tables
         keep their names.
         """
@@ -271,8 +273,8 @@ class Analysis:
                 f"{show(node)} has a part that is not understood.",
                 "Write only the joins in brackets.",
             )
-        inner = unbracketed(exp.Select(from_=exp.From(this=node.this.copy())))
-        relation = self.joined(inner, self.sources(inner, environment))
+        inner = drop_brackets(exp.Select(from_=exp.From(this=node.this.copy())))
+        relation = self.join_sources(inner, self.sources(inner, environment))
         if relation is None:
             raise reject(
                 node,
@@ -281,7 +283,7 @@ class Analysis:
             )
         return relation
 
-    def table(self, node: exp.Table, environment: Environment) -> Relation | Released:
+    def table(self, node: exp.Table, environment: Environment) -> Relation | OutputTable:
         if node.args.get("sample"):
             raise reject(
                 node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same."
@@ -325,18 +327,18 @@ class Analysis:
         # EXISTS would be compared with themselves; nor origins, or a person's pairs of rows would
         # be counted as rows.
         fresh = self.alias()
-        nested = relation.nested(fresh)
+        nested = relation.nest(fresh)
         fields = (
             replace(
                 each, origins=frozenset((f"{fresh}.{stage}", rows) for stage, rows in each.origins)
             )
             for each in nested.fields
         )
-        return replace(nested, fields=tuple(fields)).called(alias)
+        return replace(nested, fields=tuple(fields)).with_name(alias)
 
     # --- SELECT -----------------------------------------------------------------------------------
 
-    def select(self, node: exp.Select, environment: Environment) -> Relation | Released:
+    def select(self, node: exp.Select, environment: Environment) -> Relation | OutputTable:
         if node.args.get("sample"):
             raise reject(
                 node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same."
@@ -348,7 +350,7 @@ class Analysis:
                     f"{word(name)} is not answered.",
                     "Leave it out, or write it where it is used.",
                 )
-        node = rewrite_top_groups(grouping.without_tuples(unbracketed(node)))
+        node = rewrite_top_groups(grouping.without_tuples(drop_brackets(node)))
         private = private_columns(self.policy, named=environment)
         node = without_filters(without_antijoins(node, private), private)
         if grouping.has_sets(node):
@@ -359,7 +361,7 @@ class Analysis:
             self.sets -= 1
             return found_sets
         sources = self.sources(node, environment)
-        relation = self.joined(node, sources)
+        relation = self.join_sources(node, sources)
         if relation is not None and self.lists_keys(node, relation, environment):
             node = node.copy()
             node.set(
@@ -367,7 +369,7 @@ class Analysis:
             )
             node.set("distinct", None)
         if relation is None:
-            released = [each for each in sources if isinstance(each, Released)]
+            released = [each for each in sources if isinstance(each, OutputTable)]
             node = with_meanings(
                 node, {output.name.lower() for each in released for output in each.outputs}
             )
@@ -416,7 +418,7 @@ class Analysis:
 
     def measure(
         self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]
-    ) -> Released:
+    ) -> OutputTable:
         """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""
         names = self.scope(relation, environment)
         keys = keys_of(node, values, relation, self.policy, self.finder)
@@ -439,7 +441,7 @@ class Analysis:
             index=len(self.blocks),
         )
         self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
-        released = rewrite.released()
+        released = rewrite.output_table()
         if not rewrite.requests:
             return self.list_keys(node, released, [key for key, _ in keys.values()], rewrite.index)
         origins = {
@@ -454,15 +456,15 @@ class Analysis:
         return replace(released, selected=True) if block.unknown else released
 
     def list_keys(
-        self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int
-    ) -> Released:
+        self, node: exp.Select, released: OutputTable, keys: list[Key | Unknown], index: int
+    ) -> OutputTable:
         """Return what groups without an aggregate are: the policy's list of them, where no subquery
         measures anything.
         """
         if len(self.blocks) > index + 1:
-            raise reject(node, LISTS, counted(node))
+            raise reject(node, LISTS, suggest_count(node))
         self.blocks.pop()
-        return listed(node, released, keys, table_name(index))
+        return list_keys(node, released, keys, table_name(index))
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
         return [translate(meaning, names) for meaning in meanings_of(node, names)]

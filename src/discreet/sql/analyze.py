@@ -18,14 +18,14 @@ from discreet.policy.policy import Policy
 from discreet.sql import rolling, running
 from discreet.sql.after.naming import table_name
 from discreet.sql.after.rebuild import as_sql
-from discreet.sql.after.released import Output, Released
-from discreet.sql.after.tables import listed
+from discreet.sql.after.released import Output, OutputTable
+from discreet.sql.after.tables import plain_columns
 from discreet.sql.after.widths.again import again
-from discreet.sql.after.widths.joint import measured
+from discreet.sql.after.widths.joint import describe_noisy_table
 from discreet.sql.after.widths.kinds import Kind
 from discreet.sql.analysis import Analysis, Evaluate, PublicTables
 from discreet.sql.limits import check_room, check_work
-from discreet.sql.plan.identity import named, sharing
+from discreet.sql.plan.identity import add_ids, mark_shared
 from discreet.sql.plan.plan import (
     Column,
     Plan,
@@ -75,7 +75,7 @@ def plan(
         with count_labels():
             result = analysis.query(tree if probe is None else probe, {})
             # free as it is
-            if probe is not None and isinstance(result, Released) and not analysis.blocks:
+            if probe is not None and isinstance(result, OutputTable) and not analysis.blocks:
                 result, probe = analysis.query(tree, {}), None
     except _UNFORESEEN as error:
         if isinstance(error, DiscreetError):
@@ -91,30 +91,33 @@ def plan(
         if probe is None:
             raise _asks_for_rows(tree, result)
         return empty_plan(
-            [(each.name, arrow_type(each.value.domain)) for each in result.listed("")]
+            [(each.name, arrow_type(each.value.domain)) for each in result.expand_star("")]
         )
-    shown, only = result.shadowed(), len(analysis.blocks) == 1 and not analysis.public_used
-    blocks, ways = rolling.rolled(
-        sharing(analysis.blocks),
+    shown, only = (
+        result.with_margin_columns(),
+        len(analysis.blocks) == 1 and not analysis.public_used,
+    )
+    blocks, ways = rolling.choose_roll_ups(
+        mark_shared(analysis.blocks),
         analysis.again,
         accountant=policy.budget.accountant,
         limit=policy.limits.keys,
     )
-    uses = running.found(result.tree, blocks, selected=result.selected)
+    uses = running.find_running_totals(result.tree, blocks, selected=result.selected)
     if uses is not None:
         alone, accountant = analysis.alone[0], policy.budget.accountant
-        blocks = (running.measured(blocks[0], uses, alone, accountant=accountant),)
+        blocks = (running.measure_running_totals(blocks[0], uses, alone, accountant=accountant),)
     check_work(tree, blocks, policy, analysis.letters)
     check_room(tree, blocks, policy)
     kinds, once_more = again(
         result.tree,
         [each.margin is not None and not result.distinct for each in result.outputs],
-        {table_name(index): measured(block) for index, block in enumerate(blocks)},
+        {table_name(index): describe_noisy_table(block) for index, block in enumerate(blocks)},
     )
     return Plan(
-        blocks=named(blocks),
+        blocks=add_ids(blocks),
         after=as_sql(shown),
-        listed=listed(shown, table_name(0)) if only else None,
+        listed=plain_columns(shown, table_name(0)) if only else None,
         columns=tuple(
             replace(_column(output, result, kind), total_of=uses.of(place) if uses else None)
             for place, (output, kind) in enumerate(zip(result.outputs, kinds, strict=True))
@@ -136,7 +139,7 @@ def _tree(question: str | exp.Query, policy: Policy, dialect: Dialect) -> exp.Qu
     return parse(question, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
 
 
-def _column(output: Output, result: Released, kind: Kind) -> Column:
+def _column(output: Output, result: OutputTable, kind: Kind) -> Column:
     has_margin = output.margin is not None
     return Column(
         name=output.name,

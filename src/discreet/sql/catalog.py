@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from discreet.policy.dictionary import Listing, dictionary
 from discreet.policy.policy import Policy
-from discreet.sql.after.released import Released
+from discreet.sql.after.released import OutputTable
 from discreet.sql.after.tables import constants
 from discreet.sql.text.parse import reject
 
@@ -19,7 +19,7 @@ SCHEMA = "information_schema"
 Row = dict[str, str | int | None]
 
 
-def listing(node: exp.Table, policy: Policy, public: Mapping[str, pa.Table]) -> Released:
+def listing(node: exp.Table, policy: Policy, public: Mapping[str, pa.Table]) -> OutputTable:
     """information_schema.tables or .columns, written out."""
     make = _RELATIONS.get(node.name.lower())
     if make is None or node.text("catalog").lower() not in ("", policy.path.stem.lower()):
@@ -28,7 +28,7 @@ def listing(node: exp.Table, policy: Policy, public: Mapping[str, pa.Table]) -> 
     schemas = {name: table.schema for name, table in public.items()}
     rows = make(dictionary(policy, schemas), policy.path.stem)
     values = [exp.Tuple(expressions=[exp.convert(each) for each in row.values()]) for row in rows]
-    return constants(exp.Values(expressions=values)).renamed(list(rows[0]))
+    return constants(exp.Values(expressions=values)).rename(list(rows[0]))
 
 
 def _tables(tables: Sequence[Listing], database: str) -> list[Row]:

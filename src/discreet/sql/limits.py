@@ -49,7 +49,7 @@ def check_room(tree: exp.Expression, blocks: Sequence[Block], policy: Policy) ->
     """Refuse a question of which more would come back from the engine than there is memory for
     (S21).
     """
-    needed = sum(block.held for block in blocks if not isinstance(block.kind, Shared))
+    needed = sum(block.bytes_held for block in blocks if not isinstance(block.kind, Shared))
     allowed = policy.limits.python_memory
     if needed > allowed:
         raise reject(

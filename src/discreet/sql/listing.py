@@ -13,7 +13,7 @@ from datetime import date, datetime
 from sqlglot import exp
 
 from discreet.sql.after.naming import key_name
-from discreet.sql.after.released import Released
+from discreet.sql.after.released import OutputTable
 from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.text.parse import quote_if_needed, reject
 
@@ -22,9 +22,9 @@ LISTS = "GROUP BY without an aggregate lists which groups exist."
 COUNTED = "Add COUNT(*), which tells how large each group is."
 
 
-def listed(
-    node: exp.Select, released: Released, keys: Sequence[Key | Unknown], table: str
-) -> Released:
+def list_keys(
+    node: exp.Select, released: OutputTable, keys: Sequence[Key | Unknown], table: str
+) -> OutputTable:
     """Return what a SELECT over the noisy table of a block gives, over a list of its keys instead.
 
     Nothing is read: who is there, and whether anybody is, does not matter. Keys that are not public
@@ -33,7 +33,7 @@ def listed(
     public = [key for key in keys if isinstance(key, Key)]
     cells = math.prod(key.size for key in public)
     if not keys or len(public) < len(keys) or cells > MOST_LISTED:
-        raise reject(node, LISTS, counted(node))
+        raise reject(node, LISTS, suggest_count(node))
     rows = itertools.product(*(key.labels().to_pylist() for key in public))
     written = [exp.Tuple(expressions=[_write_out(each) for each in row]) for row in rows]
     names = [exp.to_identifier(key_name(index)) for index in range(len(public))]
@@ -43,7 +43,7 @@ def listed(
     return replace(released, tree=tree, noisy=False)
 
 
-def counted(node: exp.Select) -> str:
+def suggest_count(node: exp.Select) -> str:
     """Return what to write instead of GROUP BY without an aggregate: the same with COUNT(*)."""
     source = node.args["from_"].this
     plain = isinstance(source, exp.Table) and not node.args.get("joins")

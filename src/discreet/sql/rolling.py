@@ -39,7 +39,7 @@ Names = frozenset[Expression]
 Again = Callable[[int], tuple[Statistic, ...]]  # what a block measures, over so many groups
 
 
-def rolled(
+def choose_roll_ups(
     blocks: Sequence[Block], again: Mapping[int, Again], *, accountant: AccountantName, limit: int
 ) -> tuple[tuple[Block, ...], tuple[Way, ...]]:
     """The blocks, with those that are cheaper added up from others marked so, and what was
@@ -47,11 +47,13 @@ def rolled(
     """
     result, ways = list(blocks), list[Way]()
     for members in _families(blocks):
-        why = _not_added_up(blocks, members)
+        why = _why_not_added_up(blocks, members)
         if why:
             ways.append(Way(blocks=members, together=None, apart=0.0, why=why))
             continue
-        others = sum(_measured(block) for index, block in enumerate(blocks) if index not in members)
+        others = sum(
+            _count_numbers(block) for index, block in enumerate(blocks) if index not in members
+        )
         family = _Family.of(
             blocks, members, again[members[0]], accountant=accountant, limit=limit, others=others
         )
@@ -61,7 +63,7 @@ def rolled(
             served = [index for index, each in zip(members, chosen, strict=True) if each == source]
             if len(served) > 1 or family.sets[served[0]] != source:
                 for index in served:
-                    result[index] = family.added_up(index, source, place=len(result))
+                    result[index] = family.roll_up(index, source, place=len(result))
                 result.append(family.block(source))
     for index, block in enumerate(blocks):
         if isinstance(block.kind, Shared):  # with a block that may be rolled up by now
@@ -71,7 +73,7 @@ def rolled(
     return tuple(result), tuple(ways)
 
 
-def _measured(block: Block) -> int:
+def _count_numbers(block: Block) -> int:
     """Noisy numbers per group, among which the amount is split."""
     return 0 if isinstance(block.kind, Shared) else len(block.statistics) + len(block.picks)
 
@@ -99,7 +101,7 @@ def _note_stage(own: dict[str, str], number: Callable[[str], str], stage: str) -
     return own.setdefault(number(stage), stage)
 
 
-def _not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
+def _why_not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
     """Why groupings must be measured each, in words, where they must."""
     if any(isinstance(key, Joint) for index in members for key in blocks[index].keys):
         return "only some combinations of their keys can be"
@@ -250,7 +252,7 @@ class _Family:
             derived=(),
         )
 
-    def added_up(self, index: int, source: Names, *, place: int) -> Block:
+    def roll_up(self, index: int, source: Names, *, place: int) -> Block:
         order = [name for name in self.keys if name in source]
         places = tuple(order.index(name) for name in self.names[index])
         kind = RolledUp(block=place, keys=places, draws=self.cells(source - self.sets[index]))

@@ -56,7 +56,9 @@ class Uses:
         return TotalOf(block=0, estimate=self.columns[column], periods=self.grid.periods)
 
 
-def found(tree: exp.Select, blocks: Sequence[Block], *, selected: bool) -> Uses | None:
+def find_running_totals(
+    tree: exp.Select, blocks: Sequence[Block], *, selected: bool
+) -> Uses | None:
     """Return the running totals of a statement over one noisy table; None where it has none that
     can be measured. `selected` says that rows may be left out after noise.
     """
@@ -79,7 +81,9 @@ def found(tree: exp.Select, blocks: Sequence[Block], *, selected: bool) -> Uses 
     )
 
 
-def measured(block: Block, uses: Uses, alone: Alone, *, accountant: AccountantName) -> Block:
+def measure_running_totals(
+    block: Block, uses: Uses, alone: Alone, *, accountant: AccountantName
+) -> Block:
     """Return the block with running totals measured in the place of numbers, where that is
     better.
     """
@@ -89,11 +93,11 @@ def measured(block: Block, uses: Uses, alone: Alone, *, accountant: AccountantNa
     if not 2 <= grid.periods <= MOST_PERIODS or block.cells * grid.periods > MOST_CELLS:
         return block
     people = {(each.reads, each.forms): each.sensitivity.l1 for each in alone(block.cells)}
-    statistics = tuple(_measured(each, people, uses, block) for each in block.statistics)
+    statistics = tuple(_choose_noise(each, people, uses, block) for each in block.statistics)
     return replace(block, statistics=statistics)
 
 
-def _measured(
+def _choose_noise(
     statistic: Statistic, alone: Mapping[Any, int], uses: Uses, block: Block
 ) -> Statistic:
     """Return the statistic as it has the smaller margin; `alone` is the l1 of one person's part."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from discreet.sql.after.released import Released, told_apart
+from discreet.sql.after.released import OutputTable, require_distinct_names
 from discreet.sql.after.tables import constants
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.constants import series_rows as series_rows
@@ -60,7 +60,7 @@ def check_name(node: exp.Table, tables: Iterable[str]) -> None:
         )
 
 
-def series(node: exp.Table) -> Released:
+def series(node: exp.Table) -> OutputTable:
     """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or
     generate_series.
     """
@@ -69,10 +69,10 @@ def series(node: exp.Table) -> Released:
         raise reject(node, f"{show(node.this)} is not a table.", WRITTEN_OUT)
     listed = exp.Values(expressions=[exp.Tuple(expressions=[each]) for each in rows])
     names = columns_of(node) or [node.alias or "generate_series"]
-    return constants(listed).renamed(names[:1])
+    return constants(listed).rename(names[:1])
 
 
-def name_columns(result: Relation | Released, node: exp.Expression) -> Relation | Released:
+def name_columns(result: Relation | OutputTable, node: exp.Expression) -> Relation | OutputTable:
     """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
     names, count = (
         columns_of(node),
@@ -85,7 +85,7 @@ def name_columns(result: Relation | Released, node: exp.Expression) -> Relation 
             node, f"{len(names)} names are given for {count} columns.", "Name each column once."
         )
     return (
-        result.renamed(names)
+        result.rename(names)
         if isinstance(result, Relation)
-        else told_apart(result, node).renamed(names)
+        else require_distinct_names(result, node).rename(names)
     )

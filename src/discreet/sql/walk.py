@@ -10,28 +10,30 @@ from typing import Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.sql.after.released import Output, Released
+from discreet.sql.after.released import Output, OutputTable
 from discreet.sql.after.widths.linear import Form
 from discreet.sql.rows.relation import Relation
 
-Environment = Mapping[str, Relation | Released]  # the tables that WITH names
+Environment = Mapping[str, Relation | OutputTable]  # the tables that WITH names
 
 
 class Walk(Protocol):
     """The walk over one statement; `analysis.Analysis` is it."""
 
-    def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+    def query(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
         """Return what a query stands for."""
 
-    def sources(self, node: exp.Select, environment: Environment) -> list[Relation | Released]:
+    def sources(self, node: exp.Select, environment: Environment) -> list[Relation | OutputTable]:
         """Return what a SELECT reads, in the order of its FROM clause and joins."""
 
-    def joined(self, node: exp.Select, sources: list[Relation | Released]) -> Relation | None:
+    def join_sources(
+        self, node: exp.Select, sources: list[Relation | OutputTable]
+    ) -> Relation | None:
         """The private relation that a SELECT reads, or None when all it reads is public or already
         noisy.
         """
 
-    def of_public(self, released: Released, node: exp.Expression) -> pa.Table:
+    def of_public(self, released: OutputTable, node: exp.Expression) -> pa.Table:
         """A table computed from public ones."""
 
     def combine(self, output: Output, form: Form) -> Output:

@@ -140,7 +140,7 @@ class Work:
                     total += rows * DISTINCT
                 case Persons():
                     total += rows * DISTINCT
-        held = self.held(listed, node.source)
+        held = self.row_letters(listed, node.source)
         total += rows * (SELECT + (GROUP + HELD * held if node.keys else HELD * held))
         return total + rows * self.all(listed, node.source)
 
@@ -150,12 +150,14 @@ class Work:
             case Scan():
                 return 0.0
             case OwnerJoin(left=left, right=right, on=on):
-                joined = self.rows(node) * (JOIN + HELD * self.held(on, node) + self.all(on, node))
+                joined = self.rows(node) * (
+                    JOIN + HELD * self.row_letters(on, node) + self.all(on, node)
+                )
                 return self.source(left) + self.source(right) + joined
             case PublicJoin(left=left, pins=pins, on=on):
                 listed = [*(ours for ours, _ in pins), *on]
                 joined = self.rows(node) * (
-                    JOIN + HELD * self.held(listed, node) + self.all(listed, node)
+                    JOIN + HELD * self.row_letters(listed, node) + self.all(listed, node)
                 )
                 return self.source(left) + joined
             case Stage(query=query):
@@ -171,7 +173,7 @@ class Work:
             case PerPerson(source=source, keys=keys, columns=columns, where=where):
                 listed = [*(each for _, each in keys), *(each for _, each in columns), *where]
                 grouped = GROUP
-        rows, held = self.rows(source), self.held(listed, source)
+        rows, held = self.rows(source), self.row_letters(listed, source)
         return self.source(source) + rows * (
             SELECT + grouped + HELD * held + self.all(listed, source)
         )
@@ -192,11 +194,11 @@ class Work:
             case Call(name="list_position", arguments=(listed, _)):
                 return inner + PLAIN.row + SOUGHT * listed.weight
             case Call(name=name):
-                return inner + self.called(node, COSTS.get(name, PLAIN), source)
+                return inner + self.call(node, COSTS.get(name, PLAIN), source)
             case Cast(kind="VARCHAR", value=value):
                 return inner + CAST.row + CAST.letter * self.length(value, source)
             case Over(order=order, frame=frame):
-                held = self.held([node], source)
+                held = self.row_letters([node], source)
                 return inner + OVER + SORTED * held + (FRAME if frame is not None or order else 0.0)
             case Exists(source=inside, where=where):
                 pairs = self.rows(inside) * (EXISTS + self.all_within(where, inside, source))
@@ -210,7 +212,7 @@ class Work:
         both = OwnerJoin(outside, inside)
         return sum(self.expression(each, both) for each in nodes)
 
-    def called(self, node: Call, cost: Cost, source: Source) -> float:
+    def call(self, node: Call, cost: Cost, source: Source) -> float:
         longest = max((self.length(each, source) for each in (node, *node.arguments)), default=0)
         pair = cost.pair
         constant = max((len(each) for each in _texts(node.arguments)), default=0)
@@ -218,7 +220,7 @@ class Work:
             pair = max(pair, WILD)
         return cost.row + cost.letter * longest + pair * longest * constant
 
-    def held(self, nodes: Sequence[Expression], source: Source) -> int:
+    def row_letters(self, nodes: Sequence[Expression], source: Source) -> int:
         """Letters of all texts that a row must be kept with."""
         columns = {part for each in nodes for part in walk(each) if isinstance(part, Column)}
         return sum(self.length(column, source) for column in columns)
@@ -248,18 +250,18 @@ class Work:
         at without end.
         """
         if node not in self.known:
-            self.known[node] = self.looked_up(node, source)
+            self.known[node] = self.look_up(node, source)
         return self.known[node]
 
-    def looked_up(self, node: Column, source: Source) -> int:
+    def look_up(self, node: Column, source: Source) -> int:
         match source:
             case Scan(table=table, stage=stage) if stage == node.stage:
                 return self.letters(table, node.name)
             case OwnerJoin(left=left, right=right):
-                return max(self.looked_up(node, left), self.looked_up(node, right))
+                return max(self.look_up(node, left), self.look_up(node, right))
             case PublicJoin(left=left, right=right):
                 if right.stage != node.stage:
-                    return self.looked_up(node, left)
+                    return self.look_up(node, left)
                 return (
                     MOST_LETTERS
                     if not hasattr(right, "table")
@@ -267,7 +269,7 @@ class Work:
                 )
             case Stage(query=query, stage=stage) if stage == node.stage:
                 return max(
-                    (self.length(each, inner) for each, inner in _named(query, node.name)),
+                    (self.length(each, inner) for each, inner in _definitions_of(query, node.name)),
                     default=0,
                 )
         return 0
@@ -287,7 +289,7 @@ def _growth(node: Call) -> int:
     return max((len(each) for each in texts), default=1) or 1
 
 
-def _named(query: Query, name: str) -> Iterator[tuple[Expression, Source]]:
+def _definitions_of(query: Query, name: str) -> Iterator[tuple[Expression, Source]]:
     """Yield what a column of a query is computed as, and from which rows."""
     parts = query.parts if isinstance(query, UnionAll) else (query,)
     for part in parts:

@@ -43,7 +43,7 @@ from discreet.budget import AccountantName
 from discreet.mechanisms import to_row
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import currency
-from discreet.mechanisms.shapes import Additive, Moved, Scores
+from discreet.mechanisms.shapes import Additive, Movement, Scores
 from discreet.synthetic.columns.axis import Axis, looked_up
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.workload import EVERY_PAIR, Workload
@@ -313,12 +313,12 @@ class Marginals:
     def _part(self, share: float) -> Fraction:
         return self._amount * Fraction(math.floor(share * _PARTS), _PARTS)
 
-    def _moved_numbers(self, count: int, *, largest: int = 1) -> Moved:
+    def _moved_numbers(self, count: int, *, largest: int = 1) -> Movement:
         """Return how far one person moves `count` numbers that a row moves by up to `largest` each."""
         each = largest * self._source.most * (2 if self._twice else 1)
-        return Moved(l1=count * each, l2_squared=count * each**2)
+        return Movement(l1=count * each, l2_squared=count * each**2)
 
-    def _noise(self, share: float, moved: Moved) -> Additive:
+    def _noise(self, share: float, moved: Movement) -> Additive:
         return self._currency.noise(amount=self._part(share), moved=moved)
 
     def _every_exact(self, candidates: Sequence[Candidate]) -> Iterator[Exact]:

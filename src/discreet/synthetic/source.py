@@ -11,6 +11,7 @@ from discreet.algebra import (
     Aggregate,
     Column,
     Columns,
+    ConstantTable,
     Expression,
     Factor,
     Persons,
@@ -21,16 +22,15 @@ from discreet.algebra import (
     Source,
     Stage,
     Sum,
-    Written,
     call,
     case,
     expression,
 )
 from discreet.budget import Neighbors
-from discreet.mechanisms.shapes import Moved
+from discreet.mechanisms.shapes import Movement
 from discreet.policy.policy import Policy, Table
 from discreet.sql.rows.relation import scan
-from discreet.sql.values.value import Coded, Value
+from discreet.sql.values.value import Category, Value
 from discreet.synthetic.columns.axis import place_of
 
 
@@ -47,7 +47,7 @@ class TableSource:
     max_rows: int
     neighbors: Neighbors
     values: Mapping[str, Value]
-    lists: Mapping[str, tuple[Expression, Written]] = field(default_factory=dict)
+    lists: Mapping[str, tuple[Expression, ConstantTable]] = field(default_factory=dict)
     weight: Expression | None = None
     unit: int = 1
 
@@ -57,10 +57,10 @@ class TableSource:
         return self.max_rows if self.weight is None else self.unit
 
     @property
-    def moved(self) -> Moved:
+    def moved(self) -> Movement:
         """Return how far one person moves the counts of rows by cell."""
         times = 2 if self.neighbors == "change_one" else 1
-        return Moved(l1=times * self.most, l2_squared=times * self.most**2)
+        return Movement(l1=times * self.most, l2_squared=times * self.most**2)
 
     @property
     def reading(self) -> Sum:
@@ -114,11 +114,13 @@ class TableSource:
         place, lists = expression(len(values) - 1), dict(self.lists)
         if len(values) > 1:
             rows = tuple((value, str(index)) for index, value in enumerate(values[:-1]))
-            listed = Written(("value", "place"), ("VARCHAR", "BIGINT"), rows, stage)
+            listed = ConstantTable(("value", "place"), ("VARCHAR", "BIGINT"), rows, stage)
             lists[column] = (text.expression, listed)
             place = call("coalesce", Column(stage, "place"), place)
         found = case((text.expression.is_known, place))
-        value = Value(expression=found, domain=Coded(values=tuple(values)), nullable=text.nullable)
+        value = Value(
+            expression=found, domain=Category(values=tuple(values)), nullable=text.nullable
+        )
         return replace(self, values={**self.values, column: value}, lists=lists)
 
 

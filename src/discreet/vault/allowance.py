@@ -32,7 +32,7 @@ from discreet.noise import Items, Stream
 from discreet.vault.exact import Exact, IntegerArray
 from discreet.vault.integers import cells_of, compact, integers, largest, narrow
 from discreet.vault.keys import rows_among, wide_offsets
-from discreet.vault.running import back, summed
+from discreet.vault.running import back, multiply_by_factor
 from discreet.vault.steps import Encoder, Steps
 from discreet.vault.unknown import Passing, Surviving
 
@@ -92,7 +92,9 @@ class Allowance:
             sizes = [survivors.num_rows, *sizes]
         dense = cells_of(table, sizes, forms)
         items = Items.positions(len(dense[0]))
-        dense = dense if totals is None else [summed(values, totals) for values in dense]
+        dense = (
+            dense if totals is None else [multiply_by_factor(values, totals) for values in dense]
+        )
         noisy = tuple(
             mechanism.add_to(values, stream.derive("part", index), items)
             for index, values in enumerate(dense)
@@ -281,7 +283,7 @@ class Allowance:
         cells, noisy = math.prod(sizes), list[IntegerArray]()
         for first in range(0, cells, MOST_CELLS):
             size = min(MOST_CELLS, cells - first)
-            counts = _counted(place, number, first, size)
+            counts = _count_cells(place, number, first, size)
             noisy.append(
                 compact(
                     np.asarray(mechanism.add_to(counts, stream, Items.positions(size, first=first)))
@@ -377,7 +379,7 @@ def _places_of(
     return place[order], number[order]
 
 
-def _counted(place: IntegerArray, number: IntegerArray, first: int, size: int) -> IntegerArray:
+def _count_cells(place: IntegerArray, number: IntegerArray, first: int, size: int) -> IntegerArray:
     """Return exact counts of the cells from `first` on. Places are in rising order."""
     low, high = np.searchsorted(place, [first, first + size])
     counts = np.zeros(size, dtype=np.int64)

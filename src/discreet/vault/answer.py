@@ -64,7 +64,7 @@ class Answer:
         """
         beside = self.certificate.get("beside_ranks", {})
         return {
-            name: {"ranks": ranks, **beside.get(name, {}), "told": told_by_ranks(self, name)}
+            name: {"ranks": ranks, **beside.get(name, {}), "told": ranks_tell(self, name)}
             for name, ranks in self.certificate.get("ranks", {}).items()
         }
 
@@ -123,7 +123,7 @@ class Answer:
         return pa.Table.from_arrays(columns, names=names)
 
 
-def told_by_ranks(answer: Answer, name: str) -> list[bool | None]:
+def ranks_tell(answer: Answer, name: str) -> list[bool | None]:
     """Return for each row whether a quantile's margin in ranks tells anything: whether its group
     has more rows than that needs, with 97.5 % confidence. None where nothing counts them.
     """

@@ -47,7 +47,7 @@ class Exact:
         return made
 
     @classmethod
-    def chained(cls, several: Iterable[Exact]) -> Exact:
+    def chain(cls, several: Iterable[Exact]) -> Exact:
         """Return what several hold, one after another."""
         return cls.elsewhere(lambda part: (table for each in several for table in each._read(part)))
 

@@ -18,7 +18,7 @@ from discreet.vault.integers import exact_product, largest
 _ROUNDS = 8  # each takes 50 bits off what is not explained yet; numbers have 38 digits
 
 
-def summed(values: IntegerArray, grid: Grid) -> IntegerArray:
+def multiply_by_factor(values: IntegerArray, grid: Grid) -> IntegerArray:
     """Return C x for every combination of the other keys: exact."""
     rows = grid.by_period(values)
     return _flat(exact_product(factor(grid.periods), rows), grid, len(values))

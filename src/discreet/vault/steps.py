@@ -18,7 +18,7 @@ from discreet.vault.integers import cells_of, exact_product, largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
+class ExactStep:
     """Exact numbers of one step, a row each, and the draws that go on them: row i gets the sum of
     signs[i] * draws.
     """
@@ -33,7 +33,7 @@ class Encoder(Protocol):
     out.
     """
 
-    def add(self, values: IntegerArray) -> Measured: ...
+    def add(self, values: IntegerArray) -> ExactStep: ...
 
 
 class Steps:
@@ -75,7 +75,7 @@ class Steps:
         return np.concatenate(cells_of(exact.unwrap(), self._sizes, self._forms))
 
 
-def _add(step: Measured, drawn: IntegerArray) -> IntegerArray:
+def _add(step: ExactStep, drawn: IntegerArray) -> IntegerArray:
     """Add combinations of draws to a step's exact rows; in 64 bits only where that cannot
     overflow.
     """

@@ -21,7 +21,7 @@ from discreet.budget import round_up
 from discreet.continual.strategies.strategy import Decoder, Floats, Inverse
 from discreet.policy.schedule import Publish
 from discreet.vault.exact import IntegerArray
-from discreet.vault.steps import Encoder, Measured
+from discreet.vault.steps import Encoder, ExactStep
 
 BITS = 24  # y is in units of 2^-24
 _SAFE = Fraction(1, 10**9)  # far above what floats lose in sums of up to 10^6 positive terms
@@ -178,7 +178,7 @@ class _Encoder:
         self._low: Any = 0
         self._period = 0
 
-    def add(self, values: IntegerArray) -> Measured:
+    def add(self, values: IntegerArray) -> ExactStep:
         if not self._period:
             self._high = np.zeros((len(self._shifts), len(values)), dtype=np.int64)
             self._low = np.zeros_like(self._high)
@@ -195,7 +195,7 @@ class _Encoder:
         self._high = self._high + (moved >> self._shifts)
         self._low = moved & self._mask
         self._period += 1
-        return Measured(
+        return ExactStep(
             values=row[None, :], draws=(self._period - 1,), signs=np.ones((1, 1), dtype=np.int64)
         )
 

@@ -28,7 +28,7 @@ from discreet.policy.schedule import Publish
 from discreet.threads import one_thread
 from discreet.vault.exact import IntegerArray
 from discreet.vault.integers import exact_product
-from discreet.vault.steps import Encoder, Measured
+from discreet.vault.steps import Encoder, ExactStep
 
 # the length of the longest column: rounding to integers then costs 0.02 % at 365 periods
 UNIT = 1 << 12
@@ -100,11 +100,11 @@ class _Encoder:
         self._factor = factor
         self._values: list[IntegerArray] = []
 
-    def add(self, values: IntegerArray) -> Measured:
+    def add(self, values: IntegerArray) -> ExactStep:
         self._values.append(values)
         period = len(self._values) - 1
         row = exact_product(self._factor[period : period + 1, : period + 1], np.stack(self._values))
-        return Measured(values=row, draws=(period,), signs=np.ones((1, 1), dtype=np.int64))
+        return ExactStep(values=row, draws=(period,), signs=np.ones((1, 1), dtype=np.int64))
 
 
 class _Solve:

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.continual.strategies.strategy import Decoder, Floats, Inverse
 from discreet.policy.schedule import Publish
 from discreet.vault.exact import IntegerArray
-from discreet.vault.steps import Encoder, Measured
+from discreet.vault.steps import Encoder, ExactStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +58,8 @@ class _Encoder:
     def __init__(self) -> None:
         self._period = 0
 
-    def add(self, values: IntegerArray) -> Measured:
+    def add(self, values: IntegerArray) -> ExactStep:
         self._period += 1
-        return Measured(
+        return ExactStep(
             values=values[None, :], draws=(self._period - 1,), signs=np.ones((1, 1), dtype=np.int64)
         )

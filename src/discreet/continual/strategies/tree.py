@@ -14,7 +14,7 @@ from discreet.continual.strategies.strategy import Decoder, Floats, by_impulses
 from discreet.policy.schedule import Publish
 from discreet.vault.exact import IntegerArray
 from discreet.vault.integers import exact_sum
-from discreet.vault.steps import Encoder, Measured
+from discreet.vault.steps import Encoder, ExactStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +86,14 @@ class _BinaryEncoder:
         self._sums: list[Any] = [0] * levels
         self._period = 0
 
-    def add(self, values: IntegerArray) -> Measured:
+    def add(self, values: IntegerArray) -> ExactStep:
         self._sums = [exact_sum(total + 0 * values, values) for total in self._sums]
         rows = _rows(self._period, self._levels)
         measured = np.stack(self._sums[:rows])
         self._sums[:rows] = [0] * rows
         draws = tuple(self._period * self._levels + level for level in range(rows))
         self._period += 1
-        return Measured(values=measured, draws=draws, signs=np.eye(rows, dtype=np.int64))
+        return ExactStep(values=measured, draws=draws, signs=np.eye(rows, dtype=np.int64))
 
 
 class _BinaryDecoder:
@@ -192,7 +192,7 @@ class _SubtractionEncoder:
         self._total: Any = 0
         self._period = 0
 
-    def add(self, values: IntegerArray) -> Measured:
+    def add(self, values: IntegerArray) -> ExactStep:
         self._total = exact_sum(self._total + 0 * values, values)
         height, nodes = self._tree.height, {self._period * self._tree.height: (1, 0)}
         for level, (first, last, sign) in enumerate(self._tree.runs(np.int64(self._period + 1))):
@@ -200,7 +200,7 @@ class _SubtractionEncoder:
                 draw = node * height + level
                 nodes[draw] = (nodes.get(draw, (0, 0))[0], int(sign))
         self._period += 1
-        return Measured(
+        return ExactStep(
             values=np.stack([values, self._total]),
             draws=tuple(nodes),
             signs=np.array(list(nodes.values()), dtype=np.int64).T,

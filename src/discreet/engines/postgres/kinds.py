@@ -20,6 +20,7 @@ from discreet.algebra import (
     Cast,
     Column,
     Constant,
+    ConstantTable,
     Exists,
     Expression,
     Fold,
@@ -33,7 +34,6 @@ from discreet.algebra import (
     Select,
     Stage,
     UnionAll,
-    Written,
 )
 
 Kind = Literal[
@@ -118,7 +118,7 @@ def stored_kind(kind: str) -> Kind:
 class Kinds:
     """The kinds of expressions of one query, whose stages and tables it knows."""
 
-    sources: Mapping[str, Scan | PublicScan | Written | Query]
+    sources: Mapping[str, Scan | PublicScan | ConstantTable | Query]
     tables: Tables
     careful: bool = False  # then whole numbers are computed with as numerics
 
@@ -168,7 +168,7 @@ class Kinds:
             case Scan(table=table) | PublicScan(table=table):
                 kind = self.tables.get(table, {}).get(name)
                 return None if kind is None else stored_kind(kind)
-            case Written(columns=columns, kinds=kinds):
+            case ConstantTable(columns=columns, kinds=kinds):
                 return stored_kind(kinds[columns.index(name)])
             case Select(columns=columns):
                 found = dict(columns).get(name)
@@ -221,10 +221,10 @@ def _of_constant(value: object) -> Kind | None:
     return None
 
 
-def _sources(node: object) -> Iterable[tuple[str, Scan | PublicScan | Written | Query]]:
+def _sources(node: object) -> Iterable[tuple[str, Scan | PublicScan | ConstantTable | Query]]:
     """Return every stage of a tree by its name."""
     match node:
-        case Scan(stage=stage) | PublicScan(stage=stage) | Written(stage=stage):
+        case Scan(stage=stage) | PublicScan(stage=stage) | ConstantTable(stage=stage):
             yield stage, node
             return
         case Stage(query=query, stage=stage):

@@ -34,7 +34,7 @@ def draw_report(
     question: SurveyQuestion, answer: Any, remembered: dict[str, str], round: str
 ) -> Drawn:
     """Draw a report, and write down in `remembered` what later ones need."""
-    protocol, source = question.protocol, bits.Watched()
+    protocol, source = question.protocol, bits.RecordingBits()
     if question.numbered:
         return _by_plan(question, answers.place(protocol.domain, answer), remembered, int(round))
     if question.repeats:
@@ -53,7 +53,7 @@ def _memoize(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
         # the first memories had no `now`
         now = remembered.get("now") or f"{int([*remembered][-1]):x}"
         place = int(now, 16)
-    remembering, reporting = bits.Watched(), bits.Watched()
+    remembering, reporting = bits.RecordingBits(), bits.RecordingBits()
     if f"{place}" not in remembered:
         remembered[f"{place}"] = f"{protocol.remember(protocol.domain[place], remembering):x}"
     remembered["now"] = f"{place:x}"
@@ -68,7 +68,7 @@ def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], r
     """Draw by the plan; a missed round counts as the one before it, or before the first answer as
     the first.
     """
-    protocol, planning, reporting = question.protocol, bits.Watched(), bits.Watched()
+    protocol, planning, reporting = question.protocol, bits.RecordingBits(), bits.RecordingBits()
     if "plan" not in remembered:
         remembered["plan"] = f"{protocol.plan(planning):x}"
     plan = int(remembered["plan"], 16)
@@ -80,7 +80,7 @@ def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], r
         held = number == round and counted != place
         places.append(counted)
         remembered[f"{number}"] = f"{counted:x}"
-        reporting = bits.Watched()
+        reporting = bits.RecordingBits()
         earlier[question.key(f"{number}")] = int(protocol.report(plan, places, reporting))
     report = earlier.pop(question.key(f"{round}"))
     draws = _name_draws(protocol.plan_draws, planning) + _name_draws(
@@ -89,7 +89,7 @@ def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], r
     return Drawn(report=report, draws=draws, held=held, earlier=earlier)
 
 
-def _name_draws(names: tuple[str, ...], source: bits.Watched) -> Named:
+def _name_draws(names: tuple[str, ...], source: bits.RecordingBits) -> Named:
     """Return every draw with its name; the last name serves all further draws, as of a coin for
     each value.
     """

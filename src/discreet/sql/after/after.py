@@ -15,9 +15,16 @@ from sqlglot import exp
 
 from discreet.policy.declaration import HIDDEN
 from discreet.sql.after import as_json, error_bars
-from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
-from discreet.sql.after.released import Combine, Output, Released, handed_on, shadowing, told_apart
-from discreet.sql.after.widths.linear import Form, form_of, replaced
+from discreet.sql.after.rebuild import as_sql, rebuild, whole_division
+from discreet.sql.after.released import (
+    Combine,
+    Output,
+    OutputTable,
+    pass_on,
+    require_distinct_names,
+    shadowing,
+)
+from discreet.sql.after.widths.linear import Form, form_of, substitute_forms
 from discreet.sql.aggregates import aggregates_in
 from discreet.sql.text.parse import reject, show, spell, whole
 from discreet.sql.text.postgres import Kind, kind_of
@@ -27,7 +34,7 @@ Change = Callable[[exp.Expression], exp.Expression]  # of a part of the tree
 MAX_LIMIT = 10**9
 
 
-def unfiltered(sql: str) -> str:
+def drop_filters(sql: str) -> str:
     """The statement without the clauses by which noisy numbers decide which rows remain."""
     if re.search(r"\b(WHERE|HAVING|QUALIFY|LIMIT|OFFSET)\b", sql) is None:
         return sql
@@ -39,7 +46,7 @@ def unfiltered(sql: str) -> str:
     return as_sql(tree)
 
 
-def selects(node: exp.Select) -> bool:
+def leaves_out_rows(node: exp.Select) -> bool:
     """Return True if a SELECT leaves out rows of what it reads."""
     return any(node.args.get(name) for name in ("having", "qualify", "limit", "offset"))
 
@@ -61,7 +68,7 @@ def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
             "order",
             exp.Order(
                 expressions=[
-                    _ordered(item, node, rewrite) for item in node.args["order"].expressions
+                    _rewrite_order(item, node, rewrite) for item in node.args["order"].expressions
                 ]
             ),
         )
@@ -92,7 +99,7 @@ def _whole(node: exp.Expression | None) -> bool:
     )
 
 
-def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.Ordered:
+def _rewrite_order(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.Ordered:
     if item.args.get("with_fill"):
         raise reject(item, "WITH FILL is not answered.", "Leave it out.")
     target = item.this
@@ -111,17 +118,17 @@ def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.Ordere
     )
 
 
-def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> Released:
+def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> OutputTable:
     """A subquery inside an expression: it must be aggregated or public itself."""
     result = analysis.query(node, environment)
-    if not isinstance(result, Released):
+    if not isinstance(result, OutputTable):
         raise reject(node, "this subquery returns rows of people.", "Aggregate inside it.")
     if any(output.half_width == "late" for output in result.outputs):
         raise error_bars.not_here(node)
     return result
 
 
-def embedded(node: exp.Expression, result: Released) -> exp.Expression:
+def embed(node: exp.Expression, result: OutputTable) -> exp.Expression:
     """Return what stands in an expression in the place of a subquery."""
     table = isinstance(node.parent, exp.Exists) or (
         isinstance(node.parent, exp.In) and node.arg_key == "query"
@@ -150,44 +157,45 @@ def _only(tree: exp.Select) -> exp.Select:
 
 
 def select(
-    node: exp.Select, tables: list[Released], analysis: Walk, environment: Environment
-) -> Released:
+    node: exp.Select, tables: list[OutputTable], analysis: Walk, environment: Environment
+) -> OutputTable:
     """A SELECT whose tables, in the order of its FROM clause and joins, are public or already
     noisy.
     """
-    sources: dict[str, Released] = {}
-    inside: list[Released] = []
+    sources: dict[str, OutputTable] = {}
+    inside: list[OutputTable] = []
     remaining = iter(tables)
 
     def table(part: exp.Expression) -> exp.Expression:
-        found = told_apart(next(remaining), part)
+        found = require_distinct_names(next(remaining), part)
         alias = part.alias or part.name or f"unnamed {len(sources) + 1}"
-        sources[alias.lower()] = found.unmeasured() if found.distinct else found
+        sources[alias.lower()] = found.without_margins() if found.distinct else found
         return exp.Subquery(
-            this=found.shadowed(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+            this=found.with_margin_columns(),
+            alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)),
         )
 
     def rewrite(part: exp.Expression) -> exp.Expression:
         if isinstance(part, exp.Query | exp.Subquery):
             inside.append(subquery(part, analysis, environment))
-            return embedded(part, inside[-1])
+            return embed(part, inside[-1])
         if isinstance(part, exp.Anonymous | exp.Column):
             json = as_json.row(part, sources)
             if json is not None:
                 return json
         if isinstance(part, exp.Column):
-            _usable(part, sources)
+            _check_usable(part, sources)
         asked = error_bars.argument(part)
         if asked is not None:
             value, output = _items(asked, sources, rewrite, analysis.combine)[0]
             if output.margin is None or output.half_width or grouped:
                 raise error_bars.not_here(part)
             return error_bars.half_width(value.unalias(), output.margin)
-        return rebuilt(whole_division(part, kind), rewrite)
+        return rebuild(whole_division(part, kind), rewrite)
 
     def kind(column: exp.Column) -> Kind | None:
-        _known(column, sources)
-        found = _meant(column, sources)[1]
+        _check_known(column, sources)
+        found = _find_output(column, sources)[1]
         return found.kind if found is not None else None
 
     tree = exp.Select()
@@ -211,19 +219,19 @@ def select(
         if isinstance(part, exp.Query | exp.Subquery):
             return rewrite(part)
         if isinstance(part, exp.Column):
-            _usable(part, sources)
+            _check_usable(part, sources)
         if error_bars.argument(part) is not None:
             return rewrite(part)
-        return rebuilt(whole_division(part, kind), late)
+        return rebuild(whole_division(part, kind), late)
 
     _add_clauses(tree, node, rewrite, late)
     selected = (
-        selects(node)
+        leaves_out_rows(node)
         or bool(node.args.get("where"))
         or any(source.selected for source in sources.values())
     )
     noisy = any(part.noisy for part in (*sources.values(), *inside))
-    return Released(
+    return OutputTable(
         tree=tree,
         outputs=tuple(outputs),
         selected=selected and noisy,
@@ -238,12 +246,12 @@ def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Chan
         tree.set("where", exp.Where(this=rewrite(node.args["where"].this)))
     for name in ("group", "having", "qualify"):
         if node.args.get(name):
-            tree.set(name, rebuilt(node.args[name], late))
+            tree.set(name, rebuild(node.args[name], late))
     finish(tree, node, late)
     error_bars.check_unused(tree, node)
 
 
-def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:
+def _check_known(column: exp.Column, sources: Mapping[str, OutputTable]) -> None:
     """Refuse names that no source has, also the hidden ones of margins."""
     table, name = column.table.lower(), column.name.lower()
     candidates = [source for alias, source in sources.items() if table in ("", alias)]
@@ -256,17 +264,17 @@ def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:
         )
 
 
-def _usable(column: exp.Column, sources: Mapping[str, Released]) -> None:
+def _check_usable(column: exp.Column, sources: Mapping[str, OutputTable]) -> None:
     """Refuse names that no source has, and columns that are known at the end only."""
-    _known(column, sources)
-    _, output = _meant(column, sources)
+    _check_known(column, sources)
+    _, output = _find_output(column, sources)
     if output is not None and output.half_width == "late":
         raise error_bars.not_here(column)
 
 
 def _item(
     item: exp.Expression,
-    sources: Mapping[str, Released],
+    sources: Mapping[str, OutputTable],
     rewrite: Change,
     combine: Combine,
     *,
@@ -296,7 +304,7 @@ def with_half_width(
 
 def _items(
     item: exp.Expression,
-    sources: Mapping[str, Released],
+    sources: Mapping[str, OutputTable],
     rewrite: Change,
     combine: Combine,
 ) -> list[tuple[exp.Expression, Output]]:
@@ -305,10 +313,10 @@ def _items(
         isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
     )
     if star:
-        dropped = excluded(item)
+        dropped = names_left_out(item)
         chosen = item.table.lower() if isinstance(item, exp.Column) else ""
         return [
-            handed_on(alias, output, output.name)
+            pass_on(alias, output, output.name)
             for alias, source in sources.items()
             if chosen in ("", alias)
             for output in source.outputs
@@ -317,21 +325,21 @@ def _items(
     inner = item.unalias()
     name = item.output_name or spell(item)
     if isinstance(inner, exp.Column):
-        _known(inner, sources)
+        _check_known(inner, sources)
         for alias, source in sources.items():
             if inner.table.lower() in ("", alias):
                 for output in source.outputs:
                     if output.name.lower() == inner.name.lower():
-                        return [handed_on(alias, output, name)]
+                        return [pass_on(alias, output, name)]
     expression = rewrite(inner)
-    output = _computed(name, expression, sources, combine)
+    output = _describe_computed(name, expression, sources, combine)
     if error_bars.inside(expression) is not None:
         output = Output(name=name, margin=None, estimate=None, half_width="here")
     return [(exp.alias_(expression, name, quoted=True), output)]
 
 
-def _computed(
-    name: str, expression: exp.Expression, sources: Mapping[str, Released], combine: Combine
+def _describe_computed(
+    name: str, expression: exp.Expression, sources: Mapping[str, OutputTable], combine: Combine
 ) -> Output:
     """A column computed from columns of released tables: it has a margin where it is linear in
     them.
@@ -345,7 +353,7 @@ def _computed(
             found, row = node.meta.get("output"), [f"subquery {len(known)}"]
             known[place] = (found, None)
         else:
-            alias, found = _meant(node, sources)
+            alias, found = _find_output(node, sources)
             place = (alias, found.name) if found is not None else ""
             row = [alias] if len(sources) > 1 else []
             known[place] = (found, shadowing(alias, node.name))
@@ -365,19 +373,19 @@ def _computed(
         (place,) = form.factors
         source, margin = known[place]
         if margin is not None and source.margin is not None:
-            whole = (replaced(form, {place: each}) for each in forms[place])
+            whole = (substitute_forms(form, {place: each}) for each in forms[place])
             return replace(
                 nothing,
-                margin=scaled(margin, form),
+                margin=scale_margin(margin, form),
                 forms=tuple(each for each in whole if each is not None),
             )
     if any(len(forms[place]) != 1 for place in form.factors):
         return nothing
-    total = replaced(form, {place: forms[place][0] for place in form.factors})
+    total = substitute_forms(form, {place: forms[place][0] for place in form.factors})
     return combine(nothing, total) if total is not None and total.straight else nothing
 
 
-def _meant(column: exp.Expression, sources: Mapping[str, Released]) -> tuple[str, Any]:
+def _find_output(column: exp.Expression, sources: Mapping[str, OutputTable]) -> tuple[str, Any]:
     """The table that a column is of, and its output there."""
     for alias, source in sources.items():
         if column.table.lower() in ("", alias):
@@ -394,7 +402,7 @@ def inside(form: Form, *row: str) -> Form:
     )
 
 
-def excluded(item: exp.Expression) -> frozenset[str]:
+def names_left_out(item: exp.Expression) -> frozenset[str]:
     """The columns that * EXCLUDE (a, b) leaves out."""
     star = item if isinstance(item, exp.Star) else item.this
     if any(part for name, part in star.args.items() if name != "except_"):
@@ -402,7 +410,7 @@ def excluded(item: exp.Expression) -> frozenset[str]:
     return frozenset(part.name.lower() for part in star.args.get("except_") or [])
 
 
-def scaled(margin: exp.Expression, form: Form) -> exp.Expression:
+def scale_margin(margin: exp.Expression, form: Form) -> exp.Expression:
     """The half-widths of a form of one number, from that number's."""
     (factor,) = form.factors.values()
     wide = exp.Mul(this=_double(abs(factor)), expression=exp.Paren(this=margin.copy()))

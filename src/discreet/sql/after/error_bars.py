@@ -23,7 +23,7 @@ HalfWidth = Literal["here", "late"]
 _MARK = "half_width"  # in the meta of a node: it is a half-width, or will be one
 
 
-class _Shown(Protocol):
+class _AnswerColumn(Protocol):
     """A column of the answer, as `plan.Column`."""
 
     @property
@@ -123,7 +123,7 @@ def _alone(node: exp.Expression) -> bool:
 
 
 def take_places(
-    table: pa.Table, margins: pa.Table, columns: Sequence[_Shown]
+    table: pa.Table, margins: pa.Table, columns: Sequence[_AnswerColumn]
 ) -> tuple[pa.Table, pa.Table]:
     """The answer and its margins, with the margins of `late` columns in the place of their
     values.

@@ -174,7 +174,7 @@ def possible(answer: Floats, within: Floats, *, least: float, most: float) -> tu
     return np.maximum(answer - within, least), np.minimum(answer + within, most)
 
 
-def sampled(count: Floats) -> Floats:
+def sample_factor(count: Floats) -> Floats:
     """n / (n - 1), which is at most 2."""
     return np.minimum(np.maximum(count, 1.0) / np.maximum(count - 1, 0.5), 2.0)
 

@@ -18,14 +18,14 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.errors import EngineFailure
 from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulate
-from discreet.sql.after.after import unfiltered
+from discreet.sql.after.after import drop_filters
 from discreet.sql.after.estimates import Components, redraws
-from discreet.sql.after.guards import guarded
+from discreet.sql.after.guards import guard_with_try
 from discreet.sql.after.naming import (
     HALF_WIDTHS,
     aggregate_name,
-    computed_name,
     constant_name,
+    expression_margin_name,
     key_name,
     key_number,
     margin_name,
@@ -64,7 +64,7 @@ def noisy_table(
     columns = keys_of(block, noisy.survivors)
     for number, aggregate in block.aggregates.items():
         if isinstance(aggregate, Pick):
-            columns[aggregate_name(number)] = picked(aggregate, noisy.picks[aggregate.id])
+            columns[aggregate_name(number)] = decode_picks(aggregate, noisy.picks[aggregate.id])
             columns[margin_name(number)] = pa.nulls(
                 len(columns[aggregate_name(number)]), pa.float64()
             )
@@ -76,12 +76,12 @@ def noisy_table(
         wide = ~np.isfinite(within)  # noise as wide as anything: no margin
         columns[margin_name(number)] = arrow.array(within, mask=wide)
     if block.derived:
-        margins = _derived_margins(block, noisy, noise, run, name, pa.table(columns))
-        columns |= {computed_name(index): margin for index, margin in enumerate(margins)}
+        margins = _simulate_margins(block, noisy, noise, run, name, pa.table(columns))
+        columns |= {expression_margin_name(index): margin for index, margin in enumerate(margins)}
     return pa.table(columns)
 
 
-def added_up(
+def roll_up_numbers(
     kind: RolledUp, sizes: Sequence[int], finer: Sequence[int], numbers: Mapping[str, Components]
 ) -> dict[str, Components]:
     """The numbers of a block that is rolled up: sums of another's released numbers over the keys
@@ -121,10 +121,10 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
     With large numbers, with negative ones and with zeros; what stands behind a filter also without
     it, since which rows pass is for noise to decide.
     """
-    statements = dict.fromkeys((plan.after, unfiltered(plan.after)))
+    statements = dict.fromkeys((plan.after, drop_filters(plan.after)))
     for sign in (1, -1, 0):
         tables = {
-            table_name(index): _rehearsed(block, sign)
+            table_name(index): _make_up_table(block, sign)
             for index, block in enumerate(plan.blocks)
             if block.aggregates  # others are there to be added up
         }
@@ -134,7 +134,7 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
         yield from ((sql, tables) for sql in statements)
 
 
-def _rehearsed(block: Block, sign: int) -> pa.Table:
+def _make_up_table(block: Block, sign: int) -> pa.Table:
     keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.parts)
     unknown = [key for key in keys if isinstance(key, Unknown)]
     names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
@@ -145,19 +145,20 @@ def _rehearsed(block: Block, sign: int) -> pa.Table:
     for number, aggregate in block.aggregates.items():
         if isinstance(aggregate, Pick):
             cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(aggregate.quantiles))))
-            columns[aggregate_name(number)] = picked(aggregate, cells)
+            columns[aggregate_name(number)] = decode_picks(aggregate, cells)
         else:
             statistic, estimate = aggregate
             numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in statistic.forms)
             columns[aggregate_name(number)] = estimate.values(numbers)
         columns[margin_name(number)] = pa.nulls(rows, pa.float64())
     columns |= {
-        computed_name(index): pa.nulls(rows, pa.float64()) for index in range(len(block.derived))
+        expression_margin_name(index): pa.nulls(rows, pa.float64())
+        for index in range(len(block.derived))
     }
     return pa.table(columns)
 
 
-def picked(pick: Pick, cells: Any) -> pa.Array:
+def decode_picks(pick: Pick, cells: Any) -> pa.Array:
     if not pick.listed:
         return pick.decode(cells[:, 0])
     return pa.FixedSizeListArray.from_arrays(pick.decode(cells.ravel()), cells.shape[1])
@@ -184,7 +185,7 @@ def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
     return columns
 
 
-def _derived_margins(
+def _simulate_margins(
     block: Block,
     noisy: Noisy,
     noise: Mapping[str, Noise],
@@ -210,10 +211,10 @@ def _derived_margins(
             name: tuple(values[here] for values in each) for name, each in noisy.numbers.items()
         }
         rows = table.slice(begin, at_once)
-        moved = _moved(block, numbers, rows, noises, drawn)
+        moved = _redraw_rows(block, numbers, rows, noises, drawn)
         parts.append(
             [
-                _derived_margin(derived, rows, moved, noises, drawn, run, name)
+                _simulate_margin(derived, rows, moved, noises, drawn, run, name)
                 for derived in block.derived
             ]
         )
@@ -225,7 +226,7 @@ def _steps(noises: Sequence[Noise]) -> list[int]:
     return [max(1, round(part(noise).spread)) for noise in noises]
 
 
-def _moved(
+def _redraw_rows(
     block: Block,
     numbers: Mapping[str, Components],
     rows: pa.Table,
@@ -263,7 +264,7 @@ def _moved(
     return pa.table(moved)
 
 
-def _derived_margin(
+def _simulate_margin(
     derived: str,
     rows: pa.Table,
     moved: pa.Table,
@@ -291,7 +292,7 @@ def _derived_margin(
     with np.errstate(invalid="ignore", over="ignore"):  # infinities have no slope
         slopes = (around[1] - around[0]) / (2 * np.array(_steps(noises), dtype=np.float64)[:, None])
     both = values[: 2 * pairs].reshape(2, pairs, groups)
-    widths = simulated_half_widths(_floats(center, 0), both, slopes, noises, drawn)
+    widths = half_widths_from_replicas(_floats(center, 0), both, slopes, noises, drawn)
     return arrow.array(widths, mask=~np.isfinite(widths))
 
 
@@ -306,7 +307,7 @@ def _floats(table: pa.Table, index: int) -> Any:
     return arrow.numbers(table.column(index).cast(pa.float64()))
 
 
-def simulated_half_widths(
+def half_widths_from_replicas(
     center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]
 ) -> Any:
     """From answers with noise taken off and put on: replicas[0] and replicas[1], a row for each
@@ -332,21 +333,21 @@ def simulated_half_widths(
     )
 
 
-def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
+def run_after(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
     """Return what a statement above noise gives; where it fails on noisy numbers, NULL in the place
     of what failed.
     """
     try:
         return run(sql, tables)
     except EngineFailure:
-        return run(guarded(sql), tables)
+        return run(guard_with_try(sql), tables)
 
 
 def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Table]:
     """The final table and, of the same shape, its margins."""
     shown = [column.name for column in columns]
     table = pa.Table.from_arrays(
-        [_shown(result.column(index)) for index in range(len(shown))], names=shown
+        [_null_unshowable(result.column(index)) for index in range(len(shown))], names=shown
     )
     carriers = [index for index, column in enumerate(columns) if column.measured]
     present = result.num_columns == len(shown) + len(carriers)
@@ -389,7 +390,7 @@ def _is_number(kind: pa.DataType) -> bool:
     )
 
 
-def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _null_unshowable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return what cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may
     be; years beyond 9999.
     """

@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.sql.after.rebuild import AGGREGATES, as_sql
 
 
-def guarded(sql: str) -> str:
+def guard_with_try(sql: str) -> str:
     """The statement with NULL wherever a value would be an error, as far as the engine can try.
 
     For when a noisy number met what no made-up one did: COALESCE(NULLIF(n, 11), 'eleven') at 11. It

@@ -35,7 +35,7 @@ def margin_name(number: int) -> str:
     return f"{_MARGIN}{number}"
 
 
-def computed_name(number: int) -> str:
+def expression_margin_name(number: int) -> str:
     """The half-widths of what is computed from a row's aggregates, as the block numbers such
     expressions.
     """

@@ -88,7 +88,7 @@ def as_sql(node: exp.Expression) -> str:
     return str(node.sql(dialect=WRITER, comments=False))
 
 
-def rebuilt(
+def rebuild(
     node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
     """The node with its parts rewritten, made total: division by zero, overflows and failed casts
@@ -126,7 +126,7 @@ def _check_numbers(node: exp.Expression, copy: exp.Expression) -> None:
     if isinstance(copy, exp.Ntile) and not whole(copy.this):
         raise reject(node, f"{show(node)} needs a whole number, from 1.", "Write it out: NTILE(4).")
     if isinstance(copy, exp.WindowSpec) and not all(
-        _bound(copy.args.get(end)) for end in ("start", "end")
+        _frame_end(copy.args.get(end)) for end in ("start", "end")
     ):
         raise reject(
             node,
@@ -192,7 +192,7 @@ def whole_division(node: exp.Expression, column: ColumnKind) -> exp.Expression:
     return made
 
 
-def _bound(end: Any) -> bool:
+def _frame_end(end: Any) -> bool:
     """An end of a frame: UNBOUNDED, CURRENT ROW, a number of rows, or of days and the like."""
     return (
         not isinstance(end, exp.Expression)

@@ -34,7 +34,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
+class OutputTable:
     """A table that may be shown: `tree` computes it from noisy and public tables."""
 
     tree: exp.Select
@@ -46,9 +46,9 @@ class Released:
 
     def render(self, *, margins: bool) -> str:
         """The SQL; with margins, each output's half-width follows as a column of its own."""
-        return as_sql(self.shadowed() if margins else self.tree)
+        return as_sql(self.with_margin_columns() if margins else self.tree)
 
-    def shadowed(self) -> exp.Select:
+    def with_margin_columns(self) -> exp.Select:
         tree = self.tree.copy()
         if self.distinct:
             return tree
@@ -59,21 +59,21 @@ class Released:
                 )
         return tree
 
-    def unmeasured(self) -> Released:
+    def without_margins(self) -> OutputTable:
         """The same table without margins: its rows stand for several."""
         return replace(
             self, outputs=tuple(replace(each, margin=None, forms=()) for each in self.outputs)
         )
 
-    def renamed(self, names: Sequence[str]) -> Released:
+    def rename(self, names: Sequence[str]) -> OutputTable:
         """The same table with other names for its first columns."""
         alias = exp.TableAlias(this=exp.to_identifier("r"))
         every = [*names, *(output.name for output in self.outputs[len(names) :])]
         pairs = [
-            handed_on("r", output, name) for output, name in zip(self.outputs, every, strict=True)
+            pass_on("r", output, name) for output, name in zip(self.outputs, every, strict=True)
         ]
         tree = exp.select(*(item for item, _ in pairs)).from_(
-            exp.Subquery(this=self.shadowed(), alias=alias)
+            exp.Subquery(this=self.with_margin_columns(), alias=alias)
         )
         kept = tuple(
             replace(output, margin=None, forms=()) if self.distinct else output
@@ -82,7 +82,7 @@ class Released:
         return replace(self, tree=tree, outputs=kept, stored=None)
 
 
-def told_apart(table: Released, node: exp.Expression) -> Released:
+def require_distinct_names(table: OutputTable, node: exp.Expression) -> OutputTable:
     """The table, where no two of its columns have one name: what is above it finds them by their
     names.
     """
@@ -99,7 +99,7 @@ def shadow(name: str) -> str:
     return f"#margin {name}"
 
 
-def handed_on(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
+def pass_on(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
     """A column handed on as it is keeps its margins."""
     expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
     return expression, replace(

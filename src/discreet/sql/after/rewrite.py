@@ -18,14 +18,14 @@ from discreet.sql.after import after, error_bars
 from discreet.sql.after.naming import (
     aggregate_name,
     aggregate_number,
-    computed_name,
+    expression_margin_name,
     key_name,
     key_number,
     margin_name,
     table_name,
 )
-from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
-from discreet.sql.after.released import Output, Released
+from discreet.sql.after.rebuild import as_sql, rebuild, whole_division
+from discreet.sql.after.released import Output, OutputTable
 from discreet.sql.after.widths import linear
 from discreet.sql.after.widths.linear import Form, form_of
 from discreet.sql.plan.keys import Key, PublicDomain, Unknown
@@ -120,7 +120,7 @@ class Rewrite:
     signatures: dict[str, int] = field(default_factory=dict)
     derived: list[str] = field(default_factory=list)
 
-    def released(self) -> Released:
+    def output_table(self) -> OutputTable:
         items, outputs = [], []
         for item in self.node.expressions:
             if isinstance(item, exp.Star) or (
@@ -137,13 +137,13 @@ class Rewrite:
             tree = tree.where(condition, copy=False)
         conditions = [self.node.args[name].this for name in ("having",) if self.node.args.get(name)]
         for condition in conditions:
-            tree = tree.where(self.rewritten(condition), copy=False)
+            tree = tree.where(self.rewrite(condition), copy=False)
         if self.node.args.get("qualify"):
-            tree.set("qualify", exp.Qualify(this=self.rewritten(self.node.args["qualify"].this)))
-        after.finish(tree, self.node, self.ordered)
+            tree.set("qualify", exp.Qualify(this=self.rewrite(self.node.args["qualify"].this)))
+        after.finish(tree, self.node, self.resolve_order)
         error_bars.check_unused(tree, self.node)
-        selected = bool(conditions) or after.selects(self.node)
-        return Released(
+        selected = bool(conditions) or after.leaves_out_rows(self.node)
+        return OutputTable(
             tree=tree,
             outputs=tuple(outputs),
             selected=selected,
@@ -153,7 +153,7 @@ class Rewrite:
     def item(self, name: str, node: exp.Expression) -> tuple[exp.Expression, Output]:
         """A column of the SELECT list, which may be MARGIN(x)."""
         asked = error_bars.argument(node)
-        expression = self.rewritten(node if asked is None else asked)
+        expression = self.rewrite(node if asked is None else asked)
         output = self.output(name, expression)
         if asked is None:
             return exp.alias_(expression, name, quoted=True), output
@@ -187,7 +187,7 @@ class Rewrite:
                 return found
         if found is not None or not isinstance(node, _ON_KEYS):
             raise reject(node, f"{show(node)} is not about keys alone.", "Group by it.")
-        return rebuilt(node, self.of_keys)
+        return rebuild(node, self.of_keys)
 
     def output(self, name: str, expression: exp.Expression) -> Output:
         """Describe an output column: a key, an aggregate as measured, or something computed from
@@ -218,7 +218,7 @@ class Rewrite:
             return Output(name=name, margin=None, estimate=None)
         self.derived.append(as_sql(expression))
         margin = exp.column(
-            computed_name(len(self.derived) - 1), table=table_name(self.index), quoted=True
+            expression_margin_name(len(self.derived) - 1), table=table_name(self.index), quoted=True
         )
         return Output(name=name, margin=margin, estimate=None)
 
@@ -235,7 +235,7 @@ class Rewrite:
         if number.row:  # a subquery's
             return self.analysis.combine(output, form) if form.straight else None
         return replace(
-            output, margin=after.scaled(self.margin(number.estimate), form), forms=(form,)
+            output, margin=after.scale_margin(self.margin(number.estimate), form), forms=(form,)
         )
 
     def leaf(self, node: exp.Expression) -> Form | None:
@@ -270,7 +270,7 @@ class Rewrite:
     def margin(self, number: int) -> exp.Expression:
         return exp.column(margin_name(number), table=table_name(self.index), quoted=True)
 
-    def ordered(self, node: exp.Expression) -> exp.Expression:
+    def resolve_order(self, node: exp.Expression) -> exp.Expression:
         """Resolve ORDER BY: a name alone is a column of the result, if it is one, and not of the
         rows.
         """
@@ -278,19 +278,19 @@ class Rewrite:
             shown = [each.output_name.lower() for each in self.node.expressions]
             if shown.count(node.name.lower()) == 1:
                 return exp.Literal.number(shown.index(node.name.lower()) + 1)
-        return self.rewritten(node)
+        return self.rewrite(node)
 
-    def rewritten(self, node: exp.Expression) -> exp.Expression:
+    def rewrite(self, node: exp.Expression) -> exp.Expression:
         """A copy of the expression with keys and aggregates replaced by columns of the noisy
         table.
         """
         if isinstance(node, exp.Query | exp.Subquery):
-            return after.embedded(node, after.subquery(node, self.analysis, self.environment))
+            return after.embed(node, after.subquery(node, self.analysis, self.environment))
         if isinstance(node, exp.Window):
-            return rebuilt(
+            return rebuild(
                 node,
                 lambda part: (
-                    rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
+                    rebuild(part, self.rewrite) if part is node.this else self.rewrite(part)
                 ),
             )
         if error_bars.argument(node) is not None:
@@ -298,7 +298,7 @@ class Rewrite:
         if aggregates.is_aggregate(node):
             return self.aggregate(node)
         if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
-            return rebuilt(node, self.rewritten)
+            return rebuild(node, self.rewrite)
         if not aggregates.aggregates_in(node) and node.find(exp.Column):
             found = self.key(node)
             if found is not None:
@@ -306,14 +306,14 @@ class Rewrite:
         if isinstance(node, exp.Column):
             alias = None if node.table else self.alias(node.name)
             if alias is not None and alias.this != node:
-                return exp.Paren(this=self.rewritten(alias.this))
+                return exp.Paren(this=self.rewrite(alias.this))
             self.names.column(node)  # an unknown name is the better message
             raise reject(
                 node,
                 f"{show(node)} is neither aggregated nor in GROUP BY.",
                 "Aggregate it, or add it to GROUP BY.",
             )
-        return rebuilt(whole_division(node, self.kind), self.rewritten)
+        return rebuild(whole_division(node, self.kind), self.rewrite)
 
     def half_width(self, node: exp.Expression) -> exp.Expression:
         """MARGIN(x) inside an expression."""

@@ -15,7 +15,7 @@ from discreet.sql.after.estimates import Components, Floats, floats, raw_moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standardized(ABC):
+class StandardMoment(ABC):
     """A moment of `power`, from the sums of binomial(d, i) v^i (W - v)^(d - i), which make W^d in
     every row.
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.sql.after.rebuild import rebuilt
-from discreet.sql.after.released import Output, Released
+from discreet.sql.after.rebuild import rebuild
+from discreet.sql.after.released import Output, OutputTable
 from discreet.sql.text.parse import reject, show
 from discreet.sql.text.postgres import Kind, common_kind, kind_of
 
 
-def listed(tree: exp.Query, table: str) -> tuple[str, ...] | None:
+def plain_columns(tree: exp.Query, table: str) -> tuple[str, ...] | None:
     """The columns of a table, where all that is done is to list them; None where anything is
     computed or left out.
     """
@@ -31,14 +31,14 @@ def listed(tree: exp.Query, table: str) -> tuple[str, ...] | None:
     )
 
 
-def public_table(name: str, table: pa.Table) -> Released:
+def public_table(name: str, table: pa.Table) -> OutputTable:
     """A public table: exact, and free."""
     items = [exp.column(column, quoted=True) for column in table.column_names]
     outputs = tuple(
-        Output(name=column, margin=None, estimate=None, kind=stored_kind(values))
+        Output(name=column, margin=None, estimate=None, kind=public_column_kind(values))
         for column, values in zip(table.column_names, table.columns, strict=True)
     )
-    return Released(
+    return OutputTable(
         tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")),
         outputs=outputs,
         noisy=False,
@@ -46,7 +46,7 @@ def public_table(name: str, table: pa.Table) -> Released:
     )
 
 
-def stored_kind(column: pa.ChunkedArray) -> Kind:
+def public_column_kind(column: pa.ChunkedArray) -> Kind:
     """The type of a public column in Postgres: of whole numbers the narrower one that holds
     them.
     """
@@ -62,7 +62,7 @@ def stored_kind(column: pa.ChunkedArray) -> Kind:
     return next((kind for is_kind, kind in kinds if is_kind(column.type)), "other")
 
 
-def constants(node: exp.Values) -> Released:
+def constants(node: exp.Values) -> OutputTable:
     """VALUES (1, 'a'), (2, 'b'): a table that is written out, hence public."""
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     width = len(rows[0]) if rows else 0
@@ -81,7 +81,7 @@ def constants(node: exp.Values) -> Released:
         this=exp.to_identifier("v"), columns=[exp.to_identifier(name) for name in names]
     )
     listed = [
-        exp.Tuple(expressions=[rebuilt(value, lambda part: part.copy()) for value in row])
+        exp.Tuple(expressions=[rebuild(value, lambda part: part.copy()) for value in row])
         for row in rows
     ]
     tree = exp.select(*(exp.column(name, table="v") for name in names)).from_(
@@ -94,4 +94,4 @@ def constants(node: exp.Values) -> Released:
         Output(name=name, margin=None, estimate=None, kind=kind)
         for name, kind in zip(names, kinds, strict=True)
     )
-    return Released(tree=tree, outputs=outputs, noisy=False)
+    return OutputTable(tree=tree, outputs=outputs, noisy=False)

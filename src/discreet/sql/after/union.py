@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.sql.after.after import finish, selects
-from discreet.sql.after.rebuild import rebuilt
-from discreet.sql.after.released import Output, Released, shadow, shadowing, told_apart
+from discreet.sql.after.after import finish, leaves_out_rows
+from discreet.sql.after.rebuild import rebuild
+from discreet.sql.after.released import (
+    Output,
+    OutputTable,
+    require_distinct_names,
+    shadow,
+    shadowing,
+)
 from discreet.sql.text.parse import reject, show
 from discreet.sql.text.postgres import common_kind
 
 
-def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
+def union(node: exp.SetOperation, left: OutputTable, right: OutputTable) -> OutputTable:
     """UNION, UNION ALL, INTERSECT, EXCEPT of released tables; margins are handed on where both
     sides have them.
     """
@@ -23,7 +29,7 @@ def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
         )
     if node.args.get("by_name"):
         raise reject(node, "UNION BY NAME is not answered.", "Write the columns in the same order.")
-    told_apart(left, node)
+    require_distinct_names(left, node)
     _check_half_widths(node, left, right)
     kept = (
         type(node) is exp.Union
@@ -52,16 +58,20 @@ def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
                     f"Columns are {', '.join(names)}.",
                 )
             return exp.column(part.name, table="u", quoted=True)
-        return rebuilt(part, rewrite)
+        return rebuild(part, rewrite)
 
     finish(outer, _with_items(node, outer), rewrite)
     pairs = zip(both, left.outputs, right.outputs, strict=True)
     outputs = tuple(_of_both(a, b) if has else _without_margin(a, b) for has, a, b in pairs)
-    selected = left.selected or right.selected or selects(node) or type(node) is not exp.Union
-    return Released(tree=outer, outputs=outputs, selected=selected, noisy=left.noisy or right.noisy)
+    selected = (
+        left.selected or right.selected or leaves_out_rows(node) or type(node) is not exp.Union
+    )
+    return OutputTable(
+        tree=outer, outputs=outputs, selected=selected, noisy=left.noisy or right.noisy
+    )
 
 
-def _check_half_widths(node: exp.SetOperation, left: Released, right: Released) -> None:
+def _check_half_widths(node: exp.SetOperation, left: OutputTable, right: OutputTable) -> None:
     """Refuse to compare what MARGIN holds until the end, or to put other numbers beside it."""
     late = False
     for a, b in zip(left.outputs, right.outputs, strict=True):
@@ -100,7 +110,7 @@ def _without_margin(a: Output, b: Output) -> Output:
     return Output(name=a.name, margin=None, estimate=None, kind=kind, half_width=both)
 
 
-def _uniform(side: Released, margins: list[bool]) -> exp.Expression:
+def _uniform(side: OutputTable, margins: list[bool]) -> exp.Expression:
     """One side of a UNION: its columns, then the margins that both sides have."""
     tree = side.tree.copy()
     for output, wanted in zip(side.outputs, margins, strict=True):

@@ -20,7 +20,7 @@ from discreet.sql.after.estimates import (
     floats,
     possible,
     reach,
-    sampled,
+    sample_factor,
 )
 from discreet.sql.requests.request import Corner, Member, Pair, Reader, Request
 from discreet.sql.values.expressions import Scope, translate
@@ -43,10 +43,10 @@ class Together:
     correlation: bool
 
     def values(self, components: Components) -> pa.Array:
-        found, missing = self.found(components)
+        found, missing = self.solve(components)
         return arrow.array(found, mask=missing)
 
-    def found(self, components: Components) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def solve(self, components: Components) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """The answers, and where there are none."""
         found, count, _ = self._joint(floats(components))
         return self._nearest(found, count), (count <= 1.5) | ~np.isfinite(found)
@@ -78,13 +78,17 @@ class Together:
                 count,
                 count * root,
             )
-        return covariance * self._unit * (sampled(count) if self.sample else 1.0), count, count
+        return (
+            covariance * self._unit * (sample_factor(count) if self.sample else 1.0),
+            count,
+            count,
+        )
 
     def _nearest(self, found: Floats, count: Floats) -> Floats:
         """The nearest that so many rows can have."""
         if self.correlation:
             return np.clip(found, -1.0, 1.0)
-        most = (sampled(count) if self.sample else 1.0) * self._unit / 4
+        most = (sample_factor(count) if self.sample else 1.0) * self._unit / 4
         return np.clip(found, -most, most)
 
     @property

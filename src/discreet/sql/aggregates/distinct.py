@@ -14,7 +14,7 @@ from discreet.sql.requests.request import Extent, Member, Request, Single, both
 from discreet.sql.text.parse import reject
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_flag, flag_as_number
-from discreet.sql.values.value import Coded, Flag, Number, Opaque, Text, Value
+from discreet.sql.values.value import Category, Flag, Number, Opaque, Text, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Values(Single):
         match value.domain:
             case Number(lo=lo, hi=hi):
                 return Distinct((value.expression,), (lo, hi), where)
-            case Coded(values=values):
+            case Category(values=values):
                 return Distinct((value.expression,), (0, len(values) - 1), where)
             case Flag():
                 return Distinct((flag_as_number(value.expression),), (0, 1), where)
@@ -55,7 +55,7 @@ class Values(Single):
     def sensitivity(self, extent: Extent) -> Sensitivity:
         domain = self.value.domain
         # Moments may lie between their steps: how many there are is not known.
-        values = domain.size if isinstance(domain, Number | Coded | Flag) else None
+        values = domain.size if isinstance(domain, Number | Category | Flag) else None
         return sensitivity.of_distinct(
             rows=extent.rows, values=values, groups=extent.groups, neighbors=extent.neighbors
         )

@@ -10,14 +10,14 @@ from sqlglot import exp
 
 from discreet.algebra import Expression
 from discreet.sql.after.estimates import Floats
-from discreet.sql.after.standardized import Standardized
+from discreet.sql.after.standardized import StandardMoment
 from discreet.sql.requests.readings import few_steps
 from discreet.sql.requests.request import Member, Moment, Place, Reader, Request, number
 from discreet.sql.values.expressions import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FourthMoment(Standardized):
+class FourthMoment(StandardMoment):
     """The mean of ((x - mean) / deviation)⁴, less 3; of a sample, corrected for its size."""
 
     sample: bool

@@ -8,7 +8,7 @@ from discreet.algebra import Expression
 from discreet.sql.requests.request import Choice, Member, Request, argument
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope
-from discreet.sql.values.value import Coded, Day, Flag, Number, Opaque, Text
+from discreet.sql.values.value import Category, Day, Flag, Number, Opaque, Text
 
 MOST_MODES = 65_536
 
@@ -21,7 +21,10 @@ def _mode(node: exp.Expression, scope: Scope, label: str, condition: Expression 
             f"{show(node)} is one of the texts that people have, and those are not public.",
             "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 1, which shows what many share.",
         )
-    if not isinstance(value.domain, Coded | Flag | Number | Day) or value.domain.size > MOST_MODES:
+    if (
+        not isinstance(value.domain, Category | Flag | Number | Day)
+        or value.domain.size > MOST_MODES
+    ):
         raise reject(
             node,
             f"{show(node)} needs a column with at most {MOST_MODES} public values.",

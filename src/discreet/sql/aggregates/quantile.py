@@ -12,12 +12,12 @@ from discreet.sql.text.parse import reject, show
 from discreet.sql.values.categories import all_numeric
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_number
-from discreet.sql.values.value import Coded, Day, Moment, Number, Value
+from discreet.sql.values.value import Category, Day, Moment, Number, Value
 
 MOST_QUANTILES = 32
 
 
-def fixed(quantile: Fraction) -> Reader:
+def reader_of_quantile(quantile: Fraction) -> Reader:
     """Return the reader of an aggregate whose name says which quantile it is."""
 
     def apply(
@@ -62,7 +62,7 @@ def _fractions(
 def _pickable(value: Value, node: exp.Expression) -> Value:
     if isinstance(value.domain, Number | Day | Moment):
         return value
-    if isinstance(value.domain, Coded) and all_numeric(value.domain.values):
+    if isinstance(value.domain, Category) and all_numeric(value.domain.values):
         return as_number(value, node)
     raise reject(
         node,
@@ -120,7 +120,7 @@ MEMBER = Member(
     tags=("median", "quantile", "quantiles"),
     names=("MEDIAN", "QUANTILE_CONT"),
     readers={
-        exp.Median: fixed(Fraction(1, 2)),
+        exp.Median: reader_of_quantile(Fraction(1, 2)),
         exp.Quantile: _quantile,
         exp.PercentileCont: _quantile,
         exp.PercentileDisc: _quantile,

@@ -80,17 +80,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explained(Together):
+class RSquared(Together):
     """R²: the square of a correlation, whose margin is that of the squares of the ends of its
     margin.
     """
 
     def values(self, components: Components) -> pa.Array:
-        found, missing = self.found(components)
+        found, missing = self.solve(components)
         return arrow.array(found**2, mask=missing)
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        found = np.nan_to_num(self.found(components)[0])
+        found = np.nan_to_num(self.solve(components)[0])
         return self._around(found, Together.margins(self, components, mechanism))
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
@@ -135,7 +135,7 @@ class Determination(Pair):
         return (2, 2)
 
     def estimate(self, corner: Corner) -> Estimate:
-        return Explained(
+        return RSquared(
             degree=2,
             widths=corner.widths,
             steps=corner.steps,
@@ -171,7 +171,7 @@ MEMBER = Member(
     },
     estimates={
         Line: ("line", ("widths", "steps", "starts", "slope")),
-        Explained: ("explained", ("degree", "widths", "steps", "sample", "correlation")),
+        RSquared: ("explained", ("degree", "widths", "steps", "sample", "correlation")),
     },
     line=(
         "`REGR_SLOPE(y, x)`, `REGR_INTERCEPT(y, x)`; `REGR_R2(y, x)`",

@@ -10,14 +10,14 @@ from sqlglot import exp
 
 from discreet.algebra import Expression
 from discreet.sql.after.estimates import Floats
-from discreet.sql.after.standardized import Standardized
+from discreet.sql.after.standardized import StandardMoment
 from discreet.sql.requests.readings import few_steps
 from discreet.sql.requests.request import Member, Moment, Place, Request, number
 from discreet.sql.values.expressions import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThirdMoment(Standardized):
+class ThirdMoment(StandardMoment):
     """√(n (n - 1)) / (n - 2) times the mean of ((x - mean) / deviation)³."""
 
     power: ClassVar[int] = 3

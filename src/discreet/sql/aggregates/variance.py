@@ -20,7 +20,7 @@ from discreet.sql.after.estimates import (
     possible,
     raw_moments,
     reach,
-    sampled,
+    sample_factor,
 )
 from discreet.sql.requests.request import Member, Moment, Place, Reader, Request, number
 from discreet.sql.values.expressions import Scope
@@ -55,11 +55,15 @@ class Spread:
         """
         count = sums.sum(axis=0) / float(self.width**self.degree)
         mean, square = raw_moments(sums, count, width=self.width, most=2)
-        return (square - mean**2) * (sampled(count) if self.sample else 1.0) * self._unit, count
+        return (square - mean**2) * (
+            sample_factor(count) if self.sample else 1.0
+        ) * self._unit, count
 
     def _nearest(self, variance: Floats, count: Floats) -> Floats:
         """The nearest that so many rows can have: no more than with half of them at each end."""
-        return np.clip(variance, 0.0, (sampled(count) if self.sample else 1.0) * self._unit / 4)
+        return np.clip(
+            variance, 0.0, (sample_factor(count) if self.sample else 1.0) * self._unit / 4
+        )
 
     @property
     def _unit(self) -> float:

@@ -116,12 +116,12 @@ class Counts:
         """Return how many groups of these keys one person's rows can be in."""
         most = min(self.rows(source, where), self.values(keys, source))
         for window, limit in self.numberings("dense_rank", source, where):
-            ranked = self.ranked_by(window, source)
+            ranked = self.order_of(window, source)
             if all(self.resolve(key, source) in ranked for key in keys):
                 most = min(most, limit)
         return most
 
-    def ranked_by(self, window: Over, source: Source) -> set[Expression]:
+    def order_of(self, window: Over, source: Source) -> set[Expression]:
         """Return what a window orders rows by: as it is written, and over the rows further in."""
         query = source.query if isinstance(source, Stage) else None
         below = query.source if isinstance(query, Select) else source

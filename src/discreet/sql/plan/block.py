@@ -26,14 +26,14 @@ from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
 from discreet.errors import Unproved
 from discreet.mechanisms.running import Grid
-from discreet.mechanisms.shapes import Keys, Moved, Nearby, nearby
+from discreet.mechanisms.shapes import Keys, Movement, Nearby, nearby
 from discreet.sql.after.estimates import Estimate
 from discreet.sql.plan.keys import Joint, Key, Unknown
 from discreet.sql.plan.nearest import nearest
 from discreet.sql.plan.picks import Pick
 from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.values.value import (
-    Coded,
+    Category,
 )
 
 PEOPLE = "people per key"  # what a threshold tests where no aggregate counts people
@@ -86,11 +86,11 @@ class Statistic:
     id: str = ""  # what it is known by (`sql.plan.identity`)
 
     @property
-    def moved(self) -> Sensitivity | Moved:
+    def movement(self) -> Sensitivity | Movement:
         """Return how far one person moves what gets noise."""
         if self.totals is None:
             return self.sensitivity
-        return Moved(l1=None, l2_squared=self.totals.l2_squared)
+        return Movement(l1=None, l2_squared=self.totals.l2_squared)
 
     def over(self, readings: Sequence[Reading]) -> tuple[tuple[int, ...], ...]:
         """The forms as factors of all that a query reads."""
@@ -100,7 +100,7 @@ class Statistic:
         return tuple(tuple(form.get(reading, 0) for reading in readings) for form in own)
 
     @property
-    def told(self) -> dict[Fraction, str]:
+    def names_by_unit(self) -> dict[Fraction, str]:
         """The aggregates by what 1 is in their units: SUM(age) and SUM(age * 2) are one number,
         told twice.
         """
@@ -158,12 +158,12 @@ class Block:
     kind: Kind = Measured()
 
     @property
-    def tested(self) -> Statistic | None:
+    def threshold_test(self) -> Statistic | None:
         """Return what the threshold tests: people per unknown key. None where all keys are public."""
         return next((each for each in self.statistics if each.tested), None)
 
     @property
-    def measured(self) -> tuple[Statistic, ...]:
+    def own_statistics(self) -> tuple[Statistic, ...]:
         """The statistics that get noise by themselves: neither by a threshold nor in another
         block.
         """
@@ -193,7 +193,9 @@ class Block:
     @property
     def readings(self) -> tuple[Reading, ...]:
         """Return what is read for the statistics that are measured, each once."""
-        return tuple(dict.fromkeys(reading for each in self.measured for reading in each.reads))
+        return tuple(
+            dict.fromkeys(reading for each in self.own_statistics for reading in each.reads)
+        )
 
     @property
     def sizes(self) -> list[int]:
@@ -242,7 +244,7 @@ class Block:
         return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
 
     @property
-    def held(self) -> int:
+    def bytes_held(self) -> int:
         """Bytes of what comes back, and of what is made of it, that are held at once in groups of
         public keys (S21).
 
@@ -250,9 +252,9 @@ class Block:
         stays follows from the keys that have left, and has a limit of its own (`Allowance`).
         """
         shown = (each for each in self.statistics if each.tested and each.estimates)
-        forms = sum(len(each.forms) for each in (*shown, *self.measured))
+        forms = sum(len(each.forms) for each in (*shown, *self.own_statistics))
         numbers = len(self.parts) + len(self.aggregates) + forms
-        coded = [key.domain.values for key in self.parts if isinstance(key.domain, Coded)]
+        coded = [key.domain.values for key in self.parts if isinstance(key.domain, Category)]
         letters = sum(max((len(str(value)) for value in values), default=0) for values in coded)
         cells = sum(
             pick.groups * pick.domain.size
@@ -290,7 +292,7 @@ class Block:
     @property
     def people(self) -> Aggregate:
         """People per unknown key, for the threshold."""
-        reads = () if self.tested is None else self.tested.reads
+        reads = () if self.threshold_test is None else self.threshold_test.reads
         keys = tuple(self.places[place] for place in self.unknown)
         known = tuple(
             index for index, place in enumerate(self.unknown) if not self.parts[place].nullable
@@ -330,7 +332,7 @@ class Block:
         """
         if self.unknown:
             yield self.in_passes(self.people)[0]
-        if self.measured:
+        if self.own_statistics:
             yield self.in_passes(self.sums)[0]
         for pick in self.picks:
             near = nearby(pick.mechanisms("sum", Fraction(1)))

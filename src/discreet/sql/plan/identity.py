@@ -57,7 +57,7 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     # sources and queries
     algebra.Scan: ("scan", ("table", "stage")),
     algebra.PublicScan: ("public", ("table", "stage")),
-    algebra.Written: ("written", ("columns", "kinds", "rows", "stage")),
+    algebra.ConstantTable: ("written", ("columns", "kinds", "rows", "stage")),
     algebra.OwnerJoin: ("owner-join", ("left", "right", "on", "outer")),
     algebra.PublicJoin: ("public-join", ("left", "right", "meets", "pins", "on", "outer")),
     algebra.Stage: ("stage", ("query", "stage")),
@@ -71,7 +71,7 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     algebra.Distinct: ("distinct", ("values", "ends", "where")),
     # domains
     values.Number: ("number", ("step", "lo", "hi")),
-    values.Coded: ("coded", ("values",)),
+    values.Category: ("coded", ("values",)),
     values.Flag: ("flag", ()),
     values.Day: ("day", ("lo", "hi", "grain", "stamp")),
     values.Moment: ("moment", ("lo", "hi", "step")),
@@ -142,13 +142,13 @@ def question(asked: Plan) -> str:
     return digest(f"discreet question {VERSION}", *parts)
 
 
-def named(blocks: Sequence[Block]) -> tuple[Block, ...]:
+def add_ids(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """The blocks, each with what its statistics and picks are known by.
 
     What is rolled up from another block is known by the statistic that it is made of, and so is
     what is shared.
     """
-    result = list(map(_named, blocks))
+    result = list(map(_add_ids_to_block, blocks))
     for index, block in enumerate(result):
         if isinstance(block.kind, RolledUp):
             pairs = zip(block.statistics, result[block.kind.block].statistics, strict=True)
@@ -172,7 +172,7 @@ def _source_text(statistic: Statistic, source: Statistic) -> str:
     return source.id
 
 
-def _named(block: Block) -> Block:
+def _add_ids_to_block(block: Block) -> Block:
     """The block with ids that tell whose rows, in which groups, and what is read of them."""
     rows = _Writer()
     read = " ".join(rows.text(getattr(block, field)) for field in _ROWS)
@@ -208,7 +208,7 @@ def digest(*texts: str) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:
+def mark_shared(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """The blocks, with those that read the same as an earlier one marked; the margins they want may
     still differ.
     """

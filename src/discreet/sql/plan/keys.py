@@ -17,20 +17,20 @@ from discreet.algebra import (
 from discreet.sql.after.estimates import as_written, number_type
 from discreet.sql.values.unify import flag_as_number
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Day,
     Flag,
     Moment,
     Number,
     Text,
     careful,
-    widened,
+    widen,
 )
 
 MOST_DIGITS = 40  # of the position of a key in its domain
 
 
-PublicDomain = Number | Coded | Flag | Day | Moment
+PublicDomain = Number | Category | Flag | Day | Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Key:
                     + null,
                     kind,
                 )
-            case Coded(values=values):
+            case Category(values=values):
                 return arrow.array([*values, *null])
             case Flag():
                 return arrow.array([False, True, *null])
@@ -148,10 +148,10 @@ class Unknown:
 def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> Expression:
     """A key's position among its public values; NULL comes last where it is meant."""
     match domain:
-        case Number(lo=0) | Coded():
+        case Number(lo=0) | Category():
             position = value
         case Number(lo=lo):
-            position = careful(widened(value, domain.largest) - lo)
+            position = careful(widen(value, domain.largest) - lo)
         case Flag():
             position = flag_as_number(value)
         case Day(lo=first, grain="week") if (

@@ -23,7 +23,7 @@ from discreet.mechanisms.fine_quantile import FineQuantile, reach_for
 from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
 from discreet.mechanisms.shapes import PersonRows, Selection
 from discreet.sql.after.estimates import as_written, number_type
-from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, widened
+from discreet.sql.values.value import Category, Day, Flag, Moment, Number, widen
 
 FAN = 1 << 17  # cells of which all counts are read
 MOST_CELLS = 1 << 23  # counts of all groups together: 64 MB
@@ -32,7 +32,7 @@ UNKNOWN_FAN = 1 << 12
 # how often a maximum must not lie above the largest value, or a minimum below the smallest
 INSIDE = Fraction(19, 20)
 
-PickDomain = Number | Coded | Flag | Day | Moment
+PickDomain = Number | Category | Flag | Day | Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Pick:
         return tuple(replace(self, quantiles=(q,)) for q in self.quantiles) or (self,)
 
     @property
-    def moved(self) -> PersonRows:
+    def movement(self) -> PersonRows:
         """The rows that one person has in it."""
         return PersonRows(most=self.rows, groups=self.groups, neighbors=self.neighbors)
 
@@ -106,7 +106,7 @@ class Pick:
         """The choices, part by part; on a fine grid each is `Nearby`."""
         paid = currency(accountant)
         if self.kind == "mode":
-            return (paid.choice(amount=amount, moved=self.moved.scores),)
+            return (paid.choice(amount=amount, moved=self.movement.scores),)
         share = amount / len(self.parts)
         return tuple(
             part._quantile(paid, share) if len(part.quantiles) == 1 else part._several(paid, share)
@@ -161,7 +161,7 @@ class Pick:
                 return arrow.array(
                     [as_written(domain.at(domain.lo + place), kind) for place in places], kind
                 )
-            case Coded(values=values):
+            case Category(values=values):
                 return arrow.array([values[place] for place in places], arrow.array(values).type)
             case Flag():
                 return arrow.array([bool(place) for place in places], pa.bool_())
@@ -175,4 +175,4 @@ class Pick:
         """A row's cell."""
         # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond
         # them.
-        return widened(self.position, self.domain.size)
+        return widen(self.position, self.domain.size)

@@ -25,7 +25,7 @@ from discreet.sql.after.widths.linear import Form
 from discreet.sql.plan.block import Block
 from discreet.sql.text.parse import quote
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Day,
     Domain,
     Flag,
@@ -65,7 +65,7 @@ class Column:
     half_width: HalfWidth | None = None
 
     @property
-    def told(self) -> bool:
+    def tells_margin(self) -> bool:
         """Return True if its margin can be told beforehand, for a number of rows if need be."""
         of_row = self.measured and (self.estimate is not None or bool(self.forms))
         return of_row or self.total_of is not None
@@ -155,6 +155,6 @@ def arrow_type(domain: Domain) -> pa.DataType:
             return pa.timestamp("us") if domain.stamp else pa.date32()
         case Moment():
             return pa.timestamp("us")
-        case Coded(values=values) if values and all(isinstance(each, int) for each in values):
+        case Category(values=values) if values and all(isinstance(each, int) for each in values):
             return pa.int64()
     return pa.string()

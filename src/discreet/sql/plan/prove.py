@@ -20,7 +20,7 @@ def prove(plan: Plan, policy: Policy) -> None:
     for block in plan.blocks:
         sizes = [None if isinstance(key, Unknown) else key.size for key in block.keys]
         checker.require_neighbors(block.neighbors, *(pick.neighbors for pick in block.picks))
-        for each in block.measured:
+        for each in block.own_statistics:
             forms = each.over(block.sums.readings)
             person: dict[str, Any] = {"neighbors": block.neighbors, "sizes": sizes}
             checker.require(_claim(each), block.sums, forms, **person)
@@ -28,15 +28,15 @@ def prove(plan: Plan, policy: Policy) -> None:
                 made = factor(each.totals.grid.periods)
                 checker.require_totals(each.totals.l2_squared, made, block.sums, forms, **person)
         if block.unknown:
-            if block.tested is None:
+            if block.threshold_test is None:
                 raise Unproved(
                     "Keys that are not public were to be shown untested: nothing is asked."
                 )
             people, keys = block.people, [None] * len(block.unknown)
             checker.require(
-                _claim(block.tested),
+                _claim(block.threshold_test),
                 people,
-                block.tested.forms,
+                block.threshold_test.forms,
                 neighbors=block.neighbors,
                 sizes=keys,
             )

@@ -51,7 +51,7 @@ from discreet.sql.requests.request import (
 )
 from discreet.sql.text.parse import reject
 from discreet.sql.values.numbers import grid
-from discreet.sql.values.value import Coded, Day, Flag, Number
+from discreet.sql.values.value import Category, Day, Flag, Number
 from discreet.sql.values.value import Moment as Instant
 
 # a value, its range, and a condition on the rows
@@ -254,7 +254,7 @@ class _Making:
 
     def choose(self, index: int, request: Choice) -> None:
         value, extent = request.value, self.extent
-        assert isinstance(value.domain, Number | Coded | Flag | Day | Instant)
+        assert isinstance(value.domain, Number | Category | Flag | Day | Instant)
         pick = Pick(
             name=request.label,
             kind=request.kind,

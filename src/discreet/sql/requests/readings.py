@@ -12,7 +12,7 @@ from discreet.algebra import Expression, Factor, Sum
 from discreet.policy.domain import MOST_PEOPLE
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.numbers import check_size, grid
-from discreet.sql.values.value import Number, Value, careful, widened
+from discreet.sql.values.value import Number, Value, careful, widen
 
 COARSE_STEPS = 1 << 15  # of a range, where fourth powers are added up
 
@@ -73,7 +73,7 @@ def coarse(value: Value) -> Value:
     domain = grid(value)
     span = max(domain.hi - domain.lo, 1)
     ratio = -(-span // COARSE_STEPS)
-    shifted = widened(value.expression, 2 * domain.largest + ratio) - domain.lo
+    shifted = widen(value.expression, 2 * domain.largest + ratio) - domain.lo
     counted = shifted if ratio == 1 else (2 * shifted + ratio) // (2 * ratio)
     steps = (2 * span + ratio) // (2 * ratio) if ratio > 1 else span
     return Value(

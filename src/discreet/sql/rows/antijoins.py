@@ -37,7 +37,7 @@ def without_antijoins(node: exp.Select, private: Columns) -> exp.Select:
     """The SELECT with NOT EXISTS in the place of such joins, if nothing but WHERE looks at what
     they joined.
     """
-    turned = _turned(node)
+    turned = _swap_sides(node)
     if turned is not None:
         planned = without_antijoins(turned, private)
         if planned is not turned:
@@ -76,7 +76,7 @@ def _rest_of_where(node: exp.Select, join: exp.Join, private: Columns) -> exp.Ex
     return exp.and_(*rest, exp.Not(this=exp.Exists(this=inner)))
 
 
-def _turned(node: exp.Select) -> exp.Select | None:
+def _swap_sides(node: exp.Select) -> exp.Select | None:
     """Return b LEFT JOIN a for a RIGHT JOIN b."""
     joins = node.args.get("joins") or []
     if not joins or side_of(joins[0]) != "RIGHT":

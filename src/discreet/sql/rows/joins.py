@@ -40,10 +40,10 @@ from discreet.sql.rows.relation import Field, Names, Relation
 from discreet.sql.text.parse import reject
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag, comparison
-from discreet.sql.values.value import Coded, Opaque, Text, Value
+from discreet.sql.values.value import Category, Opaque, Text, Value
 
 
-def unbracketed(node: exp.Select) -> exp.Select:
+def drop_brackets(node: exp.Select) -> exp.Select:
     """The SELECT without the brackets in its FROM that change nothing.
 
     FROM (a JOIN b ON ...) JOIN c is a JOIN b JOIN c; (a JOIN b ON ...) AS t is (SELECT * FROM a
@@ -189,10 +189,13 @@ def _pairs(
     condition: _Condition, left: Sequence[Field], right: Sequence[Field], node: exp.Expression
 ) -> list[tuple[Field, Field]]:
     """USING (a, b): the columns of that name on both sides."""
-    return [(_named(name, left, node), _named(name, right, node)) for name in condition.using]
+    return [
+        (_using_column(name, left, node), _using_column(name, right, node))
+        for name in condition.using
+    ]
 
 
-def _named(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
+def _using_column(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
     """The column of one side that USING means; of several, owners alone are equal."""
     found = [field for field in fields if field.name.lower() == name.lower() and not field.merged]
     if not found:
@@ -312,7 +315,7 @@ def _tells_apart(ours: Value, place: int, right: PublicSide) -> bool:
     """
     kind, types = right.table.column(place).type, pa.types
     if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
-        return isinstance(ours.domain, Coded | Text)
+        return isinstance(ours.domain, Category | Text)
     # Privacy: a type that is not known to be compared exactly pins nothing. Were two of its values
     # one to the engine, a row would meet both.
     exact = (
@@ -322,7 +325,7 @@ def _tells_apart(ours: Value, place: int, right: PublicSide) -> bool:
         or types.is_date(kind)
     )
     exact = exact or (types.is_timestamp(kind) and kind.unit != "ns")
-    return exact and not isinstance(ours.domain, Coded | Text)
+    return exact and not isinstance(ours.domain, Category | Text)
 
 
 def _with_private(
@@ -336,7 +339,7 @@ def _with_private(
     alias: str,
 ) -> Relation:
     if not right.plain or (side == "LEFT" and right.conditions):
-        right = right.nested(alias)
+        right = right.nest(alias)
         names = Names(fields=(*left.fields, *right.fields))
     owned, on = False, list[Expression]()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):

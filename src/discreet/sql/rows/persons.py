@@ -38,7 +38,7 @@ from discreet.sql.values.expressions import translate
 from discreet.sql.values.numbers import check_size, grid
 from discreet.sql.values.unify import as_flag, as_number
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Flag,
     Identity,
     Missing,
@@ -46,7 +46,7 @@ from discreet.sql.values.value import (
     Opaque,
     Text,
     Value,
-    widened,
+    widen,
 )
 
 MEAN_STEPS = 1_000  # a mean per person is kept to a thousandth of the column's step
@@ -176,7 +176,7 @@ def _sum(node: exp.Sum, names: Names, rows: int, fold: Folding) -> Value:
     if domain.hi < 0:
         hi = domain.hi
     check_size(lo, hi, node)
-    found = widened(fold("sum", value.expression), max(abs(lo), abs(hi)))
+    found = widen(fold("sum", value.expression), max(abs(lo), abs(hi)))
     bounds = Number(step=domain.step, lo=lo, hi=hi)
     return Value(expression=found, domain=bounds, nullable=value.nullable or fold.partial)
 
@@ -187,7 +187,7 @@ def _mean(node: exp.Avg, names: Names, rows: int, fold: Folding) -> Value:
     domain = grid(value)
     bound = domain.largest * rows * MEAN_STEPS * 2 + rows
     check_size(0, bound, node)
-    n = widened(fold("sum", value.expression), bound) * MEAN_STEPS
+    n = widen(fold("sum", value.expression), bound) * MEAN_STEPS
     d = call("nullif", fold("count", value.expression), 0)
     found = case((n >= 0, (2 * n + d) // (2 * d)), otherwise=-((-2 * n + d) // (2 * d)))
     scaled = Number(
@@ -201,9 +201,9 @@ def _extreme(function: str) -> Function:
         value = _argument(node, names)
         if node.expressions:
             raise reject(node, f"{show(node)} is not answered.", f"Write {function.upper()}(x).")
-        if isinstance(value.domain, Coded) and all_numeric(value.domain.values):
+        if isinstance(value.domain, Category) and all_numeric(value.domain.values):
             value = as_number(value, node)
-        if isinstance(value.domain, Coded | Opaque):
+        if isinstance(value.domain, Category | Opaque):
             raise reject(node, f"{show(node)} needs numbers or dates.", "Use a number or a date.")
         found = fold(function, value.expression)
         return Value(expression=found, domain=value.domain, nullable=value.nullable or fold.partial)
@@ -229,7 +229,7 @@ def _at_extreme(function: str) -> Function:
         if node.args.get("count"):
             raise reject(node, f"{show(node)} lists several values.", "Leave the number out.")
         value, key = translate(node.this, names), translate(node.expression, names)
-        if isinstance(key.domain, Coded | Opaque | Text) or isinstance(value.domain, Opaque):
+        if isinstance(key.domain, Category | Opaque | Text) or isinstance(value.domain, Opaque):
             raise reject(
                 node,
                 f"{show(node)} needs a number or a date to order by.",
@@ -282,7 +282,7 @@ def _field(item: exp.Expression, scope: PersonScope, origins: Origins) -> Field:
     return Field(table="", name=item.output_name or spell(item), value=value, origins=origins)
 
 
-def grouped(
+def group_rows_by_owner(
     node: exp.Select, relation: Relation, keys: list[Value], alias: str, inner_alias: str
 ) -> Relation:
     """SELECT ... GROUP BY owner, keys: one row per person, or per person and key, as many as a

@@ -28,7 +28,7 @@ from discreet.sql.text.parse import (
 from discreet.sql.text.postgres import kind_of
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag
-from discreet.sql.values.value import Coded, Flag, Number, Opaque, Value
+from discreet.sql.values.value import Category, Flag, Number, Opaque, Value
 
 Alias = Callable[[], str]  # gives a fresh name for a stage
 
@@ -46,7 +46,7 @@ def filter_rows(condition: exp.Expression, scope: RowScope) -> Relation:
     rows = relation.rows
     for part in conjuncts(condition):
         rows = min(rows, _rows_numbered(part, scope, rows))
-    return replace(relation.filtered(as_flag(translate(condition, scope), condition)), rows=rows)
+    return replace(relation.filter(as_flag(translate(condition, scope), condition)), rows=rows)
 
 
 def _rows_numbered(part: exp.Expression, scope: Names, rows: int) -> int:
@@ -91,9 +91,7 @@ def _projected(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
     if node.args.get("qualify"):
         return _qualify(node, result, scope, alias)
     return (
-        result.nested(alias())
-        if any(item.find(exp.Window) for item in node.expressions)
-        else result
+        result.nest(alias()) if any(item.find(exp.Window) for item in node.expressions) else result
     )
 
 
@@ -121,9 +119,11 @@ def _fields(item: exp.Expression, scope: RowScope) -> list[Field]:
     if isinstance(item, exp.Star) or (
         isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
     ):
-        dropped = after.excluded(item)
+        dropped = after.names_left_out(item)
         chosen = item.table.lower() if isinstance(item, exp.Column) else ""
-        return [each for each in scope.relation.listed(chosen) if each.name.lower() not in dropped]
+        return [
+            each for each in scope.relation.expand_star(chosen) if each.name.lower() not in dropped
+        ]
     value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
     return [
         Field(
@@ -145,7 +145,7 @@ def _distinct(node: exp.Select, relation: Relation, alias: Alias) -> Relation:
     ]
     if not owners:
         raise reject(node, _DISTINCT, _count_them(node))
-    nested = relation.nested(alias(), distinct=True)
+    nested = relation.nest(alias(), distinct=True)
     return replace(nested, rows=1 if len(owners) == len(relation.fields) else relation.rows)
 
 
@@ -170,7 +170,7 @@ def _qualify(node: exp.Select, result: Relation, scope: RowScope, alias: Alias) 
         Field(table="#", name=f"#{index}", value=translate(mark, scope), origins=ANYTHING)
         for index, mark in enumerate(marks)
     )
-    nested = replace(result, fields=(*result.fields, *relation.fields, *extra)).nested(alias())
+    nested = replace(result, fields=(*result.fields, *relation.fields, *extra)).nest(alias())
     shown, rest = nested.fields[: len(result.fields)], nested.fields[len(result.fields) :]
     mapping = {mark: f"#{index}" for index, mark in enumerate(marks)}
     condition = condition.transform(
@@ -190,7 +190,7 @@ def group_by_owner(
             "GROUP BY the owner gives a row for each person, and people cannot be put in order or picked out.",
             SPREAD,
         )
-    return persons.grouped(node, relation, keys, alias(), alias())
+    return persons.group_rows_by_owner(node, relation, keys, alias(), alias())
 
 
 def limit_groups(relation: Relation, keys: list[Expression], alias: Alias) -> Relation:
@@ -202,7 +202,7 @@ def limit_groups(relation: Relation, keys: list[Expression], alias: Alias) -> Re
     place = Over(Fold("dense_rank", ()), relation.owner, (), tuple(map(Order, order)))
     rank = Value(expression=place, domain=Number(step=Fraction(1), lo=1, hi=relation.rows))
     column = Field(table="#", name="rank", value=rank, origins=ANYTHING)
-    nested = replace(relation, fields=(*relation.fields, column)).nested(alias())
+    nested = replace(relation, fields=(*relation.fields, column)).nest(alias())
     *rest, last = nested.fields
     inside = last.value.expression <= relation.max_groups
     # What is constant stays so: the keys, read again from here, must be those that were ranked.
@@ -225,7 +225,9 @@ def example(tree: exp.Expression, relation: Relation) -> str:
     asked = {
         column.name.lower() for item in tree.expressions for column in item.find_all(exp.Column)
     }
-    public = [each.name for each in relation.fields if isinstance(each.value.domain, Coded | Flag)]
+    public = [
+        each.name for each in relation.fields if isinstance(each.value.domain, Category | Flag)
+    ]
     public.sort(key=lambda each: each.lower() not in asked)
     if not public:
         return f"SELECT COUNT(*) FROM {name}"

@@ -14,12 +14,21 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.algebra import Cast, Column, Constant, Expression, PublicScan, Written, call, case
+from discreet.algebra import (
+    Cast,
+    Column,
+    Constant,
+    ConstantTable,
+    Expression,
+    PublicScan,
+    call,
+    case,
+)
 from discreet.policy.domain import MOST_LETTERS
-from discreet.sql.after.tables import stored_kind
+from discreet.sql.after.tables import public_column_kind
 from discreet.sql.rows.relation import Field
 from discreet.sql.text.parse import reject
-from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, Value, careful
+from discreet.sql.values.value import Category, Day, Flag, Moment, Number, Text, Value, careful
 
 MAX_LISTED = 1_000  # distinct values up to which a public text is treated as a category
 MAX_INLINE = 2_000  # rows of a computed public table that are written into the engine's SQL
@@ -33,7 +42,7 @@ class PublicSide:
     rows themselves.
     """
 
-    source: PublicScan | Written
+    source: PublicScan | ConstantTable
     fields: tuple[Field, ...]
     table: pa.Table
 
@@ -62,7 +71,7 @@ def public_side(
     table: pa.Table, *, alias: str, engine_alias: str, stored: str | None, node: exp.Expression
 ) -> PublicSide:
     """A public table for the engine: the stored one by its name, a computed one written out."""
-    source: PublicScan | Written
+    source: PublicScan | ConstantTable
     if stored is not None:
         source, columns = PublicScan(stored, engine_alias), table.column_names
     else:
@@ -80,7 +89,9 @@ def public_side(
         Field(
             table=alias,
             name=name,
-            value=replace(_value(Column(engine_alias, written), column), kind=stored_kind(column)),
+            value=replace(
+                _value(Column(engine_alias, written), column), kind=public_column_kind(column)
+            ),
             origins=frozenset(),
         )
         for name, written, column in zip(table.column_names, columns, table.columns, strict=True)
@@ -88,15 +99,15 @@ def public_side(
     return PublicSide(source=source, fields=fields, table=table)
 
 
-def written_table(table: pa.Table, alias: str) -> Written:
+def write_out_table(table: pa.Table, alias: str) -> ConstantTable:
     """A stored public table, written out under its own names."""
     return _write(table, table.column_names, alias)
 
 
-def _write(table: pa.Table, columns: Sequence[str], alias: str) -> Written:
+def _write(table: pa.Table, columns: Sequence[str], alias: str) -> ConstantTable:
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     written = tuple(tuple(_text(value) for value in row) for row in rows)
-    return Written(
+    return ConstantTable(
         tuple(columns), tuple(_engine_type(column.type) for column in table.columns), written, alias
     )
 
@@ -227,7 +238,7 @@ def _texts(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
     same = "TIME" if pa.types.is_time(kind) else "VARCHAR"
     listed_texts = call("list", *(Cast(Constant(text), same) for text in texts))
     position = careful(call("list_position", listed_texts, Cast(stored, same)) - 1)
-    return Value(expression=position, domain=Coded(values=tuple(texts)), nullable=nullable)
+    return Value(expression=position, domain=Category(values=tuple(texts)), nullable=nullable)
 
 
 def _units(known: pa.ChunkedArray, scale: int) -> int:

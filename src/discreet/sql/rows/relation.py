@@ -31,7 +31,7 @@ from discreet.policy.owners import Through
 from discreet.policy.policy import Table
 from discreet.sql.text.parse import reject, show, spell
 from discreet.sql.text.postgres import Kind
-from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Opaque, Text, Value
+from discreet.sql.values.value import Category, Day, Flag, Moment, Number, Opaque, Text, Value
 from discreet.sql.values.value import Domain as ValueDomain
 
 Origins = frozenset[tuple[str, int]]
@@ -83,7 +83,7 @@ class Relation:
         """Whom a row belongs to."""
         return owner_of(self.source)
 
-    def filtered(self, condition: Value) -> Relation:
+    def filter(self, condition: Value) -> Relation:
         return replace(self, conditions=(*self.conditions, condition.expression))
 
     def select(self, fields: Sequence[Field], *, distinct: bool = False) -> Select:
@@ -95,7 +95,7 @@ class Relation:
         )
         return Select(self.source, tuple(columns), self.conditions, distinct)
 
-    def nested(self, alias: str, *, distinct: bool = False) -> Relation:
+    def nest(self, alias: str, *, distinct: bool = False) -> Relation:
         """The same rows as a stage of their own, under a fresh engine alias."""
         fields = tuple(
             replace(
@@ -107,7 +107,7 @@ class Relation:
         source = Stage(self.select(self.fields, distinct=distinct), alias)
         return Relation(source=source, fields=fields, rows=self.rows, max_groups=self.max_groups)
 
-    def renamed(self, names: Sequence[str]) -> Relation:
+    def rename(self, names: Sequence[str]) -> Relation:
         """The same rows with other names for their first columns."""
         fields = [
             replace(field, name=name)
@@ -115,11 +115,11 @@ class Relation:
         ]
         return replace(self, fields=(*fields, *self.fields[len(fields) :]))
 
-    def called(self, alias: str) -> Relation:
+    def with_name(self, alias: str) -> Relation:
         """The same rows under another name."""
         return replace(self, fields=tuple(replace(each, table=alias) for each in self.fields))
 
-    def listed(self, table: str) -> list[Field]:
+    def expand_star(self, table: str) -> list[Field]:
         """The columns that * stands for, or table.*."""
         if not table:
             return [each for each in self.fields if not each.merged]
@@ -337,7 +337,7 @@ def value_domain(domain: Domain) -> ValueDomain:
         case Integers() | Decimals():
             return Number(step=domain.step, lo=domain.first, hi=domain.last)
         case Categories(values=values):
-            return Coded(values=tuple(values))
+            return Category(values=tuple(values))
         case Booleans():
             return Flag()
         case Dates(lo=lo, hi=hi):

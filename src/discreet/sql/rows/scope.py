@@ -125,8 +125,8 @@ class RowScope(Names):
                 "EXISTS is answered for a plain SELECT with WHERE.",
                 "Write EXISTS (SELECT 1 FROM t WHERE t.owner = p.owner AND ...).",
             )
-        inner = joins.unbracketed(inner)
-        relation = self.analysis.joined(inner, self.analysis.sources(inner, self.environment))
+        inner = joins.drop_brackets(inner)
+        relation = self.analysis.join_sources(inner, self.analysis.sources(inner, self.environment))
         if relation is None:
             raise reject(
                 node,

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from discreet.algebra import OWNER, Column, Stage, UnionAll, call
 from discreet.sql.after import after
-from discreet.sql.after.released import Released
+from discreet.sql.after.released import OutputTable
 from discreet.sql.after.union import union
 from discreet.sql.rows.relation import Field, Relation
 from discreet.sql.rows.subqueries import member
@@ -21,22 +21,22 @@ from discreet.sql.values.unify import join_domains, unify
 from discreet.sql.values.value import Opaque, Value
 
 
-def combined(
+def combine(
     node: exp.SetOperation,
-    left: Relation | Released,
-    right: Relation | Released,
+    left: Relation | OutputTable,
+    right: Relation | OutputTable,
     alias: Callable[[], str],
-) -> Relation | Released:
+) -> Relation | OutputTable:
     """Return what a set operation of two queries stands for; `alias` gives fresh names for the
     engine.
     """
-    if isinstance(left, Released) and isinstance(right, Released):
+    if isinstance(left, OutputTable) and isinstance(right, OutputTable):
         return union(node, left, right)
     if isinstance(left, Relation) and isinstance(right, Relation):
         return (
-            _stacked(node, left, right, alias)
+            _union(node, left, right, alias)
             if isinstance(node, exp.Union)
-            else _kept(node, left, right, alias)
+            else _match_owners(node, left, right, alias)
         )
     raise reject(
         node,
@@ -45,7 +45,7 @@ def combined(
     )
 
 
-def _kept(
+def _match_owners(
     node: exp.SetOperation, left: Relation, right: Relation, alias: Callable[[], str]
 ) -> Relation:
     """INTERSECT and EXCEPT of owners: whoever is on the left, and also, or not, on the right."""
@@ -56,21 +56,21 @@ def _kept(
             f"{_word(node)} compares rows of different people.",
             f"Of owners, write WHERE owner {'IN' if within else 'NOT IN'} (SELECT owner FROM ...).",
         )
-    people = replace(left.nested(alias(), distinct=True), rows=1)
+    people = replace(left.nest(alias(), distinct=True), rows=1)
     found = member(people.fields[0].value, people.owner, right, node)
-    return people.filtered(
+    return people.filter(
         found if within else replace(found, expression=call("NOT", found.expression))
     )
 
 
-def _stacked(
-    node: exp.Union, left: Relation, right: Relation, alias: Callable[[], str]
-) -> Relation:
+def _union(node: exp.Union, left: Relation, right: Relation, alias: Callable[[], str]) -> Relation:
     """UNION ALL of private rows: a person has the rows of both sides. UNION of owners: each person
     once.
     """
     once = bool(node.args.get("distinct"))
-    plain = type(node) is exp.Union and not node.args.get("by_name") and not after.selects(node)
+    plain = (
+        type(node) is exp.Union and not node.args.get("by_name") and not after.leaves_out_rows(node)
+    )
     if not plain or (once and not _of_owners(node, left, right)):
         raise reject(
             node,
@@ -100,7 +100,7 @@ def _stacked(
             side.append(replace(a, value=value))
     selects = (each.select(side) for each, side in zip((left, right), sides, strict=True))
     both = Relation(source=Stage(UnionAll(tuple(selects)), name), fields=tuple(fields), rows=rows)
-    return replace(both.nested(alias(), distinct=True), rows=1) if once else both
+    return replace(both.nest(alias(), distinct=True), rows=1) if once else both
 
 
 def _common(a: Value, b: Value, node: exp.Expression) -> list[Value]:

@@ -15,10 +15,10 @@ from discreet.sql.rows.persons import AGGREGATES, Folding
 from discreet.sql.rows.relation import Names, Relation
 from discreet.sql.text.parse import reject, show, whole
 from discreet.sql.values.arguments import check_arguments
-from discreet.sql.values.categories import ranked
+from discreet.sql.values.categories import rank_by_text
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import among_others, as_flag, join_domains, unify
-from discreet.sql.values.value import Coded, Missing, Number, Opaque, Value
+from discreet.sql.values.value import Category, Missing, Number, Opaque, Value
 
 ROW_NUMBER = Fold("row_number", ())
 MOST_PLACES = 1_000_000  # of a frame, an offset, a number of tiles
@@ -159,8 +159,8 @@ def _ordering(node: exp.Window, names: Names) -> tuple[Order, ...]:
     order, found = node.args.get("order"), []
     for item in order.expressions if order else []:
         value = translate(item.this, names)
-        if isinstance(value.domain, Coded):
-            value = ranked(value)
+        if isinstance(value.domain, Category):
+            value = rank_by_text(value)
         found.append(
             Order(value.expression, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
         )

@@ -40,7 +40,7 @@ def cast(value: Value, node: exp.Cast) -> Value:
         # In Postgres quotients are decimals.
         is_float = _is_double if "postgres" in node.meta else numbers.is_float
         how: numbers.Rounding = "even" if is_float(node.this) else "nearest"
-        whole_number = numbers.rounded(as_number(value, node), Fraction(1), how, node)
+        whole_number = numbers.round_to_step(as_number(value, node), Fraction(1), how, node)
         return _fitting(whole_number, Fraction(2 ** _INTEGER_BITS[target] - 1))
     if target in (kind.DOUBLE, kind.FLOAT):
         return as_number(value, node)
@@ -54,7 +54,7 @@ def cast(value: Value, node: exp.Cast) -> Value:
                 node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2)."
             )
         unit = Fraction(1, 10**digits)
-        rounded = numbers.rounded(as_number(value, node), unit, "nearest", node)
+        rounded = numbers.round_to_step(as_number(value, node), unit, "nearest", node)
         if numbers.grid(rounded).step > unit:  # its digits are those of the type: 5.00
             rounded = numbers.on_step(rounded, unit, node)
         return _fitting(rounded, (10 ** sizes[0] - 1) * unit)
@@ -66,10 +66,10 @@ def cast(value: Value, node: exp.Cast) -> Value:
         return days.as_day(value, node)
     if target in (kind.TIMESTAMP, kind.TIMESTAMPNTZ, kind.DATETIME):
         return days.as_moment(value, node)
-    raise _unanswered(node, target)
+    raise _refuse_cast(node, target)
 
 
-def _unanswered(node: exp.Cast, target: exp.DataType.Type) -> Rejected:
+def _refuse_cast(node: exp.Cast, target: exp.DataType.Type) -> Rejected:
     """The refusal of a cast to a type that rows have not."""
     if target in (exp.DataType.Type.TIME, exp.DataType.Type.TIMETZ):
         return reject(

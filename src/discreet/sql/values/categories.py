@@ -17,7 +17,7 @@ from discreet.policy.domain import MOST_LETTERS
 from discreet.sql.text.parse import check_labels, reject, show
 from discreet.sql.values import numbers
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Flag,
     Missing,
     Number,
@@ -53,14 +53,14 @@ def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expressio
     domain = Number(step=step, lo=min(counted), hi=max(counted))
     numbers.check_size(domain.lo, domain.hi, node)
     return Value(
-        expression=recoded(value.expression, units),
+        expression=map_codes(value.expression, units),
         domain=domain,
         nullable=value.nullable or None in units,
         constant=value.constant and len(values) == 1,
     )
 
 
-def recoded(code: Expression, targets: Sequence[int | None]) -> Expression:
+def map_codes(code: Expression, targets: Sequence[int | None]) -> Expression:
     """The expression that maps code i to targets[i]."""
     return code if list(targets) == list(range(len(targets))) else _look_up(code, targets)
 
@@ -74,9 +74,7 @@ def _look_up(code: Expression, listed: Sequence[Operand]) -> Expression:
     return call("list_extract", call("list", *listed), Cast(code, "BIGINT") + 1)
 
 
-def relabelled(
-    value: Value, labels: Sequence[str | int | None], *, nullable: bool = False
-) -> Value:
+def relabel(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
     """The category with each value replaced by a label; None is NULL, equal labels become one
     value.
     """
@@ -87,8 +85,8 @@ def relabelled(
     targets = [None if label is None else position[label] for label in labels]
     constant = value.constant and len(labels) == 1 and labels[0] is not None
     return Value(
-        expression=recoded(value.expression, targets),
-        domain=Coded(values=distinct),
+        expression=map_codes(value.expression, targets),
+        domain=Category(values=distinct),
         nullable=value.nullable or nullable or None in targets,
         constant=constant,
     )
@@ -101,9 +99,9 @@ def check_letters(letters: int) -> None:
     check_labels(letters // 20)
 
 
-def decoded(value: Value) -> Expression:
+def decode(value: Value) -> Expression:
     """A category or text as text."""
-    if isinstance(value.domain, Coded):
+    if isinstance(value.domain, Category):
         texts = [str(each) for each in value.domain.values]
         return Constant(texts[0]) if value.constant else _look_up(value.expression, texts)
     return value.expression
@@ -111,7 +109,7 @@ def decoded(value: Value) -> Expression:
 
 def letters_of(value: Value) -> int:
     """Return how many letters a category or text has at most."""
-    if isinstance(value.domain, Coded):
+    if isinstance(value.domain, Category):
         return max((len(str(each)) for each in value.domain.values), default=0)
     return value.domain.letters if isinstance(value.domain, Text) else MAX_LENGTH
 
@@ -123,32 +121,32 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
             value
             if isinstance(value.domain, Missing)
             else Value(
-                expression=decoded(value),
+                expression=decode(value),
                 domain=Text(letters=letters_of(value)),
                 nullable=value.nullable,
             )
             for value in values
         ]
-    domains = [value.domain.values for value in values if isinstance(value.domain, Coded)]
+    domains = [value.domain.values for value in values if isinstance(value.domain, Category)]
     mixed = len({type(each) for each in itertools.chain(*domains)}) > 1
     union = tuple(dict.fromkeys(str(each) if mixed else each for each in itertools.chain(*domains)))
     position = {each: code for code, each in enumerate(union)}
     result = []
     for value in values:
-        if isinstance(value.domain, Coded):
+        if isinstance(value.domain, Category):
             targets = [position[str(each) if mixed else each] for each in value.domain.values]
-            found = Constant(targets[0]) if value.constant else recoded(value.expression, targets)
-            value = Value(expression=found, domain=Coded(values=union), nullable=value.nullable)
+            found = Constant(targets[0]) if value.constant else map_codes(value.expression, targets)
+            value = Value(expression=found, domain=Category(values=union), nullable=value.nullable)
         result.append(value)
     return result
 
 
-def ranked(value: Value) -> Value:
+def rank_by_text(value: Value) -> Value:
     """A category as the rank of its value in byte order, so that codes compare as the texts do."""
-    assert isinstance(value.domain, Coded)
+    assert isinstance(value.domain, Category)
     order = sorted(value.domain.values, key=_sort_key)
     return Value(
-        expression=recoded(value.expression, [order.index(each) for each in value.domain.values]),
+        expression=map_codes(value.expression, [order.index(each) for each in value.domain.values]),
         domain=value.domain,
         nullable=value.nullable,
     )
@@ -175,8 +173,8 @@ def compare_codes(operator: str, left: Value, right: Value) -> Value:
     """A category against a constant: which codes satisfy it is known without data."""
     if left.constant and not right.constant:
         left, right, operator = right, left, _MIRROR[operator]
-    assert isinstance(left.domain, Coded)
-    assert isinstance(right.domain, Coded)
+    assert isinstance(left.domain, Category)
+    assert isinstance(right.domain, Category)
     other: str | int | Fraction = right.domain.values[0]
     whole = all(isinstance(each, int) for each in (*left.domain.values, *right.domain.values))
     if (

@@ -9,7 +9,7 @@ from sqlglot import exp
 from discreet.algebra import call, case
 from discreet.sql.text.parse import check_weight, reject
 from discreet.sql.values import numbers
-from discreet.sql.values.texts_left import narrowed
+from discreet.sql.values.texts_left import narrow_text
 from discreet.sql.values.unify import (
     among_others,
     as_flag,
@@ -19,12 +19,12 @@ from discreet.sql.values.unify import (
 )
 from discreet.sql.values.value import (
     NULL,
-    Coded,
+    Category,
     Missing,
     Number,
     Opaque,
     Value,
-    widened,
+    widen,
 )
 
 Read = Callable[[exp.Expression], Value]  # translates a part, where the expression stands
@@ -41,7 +41,7 @@ def _case(node: exp.Case, read: Read) -> Value:
         else:
             conditions.append(comparison("=", subject, read(branch.this), branch.this))
     results = [
-        narrowed(read(branch.args["true"]), condition.expression)
+        narrow_text(read(branch.args["true"]), condition.expression)
         for branch, condition in zip(node.args["ifs"], conditions, strict=True)
     ]
     default = node.args.get("default")
@@ -55,7 +55,7 @@ def _if(node: exp.If, read: Read) -> Value:
     condition = as_flag(read(node.this), node.this)
     otherwise = node.args.get("false")
     results = [
-        narrowed(read(node.args["true"]), condition.expression),
+        narrow_text(read(node.args["true"]), condition.expression),
         read(otherwise) if otherwise else Value(expression=NULL, domain=Missing(), nullable=True),
     ]
     return _choose([condition], results, node)
@@ -111,7 +111,7 @@ def _extreme(function: str) -> Choice:
         domain = join_domains(common)
         if isinstance(domain, Missing):
             return Value(expression=NULL, domain=domain, nullable=True)
-        if isinstance(domain, Coded):
+        if isinstance(domain, Category):
             raise reject(node, f"{function.upper()} of categories is not answered.", "Use CASE.")
         if isinstance(domain, Number):
             # Privacy: the engine's integers must hold every argument, not only the result, or a
@@ -123,7 +123,7 @@ def _extreme(function: str) -> Choice:
             elif fixed:
                 domain = Number(step=domain.step, lo=max(fixed), hi=domain.hi)
             known = [
-                widened(value.expression, most)
+                widen(value.expression, most)
                 for value in common
                 if not isinstance(value.domain, Missing)
             ]

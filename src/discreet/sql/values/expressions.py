@@ -32,7 +32,7 @@ from discreet.sql.values.unify import (
 )
 from discreet.sql.values.value import (
     NULL,
-    Coded,
+    Category,
     Day,
     Flag,
     Missing,
@@ -114,7 +114,7 @@ def _literal(node: exp.Literal, scope: Scope) -> Value:
 
 
 def text_constant(text: str) -> Value:
-    return Value(expression=Constant(0), domain=Coded(values=(text,)), constant=True)
+    return Value(expression=Constant(0), domain=Category(values=(text,)), constant=True)
 
 
 # --- operators ------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def _round_to(how: numbers.Rounding) -> Translator:
             raise reject(
                 node, f"{name} to more than 12 digits is not answered.", f"Write {name}(x, 2)."
             )
-        return numbers.rounded(
+        return numbers.round_to_step(
             as_number(translate(node.this, scope), node), Fraction(10) ** -digits, how, node
         )
 
@@ -367,7 +367,7 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
         return dates.part(translate(arguments[0], scope), name, node)
     if name == "timestampdiff" and len(arguments) == 3 and arguments[0].is_string:
         start, end = (translate(part, scope) for part in arguments[1:])
-        return dates.passed(arguments[0].name, start, end, node)
+        return dates.units_between(arguments[0].name, start, end, node)
     if name == "width_bucket" and len(arguments) == 4:
         return _bucket(node, scope)
     for kinds, reason, hint in REFUSED:
@@ -430,10 +430,10 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Abs: _numeric_function(lambda value, node: numbers.absolute(value)),
     exp.Sign: _numeric_function(lambda value, node: numbers.sign(value)),
     exp.Floor: _numeric_function(
-        lambda value, node: numbers.rounded(value, Fraction(1), "down", node)
+        lambda value, node: numbers.round_to_step(value, Fraction(1), "down", node)
     ),
     exp.Ceil: _numeric_function(
-        lambda value, node: numbers.rounded(value, Fraction(1), "up", node)
+        lambda value, node: numbers.round_to_step(value, Fraction(1), "up", node)
     ),
     exp.Round: _round_to("nearest"),
     exp.Trunc: _round_to("toward_zero"),

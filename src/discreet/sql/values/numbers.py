@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.sql.text.parse import reject, show
-from discreet.sql.values.value import Number, Value, number, widened
+from discreet.sql.values.value import Number, Value, number, widen
 
 # units; leaves room for 2^36 people's rows in the engine's 128-bit sums (requests.readings)
 LARGEST = 2**90
@@ -41,7 +41,7 @@ def on_step(value: Value, step: Fraction, node: exp.Expression) -> Value:
     check_size(0, factor.numerator, node)  # which stands in the SQL, whatever it is multiplied with
     if factor == 1:
         return value
-    wide = widened(value.expression, max(abs(lo), abs(hi)))
+    wide = widen(value.expression, max(abs(lo), abs(hi)))
     found = Constant(lo) if value.constant else wide * factor.numerator
     domain = Number(step=step, lo=lo, hi=hi)
     return Value(expression=found, domain=domain, nullable=value.nullable, constant=value.constant)
@@ -73,7 +73,7 @@ def add(left: Value, right: Value, node: exp.Expression, *, sign: int = 1) -> Va
     lo, hi = lows.lo + ends[0], lows.hi + ends[1]
     check_size(lo, hi, node)
     bound = max(abs(lo), abs(hi), lows.largest, highs.largest)
-    x, y = widened(a.expression, bound), widened(b.expression, bound)
+    x, y = widen(a.expression, bound), widen(b.expression, bound)
     found = x + y if sign > 0 else x - y
     return Value(
         expression=found,
@@ -87,7 +87,7 @@ def negate(value: Value) -> Value:
     return Value(
         expression=Constant(-domain.lo)
         if value.constant
-        else -widened(value.expression, domain.largest),
+        else -widen(value.expression, domain.largest),
         domain=Number(step=domain.step, lo=-domain.hi, hi=-domain.lo),
         nullable=value.nullable,
         constant=value.constant,
@@ -107,7 +107,7 @@ def multiply(left: Value, right: Value, node: exp.Expression) -> Value:
     check_size(lo, hi, node)
     check_step(a.step * b.step, node)
     bound = max(abs(lo), abs(hi), a.largest, b.largest)
-    product = widened(left.expression, bound) * widened(right.expression, bound)
+    product = widen(left.expression, bound) * widen(right.expression, bound)
     domain = Number(step=a.step * b.step, lo=lo, hi=hi)
     return Value(expression=product, domain=domain, nullable=left.nullable or right.nullable)
 
@@ -115,7 +115,7 @@ def multiply(left: Value, right: Value, node: exp.Expression) -> Value:
 def scale(value: Value, factor: Fraction, node: exp.Expression) -> Value:
     """value * factor: the engine's integers stay, only what one unit means changes."""
     if factor == 0:
-        zero = widened(value.expression, grid(value).largest) * 0
+        zero = widen(value.expression, grid(value).largest) * 0
         return Value(
             expression=zero, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=value.nullable
         )
@@ -143,8 +143,8 @@ def divide(left: Value, right: Value, node: exp.Expression) -> Value:
     # of the numbers on the way, too
     bound = 2 * (a.largest * ratio.numerator + b.largest * ratio.denominator)
     check_size(0, bound, node)
-    n = widened(left.expression, bound) * ratio.numerator
-    d = widened(right.expression, bound) * ratio.denominator
+    n = widen(left.expression, bound) * ratio.numerator
+    d = widen(right.expression, bound) * ratio.denominator
     smallest = b.lo if b.lo > 0 else -b.hi if b.hi < 0 else 1
     most = -(-a.largest * ratio.numerator // (smallest * ratio.denominator)) + 1
     check_size(0, most, node)
@@ -157,12 +157,12 @@ def divide(left: Value, right: Value, node: exp.Expression) -> Value:
 def whole_quotient(left: Value, right: Value, node: exp.Expression) -> Value:
     """Integer division, which drops the fraction (toward zero, as the engine does)."""
     if right.constant:
-        return rounded(divide(left, right, node), Fraction(1), "toward_zero", node)
+        return round_to_step(divide(left, right, node), Fraction(1), "toward_zero", node)
     a, b = _align(left, right, node)
     most = grid(a).largest
     lo = 0 if grid(a).lo >= 0 and grid(b).lo >= 0 else -most
     bound = max(most, grid(b).largest)
-    found = widened(a.expression, bound) // call("nullif", widened(b.expression, bound), 0)
+    found = widen(a.expression, bound) // call("nullif", widen(b.expression, bound), 0)
     return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=most), nullable=True)
 
 
@@ -174,7 +174,7 @@ def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
         raise reject(node, "division by zero.", "Divide by something else.")
     most = min(dividend.largest, max(divisor.largest - 1, 0))
     bound = max(dividend.largest, divisor.largest)
-    found = widened(a.expression, bound) % call("nullif", widened(b.expression, bound), 0)
+    found = widen(a.expression, bound) % call("nullif", widen(b.expression, bound), 0)
     domain = Number(
         step=dividend.step, lo=0 if dividend.lo >= 0 else -most, hi=0 if dividend.hi <= 0 else most
     )
@@ -185,7 +185,7 @@ def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
     )
 
 
-def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -> Value:
+def round_to_step(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -> Value:
     """The number moved to a grid of `step`, by the named rule; half goes away from zero, or to the
     even one.
     """
@@ -197,7 +197,7 @@ def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -
     check_step(ratio, node)
     lo, hi = (_round_fraction(Fraction(end * up, down), how) for end in (domain.lo, domain.hi))
     check_size(0, domain.largest * up * 2 + down, node)
-    wide = widened(value.expression, domain.largest * up * 2 + down)
+    wide = widen(value.expression, domain.largest * up * 2 + down)
     n = wide * up if up > 1 else wide
     found = Constant(lo) if value.constant else _quotient(n, down, how, negative=domain.lo < 0)
     bounds = Number(step=step, lo=lo, hi=hi)
@@ -207,7 +207,7 @@ def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -
 def absolute(value: Value) -> Value:
     domain = grid(value)
     lo = 0 if domain.lo <= 0 <= domain.hi else min(abs(domain.lo), abs(domain.hi))
-    found = call("abs", widened(value.expression, domain.largest))
+    found = call("abs", widen(value.expression, domain.largest))
     return Value(
         expression=found,
         domain=Number(step=domain.step, lo=lo, hi=domain.largest),
@@ -237,7 +237,7 @@ def clamp(value: Value, lo: Value, hi: Value, node: exp.Expression) -> Value:
     bounds = Number(
         step=step, lo=min(max(domain.lo, least), most), hi=max(min(domain.hi, most), least)
     )
-    wide = widened(x.expression, max(domain.largest, abs(least), abs(most)))
+    wide = widen(x.expression, max(domain.largest, abs(least), abs(most)))
     # LEAST and GREATEST skip NULLs, so NULL has to be kept by hand.
     found = case((x.expression.is_known, call("least", call("greatest", wide, least), most)))
     return Value(expression=found, domain=bounds, nullable=value.nullable)
@@ -251,7 +251,7 @@ def bucket(
     """
     lo, hi = ends
     parts = scale(add(value, number(-lo), node), count / (hi - lo), node)
-    place = add(rounded(parts, Fraction(1), "down", node), number(1), node)
+    place = add(round_to_step(parts, Fraction(1), "down", node), number(1), node)
     return clamp(place, number(0), number(count + 1), node)
 
 

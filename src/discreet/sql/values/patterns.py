@@ -11,7 +11,7 @@ from discreet.sql.text.parse import check_labels, reject, show
 from discreet.sql.values.categories import among
 from discreet.sql.values.value import (
     NO_FLAG,
-    Coded,
+    Category,
     Flag,
     Missing,
     Text,
@@ -24,7 +24,7 @@ def like(value: Value, node: exp.Expression, *, ignore_case: bool, escape: str =
     if not isinstance(pattern, exp.Literal) or not pattern.is_string:
         raise reject(node, "LIKE needs a constant pattern.", "Write name LIKE 'Ka%'.")
     text = pattern.this
-    if isinstance(value.domain, Coded):
+    if isinstance(value.domain, Category):
         fold = (lambda part: change_letters(part, str.lower)) if ignore_case else str
         signs = _signs(fold(text), escape)
         if _ONE in signs:  # then each letter may have to be held against all of the pattern

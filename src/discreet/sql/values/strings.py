@@ -21,16 +21,16 @@ from discreet.sql.values.categories import (
     MAX_LENGTH,
     among,
     check_letters,
-    decoded,
+    decode,
     letters_of,
-    recoded,
-    relabelled,
+    map_codes,
+    relabel,
 )
 from discreet.sql.values.patterns import change_letters
 from discreet.sql.values.value import (
     NO_FLAG,
     NULL,
-    Coded,
+    Category,
     Day,
     Flag,
     Missing,
@@ -39,7 +39,7 @@ from discreet.sql.values.value import (
     Opaque,
     Text,
     Value,
-    widened,
+    widen,
 )
 
 
@@ -48,10 +48,10 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
     match value.domain:
         case Text():
             return value
-        case Coded(values=values):
+        case Category(values=values):
             return Value(
                 expression=value.expression,
-                domain=Coded(values=tuple(map(str, values))),
+                domain=Category(values=tuple(map(str, values))),
                 nullable=value.nullable,
                 constant=value.constant,
             )
@@ -59,16 +59,16 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
             check_labels(grid.size)
             digits = None if numbers.is_float(written) else _digits(grid.step)
             labels = tuple(_show(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
-            places = Cast(widened(value.expression, grid.largest) - grid.lo, "BIGINT")
+            places = Cast(widen(value.expression, grid.largest) - grid.lo, "BIGINT")
             # Numbers so near each other that the engine writes them alike are one text.
-            return relabelled(
-                Value(expression=places, domain=Coded(values=labels), nullable=value.nullable),
+            return relabel(
+                Value(expression=places, domain=Category(values=labels), nullable=value.nullable),
                 labels,
             )
         case Flag():
             return Value(
                 expression=case((value.expression, 1), (call("NOT", value.expression), 0)),
-                domain=Coded(values=("false", "true")),
+                domain=Category(values=("false", "true")),
                 nullable=value.nullable,
             )
         case Day() as days if days.size <= MAX_CODES:
@@ -76,10 +76,10 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
             passed = "day" if days.grain == "week" else days.grain
             code: Expression = call("date_diff", passed, days.lo, value.expression)
             code = code // 7 if days.grain == "week" else code
-            coded = Coded(values=tuple(range(days.size)))
+            coded = Category(values=tuple(range(days.size)))
             clock = " 00:00:00" if days.stamp else ""
             labels = tuple(days.at(place).isoformat() + clock for place in range(days.size))
-            return relabelled(Value(expression=code, domain=coded, nullable=value.nullable), labels)
+            return relabel(Value(expression=code, domain=coded, nullable=value.nullable), labels)
         case Day() | Moment():
             written_out = Text(letters=30)  # 2024-12-31 23:59:59.999999
             return Value(
@@ -116,7 +116,7 @@ def function(
 
 
 def _textual(value: Value, node: exp.Expression) -> Value:
-    if isinstance(value.domain, Coded | Text | Missing):
+    if isinstance(value.domain, Category | Text | Missing):
         return value
     if isinstance(value.domain, Opaque):
         raise reject(
@@ -139,8 +139,8 @@ def _map(
     `letters` bounds the result's length; where it is not given the text grows no longer.
     """
     match value.domain:
-        case Coded(values=values):
-            return relabelled(value, [label(str(each)) for each in values])
+        case Category(values=values):
+            return relabel(value, [label(str(each)) for each in values])
         case Missing():
             return value
     kept = letters_of(value) if letters is None else letters
@@ -232,10 +232,10 @@ def _right(node: exp.Expression, read: Read) -> Value:
 def _length(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
     match value.domain:
-        case Coded(values=values):
+        case Category(values=values):
             sizes = [len(str(each)) for each in values]
             return Value(
-                expression=recoded(value.expression, sizes),
+                expression=map_codes(value.expression, sizes),
                 domain=Number(step=Fraction(1), lo=min(sizes), hi=max(sizes)),
                 nullable=value.nullable,
             )
@@ -243,13 +243,13 @@ def _length(node: exp.Expression, read: Read) -> Value:
             return value
     domain = Number(step=Fraction(1), lo=0, hi=MAX_LENGTH)
     return Value(
-        expression=_counted(value.expression, call("length", value.expression)),
+        expression=_limit_letters(value.expression, call("length", value.expression)),
         domain=domain,
         nullable=value.nullable,
     )
 
 
-def _counted(text: Expression, number: Expression) -> Expression:
+def _limit_letters(text: Expression, number: Expression) -> Expression:
     """A number of letters of a text, up to the most; LEAST skips NULLs, so NULL has to be kept by
     hand.
     """
@@ -266,7 +266,7 @@ def _concatenate(node: exp.Expression, read: Read) -> Value:
     if any(isinstance(part.domain, Missing) for part in parts):
         return Value(expression=NULL, domain=Missing(), nullable=True)
     if not parts:
-        return Value(expression=Constant(0), domain=Coded(values=("",)), constant=True)
+        return Value(expression=Constant(0), domain=Category(values=("",)), constant=True)
     parts = [_empty_for_null(part) for part in parts] if skip_null else parts
     result = parts[0]
     for part in parts[1:]:
@@ -278,27 +278,27 @@ def _empty_for_null(value: Value) -> Value:
     """The text, or an empty one where it is NULL, which it may be whether or not that is meant."""
     if value.constant:
         return value
-    if isinstance(value.domain, Coded):
+    if isinstance(value.domain, Category):
         labels = (*map(str, value.domain.values), "")
         found = call("coalesce", value.expression, value.domain.size)
-        return relabelled(replace(value, expression=found, nullable=False), labels)
+        return relabel(replace(value, expression=found, nullable=False), labels)
     return replace(value, expression=call("coalesce", value.expression, ""), nullable=False)
 
 
 def _pair(left: Value, right: Value, skip_null: bool) -> Value:
     nullable = left.nullable or right.nullable
-    if isinstance(left.domain, Coded) and isinstance(right.domain, Coded):
+    if isinstance(left.domain, Category) and isinstance(right.domain, Category):
         a, b = left.domain.values, right.domain.values
         if len(a) * len(b) <= MAX_CODES:
             check_letters(len(a) * len(b) * (letters_of(left) + letters_of(right)))
             labels = [f"{x}{y}"[:MAX_LENGTH] for x in a for y in b]
             codes = Value(
                 expression=Cast(left.expression, "BIGINT") * len(b) + right.expression,
-                domain=Coded(values=tuple(labels)),
+                domain=Category(values=tuple(labels)),
                 nullable=nullable,
             )
-            return relabelled(codes, labels)
-    joined = call("concat" if skip_null else "||", decoded(left), decoded(right))
+            return relabel(codes, labels)
+    joined = call("concat" if skip_null else "||", decode(left), decode(right))
     letters = min(letters_of(left) + letters_of(right), MAX_LENGTH)
     # Privacy: a text that doubles in every subquery would use up the memory, for those people alone
     # who have one.
@@ -308,10 +308,10 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
 
 def _starts_with(node: exp.Expression, read: Read) -> Value:
     value, prefix = read(node.this), read(node.expression)
-    if not prefix.constant or not isinstance(prefix.domain, Coded):
+    if not prefix.constant or not isinstance(prefix.domain, Category):
         raise reject(node, "the prefix must be a constant.", "Write STARTS_WITH(name, 'Ka').")
     text = str(prefix.domain.values[0])
-    if isinstance(value.domain, Coded):
+    if isinstance(value.domain, Category):
         return among(
             value,
             [code for code, each in enumerate(value.domain.values) if str(each).startswith(text)],
@@ -325,7 +325,7 @@ def _starts_with(node: exp.Expression, read: Read) -> Value:
 
 def _ends_with(node: exp.Expression, read: Read) -> Value:
     value, text = read(node.this), _text_constant(node.expression, read, node)
-    if isinstance(value.domain, Coded):
+    if isinstance(value.domain, Category):
         return among(
             value,
             [code for code, each in enumerate(value.domain.values) if str(each).endswith(text)],
@@ -335,7 +335,7 @@ def _ends_with(node: exp.Expression, read: Read) -> Value:
 
 def _contains(node: exp.Expression, read: Read) -> Value:
     value, text = read(node.this), _text_constant(node.expression, read, node)
-    if isinstance(value.domain, Coded):
+    if isinstance(value.domain, Category):
         return among(
             value, [code for code, each in enumerate(value.domain.values) if text in str(each)]
         )
@@ -352,7 +352,7 @@ def _text_constant(
     node: exp.Expression | None, read: Read, owner: exp.Expression, *, most: int = 1_000
 ) -> str:
     value = read(node) if node is not None else None
-    if value is None or not value.constant or not isinstance(value.domain, Coded):
+    if value is None or not value.constant or not isinstance(value.domain, Category):
         raise reject(
             owner, f"{show(owner)} needs a text written out.", "Write CONTAINS(name, 'Ka')."
         )
@@ -395,17 +395,17 @@ def _position(node: exp.Expression, read: Read) -> Value:
     value, text = read(node.this), _text_constant(node.args["substr"], read, node)
     if not text:
         raise reject(node, "an empty text is found everywhere.", "Look for something.")
-    if isinstance(value.domain, Coded):
+    if isinstance(value.domain, Category):
         places = [str(each).find(text) + 1 for each in value.domain.values]
         domain = Number(step=Fraction(1), lo=min(places), hi=max(places))
-        found = recoded(value.expression, places)
+        found = map_codes(value.expression, places)
         return Value(
             expression=found, domain=domain, nullable=value.nullable, constant=value.constant
         )
     if isinstance(value.domain, Missing):
         return value
     return Value(
-        expression=_counted(value.expression, call("strpos", value.expression, text)),
+        expression=_limit_letters(value.expression, call("strpos", value.expression, text)),
         domain=Number(step=Fraction(1), lo=0, hi=MAX_LENGTH),
         nullable=value.nullable,
     )
@@ -440,13 +440,13 @@ def _join(node: exp.Expression, read: Read) -> Value:
     )
     parts = [part for part in parts if not isinstance(part.domain, Missing)]
     if not parts:
-        return Value(expression=Constant(0), domain=Coded(values=("",)), constant=True)
+        return Value(expression=Constant(0), domain=Category(values=("",)), constant=True)
     values = [
-        (*map(str, part.domain.values), None) if isinstance(part.domain, Coded) else None
+        (*map(str, part.domain.values), None) if isinstance(part.domain, Category) else None
         for part in parts
     ]
     if None in values or math.prod(len(each or ()) for each in values) > MAX_CODES:
-        joined = call("left", call("concat_ws", separator, *map(decoded, parts)), MAX_LENGTH)
+        joined = call("left", call("concat_ws", separator, *map(decode, parts)), MAX_LENGTH)
         letters = sum(map(letters_of, parts)) + len(separator) * (len(parts) - 1)
         return Value(expression=joined, domain=Text(letters=min(letters, MAX_LENGTH)))
     check_letters(math.prod(len(each or ()) for each in values) * sum(map(letters_of, parts)))
@@ -458,8 +458,8 @@ def _join(node: exp.Expression, read: Read) -> Value:
     for part, each in zip(parts, values, strict=True):
         size = len(each or ())
         code = code * size + call("coalesce", Cast(part.expression, "BIGINT"), size - 1)
-    return relabelled(
-        Value(expression=code, domain=Coded(values=tuple(range(len(labels))))), labels
+    return relabel(
+        Value(expression=code, domain=Category(values=tuple(range(len(labels))))), labels
     )
 
 

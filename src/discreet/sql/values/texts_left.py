@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.algebra import Call, Careful, Cast, Constant, Expression, call
-from discreet.sql.values.value import Coded, Text, Value, careful
+from discreet.sql.values.value import Category, Text, Value, careful
 
 MOST_TEXTS = 1_000  # of a list in the question that are groups
 
@@ -35,7 +35,7 @@ def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
     return careful(call("list_position", written, value) - 1)
 
 
-def narrowed(value: Value, condition: Expression) -> Value:
+def narrow_text(value: Value, condition: Expression) -> Value:
     """A text where a condition holds that lists its values: a category of these."""
     if not isinstance(value.domain, Text):
         return value
@@ -43,4 +43,4 @@ def narrowed(value: Value, condition: Expression) -> Value:
     if not texts or len(texts) > MOST_TEXTS:
         return value
     place = place_of_text(value.expression, texts)
-    return Value(expression=place, domain=Coded(values=texts), nullable=False)
+    return Value(expression=place, domain=Category(values=texts), nullable=False)

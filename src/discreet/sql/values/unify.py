@@ -17,7 +17,7 @@ from discreet.sql.values.value import (
     NO_FLAG,
     NO_NUMBER,
     NULL,
-    Coded,
+    Category,
     Day,
     Flag,
     Missing,
@@ -48,7 +48,7 @@ def as_number(value: Value, node: exp.Expression) -> Value:
             return Value(
                 expression=flag_as_number(value.expression), domain=bounds, nullable=value.nullable
             )
-        case Coded(values=values):
+        case Category(values=values):
             return categories.numeric_codes(value, values, node)
         case Missing():
             return Value(
@@ -88,10 +88,10 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
         return days.unify(values, node)
     if kinds == {Flag}:
         return [as_flag(value, node) for value in values]
-    if kinds <= {Coded, Text}:
+    if kinds <= {Category, Text}:
         return categories.unify(values, node)
     if kinds <= {Number, Flag} or (
-        kinds <= {Number, Flag, Coded} and all(_numeric(value) for value in known)
+        kinds <= {Number, Flag, Category} and all(_numeric(value) for value in known)
     ):
         found = [
             value if isinstance(value.domain, Missing) else as_number(value, node)
@@ -110,10 +110,12 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
 
 
 def _numeric(value: Value) -> bool:
-    return not isinstance(value.domain, Coded) or categories.all_numeric(value.domain.values)
+    return not isinstance(value.domain, Category) or categories.all_numeric(value.domain.values)
 
 
-def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Moment | Text | Missing:
+def join_domains(
+    values: Sequence[Value],
+) -> Number | Category | Flag | Day | Moment | Text | Missing:
     """The domain that holds every one of several unified values."""
     domains = [value.domain for value in values if not isinstance(value.domain, Missing)]
     if not domains:
@@ -145,16 +147,16 @@ def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -
     left, right = days.read_constants(left, right, node)
     left, right = _read_constants(left, right)
     if (
-        isinstance(left.domain, Coded)
-        and isinstance(right.domain, Coded)
+        isinstance(left.domain, Category)
+        and isinstance(right.domain, Category)
         and (left.constant or right.constant)
     ):
         return categories.compare_codes(operator, left, right)
     a, b = unify((left, right), node)
     if isinstance(a.domain, Missing) or isinstance(b.domain, Missing):
         return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
-    if isinstance(a.domain, Coded) and operator not in ("=", "<>"):
-        a, b = categories.ranked(a), categories.ranked(b)
+    if isinstance(a.domain, Category) and operator not in ("=", "<>"):
+        a, b = categories.rank_by_text(a), categories.rank_by_text(b)
     return flag(call(operator, a.expression, b.expression), left, right)
 
 
@@ -164,7 +166,7 @@ def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
     """
 
     def read(value: Value, other: Value) -> Value:
-        if not value.constant or not isinstance(value.domain, Coded):
+        if not value.constant or not isinstance(value.domain, Category):
             return value
         text = str(value.domain.values[0]).strip()
         if isinstance(other.domain, Number) and categories.all_numeric(value.domain.values):
@@ -187,11 +189,11 @@ def _compare_identifiers(operator: str, left: Value, right: Value, node: exp.Exp
     for value in (left, right):
         if isinstance(value.domain, Opaque):
             texts.append(Cast(value.expression, "VARCHAR"))
-        elif value.constant and isinstance(value.domain, Coded | Number):
+        elif value.constant and isinstance(value.domain, Category | Number):
             domain = value.domain
             texts.append(
                 Constant(
-                    str(domain.values[0] if isinstance(domain, Coded) else domain.at(domain.lo))
+                    str(domain.values[0] if isinstance(domain, Category) else domain.at(domain.lo))
                 )
             )
     if operator not in ("=", "<>") or len(texts) < 2:

@@ -53,7 +53,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coded:
+class Category:
     """One of finitely many public values; the engine holds its position in `values`."""
 
     values: tuple[str | int, ...]
@@ -134,20 +134,20 @@ class Text:
 
 
 def few_of(
-    domain: Number | Coded | Flag | Day | Moment | Text,
-) -> Number | Coded | Flag | Day | Moment | Text:
+    domain: Number | Category | Flag | Day | Moment | Text,
+) -> Number | Category | Flag | Day | Moment | Text:
     """The first values of a domain: something of its kind, where the kind is all that matters."""
     match domain:
         case Number():
             return Number(step=domain.step, lo=domain.lo, hi=min(domain.hi, domain.lo + 1))
-        case Coded(
+        case Category(
             values=values
         ):  # the first, and the one that can least be taken for a number or a truth value
             other = max(
                 values,
                 key=lambda value: (not str(value).replace(".", "").isdigit(), len(str(value))),
             )
-            return Coded(values=tuple(dict.fromkeys((*values[:2], other))))
+            return Category(values=tuple(dict.fromkeys((*values[:2], other))))
         case Day():
             return Day(
                 lo=domain.lo,
@@ -183,7 +183,7 @@ class Missing:
     size = 0
 
 
-Domain = Number | Coded | Flag | Day | Moment | Text | Opaque | Missing
+Domain = Number | Category | Flag | Day | Moment | Text | Opaque | Missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +225,7 @@ def number(value: Fraction | int) -> Value:
     return Value(expression=Constant(units), domain=domain, constant=True)
 
 
-def widened(expression: Expression, bound: int) -> Cast:
+def widen(expression: Expression, bound: int) -> Cast:
     """An integer in a type of the engine that results up to `bound` in size cannot overflow."""
     return Cast(expression, "BIGINT" if bound < 2**62 else "HUGEINT")
 

@@ -33,7 +33,7 @@ from discreet.policy.domain import (
     Timestamps,
 )
 from discreet.sql.plan.keys import key_position
-from discreet.sql.values.value import Value, widened
+from discreet.sql.values.value import Value, widen
 from discreet.synthetic.workload import listed
 
 BINS = 100  # intervals of numbers, dates and times that have more values than this
@@ -182,7 +182,7 @@ class Axis:
         if self.cuts is not None:
             place = between(place, self.cuts[1:-1], self.values)
         elif self.bins < self.values:
-            place = widened(place, self.values * self.bins) * self.bins // self.values
+            place = widen(place, self.values * self.bins) * self.bins // self.values
         return call("coalesce", place, self.bins) if self.column.nullable else place
 
     def code(self, text: str) -> int:
@@ -363,7 +363,7 @@ def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
     cells = min(size, cells)
     firsts = [-(-index * size // cells) for index in range(cells)]
     before = [bisect_right(cuts, first) for first in firsts]
-    cell = widened(place, size * cells) * cells // size
+    cell = widen(place, size * cells) * cells // size
     number = looked_up(before, cell)
     for further in range(most):
         nth = [cuts[rank + further] if rank + further < len(cuts) else size for rank in before]

@@ -18,7 +18,15 @@ from sqlglot import exp
 
 from discreet.policy.declaration import HIDDEN
 from discreet.sql.after import error_bars
-from discreet.sql.after.widths.kinds import DRAW, Kind, PublicRead, Read, Scope, kind_of, unrounded
+from discreet.sql.after.widths.kinds import (
+    DRAW,
+    Kind,
+    PublicRead,
+    Read,
+    Scope,
+    kind_of,
+    strip_rounding,
+)
 from discreet.sql.text.dialect import WRITER
 
 DRAWS = f"{HIDDEN}draws"  # the table of all of them
@@ -40,7 +48,7 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class NoisyKinds:
     """A noisy table: the kinds of its columns, and whether a threshold decides which rows it
     has.
     """
@@ -54,7 +62,7 @@ def value(column: int) -> str:
 
 
 def again(
-    tree: exp.Select, measured: Sequence[bool], tables: Mapping[str, Measured]
+    tree: exp.Select, measured: Sequence[bool], tables: Mapping[str, NoisyKinds]
 ) -> tuple[tuple[Kind, ...], Again | None]:
     """The kinds of a statement's columns, and the statement that finds the margins of those that
     have none yet.
@@ -73,7 +81,7 @@ def again(
         return kinds, None
     slacks = {}
     for index in wanted:
-        inner, slacks[index] = unrounded(found.tree.expressions[index])
+        inner, slacks[index] = strip_rounding(found.tree.expressions[index])
         shown = exp.cast(inner.copy(), "DOUBLE")
         found.tree.append("expressions", exp.alias_(shown, value(index), quoted=True))
     items = found.tree.expressions
@@ -88,7 +96,7 @@ def again(
 
 @dataclass(slots=True, kw_only=True)
 class _Walk:
-    tables: Mapping[str, Measured]
+    tables: Mapping[str, NoisyKinds]
     possible: bool = True  # whether all of it could be written for several changes at once
 
     def query(self, node: exp.Expression) -> Read:

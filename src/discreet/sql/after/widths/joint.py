@@ -23,9 +23,16 @@ from discreet.errors import EngineFailure
 from discreet.mechanisms.running import UNIT, Running
 from discreet.mechanisms.simulate import Noise, part, redrawn, straight_half_widths
 from discreet.sql.after.estimates import Linear
-from discreet.sql.after.finish import Noisy, Run, added_up, keys_of, picked, simulated_half_widths
+from discreet.sql.after.finish import (
+    Noisy,
+    Run,
+    decode_picks,
+    half_widths_from_replicas,
+    keys_of,
+    roll_up_numbers,
+)
 from discreet.sql.after.naming import aggregate_name, key_name, table_name
-from discreet.sql.after.widths.again import DRAWS, Again, Measured, value
+from discreet.sql.after.widths.again import DRAWS, Again, NoisyKinds, value
 from discreet.sql.after.widths.half_width import of_totals
 from discreet.sql.after.widths.kinds import DRAW, Kind
 from discreet.sql.plan.block import Block, RolledUp, Shared
@@ -86,7 +93,7 @@ class _Moves:
         return found, slack
 
 
-def measured(block: Block) -> Measured:
+def describe_noisy_table(block: Block) -> NoisyKinds:
     """Return how a block's noisy table depends on noise."""
     kinds = {key_name(index): Kind.PUBLIC for index in range(len(block.parts))}
     for number, aggregate in block.aggregates.items():
@@ -96,7 +103,7 @@ def measured(block: Block) -> Measured:
             kinds[aggregate_name(number)] = (
                 Kind.STRAIGHT if isinstance(aggregate[1], Linear) else Kind.SMOOTH
             )
-    return Measured(kinds=kinds, selected=bool(block.unknown))
+    return NoisyKinds(kinds=kinds, selected=bool(block.unknown))
 
 
 def joint_margins(
@@ -118,7 +125,7 @@ def joint_margins(
         found = run(asked.sql, _tables(plan, noisy, moves) | dict(public))
     except EngineFailure:
         return {}
-    place = _placed(found, answer, asked)
+    place = _match_rows(found, answer, asked)
     result = {}
     for column in asked.wanted:
         values = _spread(found, value(column), place, changes=moves.changes, rows=answer.num_rows)
@@ -205,17 +212,17 @@ def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.T
         if isinstance(kind := block.kind, RolledUp):
             finer = plan.blocks[kind.block].sizes
             own[index] = [
-                added_up(kind, block.sizes, finer, numbers) for numbers in own[kind.block]
+                roll_up_numbers(kind, block.sizes, finer, numbers) for numbers in own[kind.block]
             ]
     tables = {DRAWS: pa.table({DRAW: arrow.array(np.arange(moves.changes))})}
     for index, block in enumerate(plan.blocks):
         if block.aggregates:
             first = block.kind.block if isinstance(block.kind, Shared) else index
-            tables[table_name(index)] = _changed(block, noisy[index], own[first])
+            tables[table_name(index)] = _change_numbers(block, noisy[index], own[first])
     return tables
 
 
-def _changed(
+def _change_numbers(
     block: Block, noisy: Noisy, numbers: Sequence[Mapping[str, tuple[Any, ...]]]
 ) -> pa.Table:
     rows, changes = _rows(block, noisy), len(numbers)
@@ -224,9 +231,9 @@ def _changed(
     for number, aggregate in block.aggregates.items():
         # of which nothing is known here: whatever reads it is of kind UNKNOWN
         if isinstance(aggregate, Pick):
-            columns[aggregate_name(number)] = picked(aggregate, noisy.picks[aggregate.id]).take(
-                again
-            )
+            columns[aggregate_name(number)] = decode_picks(
+                aggregate, noisy.picks[aggregate.id]
+            ).take(again)
             continue
         statistic, estimate = aggregate
         together = tuple(
@@ -241,7 +248,7 @@ def _changed(
 # --- which row is which ---------------------------------------------------------------------------
 
 
-def _placed(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[np.int64]:
+def _match_rows(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[np.int64]:
     """For each row of all changes the row of the answer that it is, by its public columns; -1 where
     it is not told.
     """
@@ -304,4 +311,4 @@ def _widths(values: Floats, kind: Kind, moves: _Moves) -> Floats:
         slopes, slack = moves.by_draws(slopes)
     if kind is Kind.STRAIGHT:
         return np.asarray(straight_half_widths(slopes, moves.noises) + slack)
-    return np.asarray(simulated_half_widths(center, both, slopes, moves.noises, moves.drawn))
+    return np.asarray(half_widths_from_replicas(center, both, slopes, moves.noises, moves.drawn))

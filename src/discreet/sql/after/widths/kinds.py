@@ -98,7 +98,7 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
         case exp.Subquery():
             return _subquery_kind(scope.subqueries.get(id(node)))
         case exp.Window():
-            return _windowed_kind(node, scope)
+            return _kind_of_window(node, scope)
         case exp.Case() | exp.If():
             return _case_kind(node, of)
         case exp.Cast() if _to_double(node):
@@ -115,7 +115,7 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
             return _operation_kind(node, of)
         case exp.AggFunc():
             return _aggregate_kind(node, scope, of)
-    inner, _ = unrounded(node)
+    inner, _ = strip_rounding(node)
     if inner is not node:
         whole = not isinstance(node.parent, exp.Expression) or _is_item(node)
         return of(inner) if whole or of(inner) is Kind.PUBLIC else Kind.UNKNOWN
@@ -185,7 +185,7 @@ def _is_item(node: exp.Expression) -> bool:
     return isinstance(parent, exp.Select)
 
 
-def _windowed_kind(node: exp.Window, scope: Scope) -> Kind:
+def _kind_of_window(node: exp.Window, scope: Scope) -> Kind:
     order = node.args.get("order")
     around = [
         *(node.args.get("partition_by") or []),
@@ -255,7 +255,7 @@ def _to_double(node: exp.Cast) -> bool:
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
 
-def unrounded(node: exp.Expression) -> tuple[exp.Expression, float]:
+def strip_rounding(node: exp.Expression) -> tuple[exp.Expression, float]:
     """Return what stands under roundings, and how far they take it from that in all."""
     slack = 0.0
     while True:

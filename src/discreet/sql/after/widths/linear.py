@@ -76,7 +76,7 @@ class Form:
             bent=self.bent or other.bent,
         )
 
-    def rounded(self, step: Fraction) -> Form:
+    def round_to(self, step: Fraction) -> Form:
         """To multiples of a step: two roundings differ by less than a step more than what was
         rounded.
         """
@@ -110,16 +110,18 @@ def form_of(node: exp.Expression, leaf: Leaf) -> Form | None:
         case exp.Column() | exp.Subquery():
             return leaf(node)
         case exp.Literal():
-            return _written(node)
+            return _literal_form(node)
         case exp.Neg():
             inner = form_of(node.this, leaf)
             return inner and inner.times(Fraction(-1))
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.IntDiv():
             left, right = form_of(node.this, leaf), form_of(_divisor(node.expression), leaf)
-            return None if left is None or right is None else _computed(node, left, right)
+            return None if left is None or right is None else _combine_forms(node, left, right)
         case exp.Cast() | exp.Round() | exp.Floor() | exp.Ceil():
             step, inner = _step(node), form_of(node.this, leaf)
-            return None if inner is None or step is None else inner.rounded(step) if step else inner
+            return (
+                None if inner is None or step is None else inner.round_to(step) if step else inner
+            )
         case exp.Abs() | exp.Greatest() | exp.Least():
             return _no_steeper(node, leaf)
         case exp.Coalesce():
@@ -133,7 +135,7 @@ def _divisor(node: exp.Expression) -> exp.Expression:
     return node.this if isinstance(node, exp.Nullif) else node
 
 
-def _written(node: exp.Literal) -> Form | None:
+def _literal_form(node: exp.Literal) -> Form | None:
     if node.is_string:
         return None
     try:
@@ -142,7 +144,7 @@ def _written(node: exp.Literal) -> Form | None:
         return None
 
 
-def _computed(node: exp.Expression, left: Form, right: Form) -> Form | None:
+def _combine_forms(node: exp.Expression, left: Form, right: Form) -> Form | None:
     match node:
         case exp.Add():
             return left.plus(right)
@@ -155,7 +157,7 @@ def _computed(node: exp.Expression, left: Form, right: Form) -> Form | None:
     if not right.value or right.factors:
         return None
     divided = left.times(1 / right.value)
-    return divided.rounded(Fraction(1)) if isinstance(node, exp.IntDiv) else divided
+    return divided.round_to(Fraction(1)) if isinstance(node, exp.IntDiv) else divided
 
 
 _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
@@ -198,7 +200,7 @@ def _no_steeper(node: exp.Expression, leaf: Leaf) -> Form | None:
     return replace(noisy[0], bent=True, grid=None)
 
 
-def replaced(form: Form, forms: Mapping[Hashable, Form]) -> Form | None:
+def substitute_forms(form: Form, forms: Mapping[Hashable, Form]) -> Form | None:
     """The form with the form of each of its numbers in the number's place."""
     total: Form | None = replace(form, factors={})
     for number, factor in form.factors.items():

@@ -12,13 +12,13 @@ from discreet.algebra import Expression
 from discreet.policy.policy import Policy
 from discreet.sql.after.rewrite import Keys
 from discreet.sql.plan.keys import Joint, Key, Unknown, key_position
-from discreet.sql.rows.keys.places import listed_texts, place_among
+from discreet.sql.rows.keys.places import place_among, texts_in_conditions
 from discreet.sql.rows.keys.possible import Possible
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.texts_left import MOST_TEXTS, place_of_text
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Day,
     Flag,
     Missing,
@@ -81,17 +81,19 @@ def _list_key(value: Value, relation: Relation) -> tuple[Key, Expression] | None
     """
     if not isinstance(value.domain, Text):
         return None
-    texts = listed_texts(value.expression, relation.source, relation.conditions)
+    texts = texts_in_conditions(value.expression, relation.source, relation.conditions)
     if texts is None or len(texts) > MOST_TEXTS:
         return None
-    return Key(domain=Coded(values=texts), nullable=False), place_of_text(value.expression, texts)
+    return Key(domain=Category(values=texts), nullable=False), place_of_text(
+        value.expression, texts
+    )
 
 
 def key_of(value: Value, limit: int, *, unknown: bool = False) -> tuple[Key | Unknown, Expression]:
     domain, nullable = value.domain, value.nullable
     if isinstance(domain, Text):
         return Unknown(domain=domain, nullable=nullable), value.expression
-    assert isinstance(domain, Number | Coded | Flag | Day | Moment)
+    assert isinstance(domain, Number | Category | Flag | Day | Moment)
     if unknown or domain.size > limit:
         return Unknown(domain=domain, nullable=nullable), key_position(
             value.expression, domain, nullable=False

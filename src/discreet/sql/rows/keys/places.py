@@ -18,7 +18,7 @@ from discreet.algebra import (
 from discreet.sql.values.texts_left import texts_left
 
 
-def listed_texts(
+def texts_in_conditions(
     value: Expression, source: Source, where: Sequence[Expression]
 ) -> tuple[str, ...] | None:
     """The texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a subquery;
@@ -31,7 +31,7 @@ def listed_texts(
     match source:
         case Stage(stage=stage, query=Select(source=inner, columns=columns, where=below)):
             if isinstance(value, Column) and value.stage == stage and value.name in dict(columns):
-                return listed_texts(dict(columns)[value.name], inner, below)
+                return texts_in_conditions(dict(columns)[value.name], inner, below)
     return None
 
 

@@ -59,7 +59,7 @@ from discreet.policy.domain import (
 )
 from discreet.policy.policy import Policy
 from discreet.sql.rows.keys.lying_in import Combinations, combinations
-from discreet.sql.rows.public import written_table
+from discreet.sql.rows.public import write_out_table
 from discreet.sql.text.parse import quote
 
 MOST_MOMENTS = 3_000_000  # of one column that are tried: every second of a month
@@ -116,11 +116,13 @@ class Possible:
                 return None
             if self._reads_once(source):
                 self.ends.update(self._ends(where, source))
-            pruned = self.pruned(source)
+            pruned = self.prune(source)
             columns = self._columns(source)
             if self._rows(pruned, columns) > self._most(columns):
                 return None
-            tree = Aggregate(pruned, tuple(places), (Sum(),), tuple(self.kept(where, source)))
+            tree = Aggregate(
+                pruned, tuple(places), (Sum(),), tuple(self.conditions_on_keys(where, source))
+            )
             found = self.evaluate(f"WITH {self._tables(source)} {self.spell(tree)}")
         except (_GiveUp, EngineFailure):
             return None
@@ -138,7 +140,7 @@ class Possible:
         try:
             self._want(source, where, places)
             depends = isinstance(source, PublicJoin | Stage) or bool(list(self._lying_in(source)))
-            return depends or bool(list(self.kept(where, source)))
+            return depends or bool(list(self.conditions_on_keys(where, source)))
         except _GiveUp:
             return False
 
@@ -200,7 +202,9 @@ class Possible:
                 return frozenset({(right.stage, "")}).union(*own)
         raise _GiveUp
 
-    def kept(self, where: Sequence[Expression], source: Source) -> Iterator[Expression]:
+    def conditions_on_keys(
+        self, where: Sequence[Expression], source: Source
+    ) -> Iterator[Expression]:
         """The conditions on nothing but what the keys are made of."""
         for each in conjuncts(where):
             bases = self._bases_or_none(each, source)
@@ -209,31 +213,31 @@ class Possible:
 
     # --- the tree ---------------------------------------------------------------------------------
 
-    def pruned(self, source: Source) -> Source:
+    def prune(self, source: Source) -> Source:
         """The source without tables, columns and conditions that the keys are not made of."""
         match source:
             case OwnerJoin(left=left, right=right, on=on):
                 if not self._has(left) or not self._has(right):
-                    return self.pruned(left if self._has(left) else right)
+                    return self.prune(left if self._has(left) else right)
                 return replace(
                     source,
-                    left=self.pruned(left),
-                    right=self.pruned(right),
-                    on=tuple(self.kept(on, source)),
+                    left=self.prune(left),
+                    right=self.prune(right),
+                    on=tuple(self.conditions_on_keys(on, source)),
                 )
             case PublicJoin(left=left, right=right):
                 if (right.stage, "") not in self.wanted:
-                    return self.pruned(left)
+                    return self.prune(left)
                 if isinstance(right, PublicScan):
-                    right = written_table(self.public[right.table], right.stage)
-                return replace(source, left=self.pruned(left), right=right)
+                    right = write_out_table(self.public[right.table], right.stage)
+                return replace(source, left=self.prune(left), right=right)
             case Stage(query=Select(source=inner, columns=columns, where=where) as query):
                 listed = tuple(pair for pair in columns if self._is_made(pair[1], inner))
                 made = replace(
                     query,
-                    source=self.pruned(inner),
+                    source=self.prune(inner),
                     columns=listed,
-                    where=tuple(self.kept(where, inner)),
+                    where=tuple(self.conditions_on_keys(where, inner)),
                 )
                 return replace(source, query=replace(made, distinct=False))
         return source

@@ -25,9 +25,9 @@ from discreet.sql.values.time.days import (
     read_constants,
 )
 from discreet.sql.values.time.shifts import UNITS, Translate, span
-from discreet.sql.values.time.strftime import formatted
+from discreet.sql.values.time.strftime import format_date
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Day,
     Grain,
     Moment,
@@ -84,7 +84,7 @@ def function(node: exp.Expression, scope: Any, translate: Translate) -> Value:
 
 def part(value: Value, name: str, node: exp.Expression) -> Value:
     """EXTRACT(name FROM value) and the functions named after the parts."""
-    if isinstance(value.domain, Coded) and value.constant:
+    if isinstance(value.domain, Category) and value.constant:
         value = as_day(value, node)
     if not isinstance(value.domain, Day | Moment):
         raise reject(
@@ -215,7 +215,7 @@ def _apart(earlier: Value, later: Value) -> Value:
     )
 
 
-def passed(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
+def units_between(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
     """TIMESTAMPDIFF(unit, start, end): how many whole units have passed; 11 months are no year."""
     start, end = read_constants(start, end, node)
     a, b = as_moment(start, node), as_moment(end, node)
@@ -257,7 +257,7 @@ def _whole(unit: str, start: datetime, end: datetime) -> int:
     return (_count("month", start, end) - late) // months
 
 
-def _named_part(name: str) -> Callable[[Any, Read], Value]:
+def _part_of_name(name: str) -> Callable[[Any, Read], Value]:
     return lambda node, read: part(read(node.this), name, node)
 
 
@@ -355,23 +355,23 @@ def _count(unit: str, start: datetime, end: datetime) -> int:
 
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.Extract: _extract,
-    exp.Year: _named_part("year"),
-    exp.Quarter: _named_part("quarter"),
-    exp.Month: _named_part("month"),
-    exp.Week: _named_part("week"),
-    exp.WeekOfYear: _named_part("week"),
-    exp.Day: _named_part("day"),
-    exp.DayOfMonth: _named_part("day"),
-    exp.DayOfWeek: _named_part("dow"),
-    exp.DayOfYear: _named_part("doy"),
-    exp.Hour: _named_part("hour"),
-    exp.Minute: _named_part("minute"),
-    exp.Second: _named_part("second"),
+    exp.Year: _part_of_name("year"),
+    exp.Quarter: _part_of_name("quarter"),
+    exp.Month: _part_of_name("month"),
+    exp.Week: _part_of_name("week"),
+    exp.WeekOfYear: _part_of_name("week"),
+    exp.Day: _part_of_name("day"),
+    exp.DayOfMonth: _part_of_name("day"),
+    exp.DayOfWeek: _part_of_name("dow"),
+    exp.DayOfYear: _part_of_name("doy"),
+    exp.Hour: _part_of_name("hour"),
+    exp.Minute: _part_of_name("minute"),
+    exp.Second: _part_of_name("second"),
     exp.DateTrunc: _truncate,
     exp.TimestampTrunc: _truncate,
     exp.DateDiff: _date_diff,
-    exp.DayOfWeekIso: _named_part("isodow"),
-    exp.TimeToStr: formatted,
+    exp.DayOfWeekIso: _part_of_name("isodow"),
+    exp.TimeToStr: format_date,
     exp.UnixToTime: _from_seconds,
     exp.DateBin: _bin,
     exp.TimeToUnix: lambda node, read: _seconds(node, node.this, read),

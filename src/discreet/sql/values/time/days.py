@@ -15,7 +15,7 @@ from discreet.algebra import Cast, Constant
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.numbers import common_step
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Day,
     Grain,
     Missing,
@@ -64,7 +64,7 @@ def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Val
 
     def read(value: Value, other: Value) -> Value:
         if (
-            isinstance(value.domain, Coded)
+            isinstance(value.domain, Category)
             and value.constant
             and isinstance(other.domain, Day | Moment)
         ):
@@ -91,7 +91,7 @@ def as_day(value: Value, node: exp.Expression) -> Value:
                 domain=Day(lo=domain.lo.date(), hi=domain.hi.date()),
                 nullable=value.nullable,
             )
-        case Coded(values=(only,)) if value.constant:
+        case Category(values=(only,)) if value.constant:
             day = parse_day(str(only))
             if day is not None:
                 return day_constant(day)
@@ -112,7 +112,7 @@ def as_moment(value: Value, node: exp.Expression) -> Value:
             return Value(
                 expression=found, domain=bounds, nullable=value.nullable, constant=value.constant
             )
-        case Coded(values=(only,)) if value.constant:
+        case Category(values=(only,)) if value.constant:
             moment = parse_moment(str(only))
             if moment is not None:
                 return moment_constant(moment)
@@ -133,7 +133,7 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
         if isinstance(value.domain, Missing)
         else (
             as_day(value, node)
-            if isinstance(value.domain, Coded) and parse_day(str(value.domain.values[0]))
+            if isinstance(value.domain, Category) and parse_day(str(value.domain.values[0]))
             else value
         )
         for value in values

@@ -22,13 +22,13 @@ from discreet.sql.values.time.days import (
     read_constants,
 )
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Day,
     Grain,
     Moment,
     Number,
     Value,
-    widened,
+    widen,
 )
 
 Translate = Callable[[exp.Expression, Any], Value]
@@ -57,7 +57,7 @@ def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
     if not right.constant:
         return _move_by(left, right, sign, node)
     days = sign * int(right.domain.at(right.domain.lo))
-    return _move(left, timedelta(days=_bound_days(days, node)), left.expression + days, node)
+    return _move(left, timedelta(days=_check_days(days, node)), left.expression + days, node)
 
 
 def _move_by(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
@@ -65,13 +65,13 @@ def _move_by(left: Value, right: Value, sign: int, node: exp.Expression) -> Valu
     day, gap = left.domain, right.domain
     assert isinstance(day, Day)
     assert isinstance(gap, Number)
-    ends = sorted(sign * _bound_days(int(gap.at(end)), node) for end in (gap.lo, gap.hi))
+    ends = sorted(sign * _check_days(int(gap.at(end)), node) for end in (gap.lo, gap.hi))
     try:
         bounds = Day(lo=day.lo + timedelta(days=ends[0]), hi=day.hi + timedelta(days=ends[1]))
     except OverflowError:
         raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
     factor = sign * int(gap.step)
-    moved = widened(right.expression, 100_000) * factor
+    moved = widen(right.expression, 100_000) * factor
     first = call("date_diff", "day", date(1970, 1, 1), left.expression)
     passed = (Cast(first, "BIGINT") + Cast(moved, "BIGINT")) * 86_400_000_000
     return Value(
@@ -81,7 +81,7 @@ def _move_by(left: Value, right: Value, sign: int, node: exp.Expression) -> Valu
     )
 
 
-def _bound_days(days: int, node: exp.Expression) -> int:
+def _check_days(days: int, node: exp.Expression) -> int:
     if abs(days) > 100_000:
         raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
     return days
@@ -126,7 +126,7 @@ def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Tr
         else (node.expression, node.this)
     )
     value = translate(moved, scope)
-    if isinstance(value.domain, Coded) and value.constant:
+    if isinstance(value.domain, Category) and value.constant:
         value = (
             as_day(value, node)
             if parse_day(str(value.domain.values[0]))
@@ -152,7 +152,7 @@ def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Tr
         )
     months, seconds = UNITS[unit]
     count = (-sign if negative else sign) * int(amount)
-    _bound_days(count * (31 * months + seconds // 86_400 + 1), node)
+    _check_days(count * (31 * months + seconds // 86_400 + 1), node)
     if isinstance(value.domain, Day) and seconds % 86_400:
         value = as_moment(value, node)
     return _shift(value, count * months, count * seconds, node)

@@ -11,10 +11,10 @@ from sqlglot import exp
 from discreet.algebra import call
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.arguments import Read
-from discreet.sql.values.categories import relabelled
+from discreet.sql.values.categories import relabel
 from discreet.sql.values.time.days import as_day, as_moment
 from discreet.sql.values.value import (
-    Coded,
+    Category,
     Day,
     Grain,
     Text,
@@ -60,7 +60,7 @@ _FIELD = re.compile("%-?.")
 MOST_LABELS = 10_000
 
 
-def formatted(node: exp.Expression, read: Read) -> Value:
+def format_date(node: exp.Expression, read: Read) -> Value:
     """STRFTIME: a category of the texts that the range can show, or text where there are too
     many.
     """
@@ -74,7 +74,7 @@ def formatted(node: exp.Expression, read: Read) -> Value:
             f"{show(node)} has a field that is not answered.",
             "Use %Y, %m, %d, %B, %A, %H, %M or %S.",
         )
-    if isinstance(value.domain, Coded) and value.constant:
+    if isinstance(value.domain, Category) and value.constant:
         value = as_moment(value, node)
     if fields & {*_CLOCK_FIELDS}:
         return _as_text(as_moment(value, node), written.this)
@@ -93,9 +93,9 @@ def formatted(node: exp.Expression, read: Read) -> Value:
 
     code = call("date_diff", grain, domain.lo, day.expression)
     codes = Value(
-        expression=code, domain=Coded(values=tuple(range(domain.size))), nullable=day.nullable
+        expression=code, domain=Category(values=tuple(range(domain.size))), nullable=day.nullable
     )
-    return relabelled(codes, [label(domain.at(index)) for index in range(domain.size)])
+    return relabel(codes, [label(domain.at(index)) for index in range(domain.size)])
 
 
 def _as_text(value: Value, written: str) -> Value:
