@@ -58,14 +58,14 @@ Reading = Sum | Persons | Distinct
 
 
 def key_column(place: int) -> str:
-    """The column, of what an engine gives back, of the key at this place. Nobody else writes such a
-    name.
+    """Return the column, of what an engine gives back, of the key at this place. Nobody else writes
+    such a name.
     """
     return f"k{place}"
 
 
 def number_column(place: int) -> str:
-    """The column, of what an engine gives back, of the reading at this place."""
+    """Return the column, of what an engine gives back, of the reading at this place."""
     return f"s{place}"
 
 

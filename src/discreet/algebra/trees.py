@@ -26,7 +26,7 @@ from discreet.algebra.rows import (
 
 
 def owner_of(source: Source) -> Column:
-    """The hidden column that says whom a row of a source belongs to."""
+    """Return the hidden column that says whom a row of a source belongs to."""
     while isinstance(source, OwnerJoin | PublicJoin):
         source = source.left
     return Column(source.stage, OWNER)
@@ -55,7 +55,7 @@ def conjuncts(where: Sequence[Expression]) -> Iterator[Expression]:
 
 
 def parts_of(node: Expression) -> Iterator[Expression]:
-    """The expressions that an expression is made of, without what stands inside `Exists`."""
+    """Yield the expressions that an expression is made of, without what stands inside `Exists`."""
     match node:
         case Call(arguments=arguments):
             yield from arguments
@@ -80,7 +80,7 @@ def parts_of(node: Expression) -> Iterator[Expression]:
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """An expression and all its parts."""
+    """Yield an expression and all its parts."""
     pending = [node]
     while pending:
         each = pending.pop()
@@ -92,8 +92,8 @@ T = TypeVar("T")
 
 
 def with_stages(node: T, rename: Callable[[str], str]) -> T:
-    """The same tree, or tuple of trees, with other names for its stages, in the order in which they
-    appear.
+    """Return the same tree, or tuple of trees, with other names for its stages, in the order in
+    which they appear.
     """
     if isinstance(node, tuple):
         return tuple(with_stages(each, rename) for each in node)  # type: ignore[return-value]
@@ -110,7 +110,7 @@ def with_stages(node: T, rename: Callable[[str], str]) -> T:
 
 
 def with_columns(node: T, change: Callable[[Column], Expression]) -> T:
-    """The same tree, or tuple of trees, with something else for each of its columns."""
+    """Return the same tree, or tuple of trees, with something else for each of its columns."""
     if isinstance(node, Column):
         return change(node)  # type: ignore[return-value]
     if isinstance(node, tuple):

@@ -197,7 +197,7 @@ def _conditions_on_survivors(block: Block, survivors: pa.Table) -> tuple[Express
 
 
 def _add_conditions(conditions: tuple[Expression, ...], query: Numbers) -> Numbers:
-    """The query of rows for which these hold, too."""
+    """Return the query of rows for which these hold, too."""
     if isinstance(query, Nearest):
         return replace(
             query, counted=replace(query.counted, where=(*query.counted.where, *conditions))

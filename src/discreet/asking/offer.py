@@ -65,13 +65,13 @@ class BlockOffer:
         return found
 
     def mechanisms_for(self, statistic: str) -> tuple[Mechanism, ...]:
-        """The mechanisms of a statistic or pick, but for a threshold."""
+        """Return the mechanisms of a statistic or pick, but for a threshold."""
         return (
             (self.added[statistic],) if statistic in self.added else self.chosen.get(statistic, ())
         )
 
     def of(self, part: Part) -> tuple[Mechanism, ...]:
-        """The mechanisms of a part, in the order in which they are used."""
+        """Return the mechanisms of a part, in the order in which they are used."""
         first = () if self.threshold is None else (self.threshold,)
         return (
             *first,
@@ -79,7 +79,7 @@ class BlockOffer:
         )
 
     def using(self, part: Part, mechanisms: Sequence[Any]) -> BlockOffer:
-        """The same with other mechanisms for a part, in that order."""
+        """Return the same with other mechanisms for a part, in that order."""
         rest = iter(mechanisms)
         threshold = None if self.threshold is None else next(rest)
         added, chosen = dict(self.added), dict(self.chosen)
@@ -115,7 +115,9 @@ class Offer:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """All that the answer rests on, whenever it was paid for, in the order of `statistics`."""
+        """Return all that the answer rests on, whenever it was paid for, in the order of
+        `statistics`.
+        """
         return tuple(
             mechanism for part in self.parts for mechanism in self.of(self._as_written(part))
         )
@@ -124,7 +126,7 @@ class Offer:
         return self.blocks[part.block].of(part)
 
     def _as_written(self, part: Part) -> Part:
-        """The same part with its statistics in the order of the statement."""
+        """Return the same part with its statistics in the order of the statement."""
         if len(part.statistics) == 1:
             return part
         block = self.blocks[part.block].block
@@ -133,7 +135,9 @@ class Offer:
 
     @property
     def due(self) -> tuple[Part, ...]:
-        """The parts to measure, block by block, in an order that no order of columns changes."""
+        """Return the parts to measure, block by block, in an order that no order of columns
+        changes.
+        """
         rest = [part for part in self.parts if part.id not in self.stored]
         first = {
             part.block: min(each.id for each in rest if each.block == part.block) for part in rest
@@ -142,12 +146,12 @@ class Offer:
 
     @property
     def least_costs(self) -> dict[str, Fraction]:
-        """The least that each part must have cost to be recalled (S10)."""
+        """Return the least that each part must have cost to be recalled (S10)."""
         return {part: price.amount for part, price in self.prices.items()}
 
     def recalling(self, stored: Mapping[str, EarlierCharge], accountant: Accountant) -> Offer:
-        """The same with parts that were measured before, and their noise, which is no wider than
-        what was offered.
+        """Return the same with parts that were measured before, and their noise, which is no wider
+        than what was offered.
         """
         blocks = list(self.blocks)
         for index, each in enumerate(blocks):
@@ -164,7 +168,7 @@ class Offer:
         )
 
     def store_under(self, charge: int) -> Offer:
-        """The same when all that was due is stored under this charge."""
+        """Return the same when all that was due is stored under this charge."""
         return replace(
             self, stored={**self.stored, **{part.id: charge for part in self.due}}, cost=FREE
         )
@@ -208,12 +212,12 @@ class Offer:
         return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:
-        """The half-width of an output column, where it can be told beforehand."""
+        """Return the half-width of an output column, where it can be told beforehand."""
         found = self.margins(column, assuming=assuming)
         return None if found is None else max(found)
 
     def margins(self, column: int, *, assuming: int | None) -> tuple[float, ...] | None:
-        """The half-widths of an output column, one for each grouping that stands in it."""
+        """Return the half-widths of an output column, one for each grouping that stands in it."""
         shown, found = self.plan.columns[column], list[float]()
         for block, number in (*([shown.estimate] if shown.estimate else []), *shown.also):
             aggregate = self.plan.blocks[block].aggregates[number]
@@ -273,7 +277,7 @@ class Offer:
         return found
 
     def _quantiles(self) -> Iterator[tuple[int, Pick, tuple[Selection, ...]]]:
-        """The columns that are quantiles, by place, with their choices."""
+        """Yield the columns that are quantiles, by place, with their choices."""
         for place, column in enumerate(self.plan.columns):
             if column.estimate is not None:
                 block, number = column.estimate
@@ -291,8 +295,8 @@ def _most_ranks(choices: tuple[Selection, ...]) -> int:
 
 
 def _describe_statistic(statistic: Statistic, mechanism: Additive) -> list[dict[str, Any]]:
-    """A statistic as it is told: in the units of its column, of which `step` is the grid's (1 for a
-    count).
+    """Return a statistic as it is told: in the units of its column, of which `step` is the grid's
+    (1 for a count).
     """
     sensitivity, l2_squared, step = statistic.sensitivity, statistic.sensitivity.l2_squared, 1
     totals: dict[str, Any] = {}
@@ -321,8 +325,8 @@ def json_number(value: Fraction) -> int | float:
 
 
 def _describe_pick(pick: Pick, mechanism: Selection) -> dict[str, Any]:
-    """A choice by rank or by count: how far one person moves the scores of all groups together, in
-    rows.
+    """Return a choice by rank or by count: how far one person moves the scores of all groups
+    together, in rows.
     """
     rows = pick.max_rows
     return {
@@ -338,7 +342,7 @@ def _describe_pick(pick: Pick, mechanism: Selection) -> dict[str, Any]:
 
 
 def _describe_threshold(block: Block, mechanism: Threshold) -> dict[str, Any]:
-    """The number that a threshold tests: people per key."""
+    """Return the number that a threshold tests: people per key."""
     touched = block.touched * (2 if mechanism.neighbors == "change_one" else 1)
     return {
         "name": PEOPLE if block.threshold_test is None else block.threshold_test.name,
@@ -353,8 +357,8 @@ def _describe_threshold(block: Block, mechanism: Threshold) -> dict[str, Any]:
 
 
 def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge) -> Offer:
-    """The noise that this amount buys for a plan. `limit` is the whole budget, of whose δ unknown
-    keys get a part.
+    """Return the noise that this amount buys for a plan. `limit` is the whole budget, of whose δ
+    unknown keys get a part.
     """
     parts = parts_of(plan)
     if not parts:
@@ -425,8 +429,8 @@ def _choose_noise(statistic: Statistic, paid: Currency, share: Fraction) -> Addi
 
 
 def _choose_threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -> Threshold:
-    """People per key, tested: one person adds 1 to at most `touched` keys, twice that when replaced
-    (S5).
+    """Return people per key, tested: one person adds 1 to at most `touched` keys, twice that when
+    replaced (S5).
     """
     if not delta:
         raise UsageError(
@@ -452,7 +456,7 @@ def amount_for_margin(
     most: Fraction,
     limit: Charge,
 ) -> Fraction:
-    """The cheapest amount at which every aggregate's margin is at most `margin` (S11)."""
+    """Return the cheapest amount at which every aggregate's margin is at most `margin` (S11)."""
     columns = [index for index, column in enumerate(plan.columns) if column.tells_margin]
     if not columns:
         raise UsageError(

@@ -194,7 +194,7 @@ class Balance:
             )
 
     def left(self, analyst: str) -> Charge:
-        """The smaller of what is left of the analyst's share and of everybody's; never below
+        """Return the smaller of what is left of the analyst's share and of everybody's; never below
         zero.
         """
         self.require_analyst(analyst)
@@ -206,8 +206,8 @@ class Balance:
         )
 
     def priced(self, analyst: str, cost: Charge) -> Charge:
-        """The cost as it will be recorded: itself, or, so that sums stay short, rounded up by less
-        than 10^-40.
+        """Return the cost as it will be recorded: itself, or, so that sums stay short, rounded up
+        by less than 10^-40.
 
         An analyst who asks with ε = 1/p for one prime p after the other would otherwise make every
         later row longer.
@@ -238,7 +238,7 @@ class Balance:
         return None
 
     def sums_with(self, analyst: str, cost: Charge) -> tuple[Charge, Charge]:
-        """The running totals that a charge's row carries: the analyst's and everybody's."""
+        """Return the running totals that a charge's row carries: the analyst's and everybody's."""
         return self.spent.get(analyst, NOTHING) + cost, self.everyone + cost
 
 

@@ -267,7 +267,7 @@ class Ledger:
     def _part_of(
         self, balance: Balance, charge: int, asked: Mapping[str, Any]
     ) -> tuple[dict[str, tuple[dict[str, Any], ...]], StoredAnswer]:
-        """The mechanisms of each part that a charge paid for, and its answer."""
+        """Return the mechanisms of each part that a charge paid for, and its answer."""
         paid, answer = self._stored_as(balance, charge, self._post_of(balance, charge), None)
         same = all(paid.body[name] == asked[name] for name in ("policy", "snapshot"))
         balance.require(same, charge, "is about another snapshot or policy")
@@ -277,7 +277,7 @@ class Ledger:
         return found, answer
 
     def _post_of(self, balance: Balance, charge: int) -> int:
-        """The row that posted a charge's answer."""
+        """Return the row that posted a charge's answer."""
         post = self._journal.file.post_of(charge)
         balance.require(post is not None, charge, "has lost its answer")
         return post or 0
@@ -348,7 +348,7 @@ class Ledger:
 
     @property
     def snapshot(self) -> int:
-        """The current snapshot's number; 0 before the first."""
+        """Return the current snapshot's number; 0 before the first."""
         with self._journal.session(write=False) as balance:
             return balance.snapshot
 
@@ -358,7 +358,7 @@ class Ledger:
             return balance.everyone if analyst is None else balance.spent.get(analyst, NOTHING)
 
     def left(self, analyst: str) -> Charge:
-        """The smaller of what is left to the analyst and to everybody."""
+        """Return the smaller of what is left to the analyst and to everybody."""
         with self._journal.session(write=False) as balance:
             return balance.left(analyst)
 
@@ -376,7 +376,7 @@ class Ledger:
             return tuple({"number": row.number, **row.body} for row in self._journal.rows())
 
     def certificate(self, id: int | str) -> dict[str, Any]:
-        """All that is needed to audit one released answer, and where it stands in the chain."""
+        """Return all that is needed to audit one released answer, and where it stands in the chain."""
         with self._journal.session(write=False) as balance:
             wanted = int(id) if re.fullmatch("[0-9]{1,18}", str(id)) else 0
             posted = self._journal.file.post_of(wanted)
@@ -415,7 +415,7 @@ class Ledger:
 
     @property
     def home(self) -> str:
-        """The kind of store that the ledger lives in."""
+        """Return the kind of store that the ledger lives in."""
         with self._journal.session(write=False) as balance:
             return balance.home
 
@@ -449,7 +449,7 @@ class Ledger:
     def _stored_as(
         self, balance: Balance, charge: int, post: int, subject: bytes | None
     ) -> tuple[Row, StoredAnswer]:
-        """A charge's row and its answer, which is one to this question, if one is given."""
+        """Return a charge's row and its answer, which is one to this question, if one is given."""
         paid, posted, answer = (
             self._journal.row(charge),
             self._journal.row(post),

@@ -31,7 +31,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=F
 
 
 def canonical(value: object) -> str:
-    """The one JSON text of a value: sorted keys, no spaces, ASCII, no NaN."""
+    """Return the one JSON text of a value: sorted keys, no spaces, ASCII, no NaN."""
     return _CANONICAL.encode(value)
 
 
@@ -98,7 +98,7 @@ def key_path(ledger: Path) -> Path:
 
 
 def read_keys(ledger: Path) -> tuple[Key, ...]:
-    """The keys of a ledger, oldest first: one, and one more for each rotation."""
+    """Return the keys of a ledger, oldest first: one, and one more for each rotation."""
     path = key_path(ledger)
     try:
         mode = path.stat().st_mode

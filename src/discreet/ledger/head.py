@@ -27,7 +27,7 @@ def head_parts(head: Head) -> tuple[str, int, bytes]:
 
 
 def head_text(ledger: str, number: int, mac: bytes) -> str:
-    """An exported head of one fixed length, so that it can be overwritten in place."""
+    """Return an exported head of one fixed length, so that it can be overwritten in place."""
     return f'{{"ledger": "{ledger}", "number": {number:12}, "mac": "{mac.hex()}"}}\n'
 
 

@@ -126,7 +126,7 @@ class Journal:
     def _chain(
         self, rows: Iterator[tuple[int, str, bytes]], number: int, mac: bytes, key: int
     ) -> Iterator[Row]:
-        """The rows that follow row `number`, whose MAC is `mac`."""
+        """Yield the rows that follow row `number`, whose MAC is `mac`."""
         for found, text, own in rows:
             number += 1
             body = self._parse(number, text)
@@ -157,7 +157,7 @@ class Journal:
         return self.keys[index]
 
     def records(self) -> Records:
-        """Everything there is, as it is stored."""
+        """Return everything there is, as it is stored."""
         file = self.file
         return Records(
             rows=file.rows(1),

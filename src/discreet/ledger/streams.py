@@ -45,7 +45,7 @@ class Streams:
         self._journal = journal
 
     def find(self, question: str) -> StreamRecord | None:
-        """The newest stream that was started for a question, on whatever snapshot."""
+        """Return the newest stream that was started for a question, on whatever snapshot."""
         with self._journal.session(write=False) as balance:
             found = [
                 charge for charge, steps in balance.streams.items() if steps.question == question

@@ -27,11 +27,11 @@ class Currency(Protocol):
 
     @property
     def norm(self) -> Norm:
-        """The norm that decides how much noise a vector needs."""
+        """Return the norm that decides how much noise a vector needs."""
 
     @property
     def choice_name(self) -> ChoiceName:
-        """The choice by which a quantile is found."""
+        """Return the choice by which a quantile is found."""
 
     def noise(self, *, amount: Fraction, moved: Sensitivity) -> DiscreteLaplace | DiscreteGaussian:
         """Return noise that hides a move of a vector."""

@@ -74,7 +74,7 @@ class FineQuantile:
 
     @property
     def mechanism(self) -> ExponentialMechanism:
-        """The choice, in whole units of rank / q's denominator."""
+        """Return the choice, in whole units of rank / q's denominator."""
         moved = Fraction(1) if self.neighbors == "change_one" else max(self.q, 1 - self.q)
         return ExponentialMechanism(
             epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator
@@ -82,7 +82,9 @@ class FineQuantile:
 
     @property
     def most_near(self) -> int:
-        """The number of cells of a group that can hold rows within the reach, whatever the data."""
+        """Return the number of cells of a group that can hold rows within the reach, whatever the
+        data.
+        """
         return min(self.cells, 2 * self.reach + 2)
 
     @property

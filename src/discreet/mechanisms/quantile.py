@@ -85,7 +85,7 @@ class Quantile:
 
     @property
     def mechanism(self) -> PermuteAndFlip | ExponentialMechanism:
-        """The choice, in whole units of rank / q's denominator."""
+        """Return the choice, in whole units of rank / q's denominator."""
         moved = Fraction(1) if self.neighbors == "change_one" else max(self.q, 1 - self.q)
         return _MECHANISM[self.choice](
             epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator

@@ -45,7 +45,7 @@ class RandomizedResponse:
 
     @property
     def truth(self) -> float:
-        """The probability of a true report."""
+        """Return the probability of a true report."""
         return 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
 
     def loss(self) -> Loss:

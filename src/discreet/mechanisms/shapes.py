@@ -66,7 +66,7 @@ class PersonRows:
 
     @property
     def scores(self) -> Scores:
-        """The counts of such rows as the scores of a choice.
+        """Return the counts of such rows as the scores of a choice.
 
         Privacy: the loss of a choice is how far apart its scores move, over its scale. Of a person
         who is replaced, a_i rows out of group i and b_i into it make a_i + b_i, over all groups 2m
@@ -85,7 +85,7 @@ class Scores:
 
     @property
     def apart(self) -> Fraction:
-        """The distance by which two scores can move from one another."""
+        """Return the distance by which two scores can move from one another."""
         return Fraction(self.linf if self.monotone else 2 * self.linf)
 
 
@@ -133,15 +133,15 @@ class Noise(Mechanism, Protocol):
 
     @property
     def spread(self) -> Fraction:
-        """The scale of Laplace noise, the sigma of Gaussian noise."""
+        """Return the scale of Laplace noise, the sigma of Gaussian noise."""
 
     @property
     def gaussian(self) -> bool: ...
 
     @property
     def reaches(self) -> tuple[tuple[int, Fraction], ...]:
-        """The distances at which noise ends, each with its probability. Empty where noise has no
-        end.
+        """Return the distances at which noise ends, each with its probability. Empty where noise
+        has no end.
         """
 
     def margin(self, confidence: Fraction | float) -> int:
@@ -153,7 +153,7 @@ class Additive(Noise, Protocol):
 
     @property
     def norm(self) -> Norm:
-        """The norm that its loss is a function of."""
+        """Return the norm that its loss is a function of."""
 
     @property
     def words(self) -> str:
@@ -161,7 +161,7 @@ class Additive(Noise, Protocol):
 
     @property
     def deviation(self) -> float:
-        """The standard deviation, or a little more."""
+        """Return the standard deviation, or a little more."""
 
     def hides(self, moved: Sensitivity) -> bool: ...
 
@@ -175,16 +175,16 @@ class Selection(Mechanism, Protocol):
 
     @property
     def per_group(self) -> int:
-        """The number of cells that it chooses in a group."""
+        """Return the number of cells that it chooses in a group."""
 
     @property
     def slices(self) -> int:
-        """The number of candidates into which it cuts a cell."""
+        """Return the number of candidates into which it cuts a cell."""
 
     @property
     def scale(self) -> Fraction | None:
-        """The scale of the noise on its scores; None where it chooses several times, by different
-        ones.
+        """Return the scale of the noise on its scores; None where it chooses several times, by
+        different ones.
         """
 
     def hides(self, moved: PersonRows) -> bool: ...
@@ -246,7 +246,7 @@ class Threshold(Noise, Protocol):
 
     @property
     def later(self) -> Fraction:
-        """The probability of the key's own coin that raises its threshold by one."""
+        """Return the probability of the key's own coin that raises its threshold by one."""
 
     @property
     def neighbors(self) -> Neighbors: ...

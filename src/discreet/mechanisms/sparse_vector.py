@@ -79,7 +79,7 @@ class AboveThreshold:
 
     @property
     def epsilon_each(self) -> Fraction:
-        """The cost of one yes with all the noes before it."""
+        """Return the cost of one yes with all the noes before it."""
         moved = self.linf if self.monotone else 2 * self.linf
         return self.linf / self.threshold_scale + moved / self.query_scale
 

@@ -1,1 +1,1 @@
-"""From a question's text and a policy to a plan. Pure: no engine, no data, no randomness."""
+"""Plan a question from its text and a policy. Pure: no engine, no data, no randomness."""

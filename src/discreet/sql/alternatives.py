@@ -1,4 +1,4 @@
-"""Statements that an asker may prefer to the one that was written: without one of its columns, or
+"""Find statements that an asker may prefer to the one written: without one of its columns, or
 counting each person once.
 
 Nothing here says that they are better: each is planned and priced as a question is, and told only
@@ -101,7 +101,7 @@ def _counts_rows(found: Plan) -> list[int]:
 
 
 def _people(tree: exp.Select, counts: list[int], policy: Policy) -> Iterator[Way]:
-    """The statement with COUNT(DISTINCT owner) for each COUNT(*), where a table names its
+    """Yield the statement with COUNT(DISTINCT owner) for each COUNT(*), where a table names its
     owner by a plain column.
     """
     joined = [each.this for each in tree.args.get("joins") or ()]
@@ -140,7 +140,7 @@ def _counts_all(node: exp.Expression) -> bool:
 
 
 def _without(tree: exp.Select, place: int) -> Way:
-    """The statement without one of its columns."""
+    """Return the statement without one of its columns."""
     says = f"Without {show(tree.expressions[place].unalias())}"
     kept = tuple(each for each in range(len(tree.expressions)) if each != place)
     tree.set("expressions", [tree.expressions[each] for each in kept])

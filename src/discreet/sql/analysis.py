@@ -1,4 +1,4 @@
-"""The walk over one statement: which rows are whose, what is measured, what runs after noise.
+"""Walk over one statement: find whose rows it reads, what it measures, and what runs after noise.
 
 `Analysis.query` walks the statement. A SELECT over private rows without aggregates is again a
 private relation; with aggregates it becomes a measured block, and from there on everything is
@@ -65,7 +65,7 @@ _SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", 
 
 @dataclass(slots=True, kw_only=True)
 class Analysis:
-    """The walk over one statement; collects the blocks it meets."""
+    """Walks over one statement and collects the blocks that it measures."""
 
     policy: Policy
     public: PublicTables
@@ -86,8 +86,8 @@ class Analysis:
 
     @property
     def finder(self) -> Possible | None:
-        """Finds the groups that can be; grouping sets are mostly added up over the whole grid of
-        their keys.
+        """Return the finder of groups that can be, if there is an engine to ask. Grouping sets are
+        mostly added up over the whole grid of their keys.
         """
         if self.spell is None:
             return None
@@ -100,7 +100,7 @@ class Analysis:
         )
 
     def letters(self, table: str, column: str) -> int:
-        """Return how many letters the texts of a column have at most."""
+        """Return the most letters that a text of a column may have."""
         declared = self.policy.tables[table]
         if not declared.public:
             domain = declared.columns[column].domain if column in declared.columns else None
@@ -113,8 +113,8 @@ class Analysis:
         return 0
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
-        """Return what a query stands for; refused where names that are used twice, twice over,
-        would grow without end.
+        """Return the table that a query stands for: private rows, or an output table after noise.
+        Refuse names used twice, twice over, that would grow without end.
         """
         result = self.parts(node, environment)
         if isinstance(result, Relation):
@@ -148,8 +148,8 @@ class Analysis:
         return names
 
     def combine(self, output: Output, form: Form) -> Output:
-        """The column with the half-width of a form of several numbers, which is the same in every
-        row.
+        """Return the column with the half-width of a form of several numbers, which is the same in
+        every row.
         """
         self.combined.append(form)
         name = constant_name(len(self.combined) - 1)
@@ -157,7 +157,7 @@ class Analysis:
         return replace(output, margin=exp.Subquery(this=constant), forms=(form,))
 
     def alias(self) -> str:
-        """A fresh engine alias."""
+        """Return a fresh engine alias."""
         self.aliases += 1
         return f"t{self.aliases}"
 
@@ -176,8 +176,8 @@ class Analysis:
     def join_sources(
         self, node: exp.Select, sources: list[Relation | OutputTable]
     ) -> Relation | None:
-        """The private relation that a SELECT reads, or None when all it reads is public or already
-        noisy.
+        """Return the private relation that a SELECT reads, or None when all it reads is public or
+        already noisy.
         """
         if not any(isinstance(each, Relation) for each in sources):
             return None
@@ -201,7 +201,9 @@ class Analysis:
         return left
 
     def public_side(self, released: OutputTable, node: exp.Expression) -> PublicSide:
-        """A public table, or one computed from public tables, to be joined to private rows."""
+        """Return a public table, or one computed from public tables, ready to be joined to private
+        rows.
+        """
         if released.noisy:
             raise reject(
                 node,
@@ -218,7 +220,7 @@ class Analysis:
         )
 
     def of_public(self, released: OutputTable, node: exp.Expression) -> pa.Table:
-        """A table computed from public ones."""
+        """Evaluate a table that is computed from public ones."""
         try:
             return self.evaluate(released.render(margins=False))
         except EngineFailure:
@@ -264,7 +266,7 @@ class Analysis:
         )
 
     def join_in_brackets(self, node: exp.Subquery, environment: Environment) -> Relation:
-        """a JOIN (b JOIN c ON ...) ON ...: what stands in brackets is joined first, and its tables
+        """Join a JOIN (b JOIN c ON ...) ON ...: what stands in brackets comes first, and its tables
         keep their names.
         """
         if any(part for name, part in node.args.items() if name != "this"):
@@ -322,7 +324,7 @@ class Analysis:
         return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
 
     def reference(self, relation: Relation, alias: str) -> Relation:
-        """A WITH name where it is used: a stage of its own."""
+        """Return the rows that a WITH name stands for, as a stage of its own at each use."""
         # Privacy: S4. Two uses of one name must not share an engine alias, or the owners of an
         # EXISTS would be compared with themselves; nor origins, or a person's pairs of rows would
         # be counted as rows.
@@ -399,9 +401,7 @@ class Analysis:
         return all(isinstance(key_of(value, self.policy.limits.keys)[0], Key) for value in values)
 
     def columns_of(self, node: exp.Select, environment: Environment) -> frozenset[str]:
-        """The names of the columns of all that a SELECT reads; blocks that were met on the way are
-        forgotten.
-        """
+        """Return the names of all columns that a SELECT reads; forget the blocks met on the way."""
         blocks, forms = len(self.blocks), len(self.combined)
         sources = self.sources(node, environment)
         del self.blocks[blocks:], self.combined[forms:]
@@ -419,7 +419,9 @@ class Analysis:
     def measure(
         self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]
     ) -> OutputTable:
-        """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""
+        """Measure a SELECT that aggregates private rows: return the SQL that runs on its noisy
+        table.
+        """
         names = self.scope(relation, environment)
         keys = keys_of(node, values, relation, self.policy, self.finder)
         if relation.max_groups is not None and any(
@@ -458,8 +460,8 @@ class Analysis:
     def list_keys(
         self, node: exp.Select, released: OutputTable, keys: list[Key | Unknown], index: int
     ) -> OutputTable:
-        """Return what groups without an aggregate are: the policy's list of them, where no subquery
-        measures anything.
+        """Return the policy's list of groups, for GROUP BY without an aggregate; refuse it if a
+        subquery measures anything.
         """
         if len(self.blocks) > index + 1:
             raise reject(node, LISTS, suggest_count(node))

@@ -1,4 +1,4 @@
-"""From a question to a Plan: which rows are whose, what is measured, what runs after noise.
+"""Plan a question: whose rows are read, what is measured, what runs after noise.
 
 `plan` parses the text, lets `Analysis` walk over it, and puts together what the walk collected.
 What is not understood is refused; no clause is ignored.
@@ -57,7 +57,7 @@ def plan(
     today: date | None = None,
     spell: Spell | None = None,
 ) -> Plan:
-    """The plan of one question, or `Rejected`: it depends on these alone.
+    """Return the plan of one question, or raise `Rejected`; it depends on these arguments alone.
 
     `today` is what CURRENT_DATE means; `spell` writes a tree as SQL that `evaluate` can run over
     values written out. A question that is parsed already is changed by it.

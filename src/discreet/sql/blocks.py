@@ -1,4 +1,4 @@
-"""The block of a SELECT that aggregates private rows: its groups, statistics and picks."""
+"""Make the block of a SELECT that aggregates private rows: its groups, statistics and picks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def block_of(
     policy: Policy,
     finder: Possible | None,
 ) -> tuple[Block, Again, Again]:
-    """Return what is measured for the aggregates that a SELECT asks for over its groups; what would
-    be over more groups; and what would be were people only added.
+    """Return the block of a SELECT; what it would measure over another number of groups; and the
+    same were people only added.
     """
     found = [key for key, _ in rewrite.keys.values()]
     joint, place = possible(relation, rewrite.keys, finder)

@@ -20,7 +20,7 @@ Row = dict[str, str | int | None]
 
 
 def listing(node: exp.Table, policy: Policy, public: Mapping[str, pa.Table]) -> OutputTable:
-    """information_schema.tables or .columns, written out."""
+    """Return information_schema.tables or .columns as a table that is written out."""
     make = _RELATIONS.get(node.name.lower())
     if make is None or node.text("catalog").lower() not in ("", policy.path.stem.lower()):
         named = " and ".join(f"{SCHEMA}.{name}" for name in _RELATIONS)

@@ -1,4 +1,4 @@
-"""What one question may take: of one person's share in the engine's time, and of memory (S21)."""
+"""Hold one question to its share of the engine's time and of memory (S21)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def check_work(
     policy: Policy,
     letters: Callable[[str, str], int],
 ) -> None:
-    """Refuse a question in which one person alone could cost the engine more than a small part of
-    its time (S21).
+    """Refuse a question in which one person alone could take more than a thousandth of the engine's
+    time (S21).
 
     `letters` says how many letters the texts of a table's column have at most.
     """
@@ -46,9 +46,7 @@ def check_work(
 
 
 def check_room(tree: exp.Expression, blocks: Sequence[Block], policy: Policy) -> None:
-    """Refuse a question of which more would come back from the engine than there is memory for
-    (S21).
-    """
+    """Refuse a question whose groups and aggregates need more memory than is allowed (S21)."""
     needed = sum(block.bytes_held for block in blocks if not isinstance(block.kind, Shared))
     allowed = policy.limits.python_memory
     if needed > allowed:

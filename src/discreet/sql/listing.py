@@ -1,6 +1,4 @@
-"""GROUP BY public keys without an aggregate: the policy's own list of them, which is exact and
-free.
-"""
+"""Answer GROUP BY public keys without an aggregate: the policy's own list of them, exact and free."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ COUNTED = "Add COUNT(*), which tells how large each group is."
 def list_keys(
     node: exp.Select, released: OutputTable, keys: Sequence[Key | Unknown], table: str
 ) -> OutputTable:
-    """Return what a SELECT over the noisy table of a block gives, over a list of its keys instead.
+    """Return the SELECT over a written-out list of its public keys, in the place of a noisy table.
 
     Nothing is read: who is there, and whether anybody is, does not matter. Keys that are not public
     are refused.
@@ -44,7 +42,7 @@ def list_keys(
 
 
 def suggest_count(node: exp.Select) -> str:
-    """Return what to write instead of GROUP BY without an aggregate: the same with COUNT(*)."""
+    """Suggest the question with COUNT(*), in the place of GROUP BY without an aggregate."""
     source = node.args["from_"].this
     plain = isinstance(source, exp.Table) and not node.args.get("joins")
     items = [item.unalias() for item in node.expressions]
@@ -58,7 +56,7 @@ def suggest_count(node: exp.Select) -> str:
 
 
 def _write_out(value: object) -> exp.Expression:
-    """A public value as it is written in SQL, with its type."""
+    """Return a public value as it is written in SQL, with its type."""
     if isinstance(value, datetime):
         return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), "TIMESTAMP")
     if isinstance(value, date):

@@ -1,5 +1,5 @@
-"""Groupings of the same rows, as GROUPING SETS, ROLLUP and CUBE make them: measured each, or added
-up after noise (S3).
+"""Choose how groupings of the same rows (GROUPING SETS, ROLLUP, CUBE) are had: measured each, or
+added up after noise (S3).
 
 s groupings that are each measured share the amount, so that each has s times the noise (√s with
 Gaussian noise). Or a finer one is measured with more, and its noisy numbers are added up to the
@@ -42,7 +42,7 @@ Again = Callable[[int], tuple[Statistic, ...]]  # what a block measures, over so
 def choose_roll_ups(
     blocks: Sequence[Block], again: Mapping[int, Again], *, accountant: AccountantName, limit: int
 ) -> tuple[tuple[Block, ...], tuple[Way, ...]]:
-    """The blocks, with those that are cheaper added up from others marked so, and what was
+    """Return the blocks, with those marked that are better added up from others, and what was
     weighed.
     """
     result, ways = list(blocks), list[Way]()
@@ -74,12 +74,12 @@ def choose_roll_ups(
 
 
 def _count_numbers(block: Block) -> int:
-    """Noisy numbers per group, among which the amount is split."""
+    """Count a block's noisy numbers per group, among which the amount is split."""
     return 0 if isinstance(block.kind, Shared) else len(block.statistics) + len(block.picks)
 
 
 def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
-    """Blocks that read the same sums of the same rows and differ in their keys."""
+    """Yield the places of blocks that read the same sums of the same rows and differ in their keys."""
     if len(blocks) == 1:
         return
     found: dict[object, list[int]] = {}
@@ -91,7 +91,9 @@ def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
 
 
 def _numbering() -> Callable[[str], str]:
-    """New names for the stages of one block, in the order in which they appear."""
+    """Return a function that gives the stages of one block new names, in the order in which they
+    appear.
+    """
     known: dict[str, str] = {}
     return lambda stage: known.setdefault(stage, f"t{len(known)}")
 
@@ -102,7 +104,7 @@ def _note_stage(own: dict[str, str], number: Callable[[str], str], stage: str) -
 
 
 def _why_not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
-    """Why groupings must be measured each, in words, where they must."""
+    """Say why groupings must be measured one by one; an empty text if they need not."""
     if any(isinstance(key, Joint) for index in members for key in blocks[index].keys):
         return "only some combinations of their keys can be"
     if blocks[members[0]].unknown:
@@ -182,8 +184,8 @@ class _Family:
         return math.prod(self.keys[name][0].size for name in names)
 
     def choice(self) -> tuple[list[Names], Way]:
-        """The grouping that each is added up from, or itself: the least mean margin that small
-        steps lead to.
+        """Choose what each grouping is added up from, by the least mean margin that small steps
+        lead to.
         """
         finest, sets = frozenset(self.keys), list(self.sets.values())
         sources = list(dict.fromkeys((finest, *sets)))
@@ -193,8 +195,8 @@ class _Family:
         parts = len(self.again(1))
 
         def weighed(measured: frozenset[int]) -> tuple[float, list[int]]:
-            """The mean margin, in units of a number's own noise at the whole amount, and where each
-            comes from.
+            """Return the mean margin, in units of a number's own noise at the whole amount, and
+            where each comes from.
             """
             there = np.where(
                 np.isin(np.arange(len(sources)), list(measured))[:, None], noise, np.inf
@@ -223,7 +225,9 @@ class _Family:
         return chosen, Way(blocks=tuple(self.sets), together=best[0], apart=apart[0])
 
     def noise(self, source: Names, names: Names) -> float:
-        """The margin of a grouping that is added up from a source; infinite where it cannot be."""
+        """Return the margin of a grouping that is added up from a source; infinite where it cannot
+        be.
+        """
         if not (names == source or (names < source and self.cells(source) <= self.limit)):
             return math.inf
         draws = self.cells(source - names)

@@ -1,4 +1,4 @@
-"""Running totals of noisy numbers: where the noise is added to sums instead of each number (S15).
+"""Measure running totals of noisy numbers: the noise is added to sums instead of each number (S15).
 
     SELECT day, SUM(COUNT(*)) OVER (ORDER BY day) FROM visits GROUP BY day
 
@@ -42,7 +42,9 @@ _PLAIN = frozenset({"expressions", "from_", "order", "limit", "offset"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uses:
-    """How a statement uses the numbers of its only block."""
+    """The running totals that a statement asks of its only block, and its other uses of the same
+    numbers.
+    """
 
     grid: Grid  # along which totals run
     columns: dict[int, int]  # columns of the answer that are running totals: of which aggregate
@@ -59,8 +61,8 @@ class Uses:
 def find_running_totals(
     tree: exp.Select, blocks: Sequence[Block], *, selected: bool
 ) -> Uses | None:
-    """Return the running totals of a statement over one noisy table; None where it has none that
-    can be measured. `selected` says that rows may be left out after noise.
+    """Return the running totals in a statement over one noisy table; None if it has none that can
+    be measured. `selected` says that rows may be left out after noise.
     """
     if len(blocks) != 1 or not isinstance(blocks[0].kind, Measured):
         return None
@@ -84,8 +86,8 @@ def find_running_totals(
 def measure_running_totals(
     block: Block, uses: Uses, alone: Alone, *, accountant: AccountantName
 ) -> Block:
-    """Return the block with running totals measured in the place of numbers, where that is
-    better.
+    """Return the block with running totals measured instead of single numbers, where margins are
+    smaller that way.
     """
     if currency(accountant).norm != "l2" or block.derived:
         return block  # Laplace noise needs the l1 of the sums, which is as large as what it saves
@@ -100,7 +102,9 @@ def measure_running_totals(
 def _choose_noise(
     statistic: Statistic, alone: Mapping[Any, int], uses: Uses, block: Block
 ) -> Statistic:
-    """Return the statistic as it has the smaller margin; `alone` is the l1 of one person's part."""
+    """Return the statistic with noise on its totals or on its numbers, by the smaller margin;
+    `alone` is the l1 of one person's part.
+    """
     numbers, grid = {number for number, _ in statistic.estimates}, uses.grid
     straight = all(isinstance(each, Linear) and not each.rounds for _, each in statistic.estimates)
     one = alone.get((statistic.reads, statistic.forms))
@@ -133,7 +137,9 @@ def _never_negative(reading: Reading) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class _Walk:
-    """Looks through SELECTs that only list and compute columns, down to the noisy table."""
+    """Looks through SELECTs that only list and compute columns, down to the noisy table, for
+    running totals.
+    """
 
     block: Block
     selected: bool

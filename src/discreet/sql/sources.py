@@ -1,6 +1,4 @@
-"""Tables of a FROM clause: what may stand beside a name, written-out numbers, and names
-of columns.
-"""
+"""Read a FROM clause: check table names, write out series, rename columns."""
 
 from __future__ import annotations
 
@@ -61,9 +59,7 @@ def check_name(node: exp.Table, tables: Iterable[str]) -> None:
 
 
 def series(node: exp.Table) -> OutputTable:
-    """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or
-    generate_series.
-    """
+    """Return GENERATE_SERIES(1, 10) AS t(n) as a public table that is written out."""
     rows = series_rows(node.this)
     if not rows:
         raise reject(node, f"{show(node.this)} is not a table.", WRITTEN_OUT)
@@ -73,7 +69,7 @@ def series(node: exp.Table) -> OutputTable:
 
 
 def name_columns(result: Relation | OutputTable, node: exp.Expression) -> Relation | OutputTable:
-    """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
+    """Rename the first columns of a result, as in WITH t(a, b) and (SELECT ...) AS t(a, b)."""
     names, count = (
         columns_of(node),
         len(result.fields if isinstance(result, Relation) else result.outputs),

@@ -1,6 +1,4 @@
-"""What the parts of the analysis ask of its walk: what a query that stands inside of theirs
-means.
-"""
+"""The walk as its parts see it: a protocol by which they ask what an inner query means."""
 
 from __future__ import annotations
 
@@ -29,14 +27,14 @@ class Walk(Protocol):
     def join_sources(
         self, node: exp.Select, sources: list[Relation | OutputTable]
     ) -> Relation | None:
-        """The private relation that a SELECT reads, or None when all it reads is public or already
-        noisy.
+        """Return the private relation that a SELECT reads, or None when all it reads is public or
+        already noisy.
         """
 
     def of_public(self, released: OutputTable, node: exp.Expression) -> pa.Table:
-        """A table computed from public ones."""
+        """Evaluate a table that is computed from public ones."""
 
     def combine(self, output: Output, form: Form) -> Output:
-        """The column with the half-width of a form of several numbers, which is the same in every
-        row.
+        """Return the column with the half-width of a form of several numbers, which is the same in
+        every row.
         """

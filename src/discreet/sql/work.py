@@ -1,4 +1,4 @@
-"""What one person's rows can cost the engine, told from the tree that will run (S21).
+"""Bound what one person's rows can cost the engine, from the tree that will run (S21).
 
 Each function, operator, join, group and window costs so many nanoseconds for each of the person's
 rows that it reads, and functions of texts for each letter too.
@@ -110,7 +110,7 @@ LISTED, SOUGHT = 0.1, 3.0  # for each constant of a list, and of one that is loo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Tells costs, given how many rows a person has in a source and how long texts are."""
+    """Computes costs, given how many rows a person has in a source and how long texts are."""
 
     rows: Rows
     letters: Letters
@@ -184,7 +184,7 @@ class Work:
         return sum(self.expression(each, source) for each in nodes)
 
     def expression(self, node: Expression, source: Source) -> float:
-        """Nanoseconds for each row."""
+        """Return the nanoseconds that an expression takes for each row."""
         inner = sum(self.expression(part, source) for part in parts_of(node))
         match node:
             case Column() | Constant() | Careful():
@@ -208,7 +208,7 @@ class Work:
         raise TypeError(f"no cost for {type(node).__name__}")
 
     def all_within(self, nodes: Sequence[Expression], inside: Source, outside: Source) -> float:
-        """Conditions of EXISTS, which read the row inside and the one outside."""
+        """Return the cost of an EXISTS's conditions, which read the row inside and the one outside."""
         both = OwnerJoin(outside, inside)
         return sum(self.expression(each, both) for each in nodes)
 
@@ -221,7 +221,7 @@ class Work:
         return cost.row + cost.letter * longest + pair * longest * constant
 
     def row_letters(self, nodes: Sequence[Expression], source: Source) -> int:
-        """Letters of all texts that a row must be kept with."""
+        """Return the letters of all texts that a row must be kept with."""
         columns = {part for each in nodes for part in walk(each) if isinstance(part, Column)}
         return sum(self.length(column, source) for column in columns)
 
@@ -246,8 +246,8 @@ class Work:
         return max((self.length(part, source) for part in parts_of(node)), default=0)
 
     def column(self, node: Column, source: Source) -> int:
-        """The letters of a column: looked up once, or what doubles in every stage would be looked
-        at without end.
+        """Return the letters of a column. They are remembered: what doubles in every stage would be
+        looked up without end.
         """
         if node not in self.known:
             self.known[node] = self.look_up(node, source)
@@ -282,7 +282,7 @@ def _texts(nodes: Sequence[Expression]) -> list[str]:
 
 
 def _growth(node: Call) -> int:
-    """REPLACE of each letter by a longer text."""
+    """Return how much longer REPLACE can make a text: a letter may become a longer text."""
     if node.name != "replace":
         return 1
     texts = _texts(node.arguments)

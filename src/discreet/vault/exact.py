@@ -52,11 +52,13 @@ class Exact:
         return cls.elsewhere(lambda part: (table for each in several for table in each._read(part)))
 
     def unwrap(self) -> pa.Table:
-        """The values. A test holds the list of who may call this: `Allowance`, and nobody else."""
+        """Return the values. A test holds the list of who may call this: `Allowance`, and nobody
+        else.
+        """
         return pa.concat_tables(self._read(None))
 
     def unwrap_parts(self) -> Iterable[pa.Table]:
-        """The values, table by table; for the same callers."""
+        """Return the values, table by table; for the same callers."""
         return self._read(None)
 
     def unwrap_each(self, part: Part) -> Iterable[pa.Table]:

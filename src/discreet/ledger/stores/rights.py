@@ -58,7 +58,7 @@ def quote(name: str) -> str:
 
 
 def setup(schema: str, role: str) -> str:
-    """The SQL that a database's administrator runs once, before `discreet ledger POLICY
+    """Return the SQL that a database's administrator runs once, before `discreet ledger POLICY
     --create`.
     """
     home, who = quote(schema), quote(role)

@@ -220,7 +220,7 @@ class File:
         self._write("INSERT INTO answers VALUES (?, ?, ?, ?)", charge, post, question, answer)
 
     def post_of(self, charge: int) -> int | None:
-        """The number of the row that posted this charge's answer."""
+        """Return the number of the row that posted this charge's answer."""
         found = next(self._read((int,), "SELECT post FROM answers WHERE charge = ?", charge), None)
         return None if found is None else found[0]
 
@@ -231,7 +231,7 @@ class File:
         return found
 
     def answers_to(self, question: bytes) -> list[tuple[int, int]]:
-        """The charges that have answered this question, and the rows that posted them."""
+        """Return the charges that have answered this question, and the rows that posted them."""
         where = "question = ? ORDER BY charge"
         return list(
             self._read((int, int), f"SELECT charge, post FROM answers WHERE {where}", question)

@@ -49,15 +49,15 @@ class Store(Protocol):
     def erase_key(self, charge: int) -> None: ...
     def key(self, charge: int) -> bytes | None: ...
     def sealed_keys(self) -> Iterator[tuple[int, bytes]]:
-        """The charges that have a sealed key, and it."""
+        """Yield the charges that have a sealed key, and it."""
 
     def keep_answer(self, charge: int, post: int, question: bytes, answer: bytes) -> None: ...
     def post_of(self, charge: int) -> int | None:
-        """The number of the row that posted this charge's answer."""
+        """Return the number of the row that posted this charge's answer."""
 
     def answer(self, charge: int) -> bytes: ...
     def answers_to(self, question: bytes) -> list[tuple[int, int]]:
-        """The charges that have answered this question, and the rows that posted them."""
+        """Return the charges that have answered this question, and the rows that posted them."""
 
     def answers(self) -> Iterator[tuple[int, int, bytes, bytes]]: ...
 

@@ -1,3 +1,3 @@
-"""What runs on noisy numbers: estimates, margins and the rest of the statement. All of it is
+"""Post-processing of noisy numbers: estimates, margins and the rest of the statement. All of it is
 free.
 """

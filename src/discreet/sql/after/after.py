@@ -1,5 +1,5 @@
-"""What runs after noise: SQL over noisy and public tables, free of charge; `rebuild` has its
-expressions.
+"""Plan the SQL that runs after noise, over noisy and public tables, free of charge; `rebuild` has
+its expressions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_LIMIT = 10**9
 
 
 def drop_filters(sql: str) -> str:
-    """The statement without the clauses by which noisy numbers decide which rows remain."""
+    """Return the statement without the clauses by which noisy numbers decide which rows remain."""
     if re.search(r"\b(WHERE|HAVING|QUALIFY|LIMIT|OFFSET)\b", sql) is None:
         return sql
     tree = sqlglot.parse_one(sql, read="duckdb")
@@ -52,7 +52,7 @@ def leaves_out_rows(node: exp.Select) -> bool:
 
 
 def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
-    """DISTINCT, ORDER BY, LIMIT and OFFSET of the original, on the rebuilt tree."""
+    """Put DISTINCT, ORDER BY, LIMIT and OFFSET of the original SELECT on the rebuilt tree."""
     if node.args.get("distinct"):
         if node.args["distinct"].args.get("on"):
             raise reject(
@@ -119,7 +119,7 @@ def _rewrite_order(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.
 
 
 def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> OutputTable:
-    """A subquery inside an expression: it must be aggregated or public itself."""
+    """Analyze a subquery inside an expression; refuse one that returns rows of people."""
     result = analysis.query(node, environment)
     if not isinstance(result, OutputTable):
         raise reject(node, "this subquery returns rows of people.", "Aggregate inside it.")
@@ -129,7 +129,7 @@ def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> 
 
 
 def embed(node: exp.Expression, result: OutputTable) -> exp.Expression:
-    """Return what stands in an expression in the place of a subquery."""
+    """Return the expression that takes the place of a subquery."""
     table = isinstance(node.parent, exp.Exists) or (
         isinstance(node.parent, exp.In) and node.arg_key == "query"
     )
@@ -142,8 +142,8 @@ def embed(node: exp.Expression, result: OutputTable) -> exp.Expression:
 
 
 def _only(tree: exp.Select) -> exp.Select:
-    """The one row of a table of one column; NULL if noise leaves several: an error would come after
-    the charge.
+    """Return the single value of a one-column table; NULL if noise leaves several rows, where an
+    error would come after the charge.
     """
     alias = exp.TableAlias(this=exp.to_identifier("s"), columns=[exp.to_identifier("only")])
     single = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
@@ -159,7 +159,7 @@ def _only(tree: exp.Select) -> exp.Select:
 def select(
     node: exp.Select, tables: list[OutputTable], analysis: Walk, environment: Environment
 ) -> OutputTable:
-    """A SELECT whose tables, in the order of its FROM clause and joins, are public or already
+    """Plan a SELECT whose tables, in the order of its FROM clause and joins, are public or already
     noisy.
     """
     sources: dict[str, OutputTable] = {}
@@ -213,7 +213,9 @@ def select(
             outputs.append(output if not grouped else replace(output, margin=None, forms=()))
 
     def late(part: exp.Expression) -> exp.Expression:
-        """ORDER BY, GROUP BY and HAVING may also use the SELECT list's names."""
+        """Rewrite a part of ORDER BY, GROUP BY or HAVING, which may also use the names of the
+        SELECT list.
+        """
         if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
             return part.copy()
         if isinstance(part, exp.Query | exp.Subquery):
@@ -241,7 +243,7 @@ def select(
 
 
 def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Change) -> None:
-    """WHERE, and what comes after the SELECT list."""
+    """Rewrite WHERE, and the clauses that come after the SELECT list."""
     if node.args.get("where"):
         tree.set("where", exp.Where(this=rewrite(node.args["where"].this)))
     for name in ("group", "having", "qualify"):
@@ -280,7 +282,7 @@ def _item(
     *,
     grouped: bool,
 ) -> list[tuple[exp.Expression, Output]]:
-    """The output columns of one item of a SELECT list, which may be MARGIN(x)."""
+    """Return the output columns of one item of a SELECT list, which may be MARGIN(x)."""
     asked = error_bars.argument(item.unalias())
     if asked is None:
         return _items(item, sources, rewrite, combine)
@@ -294,7 +296,9 @@ def _item(
 def with_half_width(
     name: str, value: exp.Expression, margin: exp.Expression | None
 ) -> tuple[exp.Expression, Output]:
-    """MARGIN(x) as a column: of a value with its half-widths, if they are known here."""
+    """Return MARGIN(x) as a column: the half-width of `value`, taken from `margin` if it is known
+    here.
+    """
     expression = error_bars.late(value) if margin is None else error_bars.half_width(value, margin)
     output = Output(
         name=name, margin=None, estimate=None, half_width="late" if margin is None else "here"
@@ -308,7 +312,9 @@ def _items(
     rewrite: Change,
     combine: Combine,
 ) -> list[tuple[exp.Expression, Output]]:
-    """The output columns of one item of a SELECT list; * stands for all columns of its tables."""
+    """Return the output columns of one item of a SELECT list; * stands for all columns of its
+    tables.
+    """
     star = isinstance(item, exp.Star) or (
         isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
     )
@@ -341,8 +347,8 @@ def _items(
 def _describe_computed(
     name: str, expression: exp.Expression, sources: Mapping[str, OutputTable], combine: Combine
 ) -> Output:
-    """A column computed from columns of released tables: it has a margin where it is linear in
-    them.
+    """Describe a column computed from columns of other tables: it has a margin where it is linear
+    in them.
     """
     known: dict[Hashable, tuple[Output, exp.Expression | None]] = {}
     forms: dict[Hashable, tuple[Form, ...]] = {}
@@ -386,7 +392,7 @@ def _describe_computed(
 
 
 def _find_output(column: exp.Expression, sources: Mapping[str, OutputTable]) -> tuple[str, Any]:
-    """The table that a column is of, and its output there."""
+    """Return the alias of the table that a column belongs to, and its output there."""
     for alias, source in sources.items():
         if column.table.lower() in ("", alias):
             for output in source.outputs:
@@ -396,14 +402,14 @@ def _find_output(column: exp.Expression, sources: Mapping[str, OutputTable]) -> 
 
 
 def inside(form: Form, *row: str) -> Form:
-    """A form whose numbers stand in a row of a table that meets others."""
+    """Return the form with its numbers marked as standing in one row of a table among several."""
     return replace(
         form, factors={replace(each, row=(*row, *each.row)): f for each, f in form.factors.items()}
     )
 
 
 def names_left_out(item: exp.Expression) -> frozenset[str]:
-    """The columns that * EXCLUDE (a, b) leaves out."""
+    """Return the names that * EXCLUDE (a, b) leaves out."""
     star = item if isinstance(item, exp.Star) else item.this
     if any(part for name, part in star.args.items() if name != "except_"):
         raise reject(item, "this form of * is not answered.", "List the columns.")
@@ -411,7 +417,7 @@ def names_left_out(item: exp.Expression) -> frozenset[str]:
 
 
 def scale_margin(margin: exp.Expression, form: Form) -> exp.Expression:
-    """The half-widths of a form of one number, from that number's."""
+    """Return the half-widths of a form of one number, given those of the number."""
     (factor,) = form.factors.values()
     wide = exp.Mul(this=_double(abs(factor)), expression=exp.Paren(this=margin.copy()))
     return exp.Add(this=wide, expression=_double(form.slack)) if form.slack else wide

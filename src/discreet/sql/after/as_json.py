@@ -23,7 +23,7 @@ def is_json(node: exp.Expression | None) -> bool:
 def rebuilt(
     node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """TO_JSON(x) and JSON_BUILD_OBJECT('a', x, ...), in the engine's words."""
+    """Rebuild TO_JSON(x) and JSON_BUILD_OBJECT('a', x, ...) in the engine's words."""
     parts = node.expressions
     if node.name.lower() == "json_build_object":
         names = parts[::2]
@@ -42,7 +42,7 @@ def rebuilt(
 
 
 def _text(name: str, parts: list[exp.Expression], node: exp.Expression) -> exp.Expression:
-    """A call whose JSON is shown as a text, unless it stands inside of other JSON."""
+    """Return a call whose JSON is shown as a text, unless it stands inside of other JSON."""
     made = exp.Anonymous(this=name, expressions=parts)
     above = node.parent
     while isinstance(above, exp.Expression) and not isinstance(above, exp.Query):
@@ -53,7 +53,8 @@ def _text(name: str, parts: list[exp.Expression], node: exp.Expression) -> exp.E
 
 
 def row(node: exp.Expression, sources: Mapping[str, Any]) -> exp.Expression | None:
-    """ROW_TO_JSON(t), and t where it stands for its rows: the columns of a table by their names.
+    """Return ROW_TO_JSON(t), or t standing for its rows, as an object of the table's columns; None
+    for other nodes.
 
     None where the node is neither.
     """

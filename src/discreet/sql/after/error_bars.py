@@ -43,7 +43,7 @@ def argument(node: exp.Expression) -> exp.Expression | None:
 
 
 def half_width(value: exp.Expression, margin: exp.Expression) -> exp.Expression:
-    """The half-width of a value; NULL where the value is."""
+    """Return the half-width of a value; NULL where the value is."""
     there = exp.Not(this=exp.Is(this=exp.Paren(this=value.copy()), expression=exp.Null()))
     found = exp.Case(ifs=[exp.If(this=there, true=margin.copy())])
     found.meta[_MARK] = "here"
@@ -51,7 +51,7 @@ def half_width(value: exp.Expression, margin: exp.Expression) -> exp.Expression:
 
 
 def late(value: exp.Expression) -> exp.Expression:
-    """A value whose margins take its place at the end."""
+    """Return a value whose margins take its place at the end."""
     found = exp.Paren(this=value.copy())
     found.meta[_MARK] = "late"
     return found
@@ -76,8 +76,8 @@ def inside(node: exp.Expression) -> HalfWidth | None:
 
 
 def not_here(node: exp.Expression) -> Exception:
-    """The refusal to use MARGIN(x), where it is known at the end only, for anything but to show
-    it.
+    """Return the refusal to use MARGIN(x), where it is known at the end only, for anything but to
+    show it.
     """
     return reject(
         node,
@@ -125,7 +125,7 @@ def _alone(node: exp.Expression) -> bool:
 def take_places(
     table: pa.Table, margins: pa.Table, columns: Sequence[_AnswerColumn]
 ) -> tuple[pa.Table, pa.Table]:
-    """The answer and its margins, with the margins of `late` columns in the place of their
+    """Return the answer and its margins, with the margins of `late` columns in the place of their
     values.
     """
     for place, column in enumerate(columns):

@@ -1,4 +1,4 @@
-"""From noisy numbers to an aggregate and its margin: post-processing, which costs nothing.
+"""Compute aggregates and their margins from noisy numbers: post-processing, which costs nothing.
 
 An estimate stands with the statistic that it is computed of (`sql.plan.Statistic`). `components`
 are the noisy numbers of that statistic, one integer array per form, one entry per group. Margins
@@ -32,16 +32,16 @@ class Estimate(Protocol):
     """A column of the noisy table."""
 
     def values(self, components: Components) -> pa.Array:
-        """The estimates, one per group."""
+        """Return the estimates, one per group."""
         ...
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        """Their half-widths at 95 %, one per group."""
+        """Return their half-widths at 95 %, one per group."""
         ...
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """The half-width that can be told before any data is read; None where it needs `assuming`
-        so many rows.
+        """Return the half-width that can be told before any data is read; None where it needs
+        `assuming` so many rows.
         """
         ...
 
@@ -54,8 +54,8 @@ def redraws(groups: int) -> int:
 
 
 def number_type(step: Fraction, largest: int) -> pa.DataType:
-    """The Arrow type that shows multiples of a step: integer, decimal, or float where decimals do
-    not end or fit.
+    """Return the Arrow type that shows multiples of a step: integer, decimal, or float where
+    decimals do not end or fit.
     """
     largest = max(largest, 1)  # a step beyond 64 bits is, even where all there is are zeros
     if step.denominator == 1 and largest * step.numerator < 2**63:
@@ -82,7 +82,7 @@ def _largest(numbers: npt.NDArray[Any]) -> int:
 
 
 def _decimals(units: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
-    """Decimals from their digits as 64-bit integers, of which the upper half is the sign."""
+    """Return decimals from their digits as 64-bit integers, of which the upper half is the sign."""
     words = np.stack([units, units >> 63], axis=1)
     return pa.Array.from_buffers(
         kind, len(units), [None, pa.py_buffer(np.ascontiguousarray(words))]
@@ -98,7 +98,7 @@ class Linear:
 
     @property
     def rounds(self) -> bool:
-        """True if anything is rounded: one noisy number by itself is whole."""
+        """Return True if anything is rounded: one noisy number by itself is whole."""
         return any(factor.denominator > 1 for factor in self.factors)
 
     def values(self, components: Components) -> pa.Array:
@@ -140,8 +140,8 @@ class Linear:
 
 
 def reach(function: Callable[[Floats], tuple[Floats, ...]], parts: Floats, noise: Noise) -> Floats:
-    """Half-widths from answers with redrawn noise; infinite where noise may halve what is divided
-    by.
+    """Return half-widths from answers with redrawn noise; infinite where noise may halve what is
+    divided by.
 
     `function` gives answers, and what must not be halved, from parts along the first axis. There
     answers are no straight function of noise, and the quantiles of their distances are not those of
@@ -170,18 +170,18 @@ def reach(function: Callable[[Floats], tuple[Floats, ...]], parts: Floats, noise
 
 
 def possible(answer: Floats, within: Floats, *, least: float, most: float) -> tuple[Floats, Floats]:
-    """The ends of what is within reach of an answer and possible."""
+    """Return the ends of what is within reach of an answer and possible."""
     return np.maximum(answer - within, least), np.minimum(answer + within, most)
 
 
 def sample_factor(count: Floats) -> Floats:
-    """n / (n - 1), which is at most 2."""
+    """Return n / (n - 1), by which a sample's variance is larger; at most 2."""
     return np.minimum(np.maximum(count, 1.0) / np.maximum(count - 1, 0.5), 2.0)
 
 
 def raw_moments(parts: Floats, count: Floats, *, width: int, most: int) -> list[Floats]:
-    """The mean of u, u², ... up to a power, of the places u in [0, 1] that rows have in their
-    range.
+    """Return the mean of u, u², ... up to a power, of the places u in [0, 1] that rows have in
+    their range.
 
     Parts of degree d are along the first axis, from the low end: u^k is made of them with
     binomial(i, k) / binomial(d, k).
@@ -198,5 +198,5 @@ def raw_moments(parts: Floats, count: Floats, *, width: int, most: int) -> list[
 
 
 def floats(components: Components) -> Floats:
-    """Noisy numbers as floats, those of one form after those of another."""
+    """Return noisy numbers as floats, those of one form after those of another."""
     return np.stack([numbers.astype(np.float64) for numbers in components])

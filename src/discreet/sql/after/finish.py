@@ -1,4 +1,4 @@
-"""From noisy numbers to the noisy table that the rest of the statement reads: keys, aggregates,
+"""Make the noisy tables that the rest of the statement reads, run it, and split the answer from its
 margins. All free.
 """
 
@@ -42,8 +42,8 @@ from discreet.sql.values.value import Text, few_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noisy:
-    """What left a block, by id: each statistic's noisy numbers, and the cells that each pick chose
-    in each group.
+    """The noisy numbers of one block's statistics, and the cells that its picks chose in each
+    group, by id.
     """
 
     numbers: Mapping[str, Components]
@@ -58,8 +58,8 @@ MOST_MOVED = 1 << 20  # rows with redrawn noise that are held at once
 def noisy_table(
     block: Block, noisy: Noisy, noise: Mapping[str, Noise], run: Run, *, name: str
 ) -> pa.Table:
-    """The block's noisy table: keys; each aggregate with its margins; and the margins of computed
-    columns.
+    """Return the block's noisy table: keys; each aggregate with its margins; and the margins of
+    computed columns.
     """
     columns = keys_of(block, noisy.survivors)
     for number, aggregate in block.aggregates.items():
@@ -84,8 +84,8 @@ def noisy_table(
 def roll_up_numbers(
     kind: RolledUp, sizes: Sequence[int], finer: Sequence[int], numbers: Mapping[str, Components]
 ) -> dict[str, Components]:
-    """The numbers of a block that is rolled up: sums of another's released numbers over the keys
-    that it has not.
+    """Return the numbers of a coarser block: a finer block's noisy numbers, summed over the keys
+    that the coarser one has not.
 
     `sizes` are those of its own keys, and `finer` those of the other block's.
     """
@@ -103,7 +103,7 @@ def roll_up_numbers(
 
 
 def half_widths(plan: Plan, noise: Sequence[Mapping[str, Noise]]) -> dict[str, pa.Table]:
-    """The table of half-widths that are the same in every row, if `plan.after` reads it."""
+    """Return the table of half-widths that are the same in every row, if `plan.after` reads it."""
     if not plan.combined:
         return {}
     widths = [half_width(form, plan.blocks, noise, assuming=None) for form in plan.combined]
@@ -115,8 +115,8 @@ def half_widths(plan: Plan, noise: Sequence[Mapping[str, Noise]]) -> dict[str, p
 
 
 def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
-    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them
-    before it is paid.
+    """Yield statements with made-up noisy tables of a few rows, to try them before anything is
+    paid.
 
     With large numbers, with negative ones and with zeros; what stands behind a filter also without
     it, since which rows pass is for noise to decide.
@@ -165,7 +165,7 @@ def decode_picks(pick: Pick, cells: Any) -> pa.Array:
 
 
 def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
-    """The key columns of the whole grid, in the order of the keys' values; survivors vary
+    """Return the key columns of the whole grid, in the order of the keys' values; survivors vary
     slowest.
     """
     sizes = block.sizes if survivors is None else [survivors.num_rows, *block.sizes]
@@ -193,8 +193,8 @@ def _simulate_margins(
     name: str,
     table: pa.Table,
 ) -> list[pa.Array]:
-    """Half-widths of computed columns: the expression is evaluated again with the declared noise
-    redrawn (S11).
+    """Return half-widths of computed columns, by evaluating the expression again with redrawn noise
+    (S11).
 
     Each redrawn noise is taken off and, for `simulated_half_widths`, also put on; then each noisy
     number is moved by itself, for the slopes. A divisor that is zero or changes its sign has passed
@@ -233,8 +233,8 @@ def _redraw_rows(
     noises: Sequence[Noise],
     drawn: Sequence[Any],
 ) -> pa.Table:
-    """Rows of a noisy table, again and again: with redrawn noise off, then on; then with each
-    number off, then on.
+    """Return the rows many times over: with each redrawn noise taken off, then put on; then with
+    one number moved down, then up.
     """
     groups, times = rows.num_rows, 2 * (len(drawn[0]) + len(noises))
     again = arrow.array(np.tile(np.arange(groups), times))
@@ -273,7 +273,9 @@ def _simulate_margin(
     run: Run,
     name: str,
 ) -> pa.Array:
-    """Half-widths of one computed column in some rows, given the same rows `moved`."""
+    """Return half-widths of one computed column, given its rows and the same rows `moved` by
+    redrawn noise.
+    """
     groups, pairs = rows.num_rows, len(drawn[0])
     times = 2 * (pairs + len(noises))
     items = ", ".join(
@@ -297,7 +299,7 @@ def _simulate_margin(
 
 
 def _with_divisors(sql: str) -> list[str]:
-    """An expression, and what it divides by."""
+    """Return the expression, and every divisor in it."""
     divisions = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Div, exp.IntDiv)
     divisors = (each.expression for each in divisions if each.expression.find(exp.Column))
     return [sql, *dict.fromkeys(each.sql(dialect=WRITER) for each in divisors)]
@@ -310,8 +312,8 @@ def _floats(table: pa.Table, index: int) -> Any:
 def half_widths_from_replicas(
     center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]
 ) -> Any:
-    """From answers with noise taken off and put on: replicas[0] and replicas[1], a row for each
-    redrawn noise.
+    """Return half-widths from answers with noise taken off (replicas[0]) and put on (replicas[1]),
+    a row for each redrawn noise.
 
     Noise is symmetric, so an interval that holds for it must hold on both sides: of each pair the
     farther counts. Of a straight function of noise those are the distances of the errors. One that
@@ -334,8 +336,8 @@ def half_widths_from_replicas(
 
 
 def run_after(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
-    """Return what a statement above noise gives; where it fails on noisy numbers, NULL in the place
-    of what failed.
+    """Run the SQL above the noise; if it raises, run it again with TRY so that failing cells are
+    NULL.
     """
     try:
         return run(sql, tables)
@@ -344,7 +346,7 @@ def run_after(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
 
 
 def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Table]:
-    """The final table and, of the same shape, its margins."""
+    """Split the columns of a result into the answer and, of the same shape, its margins."""
     shown = [column.name for column in columns]
     table = pa.Table.from_arrays(
         [_null_unshowable(result.column(index)) for index in range(len(shown))], names=shown
@@ -373,7 +375,7 @@ _SEVERAL = (
 
 
 def without_margin(table: pa.Table, margins: pa.Table, columns: Sequence[Column]) -> dict[str, str]:
-    """The computed columns that have a number somewhere, and no margin there: with the reason."""
+    """Return why a margin is missing, for each computed column that has a number without one."""
     return {
         column.name: _DIVIDED if column.simulated else _SEVERAL
         for index, column in enumerate(columns)
@@ -391,8 +393,8 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _null_unshowable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return what cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may
-    be; years beyond 9999.
+    """Replace by NULL what cannot be shown: NaN and infinities, as from a quotient of noisy
+    numbers, and years beyond 9999.
     """
     import pyarrow.compute as pc
 

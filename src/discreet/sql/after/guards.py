@@ -1,4 +1,4 @@
-"""A statement that runs after noise, without what may fail: NULL where a value would be an error."""
+"""Guard a statement that runs after noise against errors: a value that would be an error is NULL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from discreet.sql.after.rebuild import AGGREGATES, as_sql
 
 
 def guard_with_try(sql: str) -> str:
-    """The statement with NULL wherever a value would be an error, as far as the engine can try.
+    """Return the statement with NULL wherever a value would be an error, as far as the engine can
+    try.
 
     For when a noisy number met what no made-up one did: COALESCE(NULLIF(n, 11), 'eleven') at 11. It
     has been paid for.

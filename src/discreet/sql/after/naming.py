@@ -1,5 +1,5 @@
-"""What runs after noise calls the noisy tables and their columns. Nobody else writes or reads such
-a name.
+"""Name the noisy tables and their columns for the SQL that runs after noise. Nobody else writes or
+reads such a name.
 
 A policy can have no table of these names. The columns' names stand in the text of what runs after
 noise, and so in what a question is known by (`sql.plan.identity`): another name would be another
@@ -16,34 +16,34 @@ _KEY, _AGGREGATE, _MARGIN, _COMPUTED, _CONSTANT = "kamdc"
 
 
 def table_name(block: int) -> str:
-    """The noisy table of a block."""
+    """Return the name of a block's noisy table."""
     return f"{HIDDEN}{block}"
 
 
 def key_name(number: int) -> str:
-    """A key, as the block numbers them."""
+    """Return the name of the column of a block's key."""
     return f"{_KEY}{number}"
 
 
 def aggregate_name(number: int) -> str:
-    """An aggregate, as the block numbers them."""
+    """Return the name of the column of a block's aggregate."""
     return f"{_AGGREGATE}{number}"
 
 
 def margin_name(number: int) -> str:
-    """The half-widths of the aggregate of this number."""
+    """Return the name of the column that holds the half-widths of an aggregate."""
     return f"{_MARGIN}{number}"
 
 
 def expression_margin_name(number: int) -> str:
-    """The half-widths of what is computed from a row's aggregates, as the block numbers such
+    """Return the name of the column that holds the half-widths of one of the block's `derived`
     expressions.
     """
     return f"{_COMPUTED}{number}"
 
 
 def constant_name(number: int) -> str:
-    """The half-width of one of the plan's `combined` forms, in `HALF_WIDTHS`."""
+    """Return the name, in `HALF_WIDTHS`, of the half-width of one of the plan's `combined` forms."""
     return f"{_CONSTANT}{number}"
 
 

@@ -1,5 +1,5 @@
-"""Expressions that run after noise, rebuilt node by node from kinds that are known to be total and
-harmless.
+"""Rebuild the expressions that run after noise, node by node, from kinds that are known to be total
+and harmless.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def as_sql(node: exp.Expression) -> str:
 def rebuild(
     node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """The node with its parts rewritten, made total: division by zero, overflows and failed casts
-    give NULL.
+    """Return the node with its parts rewritten, made total: division by zero, overflows and failed
+    casts give NULL.
     """
     if as_json.is_json(node):
         assert isinstance(node, exp.Anonymous)
@@ -193,7 +193,9 @@ def whole_division(node: exp.Expression, column: ColumnKind) -> exp.Expression:
 
 
 def _frame_end(end: Any) -> bool:
-    """An end of a frame: UNBOUNDED, CURRENT ROW, a number of rows, or of days and the like."""
+    """Return True if a frame may end so: UNBOUNDED, CURRENT ROW, a number of rows, or of days and
+    the like.
+    """
     return (
         not isinstance(end, exp.Expression)
         or whole(end.this if isinstance(end, exp.Interval) else end) is not None
@@ -201,7 +203,9 @@ def _frame_end(end: Any) -> bool:
 
 
 def _check_pad(node: exp.Pad) -> None:
-    """A billion letters are a billion letters, also after noise."""
+    """Refuse to pad to a length that could exhaust memory: a billion letters are as many after
+    noise.
+    """
     fill = node.args.get("fill_pattern")
     length = whole(node.expression)
     if (
@@ -227,8 +231,8 @@ def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]
 def _element(
     node: exp.Bracket, rewrite: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """quantiles[2]: the place as it is written; the parser counts from 0 or from 1, by what it
-    takes the list for.
+    """Rebuild quantiles[2] with the place as it is written; the parser counts from 0 or 1, by what
+    it takes the list for.
     """
     written = re.search(r"\[(\d{1,6})\]$", as_sql(node))
     if written is None:

@@ -1,5 +1,5 @@
-"""A table that may be shown: computed from noisy and public tables, each column with its
-half-widths beside it.
+"""Tables that may be shown: computed from noisy and public tables, each column with its half-widths
+beside it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OutputTable:
     stored: str | None = None  # the public table that this is, if it is one as it stands
 
     def render(self, *, margins: bool) -> str:
-        """The SQL; with margins, each output's half-width follows as a column of its own."""
+        """Return the SQL; with margins, each output's half-width follows as a column of its own."""
         return as_sql(self.with_margin_columns() if margins else self.tree)
 
     def with_margin_columns(self) -> exp.Select:
@@ -60,13 +60,13 @@ class OutputTable:
         return tree
 
     def without_margins(self) -> OutputTable:
-        """The same table without margins: its rows stand for several."""
+        """Return the same table without margins: its rows stand for several."""
         return replace(
             self, outputs=tuple(replace(each, margin=None, forms=()) for each in self.outputs)
         )
 
     def rename(self, names: Sequence[str]) -> OutputTable:
-        """The same table with other names for its first columns."""
+        """Return the same table with other names for its first columns."""
         alias = exp.TableAlias(this=exp.to_identifier("r"))
         every = [*names, *(output.name for output in self.outputs[len(names) :])]
         pairs = [
@@ -83,8 +83,8 @@ class OutputTable:
 
 
 def require_distinct_names(table: OutputTable, node: exp.Expression) -> OutputTable:
-    """The table, where no two of its columns have one name: what is above it finds them by their
-    names.
+    """Return the table; refuse it if two columns have one name, since outer queries find columns by
+    name.
     """
     names = [output.name.lower() for output in table.outputs]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -100,7 +100,7 @@ def shadow(name: str) -> str:
 
 
 def pass_on(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
-    """A column handed on as it is keeps its margins."""
+    """Return a column as an outer query hands it on: unchanged, with its margins."""
     expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
     return expression, replace(
         output, name=name, margin=output.margin and shadowing(alias, output.name)
@@ -108,7 +108,7 @@ def pass_on(alias: str, output: Output, name: str) -> tuple[exp.Expression, Outp
 
 
 def shadowing(alias: str, name: str) -> exp.Expression:
-    """The half-widths of a table's column."""
+    """Return the half-widths of a table's column."""
     return exp.column(shadow(name), table=alias, quoted=True)
 
 

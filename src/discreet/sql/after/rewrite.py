@@ -1,5 +1,5 @@
-"""What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy
-table.
+"""Split an aggregating SELECT: its keys and aggregates are measured, the rest runs after noise on
+the noisy table.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def meanings_of(node: exp.Select, names: Names) -> list[exp.Expression]:
 
 
 def meaning_of(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expression:
-    """GROUP BY 1 and GROUP BY alias mean an expression of the SELECT list."""
+    """Return the expression that an item of GROUP BY means: a place (1) or an alias stands for an
+    item of the SELECT list.
+    """
     if isinstance(item, exp.Literal) and not item.is_string:
         index = whole(item) or 0
         if not 1 <= index <= len(node.expressions):
@@ -104,8 +106,8 @@ _ON_KEYS = (
 
 @dataclass(slots=True, kw_only=True)
 class Rewrite:
-    """What of an aggregating SELECT runs after noise: keys and aggregates become columns of the
-    noisy table.
+    """Rewrites one aggregating SELECT to run on its noisy table: keys and aggregates become columns
+    of that table.
     """
 
     analysis: Walk
@@ -151,7 +153,7 @@ class Rewrite:
         )
 
     def item(self, name: str, node: exp.Expression) -> tuple[exp.Expression, Output]:
-        """A column of the SELECT list, which may be MARGIN(x)."""
+        """Return one column of the SELECT list, rewritten and described; it may be MARGIN(x)."""
         asked = error_bars.argument(node)
         expression = self.rewrite(node if asked is None else asked)
         output = self.output(name, expression)
@@ -172,7 +174,8 @@ class Rewrite:
                     yield self.of_keys(part)
 
     def of_keys(self, node: exp.Expression) -> exp.Expression:
-        """A copy of a condition that compares keys with constants, or Rejected.
+        """Return a condition that compares keys with constants in the noisy table's names; raise
+        Rejected for any other.
 
         No more than that, which means on noisy tables what it means on rows: a number beside a text
         does not.
@@ -223,8 +226,8 @@ class Rewrite:
         return Output(name=name, margin=margin, estimate=None)
 
     def linear(self, output: Output, expression: exp.Expression) -> Output | None:
-        """The column with its margin, where that is known from the noise alone or from that of one
-        aggregate.
+        """Return the column with its margin, where that is known from the noise alone or from that
+        of one aggregate.
         """
         form = form_of(expression, self.leaf)
         if form is None or not any(form.factors.values()):
@@ -259,7 +262,7 @@ class Rewrite:
         return key.domain
 
     def form(self, number: int) -> Form:
-        """An aggregate by itself."""
+        """Return the form that is one aggregate by itself."""
         place, step = (
             linear.Number(row=(), block=self.index, estimate=number),
             self.requests[number].step,
@@ -281,9 +284,7 @@ class Rewrite:
         return self.rewrite(node)
 
     def rewrite(self, node: exp.Expression) -> exp.Expression:
-        """A copy of the expression with keys and aggregates replaced by columns of the noisy
-        table.
-        """
+        """Return the expression with keys and aggregates replaced by columns of the noisy table."""
         if isinstance(node, exp.Query | exp.Subquery):
             return after.embed(node, after.subquery(node, self.analysis, self.environment))
         if isinstance(node, exp.Window):
@@ -316,26 +317,26 @@ class Rewrite:
         return rebuild(whole_division(node, self.kind), self.rewrite)
 
     def half_width(self, node: exp.Expression) -> exp.Expression:
-        """MARGIN(x) inside an expression."""
+        """Rewrite MARGIN(x) that stands inside an expression."""
         expression, output = self.item("", node)
         if output.half_width == "late":
             raise error_bars.not_here(node)
         return expression.unalias()
 
     def kind(self, column: exp.Column) -> Kind | None:
-        """The type of a column of the rows, or of the SELECT list."""
+        """Return the type of a column of the rows, or of the SELECT list."""
         known = any(each.name.lower() == column.name.lower() for each in self.names.fields)
         alias = None if known or column.table else self.alias(column.name)
         return self.names.kind(column) if alias is None else kind_of(alias.this, self.kind)
 
     def alias(self, name: str) -> exp.Alias | None:
-        """The item of the SELECT list of this name."""
+        """Return the item of the SELECT list of this name."""
         named = (part for part in self.node.expressions if isinstance(part, exp.Alias))
         return next((part for part in named if part.alias.lower() == name.lower()), None)
 
     def key(self, node: exp.Expression) -> exp.Expression | None:
-        """The key's column, where the expression is one of the GROUP BY expressions, by its text or
-        by its meaning.
+        """Return the column of a key, if the expression is one of GROUP BY's, by its text or by its
+        meaning.
         """
         same = next((identity for meaning, identity in self.meanings if meaning == node), None)
         if same is None and self.keys and not node.find(exp.Query):

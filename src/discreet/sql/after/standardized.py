@@ -1,4 +1,6 @@
-"""Moments of (x - mean) / deviation: what skewness and kurtosis are made of."""
+"""Standard moments, the means of ((x - mean) / deviation)^p, that skewness and kurtosis are made
+of.
+"""
 
 from __future__ import annotations
 

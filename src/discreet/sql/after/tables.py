@@ -16,8 +16,8 @@ from discreet.sql.text.postgres import Kind, common_kind, kind_of
 
 
 def plain_columns(tree: exp.Query, table: str) -> tuple[str, ...] | None:
-    """The columns of a table, where all that is done is to list them; None where anything is
-    computed or left out.
+    """Return the columns that a statement lists from a table and does nothing else with; None for
+    other statements.
     """
     used = {name for name, part in tree.args.items() if part}
     source = tree.args["from_"].this if used == {"expressions", "from_"} else None
@@ -32,7 +32,7 @@ def plain_columns(tree: exp.Query, table: str) -> tuple[str, ...] | None:
 
 
 def public_table(name: str, table: pa.Table) -> OutputTable:
-    """A public table: exact, and free."""
+    """Return a public table: exact, and free."""
     items = [exp.column(column, quoted=True) for column in table.column_names]
     outputs = tuple(
         Output(name=column, margin=None, estimate=None, kind=public_column_kind(values))
@@ -47,7 +47,7 @@ def public_table(name: str, table: pa.Table) -> OutputTable:
 
 
 def public_column_kind(column: pa.ChunkedArray) -> Kind:
-    """The type of a public column in Postgres: of whole numbers the narrower one that holds
+    """Return the type of a public column in Postgres: of whole numbers the narrower one that holds
     them.
     """
     if pa.types.is_integer(column.type):
@@ -63,7 +63,7 @@ def public_column_kind(column: pa.ChunkedArray) -> Kind:
 
 
 def constants(node: exp.Values) -> OutputTable:
-    """VALUES (1, 'a'), (2, 'b'): a table that is written out, hence public."""
+    """Return VALUES (1, 'a'), (2, 'b') as a table: the question writes it out, so it is public."""
     rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     width = len(rows[0]) if rows else 0
     if not width or any(len(row) != width for row in rows):

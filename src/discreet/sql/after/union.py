@@ -1,4 +1,6 @@
-"""UNION, INTERSECT and EXCEPT of released tables; `rows.sets` has those of private rows."""
+"""Plan UNION, INTERSECT and EXCEPT of tables that may be shown; `rows.sets` has those of private
+rows.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ def _check_half_widths(node: exp.SetOperation, left: OutputTable, right: OutputT
 
 
 def _of_both(a: Output, b: Output) -> Output:
-    """A column of a UNION whose rows have their margins from either side."""
+    """Return a column of a UNION whose rows have their margins from either side."""
     return Output(
         name=a.name,
         margin=shadowing("u", a.name),
@@ -122,8 +124,8 @@ def _uniform(side: OutputTable, margins: list[bool]) -> exp.Expression:
 
 
 def _with_items(node: exp.Union, outer: exp.Select) -> exp.Select:
-    """A stand-in that has the UNION's ORDER BY and LIMIT and the outer SELECT's columns, for ORDER
-    BY 2.
+    """Return a stand-in that has the UNION's ORDER BY and LIMIT and the outer SELECT's columns, for
+    ORDER BY 2.
     """
     clauses = {name: node.args.get(name) for name in ("order", "limit", "offset")}
     return exp.Select(expressions=outer.expressions, **clauses)

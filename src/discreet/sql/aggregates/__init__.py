@@ -1,5 +1,4 @@
-"""The aggregates, one module each: their syntax, what they are made of, their estimates and
-margins.
+"""The family of aggregates, one module each: its syntax, its numbers, its estimate and its margin.
 
 `read` finds the member that reads a node; `requests.assembly.assemble` measures what all
 requests of one aggregation need.
@@ -89,8 +88,8 @@ _READ = ("this", "expression", "expressions", "big_int", "quantile")
 
 
 def _of_this(hint: str, node: exp.Expression) -> str:
-    """The hint with the column and the table that were meant, where an aggregate is of one of
-    each.
+    """Return the hint with the column and the table that were meant, where an aggregate is of one
+    of each.
     """
     columns = {column.sql(dialect="duckdb") for column in node.find_all(exp.Column)}
     select = node.find_ancestor(exp.Select)
@@ -130,7 +129,7 @@ def aggregates_in(node: exp.Expression) -> bool:
 
 
 def read(node: exp.Expression, scope: Scope) -> Request:
-    """The request that an aggregate's syntax makes, or `Rejected`."""
+    """Return the request that an aggregate's syntax makes, or `Rejected`."""
     condition = None
     inner = node
     if isinstance(node, exp.Filter):

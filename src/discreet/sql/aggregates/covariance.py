@@ -47,13 +47,13 @@ class Together:
         return arrow.array(found, mask=missing)
 
     def solve(self, components: Components) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """The answers, and where there are none."""
+        """Return the answers, and where there are none."""
         found, count, _ = self._joint(floats(components))
         return self._nearest(found, count), (count <= 1.5) | ~np.isfinite(found)
 
     def _joint(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
-        """The covariance or correlation, possible or not, the noisy count, and what it was divided
-        by.
+        """Return the covariance or correlation, possible or not, the noisy count, and what it was
+        divided by.
 
         Parts are along the first axis.
         """
@@ -85,7 +85,7 @@ class Together:
         )
 
     def _nearest(self, found: Floats, count: Floats) -> Floats:
-        """The nearest that so many rows can have."""
+        """Return the nearest that so many rows can have."""
         if self.correlation:
             return np.clip(found, -1.0, 1.0)
         most = (sample_factor(count) if self.sample else 1.0) * self._unit / 4

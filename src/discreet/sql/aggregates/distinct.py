@@ -66,7 +66,7 @@ class Values(Single):
 
 
 def read(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
-    """COUNT(DISTINCT ...)."""
+    """Read COUNT(DISTINCT ...)."""
     listed = node.this.expressions
     only = listed[0].unnest() if len(listed) == 1 else None
     if only is None:
@@ -88,8 +88,8 @@ def read(node: exp.Expression, scope: Scope, label: str, condition: Expression |
 
 
 def identifier_if(node: exp.Expression, scope: Scope) -> tuple[Value, Expression] | None:
-    """CASE WHEN p THEN owner END, as in COUNT(DISTINCT CASE WHEN p THEN owner END): the identifier,
-    and p.
+    """Read CASE WHEN p THEN owner END, as in COUNT(DISTINCT CASE WHEN p THEN owner END); return the
+    identifier and p.
     """
     branches = (
         node.args.get("ifs")

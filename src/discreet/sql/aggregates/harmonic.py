@@ -71,7 +71,9 @@ def _harmonic(
 
 
 def _nearest(value: Fraction) -> int:
-    """Half goes up, as `divide` rounds numbers above 0."""
+    """Return the quotient rounded to the nearest integer; half goes up, as `divide` rounds numbers
+    above 0.
+    """
     return int(value + Fraction(1, 2))
 
 

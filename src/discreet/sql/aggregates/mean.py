@@ -1,4 +1,4 @@
-"""AVG(x), and what is computed of a mean alone."""
+"""AVG(x), and aggregates that are computed from a mean alone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Mean:
         return arrow.array(means, mask=missing)
 
     def means(self, components: Components) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """The means, and where there are none."""
+        """Return the means, and where there are none."""
         a, b = self._sides(tuple(numbers.astype(np.float64) for numbers in components))
         return (self.lo + self.width * _share(a, b)) * float(self.step), a + b <= 0
 

@@ -34,7 +34,7 @@ def reader_of_quantile(quantile: Fraction) -> Reader:
 def _fractions(
     node: exp.Expression | None, owner: exp.Expression
 ) -> tuple[tuple[Fraction, ...], bool]:
-    """The wanted quantiles, and whether they were written as a list."""
+    """Return the wanted quantiles, and whether they were written as a list."""
     items = node.expressions if isinstance(node, exp.Array) else [node]
     try:
         # 1e999999999 is short, and must not be computed
@@ -90,7 +90,7 @@ def _quantile(
 def _within_group(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
 ) -> Request:
-    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
+    """Read PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
     order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
     if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc) or len(order) != 1:
         raise reject(

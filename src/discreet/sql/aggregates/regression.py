@@ -94,7 +94,7 @@ class RSquared(Together):
         return self._around(found, Together.margins(self, components, mechanism))
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """The widest: that of a correlation of almost 1."""
+        """Return the widest: that of a correlation of almost 1."""
         within = Together.margin(self, mechanism, assuming=assuming)
         return (
             None if within is None else float(self._around(np.array([1.0]), np.array([within]))[0])

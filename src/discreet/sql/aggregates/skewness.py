@@ -1,4 +1,4 @@
-"""SKEWNESS(x): that of a sample, as DuckDB has it."""
+"""SKEWNESS(x) of a sample, as DuckDB has it."""
 
 from __future__ import annotations
 

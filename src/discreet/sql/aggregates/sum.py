@@ -43,8 +43,8 @@ class Total(Moment, Alone):
         )
 
     def estimate(self, place: Place) -> Linear:
-        """x = lo + W * (weighted place in the range): the weights of the parts are 0, 1/d, 2/d,
-        ..., 1.
+        """Return x = lo + W * (weighted place in the range): the weights of the parts are 0, 1/d,
+        2/d, ..., 1.
         """
         weights = [Fraction(each * place.width, place.degree) for each in range(place.degree + 1)]
         factors = tuple(place.unit * (place.lo + weight) for weight in weights)

@@ -50,8 +50,8 @@ class Spread:
         )
 
     def _spread(self, sums: Floats) -> tuple[Floats, Floats]:
-        """The variance in the column's own unit, possible or not, and the noisy count; sums along
-        the first axis.
+        """Return the variance in the column's own unit, possible or not, and the noisy count; sums
+        along the first axis.
         """
         count = sums.sum(axis=0) / float(self.width**self.degree)
         mean, square = raw_moments(sums, count, width=self.width, most=2)
@@ -60,7 +60,9 @@ class Spread:
         ) * self._unit, count
 
     def _nearest(self, variance: Floats, count: Floats) -> Floats:
-        """The nearest that so many rows can have: no more than with half of them at each end."""
+        """Return the nearest that so many rows can have: no more than with half of them at each
+        end.
+        """
         return np.clip(
             variance, 0.0, (sample_factor(count) if self.sample else 1.0) * self._unit / 4
         )

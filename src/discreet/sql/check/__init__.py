@@ -1,5 +1,5 @@
-"""The proof of a plan: how far one person can move each number, derived from what will run and the
-policy alone (S24).
+"""Prove a plan: derive how far one person can move each number, from what will run and the policy
+alone (S24).
 
 This room shares nothing with the analysis but the trees of `algebra`. From them it derives whose
 each row is (`whose`), how many rows and groups one person can have (`counts`), and the

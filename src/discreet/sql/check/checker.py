@@ -78,8 +78,8 @@ class Checker:
         return of_rows(list(extremes(readings, factors)), rows, neighbors, one_cell=cells == 1)
 
     def of_persons(self, aggregate: Aggregate, neighbors: Neighbors, sizes: Sizes) -> Norms:
-        """People per group: one person adds 1 to each group that they are in, and one replaced
-        moves twice as many.
+        """Bound people per group: one person adds 1 to each group that they are in, and one
+        replaced moves twice as many.
         """
         unknown = [key for key, size in zip(aggregate.keys, sizes, strict=True) if size is None]
         public = math.prod(size for size in sizes if size is not None)
@@ -96,8 +96,8 @@ class Checker:
     def of_distinct(
         self, aggregate: Aggregate, reading: Distinct, neighbors: Neighbors, cells: float
     ) -> Norms:
-        """Distinct values per group: each row of a person adds at most one, and a group has at most
-        all values.
+        """Bound distinct values per group: each row of a person adds at most one, and a group has
+        at most all values.
         """
         rows = self.counts.rows(aggregate.source, aggregate.where)
         values = math.inf if reading.ends is None else reading.ends[1] - reading.ends[0] + 1

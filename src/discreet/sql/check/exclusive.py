@@ -1,4 +1,5 @@
-"""Conditions that exclude each other: no row satisfies both. Read by the proof, and trusted with it.
+"""Show that two conditions exclude each other, so that no row satisfies both. The proof reads this,
+and trusts it.
 
 Each condition leaves some values of every expression that it compares with constants: `x = 1`, `x
 IN (1, 2)`, or `x >= 1 AND x < 3`. Where two conditions leave disjoint values of one expression, a

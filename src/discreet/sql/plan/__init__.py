@@ -1,3 +1,3 @@
-"""Plans: keys, blocks of statistics and picks, how far one person moves each, and what each is
-known by.
+"""Plans: blocks of statistics and picks over keys, how far one person moves each, and the ids that
+they are stored under.
 """

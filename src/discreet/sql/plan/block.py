@@ -1,5 +1,5 @@
-"""A block: one aggregation of private rows, with the statistics and picks that are made in each
-group.
+"""A block: one aggregation of private rows, with the statistics and picks made in each of its
+groups.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ PART_BYTES, MOST_PART_ROWS = (1 << 24, 1 << 17)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """Noise is added to sums of the numbers over an ordered key, for running totals
-    (`mechanisms.running`); one person moves those sums by so much, in l2.
+    """Running totals that get the noise in the place of a statistic's numbers; one person moves
+    them by `l2_squared`.
     """
 
     grid: Grid
@@ -61,8 +61,8 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
-    """Numbers that get noise of one scale, with all that belongs to them; what noise that is, an
-    offer says by `id`.
+    """Numbers that share one scale of noise: what is read, how far one person moves it, and what is
+    estimated from it.
 
     `forms` are the numbers: factors of what is read, in the order of `reads`. `sensitivity` says
     how far one person moves all of them in all groups together. `estimates` are computed of the
@@ -93,7 +93,7 @@ class Statistic:
         return Movement(l1=None, l2_squared=self.totals.l2_squared)
 
     def over(self, readings: Sequence[Reading]) -> tuple[tuple[int, ...], ...]:
-        """The forms as factors of all that a query reads."""
+        """Return the forms as factors of all that a query reads, in its order."""
         own = [dict(zip(self.reads, form, strict=True)) for form in self.forms]
         if not set(self.reads) <= set(readings):
             raise Unproved("A statistic was to be made of what is not read: nothing is asked.")
@@ -101,8 +101,8 @@ class Statistic:
 
     @property
     def names_by_unit(self) -> dict[Fraction, str]:
-        """The aggregates by what 1 is in their units: SUM(age) and SUM(age * 2) are one number,
-        told twice.
+        """Return the names of the aggregates by their unit: SUM(age) and SUM(age * 2) are one
+        statistic in two units.
         """
         found: dict[Fraction, list[str]] = {}
         for name, unit in self.units or ((self.name, Fraction(1)),):
@@ -112,21 +112,19 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A block whose numbers are measured for it."""
+    """A block that is measured itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A block that reads the same as an earlier one: measured once, used twice."""
+    """A block that reads the same as an earlier one, and takes its noisy numbers."""
 
     block: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledUp:
-    """A block whose statistics are sums over the cells of another block's, after noise; picks are
-    its own.
-    """
+    """A block whose numbers are sums of another block's noisy numbers; its picks are its own."""
 
     block: int
     keys: tuple[int, ...]  # which of that block's keys are this one's, in this one's order
@@ -138,7 +136,7 @@ Kind = Measured | Shared | RolledUp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One aggregation of private rows, of which a noisy table of keys, aggregates and margins is
+    """One aggregation of private rows, from which a noisy table of keys, aggregates and margins is
     made.
     """
 
@@ -159,26 +157,28 @@ class Block:
 
     @property
     def threshold_test(self) -> Statistic | None:
-        """Return what the threshold tests: people per unknown key. None where all keys are public."""
+        """Return the statistic that the threshold tests, people per unknown key; None where all
+        keys are public.
+        """
         return next((each for each in self.statistics if each.tested), None)
 
     @property
     def own_statistics(self) -> tuple[Statistic, ...]:
-        """The statistics that get noise by themselves: neither by a threshold nor in another
-        block.
+        """Return the statistics that are measured in this block and get noise of their own; a
+        threshold's test has its noise.
         """
         rolled = isinstance(self.kind, RolledUp)
         return () if rolled else tuple(each for each in self.statistics if not each.tested)
 
     @property
     def every(self) -> tuple[Statistic | Pick, ...]:
-        """All that has an id of its own."""
+        """Return all statistics and picks: whatever has an id."""
         return (*self.statistics, *self.picks)
 
     @property
     def aggregates(self) -> dict[int, tuple[Statistic, Estimate] | Pick]:
-        """Return what each aggregate of the statement is, by its number: an estimate of a
-        statistic, or a pick.
+        """Return each aggregate of the statement by its number: a statistic with its estimate, or a
+        pick.
         """
         found: dict[int, tuple[Statistic, Estimate] | Pick] = {
             pick.number: pick for pick in self.picks
@@ -192,7 +192,7 @@ class Block:
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """Return what is read for the statistics that are measured, each once."""
+        """Return what is read for the block's own statistics, each once."""
         return tuple(
             dict.fromkeys(reading for each in self.own_statistics for reading in each.reads)
         )
@@ -204,23 +204,25 @@ class Block:
 
     @property
     def parts(self) -> tuple[Key | Unknown, ...]:
-        """The keys one by one, as the noisy table has them."""
+        """Return the keys one by one, as the noisy table has them."""
         parts = ((each.keys if isinstance(each, Joint) else (each,)) for each in self.keys)
         return tuple(key for each in parts for key in each)
 
     @property
     def cells(self) -> int:
-        """The groups of public keys."""
+        """Return how many groups the public keys make."""
         return math.prod(self.sizes)
 
     @property
     def unknown(self) -> tuple[int, ...]:
-        """Which keys are not public."""
+        """Return the places of the keys that are not public."""
         return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Unknown))
 
     @property
     def touching(self) -> Keys:
-        """Return what one person has of the unknown keys: 1 in each of at most `touched`."""
+        """Return the vector of unknown keys that one person touches: 1 in each of at most
+        `touched`.
+        """
         return Keys(most=self.touched, neighbors=self.neighbors)
 
     @property
@@ -239,14 +241,14 @@ class Block:
 
     @property
     def part_rows(self) -> int:
-        """Return how many rows of what comes back with unknown keys may be held at once."""
+        """Return how many rows may be held at once, of those that come back with unknown keys."""
         row = 4 * self.key_letters + 16 * (len(self.keys) + len(self.readings) + 1)
         return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
 
     @property
     def bytes_held(self) -> int:
-        """Bytes of what comes back, and of what is made of it, that are held at once in groups of
-        public keys (S21).
+        """Return how many bytes the groups of public keys take at once: what comes back and what is
+        made of it (S21).
 
         Measured, and rounded up. What there is of unknown keys is read in parts; how much of it
         stays follows from the keys that have left, and has a limit of its own (`Allowance`).
@@ -266,8 +268,8 @@ class Block:
 
     @property
     def passes(self) -> int:
-        """Return how many times the rows are read where people are counted for unknown keys, a part
-        of the keys each time.
+        """Return how many times the rows are read to count people per unknown key, a part of the
+        keys each time.
 
         To count people, an engine holds every pair of key and person. A fifth of the keys at a time
         takes a fifth of that memory. Of a table's own columns it takes little more time; what must
@@ -281,7 +283,7 @@ class Block:
         return PASSES if keys and plain and people else 1
 
     def in_passes(self, query: Aggregate) -> tuple[Aggregate, ...]:
-        """A query with unknown keys, part by part of the keys."""
+        """Return a query with unknown keys as one query for each part of the keys."""
         if self.passes == 1:
             return (query,)
         part = call("hash", *(self.places[place] for place in self.unknown)) % self.passes
@@ -291,7 +293,7 @@ class Block:
 
     @property
     def people(self) -> Aggregate:
-        """People per unknown key, for the threshold."""
+        """Return the query that counts people per unknown key, for the threshold."""
         reads = () if self.threshold_test is None else self.threshold_test.reads
         keys = tuple(self.places[place] for place in self.unknown)
         known = tuple(
@@ -301,13 +303,13 @@ class Block:
 
     @property
     def sums(self) -> Aggregate:
-        """Return what is added up: at most one row per group leaves the engine."""
+        """Return the query of all sums: at most one row per group leaves the engine."""
         return Aggregate(
             self.source, self.places, self.readings, self.conditions, self.public_places
         )
 
     def rows_in(self, pick: Pick) -> Aggregate:
-        """Rows per group and cell of a pick's grid."""
+        """Return the query that counts rows per group and cell of a pick's grid."""
         conditions = (
             self.conditions if pick.condition is None else (*self.conditions, pick.condition)
         )
@@ -315,20 +317,20 @@ class Block:
         return Aggregate(self.source, (*self.places, pick.cell), (Sum(),), conditions, known)
 
     def near(self, pick: Pick, choices: Sequence[Nearby]) -> Nearest:
-        """The same of the cells near the wanted rank of each of these choices, with the ranks that
-        they cover.
-        """
+        """Return the query that counts rows in the cells near the wanted rank of each choice."""
         return nearest(self.rows_in(pick), choices, groups=pick.groups)
 
     @property
     def public_places(self) -> tuple[int, ...]:
-        """The public keys: a NULL that is not meant belongs to no group of theirs."""
+        """Return the places of the public keys: a NULL that is not meant belongs to no group of
+        theirs.
+        """
         return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Key | Joint))
 
     @property
     def queries(self) -> Iterator[Numbers]:
-        """Everything that the engine may be asked for, at some epsilon: what can be tried before it
-        is paid.
+        """Yield every query that the engine may be asked, so that each can be tried before it is
+        paid.
         """
         if self.unknown:
             yield self.in_passes(self.people)[0]
@@ -340,6 +342,6 @@ class Block:
 
     @property
     def read(self) -> tuple[object, ...]:
-        """The rows and what is made of them for estimates, whatever they are grouped by."""
+        """Return what is read, whatever it is grouped by: the rows, and the sums of them."""
         made = tuple((each.reads, each.forms) for each in self.statistics if each.estimates)
         return self.source, self.conditions, made

@@ -1,5 +1,5 @@
-"""What makes two measurements the same: a text of our own, which no renaming of classes or fields
-changes (S10).
+"""Write what is measured as a text, its identity, that no renaming of classes or fields changes
+(S10).
 
 Each class that can stand in a block has a tag and a list of fields here, in an order of its own.
 Every constant is written with its type, and stages are numbered as they come. Nothing is written of
@@ -133,7 +133,9 @@ _PLAIN: dict[type, Callable[[Any], str]] = {
 
 
 def question(asked: Plan) -> str:
-    """The same for questions that mean the same: what is read, what is noised, what is shown."""
+    """Return one text for all questions that mean the same: what is read, what gets noise, what is
+    shown.
+    """
     names = tuple(column.name for column in asked.columns)
     parts = [
         *(_Writer().text(block) for block in asked.blocks),
@@ -143,7 +145,8 @@ def question(asked: Plan) -> str:
 
 
 def add_ids(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The blocks, each with what its statistics and picks are known by.
+    """Return the blocks with an id on each statistic and pick, under which it is stored and
+    recalled.
 
     What is rolled up from another block is known by the statistic that it is made of, and so is
     what is shared.
@@ -173,7 +176,7 @@ def _source_text(statistic: Statistic, source: Statistic) -> str:
 
 
 def _add_ids_to_block(block: Block) -> Block:
-    """The block with ids that tell whose rows, in which groups, and what is read of them."""
+    """Return the block with ids made from whose rows are read, in which groups, and what of them."""
     rows = _Writer()
     read = " ".join(rows.text(getattr(block, field)) for field in _ROWS)
 
@@ -209,8 +212,8 @@ def digest(*texts: str) -> str:
 
 
 def mark_shared(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The blocks, with those that read the same as an earlier one marked; the margins they want may
-    still differ.
+    """Mark the blocks that read the same as an earlier one; the margins that they want may still
+    differ.
     """
     if len(blocks) == 1:
         return tuple(blocks)
@@ -235,12 +238,12 @@ class _Writer:
         self._stages = dict(stages or {})
 
     def also(self, value: Any) -> str:
-        """A text that comes behind those written so far, whatever else does."""
+        """Return the text of a value, with stages numbered on from those written so far."""
         return _Writer(self._stages).text(value)
 
     def text(self, value: Any) -> str:
-        """Different for different values: each kind begins with a sign of its own, and texts are
-        quoted.
+        """Return a text that differs for different values: each kind begins with a sign of its own,
+        and texts are quoted.
         """
         kind = type(value)
         if kind is tuple:
@@ -254,7 +257,7 @@ class _Writer:
         return self._line(value)
 
     def _line(self, value: Any, *places: int) -> str:
-        """A line of the table; `places` come behind its tag."""
+        """Write a value as its line in the table; `places` come behind its tag."""
         tag, fields = TABLE[type(value)]
         parts = (
             self._stage(value.stage) if field == STAGE else self.text(getattr(value, field))
@@ -263,8 +266,8 @@ class _Writer:
         return f"({' '.join((tag, *map(str, places), *parts))})"
 
     def _block(self, block: Block) -> str:
-        """A block as `VERSION` 1 writes it: what is read first, and what is made of it by its place
-        among that.
+        """Write a block as `VERSION` 1 does: what is read first, and what is made of it by its
+        place among that.
         """
         kind, shown = block.kind, [each for each in block.statistics if not _only_tested(each)]
         own = [] if isinstance(kind, RolledUp) else shown

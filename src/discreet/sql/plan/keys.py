@@ -1,4 +1,4 @@
-"""Group keys: what is public of them, what stands in each group, and where a value is among them."""
+"""Group keys: their public values, their labels in the answer, and where a value stands among them."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """Public keys taken together: `cells` are the places of their grid that can be, and no other
-    group is noised.
+    """Public keys taken together: only the combinations in `cells` can be, and no other group is
+    measured.
     """
 
     keys: tuple[Key, ...]
@@ -146,7 +146,7 @@ class Unknown:
 
 
 def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> Expression:
-    """A key's position among its public values; NULL comes last where it is meant."""
+    """Return a key's position among its public values; NULL comes last where it is meant."""
     match domain:
         case Number(lo=0) | Category():
             position = value

@@ -15,7 +15,7 @@ FEWEST = 1 << 8  # wide cells of a group, where there are many groups or no tell
 
 
 def nearest(counted: Aggregate, choices: Sequence[Nearby], *, groups: int) -> Nearest:
-    """The cells of each group that hold rows within the reach of a choice."""
+    """Return the cells of each group that hold rows within the reach of a choice."""
     return Nearest(counted, _widths(choices[0].cells, groups), tuple(map(_rank, choices)))
 
 

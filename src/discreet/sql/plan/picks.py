@@ -1,4 +1,4 @@
-"""Aggregates that are chosen and not added up: quantiles, minimum, maximum, mode.
+"""Picks: aggregates that choose a value instead of adding up (quantiles, minimum, maximum, mode).
 
 A pick chooses one cell of a public grid per group, or one for each of several quantiles. Of a grid
 of up to `FAN` cells all counts are read. Of a finer one only the cells near each wanted rank are
@@ -37,7 +37,7 @@ PickDomain = Number | Category | Flag | Day | Moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
-    """One choice per group: `position` is the SQL of a row's cell on the finest grid, counted from
+    """One choice per group. `position` is the SQL of a row's cell on the finest grid, counted from
     0.
     """
 
@@ -58,7 +58,7 @@ class Pick:
 
     @property
     def relation(self) -> Neighbors:
-        """The relation that the noise of a quantile is made for, with `max_rows`.
+        """Return the relation that the noise of a quantile is made for, with `max_rows`.
 
         Privacy: over several groups, replacing a person takes a_i of at most m rows from group i
         and puts b_i of at most m into it. There the score moves by at most (a_i + b_i) max(q, 1 -
@@ -70,24 +70,24 @@ class Pick:
 
     @property
     def max_rows(self) -> int:
-        """Rows of one person that a quantile's noise must hide."""
+        """Return how many rows of one person a quantile's noise must hide."""
         return self.rows if self.neighbors == "add_remove" or self.groups == 1 else 2 * self.rows
 
     @property
     def fan(self) -> int:
-        """Cells of which all counts are read, fewer where there are many groups."""
+        """Return how many cells may be counted one by one, fewer where there are many groups."""
         return (
             UNKNOWN_FAN if self.unknown else max(16, min(FAN, MOST_CELLS // self.groups // 4 * 4))
         )
 
     @property
     def fine(self) -> bool:
-        """True if the grid has more cells than that."""
+        """Return True if the grid has more cells than may be counted one by one."""
         return self.domain.size > self.fan
 
     @property
     def parts(self) -> tuple[Pick, ...]:
-        """Choices made one after another, each with an equal share of the amount.
+        """Return the choices to make one after another, each with an equal share of the amount.
 
         Three quantiles or more are chosen together, on a grid whose counts are all read: two would
         cost as much together as one by one. The extremes aim inside the data, which only a choice
@@ -99,11 +99,11 @@ class Pick:
 
     @property
     def movement(self) -> PersonRows:
-        """The rows that one person has in it."""
+        """Return how far one person moves the counts: the rows that they have in them."""
         return PersonRows(most=self.rows, groups=self.groups, neighbors=self.neighbors)
 
     def mechanisms(self, accountant: AccountantName, amount: Fraction) -> tuple[Selection, ...]:
-        """The choices, part by part; on a fine grid each is `Nearby`."""
+        """Return the mechanisms of its choices, part by part; on a fine grid each is `Nearby`."""
         paid = currency(accountant)
         if self.kind == "mode":
             return (paid.choice(amount=amount, moved=self.movement.scores),)
@@ -150,7 +150,7 @@ class Pick:
         return replace(plain, shift=inside if q == 0 else -inside)
 
     def decode(self, positions: Any) -> pa.Array:
-        """The values at positions of the finest grid."""
+        """Return the values at positions of the finest grid."""
         domain, places = (
             self.domain,
             [min(max(int(each), 0), self.domain.size - 1) for each in positions],
@@ -172,7 +172,7 @@ class Pick:
 
     @property
     def cell(self) -> Expression:
-        """A row's cell."""
+        """Return the expression of a row's cell."""
         # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond
         # them.
         return widen(self.position, self.domain.size)

@@ -1,5 +1,5 @@
-"""A Plan: what will be read, what will be noised, what runs after. A value; printable; it has seen
-no data.
+"""A Plan: what will be read, what gets noise, what runs after. A printable value that has seen no
+data.
 
 Block       one aggregation of private rows: its keys, and the statistics and picks that are made in
             each group
@@ -73,7 +73,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How several groupings of the same rows are had: which blocks they are, and what was weighed
+    """The way in which several groupings of the same rows are measured, and what was weighed for it
     (S3).
 
     `together` and `apart` are mean margins over the groupings, up to a factor that depends on the
@@ -89,7 +89,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that will happen to answer one question."""
+    """Everything that will happen to answer one question, and nothing of the data."""
 
     blocks: tuple[Block, ...]
     after: str
@@ -111,7 +111,7 @@ class Plan:
 
 
 def empty_plan(columns: Sequence[tuple[str, pa.DataType]]) -> Plan:
-    """A plan that reads nothing and costs nothing: no rows, under these names and of these
+    """Return a plan that reads nothing and costs nothing: no rows, under these names and of these
     types.
     """
     listed = ", ".join(
@@ -129,7 +129,7 @@ def empty_plan(columns: Sequence[tuple[str, pa.DataType]]) -> Plan:
 
 
 def _sql_type(kind: pa.DataType) -> str:
-    """The type of what runs after noise that gives this type of Arrow."""
+    """Return the SQL type, after noise, that gives this type of Arrow."""
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return f"{_sql_type(kind.value_type)}[]"
     if pa.types.is_decimal(kind):
@@ -145,7 +145,7 @@ def _sql_type(kind: pa.DataType) -> str:
 
 
 def arrow_type(domain: Domain) -> pa.DataType:
-    """The type in which values of a domain are shown; of an identifier, text."""
+    """Return the type in which values of a domain are shown; of an identifier, text."""
     match domain:
         case Number():
             return number_type(domain.step, domain.largest)

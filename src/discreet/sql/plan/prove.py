@@ -1,4 +1,4 @@
-"""A plan held against the checker, before anything is charged (S24)."""
+"""Hold a plan against the checker, before anything is charged (S24)."""
 
 from __future__ import annotations
 

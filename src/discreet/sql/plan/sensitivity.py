@@ -1,5 +1,5 @@
-"""How far one person can move a vector of sums (S3): l0, l1, l2 and linf, for both relations of
-neighbors.
+"""Compute how far one person can move a vector of sums (S3): l0, l1, l2 and linf, for both
+relations of neighbors.
 
 A person has at most `rows` rows; every row falls into one of `groups` disjoint groups. Each
 function argues its bound: the set of what one person can contribute is convex-hulled by its extreme
@@ -26,8 +26,8 @@ class Sensitivity:
 def of_parts(
     *, rows: int, width: int, parts: int, groups: int, neighbors: Neighbors
 ) -> Sensitivity:
-    """Sums of `parts` non-negative amounts that together make at most `width` in each row: counts
-    are the case 1, 1.
+    """Bound sums of `parts` non-negative amounts that make at most `width` in each row; a count is
+    the case 1, 1.
 
     Extreme contributions put all rows' whole width into one cell, so every norm of one person's
     vector is rows * width. Replacing a person moves all of it from one cell to another (l1 twice,
@@ -44,7 +44,8 @@ def of_parts(
 
 
 def of_sum(*, rows: int, lo: int, hi: int, groups: int, neighbors: Neighbors) -> Sensitivity:
-    """A sum per group of values in [lo, hi], where a row may also be absent, which counts as 0.
+    """Bound a sum per group of values in [lo, hi], where a row may also be absent, which counts as
+    0.
 
     add_remove: rows * max(|lo|, |hi|), and not hi - lo, because the row may be absent.
     change_one: within one cell from rows * min(lo, 0) to rows * max(hi, 0); between two cells, √2
@@ -62,7 +63,7 @@ def of_sum(*, rows: int, lo: int, hi: int, groups: int, neighbors: Neighbors) ->
 
 
 def of_persons(*, touched: int, groups: int, neighbors: Neighbors) -> Sensitivity:
-    """Distinct people per group: each person adds 1 to every group they are in, at most
+    """Bound distinct people per group: each person adds 1 to every group they are in, at most
     `touched`.
     """
     cells = min(touched if neighbors == "add_remove" else 2 * touched, groups)
@@ -70,7 +71,7 @@ def of_persons(*, touched: int, groups: int, neighbors: Neighbors) -> Sensitivit
 
 
 def of_distinct(*, rows: int, values: int | None, groups: int, neighbors: Neighbors) -> Sensitivity:
-    """Distinct values per group, of which there are at most `values`, where that is known.
+    """Bound distinct values per group, of which there are at most `values`, where that is known.
 
     A person with a_j rows in group j raises that group's number by at most min(a_j, values), and
     lowers none. So l1 is largest when every row brings a new value; l2 when groups are filled one

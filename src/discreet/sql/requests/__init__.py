@@ -1,1 +1,1 @@
-"""What aggregates ask for, and the few exact sums that serve all requests of one aggregation."""
+"""Requests of aggregates, and the few exact sums that serve all requests of one aggregation."""

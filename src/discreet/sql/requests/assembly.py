@@ -1,5 +1,5 @@
-"""All requests of one aggregation as few statistics: which exact sums are read, and how they get
-noise together.
+"""Assemble all requests of one aggregation into few statistics: which exact sums are read, and
+which get noise together.
 
 - What is alone over its value is one number: COUNT(*), COUNT(x), COUNT(DISTINCT owner), SUM(x).
 - Moments over the same value are the parts of one statistic, of the highest degree d among them:
@@ -76,7 +76,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """Statistics and picks; each has the numbers of the requests that it answers."""
+    """Statistics and picks that answer all requests; each has the numbers of those that it answers."""
 
     statistics: tuple[Statistic, ...]
     picks: tuple[Pick, ...]
@@ -91,8 +91,8 @@ def assemble(
     neighbors: Neighbors,
     node: exp.Expression,
 ) -> Assembly:
-    """Statistics that serve all requests at the least noise (see the module's text), with each
-    request's estimate.
+    """Return the statistics that serve all requests with the least noise (see the module's text),
+    and the picks.
     """
     extent = Extent(rows=rows.most, touched=touched, groups=groups, neighbors=neighbors)
     making = _Making(rows=rows, extent=extent, node=node)
@@ -126,8 +126,7 @@ def assemble(
 
 
 def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
-    """Numbers whose conditions exclude each other, taken together: a row adds to one of them at
-    most.
+    """Group the numbers whose conditions exclude each other: a row adds to at most one of a group.
 
     They are taken in an order of their own, so that another order of columns measures the same
     (S10).
@@ -155,8 +154,8 @@ def _apart(one: Request, other: Request) -> bool:
 
 
 def _conditional(request: Request) -> Request:
-    """SUM(CASE WHEN p THEN x ELSE 0 END) and COUNT(CASE WHEN p THEN 1 END) as of the rows where p
-    holds.
+    """Read SUM(CASE WHEN p THEN x ELSE 0 END) and COUNT(CASE WHEN p THEN 1 END) as aggregates over
+    the rows where p holds.
     """
     if not isinstance(request, Total | Count) or request.condition is not None:
         return request
@@ -176,8 +175,8 @@ def _conditional(request: Request) -> Request:
 
 
 def _width(request: Request) -> int | None:
-    """The most that a row adds to a count, or to a sum of what is not negative; None of other
-    numbers.
+    """Return the most that a row adds to a count, or to a sum of what is not negative; None of
+    other numbers.
     """
     if isinstance(request, AllRows | Count):
         return 1
@@ -189,8 +188,8 @@ def _width(request: Request) -> int | None:
 def _targets(
     numbered: list[tuple[int, Request]],
 ) -> dict[Target, list[tuple[int, Single | Moment]]]:
-    """Requests over the same value and condition, which share their sums; people and distinct
-    values share nothing.
+    """Group the requests over the same value and condition, which share their sums; people and
+    distinct values share nothing.
     """
     targets: dict[Target, list[tuple[int, Single | Moment]]] = {}
     for index, request in numbered:
@@ -209,8 +208,8 @@ def _targets(
 def _hosts(
     targets: dict[Target, list[tuple[int, Single | Moment]]],
 ) -> dict[Expression | None, Target]:
-    """The target beside which rows are counted, for each condition: one that has parts anyway, and
-    as few as can be.
+    """Choose, for each condition, the target beside which rows are counted: one that has parts
+    anyway, and as few as can be.
 
     It does not depend on the order of columns, so that another order measures the same (S10).
     """
@@ -234,7 +233,7 @@ def _one_number(wanted: list[tuple[int, Single | Moment]]) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class _Making:
-    """Statistics in the making."""
+    """Builds statistics and picks from requests."""
 
     rows: Rows
     extent: Extent
@@ -278,7 +277,7 @@ class _Making:
         self.picks.append(pick)
 
     def alone(self, wanted: Wanted) -> None:
-        """One number, told under several names."""
+        """Add a statistic of one number, which may have several names."""
         first = wanted[0][1]
         assert isinstance(first, Alone)
         labels = {request.label: request.step or Fraction(1) for _, request in wanted}
@@ -295,7 +294,7 @@ class _Making:
         self.parts.append(part)
 
     def side_by_side(self, cluster: Sequence[Wanted]) -> None:
-        """Numbers of which a row adds to one at most, as one vector: noise on all of them costs
+        """Add a vector of numbers of which a row adds to one at most: noise on all of them costs
         what it does on one.
         """
         if len(cluster) == 1:
@@ -317,7 +316,7 @@ class _Making:
         self._append(labels, forms, width, estimates)
 
     def together(self, wanted: Wanted, companions: list[tuple[int, AllRows]]) -> None:
-        """Moments over one value, and the rows beside them: parts of a constant width."""
+        """Add the moments of one value, and the rows beside them, as parts of a constant width."""
         moments = [(index, request) for index, request in wanted if isinstance(request, Moment)]
         degree = max(request.degree for _, request in moments)
         first = moments[0][1]
@@ -357,8 +356,8 @@ class _Making:
         self._append(labels, forms, width**degree, estimates)
 
     def pair(self, index: int, request: Pair) -> None:
-        """Products of the parts of two columns, each taken to few steps, so that fourth powers stay
-        exact integers.
+        """Add products of two columns, each taken to few steps, so that fourth powers stay exact
+        integers.
         """
         key = (request.value.identity, request.other.identity, request.condition, request.degrees)
         if key not in self.corners:
@@ -423,7 +422,7 @@ def with_test(
     neighbors: Neighbors,
     groups: int,
 ) -> tuple[Statistic, ...]:
-    """The statistics with the one first that the threshold tests, which is people per key (S5).
+    """Return the statistics with the threshold's test first: people per key (S5).
 
     Where a statistic counts people anyway, and no public keys part them into `groups`, that one is
     tested and the test needs no number of its own.

@@ -1,4 +1,4 @@
-"""Exact sums of powers and products, in bits that hold them."""
+"""Build exact sums of powers and products, with as many bits as hold them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ COARSE_STEPS = 1 << 15  # of a range, where fourth powers are added up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """The rows that are aggregated: how many one person has, and which expressions a snapshot holds
-    to their range.
+    """The rows that are aggregated: the most that one person has, and which expressions a snapshot
+    holds to their range.
     """
 
     most: int
@@ -29,7 +29,7 @@ class Rows:
     def total(
         self, value: Value, power: int, where: Expression | None, node: exp.Expression
     ) -> Sum:
-        """The exact sum of a power of a number; of the power 0, how many rows have it."""
+        """Return the exact sum of a power of a number; of the power 0, how many rows have it."""
         domain = grid(value)
         check_size(domain.lo, domain.largest**power, node)
         return self.product(
@@ -46,8 +46,8 @@ class Rows:
     def product(
         self, factors: tuple[Factor, ...], where: Expression | None, node: exp.Expression
     ) -> Sum:
-        """A sum of products, in bits that hold every sum, whole or partial, of fewer than 2^36
-        people.
+        """Return a sum of products, in bits that hold every sum, whole or partial, of fewer than
+        2^36 people.
 
         Privacy
             S21. A sum that wraps around moves by 2^64 when one person arrives, and one that fails
@@ -69,7 +69,7 @@ class Rows:
 
 
 def coarse(value: Value) -> Value:
-    """A number counted from the low end of its range in at most `COARSE_STEPS` steps."""
+    """Return a number counted from the low end of its range in at most `COARSE_STEPS` steps."""
     domain = grid(value)
     span = max(domain.hi - domain.lo, 1)
     ratio = -(-span // COARSE_STEPS)
@@ -82,8 +82,8 @@ def coarse(value: Value) -> Value:
 
 
 def bernstein(lo: int, width: int, degree: int) -> list[dict[int, int]]:
-    """Polynomials in x, {power: factor}, that are not negative on [lo, lo + width] and together
-    make width ** degree.
+    """Return polynomials in x, {power: factor}, that are not negative on [lo, lo + width] and
+    together make width ** degree.
 
     The i-th is binomial(degree, i) (x - lo)^i (lo + width - x)^(degree - i).
     """
@@ -99,7 +99,7 @@ def bernstein(lo: int, width: int, degree: int) -> list[dict[int, int]]:
 
 
 def _times(factors: list[int], constant: int, slope: int) -> list[int]:
-    """A polynomial, times constant + slope * x."""
+    """Return a polynomial, times constant + slope * x."""
     return [
         constant * one + slope * other
         for one, other in zip([*factors, 0], [0, *factors], strict=True)
@@ -107,7 +107,7 @@ def _times(factors: list[int], constant: int, slope: int) -> list[int]:
 
 
 def few_steps(value: Value) -> Value:
-    """The same number, where its third and fourth powers are small; else `coarse`: what is asked of
-    it is the same.
+    """Return the same number, where its third and fourth powers are small; else `coarse`: what is
+    asked of it is the same.
     """
     return value if grid(value).largest <= COARSE_STEPS else coarse(value)

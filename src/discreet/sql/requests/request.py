@@ -1,4 +1,4 @@
-"""What an aggregate asks for, by how it is measured; members of the family say the rest.
+"""Requests: what one aggregate asks to be measured. Members of the family say the rest.
 
 Rows     how many rows there are, whatever is in them
 Single   one number of its own: people, distinct values
@@ -32,7 +32,9 @@ from discreet.sql.values.value import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How much one person can be part of: rows, groups touched, and groups that there are."""
+    """Bounds on one person: their rows and the groups that they touch; and how many groups there
+    are.
+    """
 
     rows: int
     touched: int
@@ -50,22 +52,22 @@ class Request:
 
     @property
     def signature(self) -> str:
-        """The text that tells it from other requests, however it was written."""
+        """Return the text that tells it from other requests, however it was written."""
         parts = [getattr(self, each.name) for each in fields(self) if each.name != "label"]
         told = [part.identity if isinstance(part, Value) else part for part in parts]
         return repr((type(self).__name__, *told))
 
     @property
     def step(self) -> Fraction | None:
-        """The step of counts and sums, which are linear in noise and multiples of it; None for
-        others.
+        """Return the step of counts and sums, which are linear in noise and multiples of it; None
+        for others.
         """
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alone(Request, ABC):
-    """What can be one number by itself."""
+    """A request that can be answered by one number."""
 
     @abstractmethod
     def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
@@ -90,15 +92,15 @@ class Alone(Request, ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Single(Alone):
-    """One number of a value that shares nothing with others."""
+    """A request for one number that shares nothing with others."""
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a moment finds its parts: the measurement, how many there are, and what of the value
-    they are made of.
+    """The place of a moment in its statistic: how many parts there are, and how each is made of the
+    value.
 
     Parts go by their place in the range, from the low end: the i-th of degree d makes up
     binomial(d, i) v^i (W - v)^(d - i) of W^d in every row; of degree 1 the high end comes first.
@@ -116,7 +118,7 @@ class Place:
         return Fraction(1, self.width**self.degree)
 
     def linear(self, factors: tuple[Fraction, ...], *, rest: Fraction, step: Fraction) -> Linear:
-        """A combination of the parts; `rest` is the factor of the last one, if there is one."""
+        """Return a combination of the parts; `rest` is the factor of the last one, if there is one."""
         every = (*factors, rest) if self.with_rows else factors
         return Linear(factors=every, step=step)
 
@@ -133,13 +135,13 @@ class Moment(Request, ABC):
 
     @abstractmethod
     def estimate(self, place: Place) -> Estimate:
-        """The aggregate, from parts of its own degree or of a higher one."""
+        """Return the aggregate, from parts of its own degree or of a higher one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corner:
-    """Where a pair finds its parts: products of those of both values, each in `widths` steps from
-    its low end.
+    """The place of a pair in its statistic: products of the parts of both values, each in `widths`
+    steps from its low end.
     """
 
     widths: tuple[int, int]
@@ -200,7 +202,7 @@ def constant_width(extent: Extent, *, width: int, parts: int) -> Sensitivity:
 
 
 def range_of(value: Value) -> tuple[int, int]:
-    """The low end and the width of a number's range, in units of its step."""
+    """Return the low end and the width of a number's range, in units of its step."""
     domain = grid(value)
     return domain.lo, max(domain.hi - domain.lo, 1)
 
@@ -209,12 +211,12 @@ def range_of(value: Value) -> tuple[int, int]:
 
 
 def argument(node: exp.Expression, scope: Scope) -> Value:
-    """The value of the only argument of an aggregate."""
+    """Return the value of the only argument of an aggregate."""
     return translate(argument_node(node), scope)
 
 
 def argument_node(node: exp.Expression) -> exp.Expression:
-    """The only argument of an aggregate."""
+    """Return the only argument of an aggregate."""
     only = node.expressions[0] if isinstance(node, exp.AnonymousAggFunc) else node.this
     if isinstance(only, exp.Distinct):
         raise reject(
@@ -237,7 +239,7 @@ def number(node: exp.Expression, scope: Scope) -> Value:
 
 
 def both(one: Expression | None, other: Expression | None) -> Expression | None:
-    """Two conditions, of which each may be missing."""
+    """Return the conjunction of two conditions, of which each may be missing."""
     return (
         call("AND", one, other)
         if one is not None and other is not None

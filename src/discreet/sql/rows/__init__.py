@@ -1,1 +1,1 @@
-"""Whose row it is: tables, joins, windows and sets of private rows, each row with its owner."""
+"""Private rows: tables, joins, windows and sets, each row with its owner."""

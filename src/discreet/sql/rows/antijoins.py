@@ -21,7 +21,7 @@ Columns = Mapping[str, Collection[str]]  # of each private table, in small lette
 
 
 def private_columns(policy: Policy, *, named: Mapping[str, object]) -> dict[str, set[str]]:
-    """The names of the columns of each private table and WITH name, in small letters."""
+    """Return the names of the columns of each private table and WITH name, in small letters."""
     tables = {
         name.lower(): {column.lower() for column in (*table.columns, table.visible_owner or "")}
         for name, table in policy.tables.items()
@@ -34,8 +34,8 @@ def private_columns(policy: Policy, *, named: Mapping[str, object]) -> dict[str,
 
 
 def without_antijoins(node: exp.Select, private: Columns) -> exp.Select:
-    """The SELECT with NOT EXISTS in the place of such joins, if nothing but WHERE looks at what
-    they joined.
+    """Return the SELECT with NOT EXISTS in the place of such joins, if nothing but WHERE looks at
+    what they joined.
     """
     turned = _swap_sides(node)
     if turned is not None:
@@ -148,7 +148,7 @@ def _column(name: exp.Expression, table: str) -> exp.Column:
 
 
 def _equalities(parts: list[exp.Expression], alias: str) -> Iterator[str]:
-    """The columns of the joined table that are equal to something else where rows meet."""
+    """Yield the columns of the joined table that are equal to something else where rows meet."""
     for part in parts:
         if isinstance(part, exp.EQ):
             for ours, other in ((part.this, part.expression), (part.expression, part.this)):

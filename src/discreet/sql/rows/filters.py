@@ -18,7 +18,7 @@ from discreet.sql.rows.owners import conjuncts
 
 
 def without_filters(node: exp.Select, private: Columns) -> exp.Select:
-    """The SELECT with EXISTS in the place of joins that only filter, if it sees rows once."""
+    """Return the SELECT with EXISTS in the place of joins that only filter, if it sees rows once."""
     joins = node.args.get("joins") or []
     if not joins or not _sees_once(node):
         return node
@@ -91,7 +91,7 @@ def _where_with(node: exp.Select, join: exp.Join, private: Columns) -> exp.Expre
 
 
 def _keys(parts: list[exp.Expression]) -> Iterator[str]:
-    """The columns that ON compares for equality."""
+    """Yield the columns that ON compares for equality."""
     for part in parts:
         if isinstance(part, exp.EQ):
             yield from (column.name.lower() for column in part.find_all(exp.Column))

@@ -44,7 +44,7 @@ from discreet.sql.values.value import Category, Opaque, Text, Value
 
 
 def drop_brackets(node: exp.Select) -> exp.Select:
-    """The SELECT without the brackets in its FROM that change nothing.
+    """Return the SELECT without the brackets in its FROM that change nothing.
 
     FROM (a JOIN b ON ...) JOIN c is a JOIN b JOIN c; (a JOIN b ON ...) AS t is (SELECT * FROM a
     JOIN b ON ...) AS t. Brackets around joins stay where they decide what is joined first: a JOIN
@@ -78,7 +78,7 @@ def _in_brackets(node: exp.Expression) -> bool:
 
 
 def _open(node: exp.Expression) -> tuple[exp.Expression, list[exp.Expression]]:
-    """The first table in brackets, and what is joined to it there."""
+    """Return the first table in brackets, and what is joined to it there."""
     joins = list(node.args.get("joins") or [])
     node.set("joins", None)
     if not _in_brackets(node):
@@ -132,8 +132,8 @@ def join(
 
 
 def _turn(fields: Sequence[Field], place: int, using: Sequence[str]) -> tuple[Field, ...]:
-    """The columns of two sides that changed places, as * lists them: those from `place` on come
-    first.
+    """Return the columns of two sides that changed places, as * lists them: those from `place` on
+    come first.
 
     What USING made one of two stands where the first side has it.
     """
@@ -196,7 +196,7 @@ def _pairs(
 
 
 def _using_column(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
-    """The column of one side that USING means; of several, owners alone are equal."""
+    """Return the column of one side that USING means; of several, owners alone are equal."""
     found = [field for field in fields if field.name.lower() == name.lower() and not field.merged]
     if not found:
         raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
@@ -265,7 +265,7 @@ Pin = tuple[Expression, Expression]
 
 
 def _pin(condition: Expression, right: PublicSide) -> Pin | None:
-    """An equality of a private expression with a public one, in this order."""
+    """Return an equality of a private expression with a public one, in this order."""
     bare = condition.value if isinstance(condition, Careful) else condition
     if not isinstance(bare, Call) or bare.name != "=":
         return None
@@ -289,7 +289,7 @@ def _mentions(node: Expression, stage: str) -> bool:
 
 
 def _equalities(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[int]:
-    """The place of the public column that a conjunct private = public pins, if it is of that
+    """Return the place of the public column that a conjunct private = public pins, if it is of that
     form.
     """
     if not isinstance(part, exp.EQ):
@@ -417,8 +417,8 @@ def _fields(
 
 
 def _outer(field: Field) -> Field:
-    """A column of the side that may be missing: NULL is one more value. An owner that may be NULL
-    owns no rows.
+    """Return a column of the side that may be missing: NULL is one more value. An owner that may be
+    NULL owns no rows.
     """
     value = field.value
     domain = (

@@ -1,4 +1,4 @@
-"""Which conditions match the owners of two relations."""
+"""Find the conditions that match the owners of two relations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def same_owner(left: Value, right: Value) -> bool:
 def matches_owners(
     part: exp.Expression, left: Relation, right: Relation, names: Names
 ) -> Expression | None:
-    """A conjunct that equates the two sides' owners (or keys that lead to the owner), else None."""
+    """Return a conjunct that equates the two sides' owners (or keys that lead to the owner), else
+    None.
+    """
     part = as_equality(part, names)
     if (
         not isinstance(part, exp.EQ)
@@ -58,7 +60,7 @@ def as_equality(part: exp.Expression, names: Names) -> exp.Expression:
 
 
 def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
-    """The parts of a condition that must all hold."""
+    """Return the parts of a condition that must all hold."""
     if node is None:
         return []
     if isinstance(node, exp.Paren):

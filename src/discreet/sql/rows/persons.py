@@ -1,5 +1,4 @@
-"""What is computed within each person's own rows: GROUP BY owner. `windows` has the windows over
-the owner.
+"""Fold each person's own rows: GROUP BY owner. `windows` has the windows over the owner.
 
 The results are exact per person and stay private rows: one person still changes only that person's
 rows. Ties are decided by the rows' content, never by their position (S4).
@@ -54,8 +53,8 @@ MEAN_STEPS = 1_000  # a mean per person is kept to a thousandth of the column's 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
-    """How one person's rows are folded: those that satisfy a condition, and in a window, if there
-    is one.
+    """The rows of one person that a fold reads: those that satisfy a condition, and those in a
+    window, if there is one.
     """
 
     where: Expression | None = None
@@ -182,7 +181,9 @@ def _sum(node: exp.Sum, names: Names, rows: int, fold: Folding) -> Value:
 
 
 def _mean(node: exp.Avg, names: Names, rows: int, fold: Folding) -> Value:
-    """The mean on a grid a thousand times finer than the column's, rounded half away from zero."""
+    """Return the mean on a grid a thousand times finer than the column's, rounded half away from
+    zero.
+    """
     value = as_number(_argument(node, names), node)
     domain = grid(value)
     bound = domain.largest * rows * MEAN_STEPS * 2 + rows

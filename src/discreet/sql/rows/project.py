@@ -1,5 +1,5 @@
-"""A SELECT over private rows that aggregates nothing: still private rows, fewer of them or with
-other columns.
+"""Plan a SELECT over private rows that aggregates nothing: it gives private rows again, fewer or
+with other columns.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _numbered(scope: RowScope, alias: Alias) -> RowScope:
 
 
 def _fields(item: exp.Expression, scope: RowScope) -> list[Field]:
-    """The columns that one item of a SELECT list stands for."""
+    """Return the columns that one item of a SELECT list stands for."""
     if isinstance(item, exp.Star) or (
         isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
     ):
@@ -214,12 +214,12 @@ def limit_groups(relation: Relation, keys: list[Expression], alias: Alias) -> Re
 
 
 def word(clause: str) -> str:
-    """A clause as SQL writes it."""
+    """Return a clause as SQL writes it."""
     return _CLAUSES.get(clause, clause.replace("_", " ").upper())
 
 
 def example(tree: exp.Expression, relation: Relation) -> str:
-    """A question that can be answered instead."""
+    """Return a question that can be answered instead."""
     table = tree.find(exp.Table)
     name = quote_if_needed(table.name) if table is not None else "t"
     asked = {

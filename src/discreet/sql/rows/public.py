@@ -1,5 +1,5 @@
-"""Public tables beside private rows: what their columns may contain is known, because all of it is
-known.
+"""Join public tables to private rows: what a public column may contain is known, because all of it
+is known.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PublicSide:
 def public_side(
     table: pa.Table, *, alias: str, engine_alias: str, stored: str | None, node: exp.Expression
 ) -> PublicSide:
-    """A public table for the engine: the stored one by its name, a computed one written out."""
+    """Return a public table for the engine: the stored one by its name, a computed one written out."""
     source: PublicScan | ConstantTable
     if stored is not None:
         source, columns = PublicScan(stored, engine_alias), table.column_names
@@ -100,7 +100,7 @@ def public_side(
 
 
 def write_out_table(table: pa.Table, alias: str) -> ConstantTable:
-    """A stored public table, written out under its own names."""
+    """Return a stored public table, written out under its own names."""
     return _write(table, table.column_names, alias)
 
 
@@ -129,7 +129,7 @@ def _engine_type(kind: pa.DataType) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """A value as the text from which the engine casts it."""
+    """Return a value as the text from which the engine casts it."""
     match value:
         case None:
             return None
@@ -143,7 +143,7 @@ def _text(value: Any) -> str | None:
 
 
 def _value(stored: Column, column: pa.ChunkedArray) -> Value:
-    """A public column as a value: its domain is what stands in it."""
+    """Return a public column as a value: its domain is what stands in it."""
     import pyarrow.compute as pc
 
     kind, nullable, known = column.type, column.null_count > 0, column.drop_null()
@@ -242,7 +242,7 @@ def _texts(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
 
 
 def _units(known: pa.ChunkedArray, scale: int) -> int:
-    """The largest of the decimals, in units of their last digit."""
+    """Return the largest of the decimals, in units of their last digit."""
     import pyarrow.compute as pc
 
     return max(abs(int(end.as_py() * scale)) for end in (pc.min(known), pc.max(known)))
@@ -256,7 +256,7 @@ def _number(units: Expression, known: pa.ChunkedArray, step: Fraction, nullable:
 
 
 def _ends(known: pa.ChunkedArray, step: Fraction) -> tuple[int, int]:
-    """The smallest and the largest, in steps."""
+    """Return the smallest and the largest, in steps."""
     import pyarrow.compute as pc
 
     lo, hi = (round(Fraction(end.as_py()) / step) for end in (pc.min(known), pc.max(known)))

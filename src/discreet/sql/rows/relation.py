@@ -87,7 +87,7 @@ class Relation:
         return replace(self, conditions=(*self.conditions, condition.expression))
 
     def select(self, fields: Sequence[Field], *, distinct: bool = False) -> Select:
-        """The rows as a query with these columns, c0, c1, ...; the owner is always one more."""
+        """Return the rows as a query with these columns, c0, c1, ...; the owner is always one more."""
         columns = (
             (f"c{index}", field.value.expression)
             for index, field in enumerate(fields)
@@ -96,7 +96,7 @@ class Relation:
         return Select(self.source, tuple(columns), self.conditions, distinct)
 
     def nest(self, alias: str, *, distinct: bool = False) -> Relation:
-        """The same rows as a stage of their own, under a fresh engine alias."""
+        """Return the same rows as a stage of their own, under a fresh engine alias."""
         fields = tuple(
             replace(
                 field,
@@ -108,7 +108,7 @@ class Relation:
         return Relation(source=source, fields=fields, rows=self.rows, max_groups=self.max_groups)
 
     def rename(self, names: Sequence[str]) -> Relation:
-        """The same rows with other names for their first columns."""
+        """Return the same rows with other names for their first columns."""
         fields = [
             replace(field, name=name)
             for field, name in zip(self.fields[: len(names)], names, strict=True)
@@ -116,11 +116,11 @@ class Relation:
         return replace(self, fields=(*fields, *self.fields[len(fields) :]))
 
     def with_name(self, alias: str) -> Relation:
-        """The same rows under another name."""
+        """Return the same rows under another name."""
         return replace(self, fields=tuple(replace(each, table=alias) for each in self.fields))
 
     def expand_star(self, table: str) -> list[Field]:
-        """The columns that * stands for, or table.*."""
+        """Return the columns that * stands for, or table.*."""
         if not table:
             return [each for each in self.fields if not each.merged]
         return [replace(each, merged=False) for each in self.fields if each.table.lower() == table]
@@ -140,8 +140,8 @@ class Names:
         return self.field(node).value.kind
 
     def origins(self, node: exp.Expression) -> Origins:
-        """The rows that an expression is a function of; all of a person's, where it has a subquery
-        or a window.
+        """Return the rows that an expression is a function of; all of a person's, where it has a
+        subquery or a window.
         """
         if node.find(exp.Query, exp.Window):
             return ANYTHING
@@ -258,7 +258,7 @@ def _is_owner(field: Field) -> bool:
 
 
 def _at(alias: str, index: int, field: Field) -> Column:
-    """A column of a stage."""
+    """Return a column of a stage."""
     return Column(alias, OWNER if _is_owner(field) else f"c{index}")
 
 
@@ -302,8 +302,8 @@ def scan(
 
 
 def _link(table: Table, column: str, links: frozenset[tuple[str, str]]) -> str | None:
-    """The name of a key that leads to the owner: visits.visit_id, both in visits and in what is
-    owned through it.
+    """Return the name of a key that leads to the owner: visits.visit_id, both in visits and in what
+    is owned through it.
     """
     if isinstance(table.owner, Through) and table.owner.on == column:
         return f"{table.owner.table}.{column}"
@@ -311,7 +311,7 @@ def _link(table: Table, column: str, links: frozenset[tuple[str, str]]) -> str |
 
 
 def links_of(tables: Mapping[str, Table]) -> frozenset[tuple[str, str]]:
-    """The columns of tables through which other tables are owned."""
+    """Return the columns of tables through which other tables are owned."""
     return frozenset(
         (table.owner.table, table.owner.on)
         for table in tables.values()
@@ -320,7 +320,7 @@ def links_of(tables: Mapping[str, Table]) -> frozenset[tuple[str, str]]:
 
 
 def kind_of_domain(domain: Domain) -> Kind:
-    """The type that a declared column has in Postgres."""
+    """Return the type that a declared column has in Postgres."""
     match domain:
         case Integers():
             return "integer" if max(abs(domain.first), abs(domain.last)) < 2**31 else "bigint"

@@ -1,6 +1,4 @@
-"""What names mean beside private rows, and what only that place explains: windows, and subqueries
-on owners.
-"""
+"""Resolve names over private rows, and the windows and owner subqueries allowed there."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ from discreet.sql.walk import Environment, Walk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowScope(Names):
-    """Names of a private relation's columns, and what only this place explains: subqueries on
-    owners, windows.
+    """Resolves the names of a relation's columns, and what only rows have: subqueries on owners,
+    and windows.
     """
 
     analysis: Walk
@@ -49,8 +47,8 @@ class RowScope(Names):
         return None
 
     def scalar(self, node: exp.Expression) -> Value:
-        """A query that stands for a value: of public tables that is a constant, of private ones it
-        is refused.
+        """Return the value of a query that stands for one: a constant for public tables; private
+        ones are refused.
         """
         try:
             inner = self.analysis.query(node, self.environment)
@@ -138,6 +136,6 @@ class RowScope(Names):
 
 
 def _constant(value: object) -> exp.Expression:
-    """A public value, as it would be written."""
+    """Return a public value, as it would be written."""
     plain = value is None or isinstance(value, int | float)
     return exp.convert(value) if plain else exp.Literal.string(str(value))

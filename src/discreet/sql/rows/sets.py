@@ -27,9 +27,7 @@ def combine(
     right: Relation | OutputTable,
     alias: Callable[[], str],
 ) -> Relation | OutputTable:
-    """Return what a set operation of two queries stands for; `alias` gives fresh names for the
-    engine.
-    """
+    """Plan a set operation of two queries; `alias` gives fresh names for the engine."""
     if isinstance(left, OutputTable) and isinstance(right, OutputTable):
         return union(node, left, right)
     if isinstance(left, Relation) and isinstance(right, Relation):
@@ -48,7 +46,9 @@ def combine(
 def _match_owners(
     node: exp.SetOperation, left: Relation, right: Relation, alias: Callable[[], str]
 ) -> Relation:
-    """INTERSECT and EXCEPT of owners: whoever is on the left, and also, or not, on the right."""
+    """Plan INTERSECT and EXCEPT of owners: people on the left who are also, or are not, on the
+    right.
+    """
     within = isinstance(node, exp.Intersect)
     if not _of_owners(node, left, right):
         raise reject(
@@ -64,8 +64,8 @@ def _match_owners(
 
 
 def _union(node: exp.Union, left: Relation, right: Relation, alias: Callable[[], str]) -> Relation:
-    """UNION ALL of private rows: a person has the rows of both sides. UNION of owners: each person
-    once.
+    """Plan UNION ALL of private rows, where a person has the rows of both sides, and UNION of
+    owners, each person once.
     """
     once = bool(node.args.get("distinct"))
     plain = (

@@ -93,7 +93,7 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
 
 
 def _aggregate(inner: exp.Expression, names: Names, rows: int, over: Over) -> Value:
-    """An aggregate over the rows of a window, also of those only that meet a FILTER."""
+    """Return an aggregate over the rows of a window, also of those only that meet a FILTER."""
     kind, where = inner, None
     if isinstance(inner, exp.Filter):
         check_arguments(inner)
@@ -168,7 +168,7 @@ def _ordering(node: exp.Window, names: Names) -> tuple[Order, ...]:
 
 
 def _frame(node: exp.Window) -> tuple[Frame | None, bool]:
-    """The frame, and whether it counts rows, whose order must then be complete."""
+    """Return the frame, and whether it counts rows, whose order must then be complete."""
     spec = node.args.get("spec")
     if spec is None:
         return None, False
@@ -206,7 +206,7 @@ def _places(node: exp.Expression | None, window: exp.Window, *, least: int = 0) 
 
 
 def _show(value: Value, node: exp.Expression) -> Value:
-    """A value that may be taken from another of the person's rows."""
+    """Return a value that may be taken from another of the person's rows."""
     if isinstance(value.domain, Opaque):
         raise reject(node, "an identifier cannot be computed with.", "Use another column.")
     return replace(value, constant=False, numbering=False)

@@ -1,1 +1,1 @@
-"""Text to syntax: parse, and write other spellings of the same thing one way."""
+"""Parse the text of a question, and rewrite the many spellings of one thing to one."""

@@ -1,4 +1,4 @@
-"""What the clients of Postgres write, in words that the analysis knows: one rule for each habit.
+"""Rewrite what Postgres's clients send into words that the analysis knows: one rule for each habit.
 
 As in `spelling`, a rule turns one spelling into another that means the same, and returns other
 nodes as they are.
@@ -252,7 +252,7 @@ def _rename(item: exp.Expression, made: exp.Expression) -> exp.Expression:
 
 
 def _compute(source: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
-    """The items of LATERAL (SELECT a, b) without a FROM clause."""
+    """Yield the items of LATERAL (SELECT a, b) without a FROM clause."""
     query = source.this if isinstance(source, exp.Lateral) else None
     select = query.this if isinstance(query, exp.Subquery) else query
     plain = isinstance(select, exp.Select) and {

@@ -43,7 +43,7 @@ _ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{}",\\]*))\s*(,|$)')
 
 
 def _elements(node: exp.Expression) -> list[exp.Expression]:
-    """The texts of an array that is written as a text: '{CA,"New York"}'."""
+    """Return the texts of an array that is written as a text: '{CA,"New York"}'."""
     text = node.name if isinstance(node, exp.Literal) and node.is_string else ""
     if not text.startswith("{") or not text.endswith("}"):
         return []
@@ -73,7 +73,7 @@ def join_pattern(node: exp.Expression) -> exp.Expression:
 
 
 def text_of(node: exp.Expression | None) -> str | None:
-    """The text that an expression of constants stands for, if it is one."""
+    """Return the text that an expression of constants stands for, if it is one."""
     match node:
         case exp.Literal() if node.is_string:
             return str(node.this)
@@ -102,7 +102,7 @@ def text_of(node: exp.Expression | None) -> str | None:
 
 
 def _piece(node: exp.Expression) -> str | None:
-    """The text of a part that is put together with others: a whole number may be one."""
+    """Return the text of a part that is put together with others: a whole number may be one."""
     text, number = text_of(node), whole_number(node)
     return str(number) if text is None and number is not None else text
 
@@ -144,7 +144,7 @@ _COUNTED = (  # where a whole number must be written out
 
 
 def whole_number(node: exp.Expression | None) -> int | None:
-    """The whole number that an expression of whole numbers stands for, if it is one."""
+    """Return the whole number that an expression of whole numbers stands for, if it is one."""
     match node:
         case exp.Paren():
             return whole_number(node.this)
@@ -213,7 +213,9 @@ def multiply_interval(node: exp.Expression) -> exp.Expression:
 
 
 def series_rows(node: exp.GenerateSeries) -> list[exp.Expression] | None:
-    """The rows of GENERATE_SERIES(1, 10) and of days, written out; None where it is not that."""
+    """Return the rows of GENERATE_SERIES(1, 10) and of days, written out; None where it is not
+    that.
+    """
     start, end, step = (node.args.get(name) for name in ("start", "end", "step"))
     first, last, gap = whole_number(start), whole_number(end), whole_number(step)
     if isinstance(step, exp.Interval) or (step is not None and step.is_string):
@@ -226,7 +228,7 @@ def series_rows(node: exp.GenerateSeries) -> list[exp.Expression] | None:
 
 
 def _moment(node: exp.Expression | None) -> datetime | None:
-    """The moment that DATE '2024-01-01' and '2024-01-01'::timestamp stand for."""
+    """Return the moment that DATE '2024-01-01' and '2024-01-01'::timestamp stand for."""
     inner = node.unnest() if node is not None else None
     inner = inner.this.unnest() if isinstance(inner, exp.Cast) else inner
     try:

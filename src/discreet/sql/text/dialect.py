@@ -1,4 +1,4 @@
-"""The dialects in which a question may be written, and how the text of each is read.
+"""The dialects in which a question may be written, and the parser of each.
 
 `duckdb` is the language of `docs/language.md`. `postgres` is what Postgres's clients write: the
 same trees, and where a word means something else there (`7 / 2`, NULLs in ORDER BY, names of
@@ -29,7 +29,7 @@ WRITER = DuckDB()  # writes trees as SQL; named by a text, a dialect would be ma
 
 
 def reader(dialect: Dialect) -> Reader:
-    """The tokenizer and parser of a dialect."""
+    """Return the tokenizer and parser of a dialect."""
     if dialect == "duckdb":
         return _DuckDB()
     from sqlglot.dialects.postgres import Postgres  # where nobody writes it, it is not loaded
@@ -38,7 +38,7 @@ def reader(dialect: Dialect) -> Reader:
 
 
 def find_dialect(name: object) -> Dialect:
-    """The dialect of a name, or UsageError."""
+    """Return the dialect of a name, or UsageError."""
     for each in DIALECTS:
         if name == each:
             return each

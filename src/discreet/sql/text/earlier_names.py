@@ -10,8 +10,8 @@ from discreet.sql.text.parse import check_weight
 
 
 def with_meanings(node: exp.Select, known: Collection[str]) -> exp.Select:
-    """The SELECT with what earlier items mean in the place of their names; `known` columns of its
-    tables go first.
+    """Return the SELECT with what earlier items mean in the place of their names; `known` columns
+    of its tables go first.
     """
     meanings: dict[str, exp.Expression] = {}
     items, changed = [], False

@@ -1,4 +1,4 @@
-"""Which rows come first, in words that the analysis knows: WITH TIES and DISTINCT ON are QUALIFY.
+"""Rewrite WITH TIES and DISTINCT ON as QUALIFY.
 
 ORDER BY n DESC FETCH FIRST 3 ROWS WITH TIES      QUALIFY RANK() OVER (ORDER BY n DESC) <= 3
 DISTINCT ON (id) ... ORDER BY id, day DESC        QUALIFY ROW_NUMBER() OVER (PARTITION BY id ...) = 1

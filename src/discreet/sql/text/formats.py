@@ -58,7 +58,7 @@ NAMES = ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
 
 
 def rewrite_format(node: exp.Expression) -> exp.Expression:
-    """A call of one of `NAMES` with a format, as STRFTIME or a constant; other nodes as they
+    """Return a call of one of `NAMES` with a format, as STRFTIME or a constant; other nodes as they
     are.
     """
     if not isinstance(node, exp.Anonymous) or node.name.upper() not in NAMES:
@@ -94,8 +94,8 @@ def rewrite_format(node: exp.Expression) -> exp.Expression:
 
 
 def _split(text: str) -> list[tuple[str, str]] | None:
-    """The fields of a format, each with the letters that stand for themselves as the second; None
-    if one is unknown.
+    """Return the fields of a format, each with the letters that stand for themselves as the second;
+    None if one is unknown.
     """
     fields, place = [], 0
     while place < len(text):
@@ -130,7 +130,7 @@ def _show(value: exp.Expression, fields: list[tuple[str, str]]) -> exp.Expressio
 
 
 def _part(field: str, value: exp.Expression) -> exp.Expression:
-    """A part of the date that STRFTIME has no field for, as text."""
+    """Return a part of the date that STRFTIME has no field for, as text."""
     name = {"Q": "quarter", "IW": "week", "IYYY": "isoyear", "D": "dow"}[field]
     number: exp.Expression = exp.Extract(this=exp.var(name), expression=value.copy())
     if field == "D":  # from 1, on Sundays

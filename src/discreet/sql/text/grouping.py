@@ -1,4 +1,4 @@
-"""GROUPING SETS, ROLLUP and CUBE, written out as a UNION ALL of plain groupings.
+"""Write GROUPING SETS, ROLLUP and CUBE out as a UNION ALL of plain groupings.
 
 Whether every set is measured by itself, or coarser ones are added up from a finer one's noisy
 numbers, is decided when the whole statement is known: see `rolling`.
@@ -44,7 +44,7 @@ def has_sets(node: exp.Select) -> bool:
 
 
 def expand_sets(node: exp.Select, columns: Collection[str]) -> exp.Query:
-    """The statement as one SELECT per grouping set; ORDER BY and LIMIT apply to all of them
+    """Return the statement as one SELECT per grouping set; ORDER BY and LIMIT apply to all of them
     together.
 
     `columns` are those of the tables that it reads: they win over aliases of the SELECT list.
@@ -167,7 +167,7 @@ _SETS_NAME = "sets"
 
 
 def _change_parts(node: exp.Expression, change: Spelling) -> exp.Expression:
-    """A copy of the node with its parts changed; each knows what stands above it."""
+    """Return a copy of the node with its parts changed; each knows what stands above it."""
     return exp.Paren(this=node.copy()).transform(change, copy=False).this
 
 
@@ -271,7 +271,7 @@ def _order(
 
 
 def _sets(item: exp.Expression) -> list[Keys]:
-    """The sets that one item of GROUP BY stands for."""
+    """Return the sets that one item of GROUP BY stands for."""
     match item:
         case exp.Rollup():
             parts = [_keys(part) for part in item.expressions]

@@ -1,4 +1,4 @@
-"""Stretches of time as clients write them, in the words that the analysis knows.
+"""Rewrite stretches of time, as clients write them, in words that the analysis knows.
 
 DATE_TRUNC('hour', x) + INTERVAL '5 minutes' * FLOOR(EXTRACT(MINUTE FROM x) / 5)      DATE_BIN
 TIME_BUCKET('1h', x), TIME_BUCKET('1 month', x)                          DATE_BIN, DATE_TRUNC
@@ -24,7 +24,7 @@ _TRUNCATED = exp.DateTrunc | exp.TimestampTrunc
 
 
 def unit_of(node: exp.Expression | None) -> str:
-    """The name of a unit of time in small letters, of one."""
+    """Return the name of a unit of time in small letters, of one."""
     return str(getattr(node, "name", node) or "").lower().removesuffix("s")
 
 
@@ -32,7 +32,7 @@ def unit_of(node: exp.Expression | None) -> str:
 
 
 def rewrite_floor(node: exp.Expression) -> exp.Expression:
-    """The start of a stretch of minutes within its hour, and the like."""
+    """Return the start of a stretch of minutes within its hour, and the like."""
     if not isinstance(node, exp.Add):
         return node
     began, passed = node.this.unnest(), node.expression.unnest()
@@ -61,7 +61,9 @@ def _factors(node: exp.Expression) -> Iterator[exp.Expression]:
 
 
 def _length(factors: list[exp.Expression], value: exp.Expression) -> tuple[int, str] | None:
-    """The stretch of INTERVAL '1 minute' * FLOOR(EXTRACT(MINUTE FROM value) / 5) * 5: 5 minutes."""
+    """Return the stretch of INTERVAL '1 minute' * FLOOR(EXTRACT(MINUTE FROM value) / 5) * 5: 5
+    minutes.
+    """
     spans = [each for each in factors if isinstance(each, exp.Interval)]
     counts = [whole(each) for each in factors if isinstance(each, exp.Literal)]
     parts = [each for each in factors if not isinstance(each, exp.Interval | exp.Literal)]

@@ -1,4 +1,4 @@
-"""Words that tools add and that change nothing, left out: OFFSET 0, LIMIT ALL, brackets around a
+"""Leave out words that tools add and that change nothing: OFFSET 0, LIMIT ALL, brackets around a
 column, LIMIT 1 inside EXISTS, (SELECT x) without a table, a schema before a function.
 """
 

@@ -1,5 +1,4 @@
-"""Text to a syntax tree: one SELECT, of bounded size and depth, and the place of each node in the
-text.
+"""Parse a question: one SELECT, of bounded size and depth, with the place of each node in the text.
 
 Nothing of the analyst's text goes further than this tree: engines run SQL that `discreet` writes
 itself.
@@ -64,8 +63,8 @@ _UNREADABLE = tuple(
 def parse(
     text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collection[str] = ()
 ) -> exp.Query:
-    """The tree of one SELECT statement, or `Rejected`; SHOW and DESCRIBE of `tables` are SELECTs,
-    too.
+    """Return the tree of one SELECT statement, or `Rejected`; SHOW and DESCRIBE of `tables` are
+    SELECTs, too.
     """
     check_text(text, limit)
     tree = _inside_brackets(_statement(text, dialect))
@@ -114,7 +113,7 @@ def _unpivot(tree: exp.Pivot) -> str:
 
 
 def _statement(text: str, dialect: Dialect) -> exp.Expression:
-    """The tree of a text that is one statement, of whatever kind."""
+    """Return the tree of a text that is one statement, of whatever kind."""
     try:
         reads = reader(dialect)
         tokens = reads.tokenize(text)
@@ -154,7 +153,7 @@ def refuse_depth() -> Iterator[None]:
 
 
 def _inside_brackets(tree: exp.Expression) -> exp.Expression:
-    """The statement that stands in brackets, with what stands behind them."""
+    """Return the statement that stands in brackets, with what stands behind them."""
     while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
         tree = tree.this
     if (
@@ -179,18 +178,18 @@ def place(node: exp.Expression) -> dict[str, int]:
 
 
 def reject(node: exp.Expression, reason: str, hint: str = "") -> Rejected:
-    """A refusal of this node, to be raised."""
+    """Return a refusal of this node, to be raised."""
     return Rejected(reason, hint=hint, **place(node))
 
 
 def whole(node: exp.Expression | None) -> int | None:
-    """The whole number that a literal writes out, if it is one of at most twelve digits."""
+    """Return the whole number that a literal writes out, if it is one of at most twelve digits."""
     text = str(node.this) if isinstance(node, exp.Literal) else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else None
 
 
 def word(node: exp.Expression) -> str:
-    """A name that stands by itself, such as DAY; no name otherwise."""
+    """Return a name that stands by itself, such as DAY; no name otherwise."""
     bare = isinstance(node, exp.Column) and not node.table and not node.this.args.get("quoted")
     return node.name.lower() if bare else ""
 
@@ -203,7 +202,7 @@ def is_bare(node: exp.Subquery) -> bool:
 
 
 def columns_of(node: exp.Expression) -> list[str]:
-    """The names that stand behind an alias, as in AS t(a, b)."""
+    """Return the names that stand behind an alias, as in AS t(a, b)."""
     alias = node.args.get("alias")
     return [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
 
@@ -244,14 +243,14 @@ def check_labels(count: int) -> None:
 
 
 def show(node: exp.Expression) -> str:
-    """The node as SQL, shortened, for messages: functions in the words in which they were asked
-    for.
+    """Return the node as SQL, shortened, for messages: functions in the words in which they were
+    asked for.
     """
     return _shorten(node.meta["written"]) if "written" in node.meta else spell(node)
 
 
 def spell(node: exp.Expression) -> str:
-    """The node as SQL in one spelling, shortened, for names."""
+    """Return the node as SQL in one spelling, shortened, for names."""
     return _shorten(node.sql(dialect=WRITER, comments=False))
 
 
@@ -260,13 +259,13 @@ def _shorten(text: str) -> str:
 
 
 def quote_if_needed(name: str) -> str:
-    """A name as it is written in SQL: in quotes where it must be."""
+    """Return a name as it is written in SQL: in quotes where it must be."""
     identifier: str = exp.to_identifier(name).sql(dialect=WRITER)
     return identifier
 
 
 def quote(name: str) -> str:
-    """A name between quotes."""
+    """Return a name between quotes."""
     identifier: str = exp.to_identifier(name, quoted=True).sql(dialect=WRITER)
     return identifier
 
@@ -440,7 +439,7 @@ def _before(node: exp.Expression, text: str) -> int | None:
 
 
 def _name_called(text: str) -> str | None:
-    """A call at the beginning of a text, up to its closing bracket, on one line."""
+    """Return a call at the beginning of a text, up to its closing bracket, on one line."""
     if not _NAME.match(text):
         return None
     depth, quote = 0, ""

@@ -1,4 +1,4 @@
-"""Postgres's meaning, written in the trees that the analysis knows.
+"""Rewrite what means something else in Postgres into trees that the analysis knows.
 
 `mean_as_postgres` changes what needs no types: names of columns, folding of case, escapes in LIKE. `resolve`
 does the rest where the types of columns are known: `/` of two whole numbers drops the fraction,
@@ -23,7 +23,7 @@ _WIDE = ("integer", "bigint")  # by their width
 
 
 def mean_as_postgres(tree: exp.Query) -> exp.Query:
-    """The statement with Postgres's names and escapes, in words that mean the same here."""
+    """Rewrite names and escapes as Postgres means them."""
 
     def apply(node: exp.Expression) -> exp.Expression:
         for rule in RULES:
@@ -41,7 +41,7 @@ def mean_as_postgres(tree: exp.Query) -> exp.Query:
 
 
 def _with_name(item: exp.Expression) -> exp.Expression:
-    """An item of a SELECT list under the name that Postgres gives it."""
+    """Return an item of a SELECT list under the name that Postgres gives it."""
     if isinstance(item, exp.Alias | exp.Column | exp.Star) or item.is_star:
         return item
     return exp.alias_(item, _name(item)[0] or "?column?", quoted=True, copy=False)
@@ -73,7 +73,7 @@ _NAMED: dict[type[exp.Expression], str] = {
 
 
 def _name(node: exp.Expression) -> tuple[str, bool]:
-    """The name of an unnamed item, and whether a cast or CASE around it would hand it on
+    """Return the name of an unnamed item, and whether a cast or CASE around it would hand it on
     (Postgres's FigureColname).
     """
     match node:
@@ -187,7 +187,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
-    """The node as it is meant, where that depends on types: 7 / 2 is 3, concat(TRUE) is t."""
+    """Return the node as it is meant, where that depends on types: 7 / 2 is 3, concat(TRUE) is t."""
     if isinstance(node, exp.Div) and node.args.get("typed"):
         kinds = [kind_of(part, column) for part in (node.this, node.expression)]
         if "other" in kinds or "null" in kinds:
@@ -215,14 +215,14 @@ def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
 
 
 def _copy(made: exp.Expression, node: exp.Expression) -> exp.Expression:
-    """The new node in the old one's place: parents and messages know it by that."""
+    """Return the new node in the old one's place: parents and messages know it by that."""
     made.meta.update(node.meta)
     made.parent = node.parent
     return made
 
 
 def _letter(node: exp.Expression) -> exp.Expression:
-    """A truth value as `concat` writes it: t or f."""
+    """Return a truth value as `concat` writes it: t or f."""
     return exp.Left(this=exp.cast(node.copy(), "VARCHAR"), expression=exp.Literal.number(1))
 
 
@@ -365,7 +365,9 @@ def _common(parts: Sequence[exp.Expression], column: ColumnKind) -> Kind | None:
 
 
 def common_kind(kinds: Sequence[Kind | None]) -> Kind | None:
-    """The type of what may be any of these: the wider of whole numbers; NULL is of every type."""
+    """Return the type of what may be any of these: the wider of whole numbers; NULL is of every
+    type.
+    """
     found = {kind for kind in kinds if kind != "null"}
     if not found:
         return "null"

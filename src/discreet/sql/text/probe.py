@@ -11,8 +11,8 @@ from discreet.sql.text.parse import whole
 
 
 def without_empty_clauses(tree: exp.Query) -> exp.Query | None:
-    """The statement without what rules all rows out, where something does: LIMIT 0, WHERE 1 = 0,
-    WHERE FALSE.
+    """Return the statement without what rules all rows out, where something does: LIMIT 0, WHERE 1
+    = 0, WHERE FALSE.
     """
     if not isinstance(tree, exp.Select) or not _is_empty(tree):
         return None

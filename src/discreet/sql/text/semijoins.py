@@ -1,5 +1,5 @@
-"""Tests for rows of another table, as EXISTS and NOT EXISTS: a SEMI JOIN b ON ... and a ANTI JOIN
-b ON ..., as Spark and DuckDB have them, and (SELECT COUNT(*) FROM b WHERE ...) = 0.
+"""Rewrite tests for rows of another table as EXISTS and NOT EXISTS: a SEMI JOIN b ON ..., a ANTI
+JOIN b ON ..., and (SELECT COUNT(*) FROM b WHERE ...) = 0.
 
 A row of a is kept once, if some row of b meets it, or if none does; nothing else of b is seen. That
 is what EXISTS (SELECT 1 FROM b WHERE ...) says, and how the analysis bounds it (S4).
@@ -13,7 +13,7 @@ from discreet.sql.text.parse import reject, show, whole
 
 
 def rewrite_semijoin(node: exp.Expression) -> exp.Expression:
-    """A SELECT without such joins, and their conditions in WHERE; other nodes as they are."""
+    """Return a SELECT without such joins, and their conditions in WHERE; other nodes as they are."""
     joins = (node.args.get("joins") or []) if isinstance(node, exp.Select) else []
     tests = [join for join in joins if _kind(join) in ("SEMI", "ANTI")]
     if not tests:

@@ -16,8 +16,8 @@ _COLUMNS = (
 
 
 def in_words_of_select(tree: exp.Expression, tables: Collection[str]) -> str | None:
-    """The SELECT that a statement means, where it asks for tables or for the columns of one of
-    `tables`.
+    """Return the SELECT that a statement means, where it asks for tables or for the columns of one
+    of `tables`.
     """
     if isinstance(tree, exp.Describe) and isinstance(tree.this, exp.Table):
         return _columns(tree.this.name, tables)

@@ -1,4 +1,4 @@
-"""Other ways of writing the same thing, written one way: syntax to syntax, before anything is
+"""Rewrite other ways of writing the same thing to one way, syntax to syntax, before anything is
 analyzed.
 
 Analysts bring the habits of other databases. Each rule turns one spelling into another that means
@@ -22,8 +22,8 @@ Rule = Callable[[exp.Expression], exp.Expression]
 
 
 def spell_one_way(tree: exp.Query, *, database: str = "", today: date | None = None) -> exp.Query:
-    """The statement in one spelling; `database` is what the policy is called where tables have
-    three names.
+    """Return the statement in one spelling; `database` is the name of the policy's database, for
+    tables with three names.
     """
     schemas = partial(_unqualify, databases=("", database.lower()))
     rules: tuple[Rule, ...] = (
@@ -262,7 +262,7 @@ def _rewrite_day_name(node: exp.Expression) -> exp.Expression:
 
 
 def _swap_format(node: exp.Expression) -> exp.Expression:
-    """STRFTIME('%Y', day): the format may stand first."""
+    """Rewrite STRFTIME('%Y', day), whose format stands first, as STRFTIME(day, '%Y')."""
     if isinstance(node, exp.TimeToStr) and isinstance(node.this, exp.Literal):
         written = node.args.get("format")
         if isinstance(written, exp.Expression) and not isinstance(written, exp.Literal):

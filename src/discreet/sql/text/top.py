@@ -15,7 +15,7 @@ from discreet.sql.text.parse import whole
 
 
 def rewrite_top_groups(node: exp.Select) -> exp.Select:
-    """The SELECT with such joins as conditions in HAVING; others as they are."""
+    """Return the SELECT with such joins as conditions in HAVING; others as they are."""
     for join in node.args.get("joins") or []:
         pairs = _pairs(join)
         if pairs:
@@ -57,8 +57,8 @@ def _keeps_some_groups(source: exp.Expression) -> bool:
 
 
 def _pair(part: exp.Expression, alias: str, names: list[str]) -> tuple[exp.Column, str] | None:
-    """The two sides of clinic = t.clinic: the outer query's column, and the name of the inner
-    one's.
+    """Return the two sides of clinic = t.clinic: the outer query's column, and the name of the
+    inner one's.
     """
     sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
     own = [side for side in sides if isinstance(side, exp.Column) and _is_of(side, alias, names)]
@@ -75,8 +75,8 @@ def _is_of(column: exp.Column, alias: str, names: list[str]) -> bool:
 def _change(
     node: exp.Select, join: exp.Join, pairs: list[tuple[exp.Column, str]]
 ) -> exp.Select | None:
-    """The SELECT without the join, if it groups by what is joined on and names nothing else of the
-    inner query.
+    """Return the SELECT without the join, if it groups by what is joined on and names nothing else
+    of the inner query.
     """
     alias = join.this.alias.lower()
     meant = {name.lower(): column for column, name in pairs}

@@ -1,6 +1,4 @@
-"""Texts that are refused before the parser reads them: too long, too deep, or of a form on
-which it is slow.
-"""
+"""Refuse texts before the parser reads them: too long, too deep, or of a form on which it is slow."""
 
 from __future__ import annotations
 

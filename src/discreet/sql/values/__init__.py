@@ -1,1 +1,1 @@
-"""What a value of one row may be: numbers, dates, texts and flags, each with its public domain."""
+"""Values of one row: numbers, dates, texts and flags, each with its public domain."""

@@ -1,4 +1,4 @@
-"""Which parts of a node its translator reads; any other part is refused, so that none is
+"""Check that a translator reads every part of its node; any other part is refused, so that none is
 ignored.
 """
 

@@ -70,7 +70,7 @@ def cast(value: Value, node: exp.Cast) -> Value:
 
 
 def _refuse_cast(node: exp.Cast, target: exp.DataType.Type) -> Rejected:
-    """The refusal of a cast to a type that rows have not."""
+    """Return the refusal of a cast to a type that rows have not."""
     if target in (exp.DataType.Type.TIME, exp.DataType.Type.TIMETZ):
         return reject(
             node,
@@ -105,7 +105,7 @@ _INTEGER_BITS = {
 
 
 def _fitting(value: Value, largest: Fraction) -> Value:
-    """A cast to a narrow type gives NULL where the number is beyond the type's largest."""
+    """Return a cast to a narrow type: NULL where the number is beyond the type's largest."""
     domain = numbers.grid(value)
     most = math.floor(largest / domain.step)
     if domain.largest <= most:

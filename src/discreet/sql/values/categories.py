@@ -39,8 +39,8 @@ def all_numeric(values: Iterable[str | int]) -> bool:
 
 
 def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expression) -> Value:
-    """A category whose values are written as numbers, as that number; any other value becomes
-    NULL.
+    """Return a category whose values are written as numbers, as that number; any other value
+    becomes NULL.
     """
     read = [Fraction(str(each).strip()) if all_numeric([each]) else None for each in values]
     known = [each for each in read if each is not None]
@@ -61,12 +61,13 @@ def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expressio
 
 
 def map_codes(code: Expression, targets: Sequence[int | None]) -> Expression:
-    """The expression that maps code i to targets[i]."""
+    """Return the expression that maps code i to targets[i]."""
     return code if list(targets) == list(range(len(targets))) else _look_up(code, targets)
 
 
 def _look_up(code: Expression, listed: Sequence[Operand]) -> Expression:
-    """The entry at a code, from 0; the expression stands there once, however many codes there are.
+    """Return the entry at a code, from 0; the expression stands there once, however many codes
+    there are.
 
     Branches of a CASE would each repeat it, and the engine unfolds what is nested: seconds for
     three functions.
@@ -75,8 +76,8 @@ def _look_up(code: Expression, listed: Sequence[Operand]) -> Expression:
 
 
 def relabel(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
-    """The category with each value replaced by a label; None is NULL, equal labels become one
-    value.
+    """Return the category with each value replaced by a label; None is NULL, equal labels become
+    one value.
     """
     check_labels(len(labels))
     check_letters(sum(len(str(label)) for label in labels))
@@ -100,7 +101,7 @@ def check_letters(letters: int) -> None:
 
 
 def decode(value: Value) -> Expression:
-    """A category or text as text."""
+    """Return a category or text as text."""
     if isinstance(value.domain, Category):
         texts = [str(each) for each in value.domain.values]
         return Constant(texts[0]) if value.constant else _look_up(value.expression, texts)
@@ -142,7 +143,9 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
 
 
 def rank_by_text(value: Value) -> Value:
-    """A category as the rank of its value in byte order, so that codes compare as the texts do."""
+    """Return a category as the rank of its value in byte order, so that codes compare as the texts
+    do.
+    """
     assert isinstance(value.domain, Category)
     order = sorted(value.domain.values, key=_sort_key)
     return Value(
@@ -170,7 +173,7 @@ _MIRROR = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def compare_codes(operator: str, left: Value, right: Value) -> Value:
-    """A category against a constant: which codes satisfy it is known without data."""
+    """Return a category against a constant: which codes satisfy it is known without data."""
     if left.constant and not right.constant:
         left, right, operator = right, left, _MIRROR[operator]
     assert isinstance(left.domain, Category)

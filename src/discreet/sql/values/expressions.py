@@ -1,5 +1,5 @@
-"""Row-wise expressions: the analyst's syntax tree to a `Value`, an expression of our own with a
-public domain.
+"""Translate row-wise expressions: from the analyst's syntax tree to a `Value`, an expression of our
+own with a public domain.
 
 Only total functions pass: no expression may fail on data. `TRANSLATORS` maps each kind of node that
 is understood to the function that translates it; a node that is not in it is refused, so that no
@@ -45,23 +45,23 @@ from discreet.sql.values.value import (
 
 
 class Scope(Protocol):
-    """What names mean where an expression stands."""
+    """Resolves names where an expression stands."""
 
     def column(self, node: exp.Column) -> Value: ...
 
     def kind(self, node: exp.Column) -> Kind | None:
-        """A column's type in Postgres, as far as it matters."""
+        """Return a column's type in Postgres, as far as it matters."""
         ...
 
     def special(self, node: exp.Expression) -> Value | None:
-        """The value of what only the place of an expression explains: subqueries, aggregates per
-        person, windows.
+        """Return the value of what only the place of an expression explains: subqueries, aggregates
+        per person, windows.
         """
         ...
 
 
 def translate(node: exp.Expression, scope: Scope) -> Value:
-    """The value of a row-wise expression, or `Rejected`."""
+    """Return the value of a row-wise expression, or `Rejected`."""
     found = scope.special(node)
     if found is not None:
         return found
@@ -261,7 +261,7 @@ def _numeric_function(apply: Callable[[Value, exp.Expression], Value]) -> Transl
 
 
 def _real(name: str, function: Callable[[float], float], *, above: float = -math.inf) -> Translator:
-    """A function of real numbers above a point at which it is not defined itself."""
+    """Return a function of real numbers above a point at which it is not defined itself."""
     return _numeric_function(
         lambda value, node: numbers.real_function(
             value,

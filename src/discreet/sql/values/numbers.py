@@ -1,4 +1,4 @@
-"""Arithmetic on grid numbers: every operation gives an expression over integers, and exact bounds
+"""Arithmetic on grid numbers: each operation gives an expression over integers, with exact bounds
 of its result.
 
 All of it is total: division by zero is NULL, and an operation whose result could overflow is
@@ -25,13 +25,13 @@ Rounding = Literal["down", "up", "nearest", "even", "toward_zero"]
 
 
 def common_step(*steps: Fraction) -> Fraction:
-    """The coarsest grid that holds all the given ones."""
+    """Return the coarsest grid that holds all the given ones."""
     denominator = math.lcm(*(step.denominator for step in steps))
     return Fraction(math.gcd(*(int(step * denominator) for step in steps)), denominator)
 
 
 def on_step(value: Value, step: Fraction, node: exp.Expression) -> Value:
-    """The same number counted in a finer step."""
+    """Return the same number counted in a finer step."""
     domain = grid(value)
     factor = domain.step / step
     assert factor.denominator == 1, "a grid can only be refined"
@@ -167,7 +167,7 @@ def whole_quotient(left: Value, right: Value, node: exp.Expression) -> Value:
 
 
 def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
-    """The remainder, with the sign of the dividend."""
+    """Return the remainder, with the sign of the dividend."""
     a, b = _align(left, right, node)
     dividend, divisor = grid(a), grid(b)
     if right.constant and divisor.lo == 0:
@@ -186,8 +186,8 @@ def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
 
 
 def round_to_step(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -> Value:
-    """The number moved to a grid of `step`, by the named rule; half goes away from zero, or to the
-    even one.
+    """Return the number moved to a grid of `step`, by the named rule; half goes away from zero, or
+    to the even one.
     """
     domain = grid(value)
     ratio = domain.step / step
@@ -264,7 +264,7 @@ def real_function(
     above: float,
     strict: bool,
 ) -> Value:
-    """A monotone float function, taken to a grid of a millionth row by row; NULL outside its
+    """Return a monotone float function, taken to a grid of a millionth row by row; NULL outside its
     domain.
     """
     domain = grid(value)

@@ -55,8 +55,8 @@ _ANY, _ONE = "any", "one"
 
 
 def _signs(pattern: str, escape: str) -> list[str]:
-    """The letters of a pattern, % and _ by what they stand for; behind the escape they stand for
-    themselves.
+    """Return the letters of a pattern, % and _ by what they stand for; behind the escape they stand
+    for themselves.
     """
     signs, letters = [], iter(pattern)
     for letter in letters:

@@ -1,4 +1,4 @@
-"""Syntax on rows that is refused, why, and what to write instead."""
+"""Syntax over rows that is refused: why, and what to write instead."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _OTHER_NAMES: dict[type[exp.Expression], tuple[str, ...]] = {
 
 
 def other_names(kinds: tuple[type[exp.Expression], ...]) -> tuple[str, ...]:
-    """The names of functions that are refused for the same reason as some nodes."""
+    """Return the names of functions that are refused for the same reason as some nodes."""
     return tuple(name for kind in kinds for name in _OTHER_NAMES.get(kind, ()))
 
 

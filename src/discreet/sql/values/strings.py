@@ -44,7 +44,7 @@ from discreet.sql.values.value import (
 
 
 def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> Value:
-    """A value, `written` so, as text: a category of its own where it has few values."""
+    """Return a value, `written` so, as text: a category of its own where it has few values."""
     match value.domain:
         case Text():
             return value
@@ -134,7 +134,7 @@ def _map(
     *,
     letters: int | None = None,
 ) -> Value:
-    """A text function: on a category value by value, on text by the engine.
+    """Return a text function: on a category value by value, on text by the engine.
 
     `letters` bounds the result's length; where it is not given the text grows no longer.
     """
@@ -171,8 +171,8 @@ def _trim(node: exp.Expression, read: Read) -> Value:
 
 
 def _whole_constant(node: exp.Expression, read: Read) -> int:
-    """A number of letters, or a place among them: no text is longer than MAX_LENGTH, so beyond it
-    all mean the same.
+    """Return a number of letters, or a place among them; no text is longer than MAX_LENGTH, so
+    larger numbers mean the same.
     """
     inner = node.this if isinstance(node, exp.Neg) else node
     if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit():
@@ -250,8 +250,8 @@ def _length(node: exp.Expression, read: Read) -> Value:
 
 
 def _limit_letters(text: Expression, number: Expression) -> Expression:
-    """A number of letters of a text, up to the most; LEAST skips NULLs, so NULL has to be kept by
-    hand.
+    """Return a number of letters of a text, up to the most; LEAST skips NULLs, so NULL has to be
+    kept by hand.
     """
     return case((text.is_known, call("least", number, MAX_LENGTH)))
 
@@ -275,7 +275,9 @@ def _concatenate(node: exp.Expression, read: Read) -> Value:
 
 
 def _empty_for_null(value: Value) -> Value:
-    """The text, or an empty one where it is NULL, which it may be whether or not that is meant."""
+    """Return the text, or an empty one where it is NULL, which it may be whether or not that is
+    meant.
+    """
     if value.constant:
         return value
     if isinstance(value.domain, Category):

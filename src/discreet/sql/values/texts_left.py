@@ -1,4 +1,5 @@
-"""The texts that a condition leaves: of x IN ('a', 'b') these two, which the question itself lists.
+"""Find the texts that a condition leaves: x IN ('a', 'b') leaves two, which the question itself
+lists.
 
 They are public, whatever the column holds; so they can be groups, and values of a CASE.
 """
@@ -14,7 +15,9 @@ MOST_TEXTS = 1_000  # of a list in the question that are groups
 
 
 def texts_left(condition: Expression, value: Expression) -> tuple[str, ...]:
-    """The texts that x = 'a' and x IN ('a', 'b') leave of x; none where it says something else."""
+    """Return the texts that x = 'a' and x IN ('a', 'b') leave of x; none where it says something
+    else.
+    """
     bare = condition.value if isinstance(condition, Careful) else condition
     parts = bare.arguments if isinstance(bare, Call) and bare.name == "OR" else None
     found = [_text_of(part, value) for part in parts or (condition,)]
@@ -30,13 +33,13 @@ def _text_of(node: Expression, value: Expression) -> str | None:
 
 
 def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
-    """The place of a text among those listed; NULL for others."""
+    """Return the place of a text among those listed; NULL for others."""
     written = call("list", *(Cast(Constant(each), "VARCHAR") for each in texts))
     return careful(call("list_position", written, value) - 1)
 
 
 def narrow_text(value: Value, condition: Expression) -> Value:
-    """A text where a condition holds that lists its values: a category of these."""
+    """Return a text where a condition holds that lists its values: a category of these."""
     if not isinstance(value.domain, Text):
         return value
     texts = texts_left(condition, value.expression)

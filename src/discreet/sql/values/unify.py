@@ -1,4 +1,4 @@
-"""Where values of several kinds meet: read as numbers, as conditions, in one common domain,
+"""Bring values of several kinds together: as numbers, as conditions, in one common domain,
 compared.
 """
 
@@ -39,7 +39,7 @@ def flag_as_number(condition: Expression) -> Expression:
 
 
 def as_number(value: Value, node: exp.Expression) -> Value:
-    """The value as a number: also flags (1 and 0), categories that are written as numbers."""
+    """Return the value as a number: also flags (1 and 0), categories that are written as numbers."""
     match value.domain:
         case Number():
             return value
@@ -73,7 +73,7 @@ def as_flag(value: Value, node: exp.Expression) -> Value:
 
 
 def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
-    """The same values in one common domain, for CASE, COALESCE, comparisons and the like."""
+    """Return the same values in one common domain, for CASE, COALESCE, comparisons and the like."""
     known = [value for value in values if not isinstance(value.domain, Missing)]
     if not known:
         return list(values)
@@ -116,7 +116,7 @@ def _numeric(value: Value) -> bool:
 def join_domains(
     values: Sequence[Value],
 ) -> Number | Category | Flag | Day | Moment | Text | Missing:
-    """The domain that holds every one of several unified values."""
+    """Return the domain that holds every one of several unified values."""
     domains = [value.domain for value in values if not isinstance(value.domain, Missing)]
     if not domains:
         return Missing()
@@ -137,7 +137,7 @@ def join_domains(
 
 
 def among_others(value: Value) -> Expression:
-    """A value beside its unified siblings: a bare NULL takes their type."""
+    """Return a value beside its unified siblings: a bare NULL takes their type."""
     return NULL if isinstance(value.domain, Missing) else value.expression
 
 
@@ -161,9 +161,7 @@ def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -
 
 
 def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
-    """A text constant compared with a number or a flag is read as one: age > '30', smoker =
-    'true'.
-    """
+    """Read a text constant compared with a number or a flag as one: age > '30', smoker = 'true'."""
 
     def read(value: Value, other: Value) -> Value:
         if not value.constant or not isinstance(value.domain, Category):

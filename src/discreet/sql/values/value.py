@@ -1,4 +1,4 @@
-"""What is publicly known of a row-wise expression: the set its value lies in, by interval
+"""A value: an expression over one row, and the public set that its results lie in, by interval
 arithmetic.
 
 A `Value` is an expression for the engine (our own, never the analyst's) together with its domain.
@@ -84,7 +84,7 @@ class Day:
         return self.index(self.hi) + 1
 
     def index(self, day: date) -> int:
-        """The position of a date in this domain, counted in grains from `lo`."""
+        """Return the position of a date in this domain, counted in grains from `lo`."""
         match self.grain:
             case "day":
                 return (day - self.lo).days
@@ -98,7 +98,7 @@ class Day:
                 return day.year - self.lo.year
 
     def at(self, index: int) -> date:
-        """The date at a position: the inverse of `index` on grain starts."""
+        """Return the date at a position: the inverse of `index` on grain starts."""
         match self.grain:
             case "day":
                 return self.lo + timedelta(days=index)
@@ -136,7 +136,9 @@ class Text:
 def few_of(
     domain: Number | Category | Flag | Day | Moment | Text,
 ) -> Number | Category | Flag | Day | Moment | Text:
-    """The first values of a domain: something of its kind, where the kind is all that matters."""
+    """Return the first values of a domain: something of its kind, where the kind is all that
+    matters.
+    """
     match domain:
         case Number():
             return Number(step=domain.step, lo=domain.lo, hi=min(domain.hi, domain.lo + 1))
@@ -205,7 +207,7 @@ class Value:
 
     @property
     def identity(self) -> Identity:
-        """The pair that tells it from other values: expression and domain.
+        """Return the pair that tells it from other values: expression and domain.
 
         x and 2 * x are one expression in units of other steps, as are codes of other labels.
         """
@@ -218,7 +220,7 @@ NO_NUMBER, NO_FLAG = Cast(NULL, "BIGINT"), Cast(NULL, "BOOLEAN")
 
 
 def number(value: Fraction | int) -> Value:
-    """A constant: written on the decimal grid that holds it, so that 0.10 and 0.1 are one."""
+    """Return a constant: written on the decimal grid that holds it, so that 0.10 and 0.1 are one."""
     exact = Fraction(value)
     units = exact.numerator
     domain = Number(step=Fraction(1, exact.denominator), lo=units, hi=units)
@@ -226,13 +228,15 @@ def number(value: Fraction | int) -> Value:
 
 
 def widen(expression: Expression, bound: int) -> Cast:
-    """An integer in a type of the engine that results up to `bound` in size cannot overflow."""
+    """Cast an integer to a type of the engine in which results up to `bound` in size cannot
+    overflow.
+    """
     return Cast(expression, "BIGINT" if bound < 2**62 else "HUGEINT")
 
 
 def careful(expression: Expression) -> Expression:
-    """The same; should it fail on a row, NULL there. Windows and EXISTS look at several rows, and
-    cannot be.
+    """Return the expression with NULL where it would fail on a row. Windows and EXISTS look at
+    several rows, and cannot be tried.
     """
     if isinstance(expression, Column | Constant | Careful):
         return expression

@@ -1,1 +1,1 @@
-"""How wrong a number is that was computed after noise: margins, by form or by redrawing."""
+"""Margins of numbers computed after noise: exact for linear forms, by redrawing for the rest."""

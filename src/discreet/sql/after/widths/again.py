@@ -1,4 +1,5 @@
-"""The same statement on noise that is drawn again: how it is asked of many tables at once (S11).
+"""Rewrite a statement to run on many redrawn noisy tables at once, to see how far noise moves its
+answer (S11).
 
 Some columns are computed from several noisy rows: a share of a total, a difference to the row
 before, a running sum, a quotient of two tables' numbers. Their margin is found by changing the
@@ -64,8 +65,8 @@ def value(column: int) -> str:
 def again(
     tree: exp.Select, measured: Sequence[bool], tables: Mapping[str, NoisyKinds]
 ) -> tuple[tuple[Kind, ...], Again | None]:
-    """The kinds of a statement's columns, and the statement that finds the margins of those that
-    have none yet.
+    """Return the kinds of a statement's columns, and the statement that finds the margins of those
+    that have none yet.
 
     `tables` are the noisy ones.
     """
@@ -125,7 +126,7 @@ class _Walk:
         )
 
     def select(self, node: exp.Select, *, outermost: bool = False) -> Read:
-        """A SELECT, written for many changes at once if it reads noisy tables. The node is
+        """Return a SELECT, written for many changes at once if it reads noisy tables. The node is
         changed.
         """
         if not outermost:  # whose columns a question may call as it likes
@@ -179,7 +180,7 @@ class _Walk:
         return node
 
     def _draw(self, node: exp.Select, scope: Scope) -> exp.Expression:
-        """The number of the change in a row; rows of several tables meet within one."""
+        """Return the number of the change in a row; rows of several tables meet within one."""
         aliases = list(scope.sources)
         joins = node.args.get("joins") or []
         if any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in joins):
@@ -213,7 +214,7 @@ class _Walk:
     # --- the other clauses ------------------------------------------------------------------------
 
     def _embed(self, node: exp.Select, scope: Scope) -> None:
-        """Subqueries that stand as values: each is asked within the change of the row around it."""
+        """Ask each subquery that stands as a value within the change of the row around it."""
         for each in list(_inside(node)):
             if not isinstance(each, exp.Subquery):
                 continue
@@ -254,8 +255,8 @@ class _Walk:
                 scope.selected = True
 
     def _cut(self, node: exp.Select, scope: Scope, *, outermost: bool) -> None:
-        """Every row, in whatever order. A part of them, or each only once, is not found for several
-        changes at once.
+        """Keep every row, in whatever order: LIMIT and DISTINCT cannot be run for several changes
+        at once.
         """
         cut = not outermost and (node.args.get("limit") or node.args.get("offset"))
         if node.args.get("distinct") or cut:
@@ -281,7 +282,7 @@ class _Walk:
         return any(part for name, part in group.args.items() if name != "expressions")
 
     def _partition(self, node: exp.Select, draw: exp.Expression, *, grouped: bool) -> None:
-        """Windows, groups and subqueries stay within one change."""
+        """Keep windows, groups and subqueries within one change."""
         for each in list(_inside(node)):
             if isinstance(each, exp.Window):
                 each.append("partition_by", draw.copy())
@@ -328,7 +329,7 @@ def _meet(join: exp.Join, own: exp.Column, draw: exp.Expression) -> None:
 
 
 def _inside(node: exp.Select) -> Iterator[exp.Expression]:
-    """All nodes of a SELECT but its tables; of subqueries only the outermost node."""
+    """Yield all nodes of a SELECT but its tables; of subqueries only the outermost node."""
     parts = [*node.expressions, *(join.args.get("on") for join in node.args.get("joins") or [])]
     parts += [node.args.get(name) for name in ("where", "group", "having", "qualify", "order")]
     for part in parts:

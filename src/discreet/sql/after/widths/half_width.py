@@ -1,5 +1,5 @@
-"""The half-width of a form that is linear in the noise of several blocks, known exactly and before
-paying (S11).
+"""Compute the half-width of a form that is linear in the noise of several blocks, exactly and
+before paying (S11).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def half_width(
     *,
     assuming: int | None,
 ) -> float | None:
-    """The half-width of a form with the noise of each block; None where it depends on more than
-    that.
+    """Return the half-width of a form with the noise of each block; None where it depends on more
+    than that.
     """
     numbers = {number: factor for number, factor in form.factors.items() if factor}
     if len(numbers) == 1:
@@ -57,7 +57,7 @@ def half_width(
 
 
 def of_totals(total: TotalOf, blocks: Sequence[Block], noise: Mapping[str, Noise]) -> float | None:
-    """The largest half-width of a running total; None where it is not a sum of noise alone."""
+    """Return the largest half-width of a running total; None where it is not a sum of noise alone."""
     aggregate = blocks[total.block].aggregates[total.estimate]
     if isinstance(aggregate, Pick) or not isinstance(aggregate[1], Linear):
         return None
@@ -71,8 +71,8 @@ def of_totals(total: TotalOf, blocks: Sequence[Block], noise: Mapping[str, Noise
 
 
 def instead(plan: Plan, noise: Sequence[Mapping[str, Noise]]) -> dict[str, tuple[float, float]]:
-    """By column whose noise is on running totals: its largest half-width, and what that would be
-    had each number noise of its own.
+    """Return, by column with noise on running totals, its largest half-width and what noise on each
+    number would give.
     """
     found = {}
     for column in plan.columns:
@@ -106,8 +106,8 @@ def _together(
     blocks: Sequence[Block],
     noise: Sequence[Mapping[str, Noise]],
 ) -> Fraction:
-    """Rows of tables that were measured apart have noise of their own. Others may share some of it
-    or none.
+    """Return rows of tables that were measured apart have noise of their own. Others may share some
+    of it or none.
 
     Two rows of one table are the same row or have nothing in common: the wider of both. Of rows in
     other relations each is within its half-width at 1 - 5 % / n, but for 5 % in all, whatever they
@@ -132,14 +132,14 @@ def _parts(noise: Mapping[str, Noise], draws: Mapping[tuple[str, int], Fraction]
 
 
 def _same(blocks: Sequence[Block], block: int) -> int:
-    """The first block that reads the same."""
+    """Return the first block that reads the same."""
     kind = blocks[block].kind
     return kind.block if isinstance(kind, Shared) else block
 
 
 def _source(blocks: Sequence[Block], block: int) -> int:
-    """The first of the blocks whose draws are in this one's numbers, or in those of one that has
-    some of them too.
+    """Return the first of the blocks whose draws are in this one's numbers, or in those of one that
+    has some of them too.
     """
     found = {block}
     while True:  # a statistic that two blocks have is measured once, and one that is rolled up is the other's

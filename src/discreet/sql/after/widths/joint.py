@@ -1,4 +1,4 @@
-"""Margins of what is computed from several noisy rows, found by computing it again on changed
+"""Find margins of numbers computed from several noisy rows, by computing them again on changed
 numbers (S11).
 
 A column that is linear in the noise is told by its slopes: each noisy number is moved by itself,
@@ -51,8 +51,8 @@ _UNSURE = 1.25  # times a deviation that a few hundred redraws told: it is large
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Moves:
-    """How far each noisy number is moved in each change: redrawn noise off, then on; then one
-    number off, then on.
+    """The changes tried on the noisy numbers: redrawn noise off, then on; then one number moved
+    down, then up.
     """
 
     noises: tuple[Noise, ...]  # of each draw
@@ -68,11 +68,11 @@ class _Moves:
 
     @property
     def changes(self) -> int:
-        """With the first, in which nothing is changed."""
+        """Return the number of changes, with the first, in which nothing is changed."""
         return 1 + 2 * self.pairs + (2 * len(self.noises) if self.alone else 0)
 
     def of(self, begin: int, end: int) -> Any:
-        """The changes of numbers from one place to another, a row for each change."""
+        """Return the changes of numbers from one place to another, a row for each change."""
         size = end - begin
         off = np.array([self.moved[place] for place in range(begin, end)]).T.reshape(
             self.pairs, size
@@ -114,7 +114,7 @@ def joint_margins(
     public: Mapping[str, pa.Table],
     run: Run,
 ) -> dict[int, pa.Array]:
-    """Half-widths of the columns that `plan.again` wants, by their place in the answer."""
+    """Return half-widths of the columns that `plan.again` wants, by their place in the answer."""
     asked = plan.again
     if asked is None or not 0 < answer.num_rows <= MOST_ROWS:
         return {}
@@ -140,7 +140,7 @@ def joint_margins(
 
 
 def _own(plan: Plan) -> list[int]:
-    """The blocks whose numbers have noise of their own."""
+    """Return the blocks whose numbers have noise of their own."""
     return [
         index for index, block in enumerate(plan.blocks) if isinstance(block.kind, BlockMeasured)
     ]
@@ -149,7 +149,7 @@ def _own(plan: Plan) -> list[int]:
 def _moves(
     plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Mapping[str, Noise]]
 ) -> _Moves | None:
-    """None where there are too many numbers to change them often enough."""
+    """Return the changes to try; None where there are too many numbers to change them often enough."""
     noises, running = list[Noise](), list[tuple[int, int, Running]]()
     for index in _own(plan):
         for statistic, components in noisy[index].numbers.items():
@@ -189,7 +189,7 @@ def _rows(block: Block, noisy: Noisy) -> int:
 
 
 def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.Table]:
-    """Every noisy table, once for each change."""
+    """Return every noisy table, once for each change."""
     # numbers of a block by statistic, change by change
     own: dict[int, list[dict[str, tuple[Any, ...]]]] = {}
     begin = 0
@@ -249,8 +249,8 @@ def _change_numbers(
 
 
 def _match_rows(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[np.int64]:
-    """For each row of all changes the row of the answer that it is, by its public columns; -1 where
-    it is not told.
+    """Match each row of all changes to its row of the answer, by its public columns; -1 where there
+    is none.
     """
     code = np.zeros(answer.num_rows + found.num_rows, dtype=np.int64)
     for index, kind in enumerate(asked.kinds):
@@ -275,8 +275,8 @@ def _match_rows(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[
 def _spread(
     found: pa.Table, name: str, place: npt.NDArray[np.int64], *, changes: int, rows: int
 ) -> Floats:
-    """A column's values by change and row of the answer; NaN where there is none, or more than
-    one.
+    """Return a column's values by change and row of the answer; NaN where there is none, or more
+    than one.
     """
     values = np.full((changes, rows), np.nan)
     draw, number = (
@@ -294,7 +294,7 @@ def _spread(
 
 
 def _widths(values: Floats, kind: Kind, moves: _Moves) -> Floats:
-    """Half-widths from the values of each change; infinite or NaN where they are not known."""
+    """Return half-widths from the values of each change; infinite or NaN where they are not known."""
     pairs, count = moves.pairs, len(moves.noises)
     center, both = values[0], values[1 : 1 + 2 * pairs].reshape(2, pairs, -1)
     if not moves.alone:

@@ -1,4 +1,5 @@
-"""How a column of a statement above noise depends on it: what kind of margin can be found (S11).
+"""Tell how a column computed after noise depends on it, and so which kind of margin can be found
+(S11).
 
 PUBLIC     the same whatever the noise
 STRAIGHT   linear in the noise: sums, differences, running totals
@@ -23,7 +24,7 @@ DRAW = "#draw"  # the column that numbers the changes
 
 
 class Kind(IntEnum):
-    """How a column depends on noise."""
+    """Ways in which a column depends on noise, from not at all to unpredictably."""
 
     PUBLIC = 0
     STRAIGHT = 1
@@ -52,7 +53,7 @@ class Read:
 
 @dataclass(slots=True, kw_only=True)
 class Scope:
-    """What names mean within one SELECT."""
+    """The tables that names refer to within one SELECT."""
 
     sources: dict[str, Read] = field(default_factory=dict)
     aliases: dict[str, Kind] = field(default_factory=dict)
@@ -136,7 +137,9 @@ def _subquery_kind(table: Read | None) -> Kind:
 
 
 def _operation_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
-    """Sums keep the kind of their parts, products and quotients of noisy numbers are smooth."""
+    """Return the kind of an operation: sums keep the kind of their parts, products and quotients of
+    noisy numbers are smooth.
+    """
     match node:
         case exp.Add() | exp.Sub() | exp.Coalesce():
             return _most(
@@ -203,7 +206,9 @@ def _kind_of_window(node: exp.Window, scope: Scope) -> Kind:
 
 
 def _aggregate_kind(node: exp.AggFunc, scope: Scope, of: Callable[[Any], Kind]) -> Kind:
-    """Sums and means of straight numbers are straight, over rows that noise does not choose."""
+    """Return the kind of an aggregate: sums and means of straight numbers are straight, over rows
+    that noise does not choose.
+    """
     parts = [of(part) for part in _children(node)]
     kind = max(parts, default=Kind.PUBLIC)
     if scope.selected:
@@ -218,8 +223,8 @@ def _aggregate_kind(node: exp.AggFunc, scope: Scope, of: Callable[[Any], Kind]) 
 
 
 def _case_kind(node: exp.Case | exp.If, of: Callable[[Any], Kind]) -> Kind:
-    """Public conditions choose between rows. One about a noisy number may guard what is only
-    computed beyond zero.
+    """Return the kind of CASE: public conditions choose between rows; one about a noisy number may
+    guard what is computed beyond zero.
     """
     branches = node.args.get("ifs") or [node]
     values = [each.args["true"] for each in branches]
@@ -239,7 +244,7 @@ def _case_kind(node: exp.Case | exp.If, of: Callable[[Any], Kind]) -> Kind:
 
 
 def _about_zero(node: exp.Expression, of: Callable[[Any], Kind]) -> bool:
-    """x = 0, x <> 0, or x > 0 before a root or a logarithm: a number that noise may take past zero
+    """Return True for x = 0, x <> 0, or x > 0 before a root: a number that noise may take past zero
     has no margin.
     """
     if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE):
@@ -256,7 +261,7 @@ _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
 
 def strip_rounding(node: exp.Expression) -> tuple[exp.Expression, float]:
-    """Return what stands under roundings, and how far they take it from that in all."""
+    """Return the expression under all roundings, and how far they move it together."""
     slack = 0.0
     while True:
         step: float | None = None

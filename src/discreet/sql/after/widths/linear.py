@@ -1,4 +1,4 @@
-"""Arithmetic that is linear in the noise: its margin is that of a sum of draws, known exactly and
+"""Read arithmetic as a linear form of noisy numbers: its margin is that of a sum of draws, known
 before paying (S11).
 
     -SUM(x)   COUNT(*) + 1   SUM(x) / 3   COUNT(*) FILTER (WHERE a) - COUNT(*) FILTER (WHERE b)
@@ -34,7 +34,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """sum(factor * number) plus something public, within `slack`; of a `bent` one that is true of
+    """sum(factor * number) plus something public, within `slack`. A `bent` form is true of
     differences only.
 
     `value` is known of constants. All values are multiples of `grid`, if there is one. A form that
@@ -77,8 +77,8 @@ class Form:
         )
 
     def round_to(self, step: Fraction) -> Form:
-        """To multiples of a step: two roundings differ by less than a step more than what was
-        rounded.
+        """Return the form rounded to multiples of a step: two roundings differ by less than a step
+        more than their arguments.
         """
         if self.grid is not None and (self.grid / step).denominator == 1:
             return self
@@ -90,7 +90,7 @@ def constant(value: Fraction) -> Form:
 
 
 def _common(a: Fraction | None, b: Fraction | None) -> Fraction | None:
-    """The largest number of which both are multiples."""
+    """Return the largest number of which both are multiples."""
     if a is None or b is None or not a or not b:
         return a if b == 0 else b if a == 0 else None
     common = math.lcm(a.denominator, b.denominator)
@@ -101,8 +101,8 @@ Leaf = Callable[[exp.Expression], "Form | None"]
 
 
 def form_of(node: exp.Expression, leaf: Leaf) -> Form | None:
-    """The form of an expression over noisy numbers, or None where it has none; `leaf` knows columns
-    and subqueries.
+    """Return the form of an expression over noisy numbers, or None where it has none; `leaf` knows
+    columns and subqueries.
     """
     match node:
         case exp.Paren() | exp.Try() | exp.Alias():
@@ -190,7 +190,9 @@ def _step(node: exp.Expression) -> Fraction | None:
 
 
 def _no_steeper(node: exp.Expression, leaf: Leaf) -> Form | None:
-    """ABS(x), GREATEST(x, 0), LEAST(x, 100): their errors are no larger than those of x."""
+    """Return the form of ABS(x), GREATEST(x, 0) and LEAST(x, 100), whose errors are no larger than
+    those of x.
+    """
     parts = [form_of(each, leaf) for each in (node.this, *node.expressions)]
     noisy = [each for each in parts if each is not None and each.factors]
     if len(noisy) != 1 or any(
@@ -201,7 +203,7 @@ def _no_steeper(node: exp.Expression, leaf: Leaf) -> Form | None:
 
 
 def substitute_forms(form: Form, forms: Mapping[Hashable, Form]) -> Form | None:
-    """The form with the form of each of its numbers in the number's place."""
+    """Replace each number of a form by the form given for it; None if one has none."""
     total: Form | None = replace(form, factors={})
     for number, factor in form.factors.items():
         each = forms[number].times(factor)

@@ -1,5 +1,5 @@
-"""Half-widths with a coverage of at least 95 %, for counts and sums that are made of several noisy
-numbers, and for ratios (S11).
+"""Half-widths with a coverage of at least 95 %: of counts and sums made of several noisy numbers,
+and of ratios (S11).
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ _RATIO_GRID = range(129)
 
 @lru_cache(maxsize=1)
 def _laplace_ratio() -> Floats:
-    """The quantile for shares on a grid; each entry also covers the shares up to its neighbors."""
+    """Return the quantile for shares on a grid; each entry also covers the shares up to its
+    neighbors.
+    """
     exact = np.array([_laplace_pair(1 - p, p) for p in np.linspace(0, 1, len(_RATIO_GRID))])
     padded = np.pad(exact, 1, mode="edge")
     return np.asarray(np.maximum(exact, np.maximum(padded[:-2], padded[2:])))

@@ -1,5 +1,5 @@
-"""Quantiles of small groups: in how many rows a margin in ranks tells nothing, and which column of
-the answer counts them (S11).
+"""Tell in how small a group the ranks of a quantile say nothing, and which column of the answer
+counts its rows (S11).
 
 A chosen value covers a rank within R of q N, with 95 % confidence. Where R >= q N, so does the low
 end of the range, and where R >= (1 - q) N the high end: such a value is not told apart from them.

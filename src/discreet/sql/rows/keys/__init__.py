@@ -1,1 +1,1 @@
-"""The keys of groups: which are public, and which combinations of them can be."""
+"""Keys of groups: which are public, and which combinations of them can be."""

@@ -1,4 +1,4 @@
-"""The keys of a measured block: which are public, which must pass a test, and which groups of them
+"""Find the keys of a block: which are public, which must pass a threshold, and which groups of them
 can be.
 """
 
@@ -38,8 +38,8 @@ def keys_of(
     policy: Policy,
     finder: Possible | None,
 ) -> Keys:
-    """The group keys by the identity of their value: what they are, and the SQL of what the engine
-    groups by.
+    """Return the group keys by the identity of their value: what they are, and the SQL of what the
+    engine groups by.
     """
     clause = node.args.get("group")
     if clause is None:
@@ -76,7 +76,7 @@ def keys_of(
 
 
 def _list_key(value: Value, relation: Relation) -> tuple[Key, Expression] | None:
-    """A text that the question itself lists, WHERE dest IN ('ATL', 'BOS'): its values are
+    """Return a text that the question itself lists, WHERE dest IN ('ATL', 'BOS'): its values are
     public.
     """
     if not isinstance(value.domain, Text):
@@ -106,8 +106,8 @@ def key_of(value: Value, limit: int, *, unknown: bool = False) -> tuple[Key | Un
 def possible(
     relation: Relation, keys: Keys, finder: Possible | None
 ) -> tuple[Joint | None, Expression | None]:
-    """The public keys taken together, and a row's place among the groups that can be, where not all
-    can.
+    """Return the public keys taken together, and a row's place among the groups that can be, where
+    not all can.
     """
     public = [key for key, _ in keys.values() if isinstance(key, Key)]
     if finder is None or not public or len(public) < len(keys):

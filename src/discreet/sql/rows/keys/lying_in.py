@@ -31,7 +31,7 @@ class Combinations:
 
     @property
     def sql(self) -> str:
-        """A SELECT of them, one column each."""
+        """Return a SELECT of them, one column each."""
         listed = (_list([row[place] for row in self.rows]) for place in range(len(self.columns)))
         return f"SELECT {', '.join(listed)}"
 
@@ -83,8 +83,8 @@ def _codes(values: list[Any], domain: Categories | Integers | None) -> list[int 
 
 
 def _with_nulls(rows: set[tuple[int | None, ...]]) -> set[tuple[int | None, ...]]:
-    """The same, and each with NULL in some of its places: a value that was not declared is stored
-    as NULL.
+    """Return the same, and each with NULL in some of its places: a value that was not declared is
+    stored as NULL.
     """
     width = len(next(iter(rows)))
     masks = list(itertools.product((False, True), repeat=width))

@@ -1,4 +1,4 @@
-"""Where a value stands among the public values of its domain."""
+"""Place a value among the public values of its domain."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from discreet.sql.values.texts_left import texts_left
 def texts_in_conditions(
     value: Expression, source: Source, where: Sequence[Expression]
 ) -> tuple[str, ...] | None:
-    """The texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a subquery;
-    None without any.
+    """Return the texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a
+    subquery; None without any.
     """
     for each in conjuncts(where):
         found = texts_left(each, value)
@@ -38,7 +38,9 @@ def texts_in_conditions(
 def place_among(
     places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]
 ) -> Expression:
-    """The place of a row's keys among the listed groups; NULL for a row that is in none of them."""
+    """Return the place of a row's keys among the listed groups; NULL for a row that is in none of
+    them.
+    """
     # a place has the type of its column, in which a product overflows
     flat: Expression = Cast(places[0], "BIGINT")
     for place, size in zip(places[1:], sizes[1:], strict=True):

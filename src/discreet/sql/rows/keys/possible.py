@@ -1,5 +1,5 @@
-"""Which groups of public keys can be: the keys computed of every value that the policy allows their
-columns.
+"""Find which groups of public keys can be, by computing the keys of every value that the policy
+allows their columns.
 
 `WHERE age >= 80 GROUP BY age // 10` has five groups. The year and the month of a day make only
 those pairs that exist, as do the county and the state of a declared hierarchy. The question's own
@@ -74,7 +74,7 @@ Evaluate = Callable[[str], pa.Table]
 
 
 class _GiveUp(Exception):
-    """What the keys are made of cannot be listed."""
+    """Raised where the values that the keys are made of cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +98,8 @@ class Possible:
         places: Sequence[Expression],
         sizes: Sequence[int],
     ) -> tuple[int, ...] | None:
-        """The places in the grid of keys that can be, in order; None where all can, or it cannot be
-        told.
+        """Return the places in the grid of keys that can be, in order; None where all can, or it
+        cannot be told.
         """
         if (
             not places
@@ -172,7 +172,7 @@ class Possible:
     # --- what a value is made of ------------------------------------------------------------------
 
     def bases(self, node: Expression, source: Source) -> frozenset[Base]:
-        """The stored columns that decide a value; gives up on windows, EXISTS and folds."""
+        """Return the stored columns that decide a value; gives up on windows, EXISTS and folds."""
         found: frozenset[Base] = frozenset()
         for part in walk(node):
             if isinstance(part, Over | Exists | Fold):
@@ -205,7 +205,7 @@ class Possible:
     def conditions_on_keys(
         self, where: Sequence[Expression], source: Source
     ) -> Iterator[Expression]:
-        """The conditions on nothing but what the keys are made of."""
+        """Yield the conditions on nothing but what the keys are made of."""
         for each in conjuncts(where):
             bases = self._bases_or_none(each, source)
             if bases and bases <= self.wanted:
@@ -214,7 +214,7 @@ class Possible:
     # --- the tree ---------------------------------------------------------------------------------
 
     def prune(self, source: Source) -> Source:
-        """The source without tables, columns and conditions that the keys are not made of."""
+        """Return the source without tables, columns and conditions that the keys are not made of."""
         match source:
             case OwnerJoin(left=left, right=right, on=on):
                 if not self._has(left) or not self._has(right):
@@ -315,7 +315,7 @@ class Possible:
         raise _GiveUp
 
     def _window(self, scan: Scan, name: str, domain: Timestamps) -> tuple[datetime, datetime]:
-        """The first and the last moment that are tried, on the column's grid."""
+        """Return the first and the last moment that are tried, on the column's grid."""
         low, high = self.ends.get((scan.stage, name), (domain.lo, domain.hi))
         step = timedelta(seconds=float(domain.step))
         first = domain.lo + (low - domain.lo) // step * step if low > domain.lo else domain.lo
@@ -368,7 +368,7 @@ class Possible:
         return combinations(self.policy, self.public, self.policy.tables[table], names)
 
     def _lying_in(self, source: Source) -> Iterator[Combinations]:
-        """The declared combinations of columns that the keys are made of."""
+        """Yield the declared combinations of columns that the keys are made of."""
         for scan in _scans(source):
             if known := self._together(
                 scan.table, {name for stage, name in self.wanted if stage == scan.stage}
@@ -377,7 +377,7 @@ class Possible:
 
 
 def _moment(node: Expression) -> datetime | None:
-    """A constant moment, or a day as one."""
+    """Return a constant moment, or a day as one."""
     inner = node.value if isinstance(node, Cast) and node.kind == "TIMESTAMP" else node
     value = inner.value if isinstance(inner, Constant) else None
     if isinstance(value, datetime):
@@ -398,7 +398,7 @@ def _product(columns: Mapping[str, str], known: Combinations | None) -> str:
 
 
 def _values(domain: Domain) -> str:
-    """A SELECT of everything that a stored column may hold, and NULL."""
+    """Return a SELECT of everything that a stored column may hold, and NULL."""
     match domain:
         case Integers() | Decimals():
             listed = (
@@ -424,8 +424,8 @@ def _values(domain: Domain) -> str:
 
 
 def _in_grid(found: pa.Table, sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """The places that came back, of those in the grid; None where that is all of them, or none, or
-    too many to list.
+    """Return the places that came back, of those in the grid; None where that is all of them, or
+    none, or too many to list.
     """
     known = found.select([key_column(index) for index in range(len(sizes))]).drop_null()
     flat, inside = np.zeros(known.num_rows, dtype=np.int64), np.ones(known.num_rows, dtype=bool)

@@ -200,7 +200,7 @@ def _bin(node: exp.Expression, read: Read) -> Value:
 
 
 def _apart(earlier: Value, later: Value) -> Value:
-    """The seconds between two timestamps, on the grid that both have."""
+    """Return the seconds between two timestamps, on the grid that both have."""
     a, b = earlier.domain, later.domain
     assert isinstance(a, Moment)
     assert isinstance(b, Moment)

@@ -60,7 +60,7 @@ def moment_constant(moment: datetime) -> Value:
 
 
 def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
-    """A text constant beside a date is read as a date."""
+    """Read a text constant beside a date as a date."""
 
     def read(value: Value, other: Value) -> Value:
         if (
@@ -122,7 +122,7 @@ def as_moment(value: Value, node: exp.Expression) -> Value:
 
 
 def midnight(day: date) -> datetime:
-    """The first moment of a day."""
+    """Return the first moment of a day."""
     return datetime(day.year, day.month, day.day)
 
 
