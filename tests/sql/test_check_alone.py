@@ -119,11 +119,9 @@ def relation_with(module: Any, function: str, **changed: Callable[[Any, Relation
 
 
 PLANTS["joins do not multiply"] = relation_with(analysis, "join", rows=lambda given, found: 1)
-PLANTS["unions do not add"] = relation_with(
-    sets, "_stacked", rows=lambda given, found: given[1].rows
-)
+PLANTS["unions do not add"] = relation_with(sets, "_union", rows=lambda given, found: given[1].rows)
 PLANTS["people have one group of keys"] = relation_with(
-    persons, "grouped", rows=lambda given, found: 1
+    persons, "group_rows_by_owner", rows=lambda given, found: 1
 )
 PLANTS["tables have one row a person"] = relation_with(
     analysis, "scan", rows=lambda given, found: 1

@@ -116,7 +116,7 @@ def test_unions_add(monkeypatch: pytest.MonkeyPatch) -> None:
     original = sets._union
     monkeypatch.setattr(
         sets,
-        "_stacked",
+        "_union",
         lambda node, left, right, alias: replace(
             original(node, left, right, alias), rows=left.rows
         ),

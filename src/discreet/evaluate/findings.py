@@ -56,7 +56,9 @@ class Finding:
     cited: str  # the table or the page, where it is known
 
     def near(self, value: float | None) -> bool | None:
-        """Return True if a number is as near to the authors' as they ask; None where they report none."""
+        """Return True if a number is as near to the authors' as they ask; None where they report
+        none.
+        """
         if self.value is None or self.within is None:
             return None
         return value is not None and abs(value - self.value) <= self.within

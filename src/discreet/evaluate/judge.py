@@ -1,4 +1,6 @@
-"""Judge whether a finding holds of a table: its assertion asked of public rows, real or synthetic."""
+"""Judge whether a finding holds of a table: its assertion asked of public rows, real or
+synthetic.
+"""
 
 from __future__ import annotations
 

@@ -376,7 +376,9 @@ class Ledger:
             return tuple({"number": row.number, **row.body} for row in self._journal.rows())
 
     def certificate(self, id: int | str) -> dict[str, Any]:
-        """Return all that is needed to audit one released answer, and where it stands in the chain."""
+        """Return all that is needed to audit one released answer, and where it stands in the
+        chain.
+        """
         with self._journal.session(write=False) as balance:
             wanted = int(id) if re.fullmatch("[0-9]{1,18}", str(id)) else 0
             posted = self._journal.file.post_of(wanted)

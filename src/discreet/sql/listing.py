@@ -1,4 +1,6 @@
-"""Answer GROUP BY public keys without an aggregate: the policy's own list of them, exact and free."""
+"""Answer GROUP BY public keys without an aggregate: the policy's own list of them, exact and
+free.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,9 @@ def _count_numbers(block: Block) -> int:
 
 
 def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
-    """Yield the places of blocks that read the same sums of the same rows and differ in their keys."""
+    """Yield the places of blocks that read the same sums of the same rows and differ in their
+    keys.
+    """
     if len(blocks) == 1:
         return
     found: dict[object, list[int]] = {}

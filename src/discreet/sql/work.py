@@ -208,7 +208,9 @@ class Work:
         raise TypeError(f"no cost for {type(node).__name__}")
 
     def all_within(self, nodes: Sequence[Expression], inside: Source, outside: Source) -> float:
-        """Return the cost of an EXISTS's conditions, which read the row inside and the one outside."""
+        """Return the cost of an EXISTS's conditions, which read the row inside and the one
+        outside.
+        """
         both = OwnerJoin(outside, inside)
         return sum(self.expression(each, both) for each in nodes)
 

@@ -64,7 +64,9 @@ class Description:
         return pa.schema([(axis.name, axis.decoded(none, np.zeros(0)).type) for axis in self.axes])
 
     def generate(self, *, rows: int, given: Mapping[str, str] | None = None) -> pa.Table:
-        """Draw synthetic rows; free, and different each time. `given` fixes values: {"sex": "F"}."""
+        """Draw synthetic rows; free, and different each time. `given` fixes values: {"sex":
+        "F"}.
+        """
         return pa.Table.from_batches(list(self.batches(rows=rows, given=given)), schema=self.schema)
 
     def batches(

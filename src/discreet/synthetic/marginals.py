@@ -314,7 +314,9 @@ class Marginals:
         return self._amount * Fraction(math.floor(share * _PARTS), _PARTS)
 
     def _moved_numbers(self, count: int, *, largest: int = 1) -> Movement:
-        """Return how far one person moves `count` numbers that a row moves by up to `largest` each."""
+        """Return how far one person moves `count` numbers that a row moves by up to `largest`
+        each.
+        """
         each = largest * self._source.most * (2 if self._twice else 1)
         return Movement(l1=count * each, l2_squared=count * each**2)
 

@@ -231,7 +231,9 @@ async def tables(request: Request, visitor: Anyone) -> Response:
 
 @router.post("/quote", response_model=shapes.QuoteReply)
 async def quote(request: Request, question: shapes.Question, visitor: Asker) -> Response:
-    """Return what a question would cost and how wrong the answer would be. Free; touches no data."""
+    """Return what a question would cost and how wrong the answer would be. Free; touches no
+    data.
+    """
     desk = desk_of(request)
 
     def work() -> Mapping[str, Any]:
@@ -245,7 +247,9 @@ async def quote(request: Request, question: shapes.Question, visitor: Asker) -> 
 
 @router.post("/explain", response_model=shapes.ExplanationReply)
 async def explain(request: Request, question: shapes.Question, visitor: Asker) -> Response:
-    """Return what would be read, noised and computed, in numbered sentences. Free; touches no data."""
+    """Return what would be read, noised and computed, in numbered sentences. Free; touches no
+    data.
+    """
     desk = desk_of(request)
 
     def work() -> str:

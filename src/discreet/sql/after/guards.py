@@ -1,4 +1,6 @@
-"""Guard a statement that runs after noise against errors: a value that would be an error is NULL."""
+"""Guard a statement that runs after noise against errors: a value that would be an error is
+NULL.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,9 @@ def expression_margin_name(number: int) -> str:
 
 
 def constant_name(number: int) -> str:
-    """Return the name, in `HALF_WIDTHS`, of the half-width of one of the plan's `combined` forms."""
+    """Return the name, in `HALF_WIDTHS`, of the half-width of one of the plan's `combined`
+    forms.
+    """
     return f"{_CONSTANT}{number}"
 
 

@@ -176,7 +176,9 @@ def _source_text(statistic: Statistic, source: Statistic) -> str:
 
 
 def _add_ids_to_block(block: Block) -> Block:
-    """Return the block with ids made from whose rows are read, in which groups, and what of them."""
+    """Return the block with ids made from whose rows are read, in which groups, and what of
+    them.
+    """
     rows = _Writer()
     read = " ".join(rows.text(getattr(block, field)) for field in _ROWS)
 

@@ -1,4 +1,6 @@
-"""Group keys: their public values, their labels in the answer, and where a value stands among them."""
+"""Group keys: their public values, their labels in the answer, and where a value stands among
+them.
+"""
 
 from __future__ import annotations
 

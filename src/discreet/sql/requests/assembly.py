@@ -76,7 +76,9 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """Statistics and picks that answer all requests; each has the numbers of those that it answers."""
+    """Statistics and picks that answer all requests; each has the numbers of those that it
+    answers.
+    """
 
     statistics: tuple[Statistic, ...]
     picks: tuple[Pick, ...]

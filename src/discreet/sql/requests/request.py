@@ -118,7 +118,9 @@ class Place:
         return Fraction(1, self.width**self.degree)
 
     def linear(self, factors: tuple[Fraction, ...], *, rest: Fraction, step: Fraction) -> Linear:
-        """Return a combination of the parts; `rest` is the factor of the last one, if there is one."""
+        """Return a combination of the parts; `rest` is the factor of the last one, if there is
+        one.
+        """
         every = (*factors, rest) if self.with_rows else factors
         return Linear(factors=every, step=step)
 

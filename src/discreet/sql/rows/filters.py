@@ -18,7 +18,9 @@ from discreet.sql.rows.owners import conjuncts
 
 
 def without_filters(node: exp.Select, private: Columns) -> exp.Select:
-    """Return the SELECT with EXISTS in the place of joins that only filter, if it sees rows once."""
+    """Return the SELECT with EXISTS in the place of joins that only filter, if it sees rows
+    once.
+    """
     joins = node.args.get("joins") or []
     if not joins or not _sees_once(node):
         return node

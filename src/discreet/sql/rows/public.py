@@ -70,7 +70,9 @@ class PublicSide:
 def public_side(
     table: pa.Table, *, alias: str, engine_alias: str, stored: str | None, node: exp.Expression
 ) -> PublicSide:
-    """Return a public table for the engine: the stored one by its name, a computed one written out."""
+    """Return a public table for the engine: the stored one by its name, a computed one written
+    out.
+    """
     source: PublicScan | ConstantTable
     if stored is not None:
         source, columns = PublicScan(stored, engine_alias), table.column_names

@@ -87,7 +87,9 @@ class Relation:
         return replace(self, conditions=(*self.conditions, condition.expression))
 
     def select(self, fields: Sequence[Field], *, distinct: bool = False) -> Select:
-        """Return the rows as a query with these columns, c0, c1, ...; the owner is always one more."""
+        """Return the rows as a query with these columns, c0, c1, ...; the owner is always one
+        more.
+        """
         columns = (
             (f"c{index}", field.value.expression)
             for index, field in enumerate(fields)

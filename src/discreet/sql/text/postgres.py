@@ -187,7 +187,9 @@ RULES: tuple[Rule, ...] = (
 
 
 def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
-    """Return the node as it is meant, where that depends on types: 7 / 2 is 3, concat(TRUE) is t."""
+    """Return the node as it is meant, where that depends on types: 7 / 2 is 3, concat(TRUE) is
+    t.
+    """
     if isinstance(node, exp.Div) and node.args.get("typed"):
         kinds = [kind_of(part, column) for part in (node.this, node.expression)]
         if "other" in kinds or "null" in kinds:

@@ -13,7 +13,9 @@ from discreet.sql.text.parse import reject, show, whole
 
 
 def rewrite_semijoin(node: exp.Expression) -> exp.Expression:
-    """Return a SELECT without such joins, and their conditions in WHERE; other nodes as they are."""
+    """Return a SELECT without such joins, and their conditions in WHERE; other nodes as they
+    are.
+    """
     joins = (node.args.get("joins") or []) if isinstance(node, exp.Select) else []
     tests = [join for join in joins if _kind(join) in ("SEMI", "ANTI")]
     if not tests:
@@ -31,7 +33,9 @@ def rewrite_semijoin(node: exp.Expression) -> exp.Expression:
 
 
 def _has_partner(met: exp.Select) -> exp.Expression:
-    """EXISTS, or where one column is compared alone x IN (SELECT y FROM b), which results know, too."""
+    """EXISTS, or where one column is compared alone x IN (SELECT y FROM b), which results know,
+    too.
+    """
     source, condition = met.args["from_"].this, met.args["where"].this.unnest()
     name = source.alias_or_name.lower()
     sides = [condition.this, condition.expression] if type(condition) is exp.EQ else []

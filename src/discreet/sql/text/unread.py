@@ -1,4 +1,6 @@
-"""Refuse texts before the parser reads them: too long, too deep, or of a form on which it is slow."""
+"""Refuse texts before the parser reads them: too long, too deep, or of a form on which it is
+slow.
+"""
 
 from __future__ import annotations
 

@@ -86,7 +86,9 @@ def _refuse_cast(node: exp.Cast, target: exp.DataType.Type) -> Rejected:
 
 
 def _is_double(node: exp.Expression) -> bool:
-    """Return True if an expression is a float in Postgres: what is cast to it, roots and the like."""
+    """Return True if an expression is a float in Postgres: what is cast to it, roots and the
+    like.
+    """
     kinds = (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
     return any(
         isinstance(part, exp.Sqrt | exp.Cbrt | exp.Ln | exp.Log | exp.Exp | exp.Pi)

@@ -39,7 +39,9 @@ def flag_as_number(condition: Expression) -> Expression:
 
 
 def as_number(value: Value, node: exp.Expression) -> Value:
-    """Return the value as a number: also flags (1 and 0), categories that are written as numbers."""
+    """Return the value as a number: also flags (1 and 0), categories that are written as
+    numbers.
+    """
     match value.domain:
         case Number():
             return value

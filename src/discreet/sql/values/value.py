@@ -220,7 +220,9 @@ NO_NUMBER, NO_FLAG = Cast(NULL, "BIGINT"), Cast(NULL, "BOOLEAN")
 
 
 def number(value: Fraction | int) -> Value:
-    """Return a constant: written on the decimal grid that holds it, so that 0.10 and 0.1 are one."""
+    """Return a constant: written on the decimal grid that holds it, so that 0.10 and 0.1 are
+    one.
+    """
     exact = Fraction(value)
     units = exact.numerator
     domain = Number(step=Fraction(1, exact.denominator), lo=units, hi=units)

@@ -57,7 +57,9 @@ def half_width(
 
 
 def of_totals(total: TotalOf, blocks: Sequence[Block], noise: Mapping[str, Noise]) -> float | None:
-    """Return the largest half-width of a running total; None where it is not a sum of noise alone."""
+    """Return the largest half-width of a running total; None where it is not a sum of noise
+    alone.
+    """
     aggregate = blocks[total.block].aggregates[total.estimate]
     if isinstance(aggregate, Pick) or not isinstance(aggregate[1], Linear):
         return None

@@ -149,7 +149,9 @@ def _own(plan: Plan) -> list[int]:
 def _moves(
     plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Mapping[str, Noise]]
 ) -> _Moves | None:
-    """Return the changes to try; None where there are too many numbers to change them often enough."""
+    """Return the changes to try; None where there are too many numbers to change them often
+    enough.
+    """
     noises, running = list[Noise](), list[tuple[int, int, Running]]()
     for index in _own(plan):
         for statistic, components in noisy[index].numbers.items():
@@ -294,7 +296,9 @@ def _spread(
 
 
 def _widths(values: Floats, kind: Kind, moves: _Moves) -> Floats:
-    """Return half-widths from the values of each change; infinite or NaN where they are not known."""
+    """Return half-widths from the values of each change; infinite or NaN where they are not
+    known.
+    """
     pairs, count = moves.pairs, len(moves.noises)
     center, both = values[0], values[1 : 1 + 2 * pairs].reshape(2, pairs, -1)
     if not moves.alone:

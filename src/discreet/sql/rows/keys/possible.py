@@ -214,7 +214,9 @@ class Possible:
     # --- the tree ---------------------------------------------------------------------------------
 
     def prune(self, source: Source) -> Source:
-        """Return the source without tables, columns and conditions that the keys are not made of."""
+        """Return the source without tables, columns and conditions that the keys are not made
+        of.
+        """
         match source:
             case OwnerJoin(left=left, right=right, on=on):
                 if not self._has(left) or not self._has(right):
