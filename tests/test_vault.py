@@ -183,7 +183,7 @@ def test_noise_for_half_a_person_gives_no_answer(
         half = Movement(l1=F(sensitivity.l1) / 2, l2_squared=F(sensitivity.l2_squared) / 4)
         return real(replace(measurement, sensitivity=half), paid, share)
 
-    monkeypatch.setattr(offer, "_noise", less)
+    monkeypatch.setattr(offer, "_choose_noise", less)
     with pytest.raises(EngineFailure):
         curator.ask("SELECT COUNT(*) FROM people", analyst="alice", epsilon=1)
     monkeypatch.undo()

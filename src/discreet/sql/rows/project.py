@@ -110,7 +110,7 @@ def _numbered(scope: RowScope, alias: Alias) -> RowScope:
     value = Value(expression=place, domain=number)
     # merged: * does not stand for it
     column = Field(table="#", name="place", value=value, origins=ANYTHING, merged=True)
-    nested = replace(relation, fields=(*relation.fields, column)).nested(alias())
+    nested = replace(relation, fields=(*relation.fields, column)).nest(alias())
     return replace(scope, fields=nested.fields, relation=nested)
 
 
