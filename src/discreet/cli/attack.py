@@ -1,6 +1,4 @@
-"""`attack`: the auditor's and the teacher's verbs. Each takes files, or tells a story
-(`--demo`).
-"""
+"""`attack`: the auditor's and the teacher's verbs. Each takes files, or tells a story (`--demo`)."""
 
 from __future__ import annotations
 
