@@ -2,10 +2,11 @@
 in one run.
 
     python bench/spark.py [--rows 250000] [--keys 10000] [--at local[2]] [--tumult SECONDS]
+                          [--folder FOLDER] [--only WORDS]
 
-Printed: preparing beside a plain copy of the files by Spark, and each question beside Spark's own
-query on the source's files; seconds, the least of three. A thousand of the unknown keys are
-frequent, the others are too rare to be shown. With `--tumult`, Tumult Analytics is asked the same
+Spark itself makes the data. Printed: preparing beside a plain copy of the files by Spark, and each
+question beside Spark's own query on the source's files; seconds, the least of three. A thousand of
+the unknown keys are frequent, the others are too rare to be shown. With `--tumult`, Tumult Analytics is asked the same
 of the same files afterwards, on a Spark of its own with the same address: each question three
 times, or until SECONDS are over, also beside Spark's own query. The default is small: a cluster
 shows more at 20 million rows and a million keys.
@@ -15,14 +16,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-
-import duckdb
+from typing import Any
 
 import discreet
 from discreet.binding import create_ledger
@@ -58,13 +59,16 @@ ROOMS = [f"{rooms} rooms" for rooms in range(1, 9)]
 FREQUENT = 1000  # keys that a tenth of the rows share
 GENERATE = {
     "people": f"""\
-SELECT range AS person, (hash(range) % 121)::INTEGER AS age, 'S' || (hash(range, 1) % 50) AS state,
-  'w' || (hash(range, 2) % CASE WHEN hash(range, 3) % 10 = 0 THEN {FREQUENT} ELSE KEYS END) AS word
-FROM range(FIRST, LAST)""",
+SELECT id AS person, CAST(pmod(xxhash64(id, 0), 121) AS INT) AS age,
+  concat('S', pmod(xxhash64(id, 1), 50)) AS state,
+  concat('w', pmod(xxhash64(id, 2), IF(pmod(xxhash64(id, 3), 10) = 0, {FREQUENT}, KEYS))) AS word
+FROM range(0, ROWS, 1, FILES)""",
     "homes": """\
-SELECT range AS person, (hash(range, 4) % 8 + 1) || ' rooms' AS rooms FROM range(FIRST, LAST)""",
+SELECT id AS person, concat(pmod(xxhash64(id, 4), 8) + 1, ' rooms') AS rooms
+FROM range(0, ROWS, 1, FILES)""",
+    "regions": """\
+SELECT concat('S', id) AS state, concat('R', id % 5) AS region FROM range(0, 50, 1, 1)""",
 }
-PLACES = "SELECT 'S' || range AS state, 'R' || (range % 5) AS region FROM range(50)"
 FILES = 8
 QUESTIONS = {
     "mean by 50 states": (
@@ -96,53 +100,56 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def generate(folder: Path, *, rows: int, keys: int) -> None:
+def generate(session: Any, folder: Path, *, rows: int, keys: int) -> None:
     """Write tables of one row a person in as many files each, and the public one."""
     for table, sql in GENERATE.items():
-        (folder / table).mkdir(parents=True)
-        for place in range(FILES):
-            part = sql.replace("KEYS", str(keys))
-            part = part.replace("FIRST", str(place * rows // FILES))
-            part = part.replace("LAST", str((place + 1) * rows // FILES))
-            write(part, folder / table / f"{place}.parquet")
-    (folder / "regions").mkdir()
-    write(PLACES, folder / "regions" / "0.parquet")
+        made = sql.replace("KEYS", str(keys)).replace("ROWS", str(rows))
+        made = made.replace("FILES", str(FILES))
+        session.sql(made).write.parquet((folder / table).as_uri())
 
 
-def write(sql: str, path: Path) -> None:
-    duckdb.execute(f"COPY ({sql}) TO '{path}' (FORMAT parquet)")
-
-
-def ours(folder: Path, address: str) -> None:
-    """Print how long preparing takes, and each question."""
-    text = POLICY.replace("ADDRESS", address).replace("STATES", ", ".join(STATES))
-    (folder / "policy.yaml").write_text(text.replace("ROOMS", ", ".join(ROOMS)))
-    session = connect(address)
-    files = {table: (folder / "data" / table).as_uri() for table in (*GENERATE, "regions")}
-    for table, source in files.items():
+def ours(folder: Path, address: str, *, rows: int, keys: int, only: str) -> None:
+    """Print how long preparing takes, unless it was done before, and each question."""
+    session, policy = connect(address), folder / "policy.yaml"
+    again = policy.exists()
+    if not again:
+        generate(session, folder / "data", rows=rows, keys=keys)
+        text = POLICY.replace("ADDRESS", address).replace("STATES", ", ".join(STATES))
+        policy.write_text(text.replace("ROOMS", ", ".join(ROOMS)))
+        create_ledger(Policy.read(policy))
+    for table in GENERATE:
+        source = (folder / "data" / table).as_uri()
         session.read.parquet(source).createOrReplaceTempView(table)
     session.sql("SELECT count(*) FROM people").toArrow()  # the first one starts processes
-
-    def copy() -> None:
-        for table in files:
-            session.table(table).write.parquet((folder / "copy" / table).as_uri())
-
-    copied = timed(copy)
-    create_ledger(Policy.read(folder / "policy.yaml"))
-    made = list[discreet.Curator]()
-    prepared = timed(lambda: made.append(discreet.open(folder / "policy.yaml")))
-    print(
-        f"prepared in {prepared:.1f} s, copied in {copied:.1f} s: {prepared / copied:.1f} times",
-        flush=True,
-    )
+    curator = discreet.open(policy) if again else prepared(session, folder)
     for what, (question, raw) in QUESTIONS.items():
-        made[0].quote(question, analyst="alice", epsilon=1)  # planned once, as a server does
-        asked = partial(made[0].ask, question, analyst="alice")
+        if only not in what:
+            continue
+        curator.quote(question, analyst="alice", epsilon=1)  # planned once, as a server does
+        asked = partial(curator.ask, question, analyst="alice")
         own, noisy = list[float](), list[float]()
-        for epsilon in (1, 2, 3):  # each is measured anew
+        for _ in range(3):  # each is measured anew
+            epsilon = 1 + len(curator.ledger()) / 1000
             own.append(timed(session.sql(raw).toArrow))
             noisy.append(timed(partial(asked, epsilon=epsilon)))
         tell(what, noisy, own)
+
+
+def prepared(session: Any, folder: Path) -> discreet.Curator:
+    """Return a curator of a first snapshot; print how long it took, between two plain copies."""
+
+    def copy(name: str) -> None:
+        for table in GENERATE:
+            session.table(table).write.parquet((folder / name / table).as_uri())
+
+    copied, made = [timed(lambda: copy("before"))], list[discreet.Curator]()
+    took = timed(lambda: made.append(discreet.open(folder / "policy.yaml")))
+    copied.append(timed(lambda: copy("after")))
+    for name in ("before", "after"):
+        shutil.rmtree(folder / name)
+    ratios = ", ".join(f"{took / each:.1f} times {each:.1f} s" for each in copied)
+    print(f"prepared in {took:.1f} s; copies before and after it: {ratios}", flush=True)
+    return made[0]
 
 
 def stop() -> None:
@@ -153,14 +160,14 @@ def stop() -> None:
         SparkContext._active_spark_context.stop()
 
 
-def tumult(folder: Path, address: str, seconds: float) -> None:
+def tumult(folder: Path, address: str, seconds: float, *, only: str) -> None:
     """Print how long Tumult takes for each question."""
     asked = {
-        "tables": [*GENERATE, "regions"],
+        "tables": list(GENERATE),
         "states": STATES,
         "regions": REGIONS,
         "rooms": ROOMS,
-        "questions": {what: raw for what, (_, raw) in QUESTIONS.items()},
+        "questions": {what: raw for what, (_, raw) in QUESTIONS.items() if only in what},
     }
     (folder / "questions.json").write_text(json.dumps(asked))
     peer = next(peer for peer in PEERS if peer.name == "tumult")
@@ -192,15 +199,16 @@ def main() -> None:
     arguments.add_argument("--keys", type=int, default=10_000)
     arguments.add_argument("--at", default="local[2]")
     arguments.add_argument("--tumult", type=float, metavar="SECONDS")
+    arguments.add_argument("--folder", type=Path)
+    arguments.add_argument("--only", default="")
     chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        generate(folder / "data", rows=chosen.rows, keys=chosen.keys)
+        folder = chosen.folder or Path(name)
         print(f"{chosen.rows:,} rows, {chosen.keys:,} keys, {chosen.at}", flush=True)
-        ours(folder, chosen.at)
+        ours(folder, chosen.at, rows=chosen.rows, keys=chosen.keys, only=chosen.only)
         if chosen.tumult is not None:
             stop()
-            tumult(folder, chosen.at, chosen.tumult)
+            tumult(folder, chosen.at, chosen.tumult, only=chosen.only)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,18 @@ from discreet.policy.policy import Policy
 
 # An engine's name, and the fixture of conftest.py that gives an EngineChoice with nothing in it
 # yet.
-ENGINES: dict[str, str] = {"duckdb": "embedded", "postgres": "database", "spark": "cluster"}
+ENGINES: dict[str, str] = {
+    "duckdb": "embedded",
+    "postgres": "database",
+    "spark": "cluster",
+    "a real spark": "real_cluster",
+}
+SLOW = ("a real spark",)  # a driver and two executors: `make slow`
+OTHERS = [
+    pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+    for name in ENGINES
+    if name != "duckdb"
+]
 _ORDER = "00112233445566aa\n"  # the key that decides which rows are kept: the same for all
 
 

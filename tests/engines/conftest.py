@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from small_sources import Rows, kept, policy_of
-from spark_servers import sail
+from spark_servers import sail, started
 
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.preparing.prepare import prepare
@@ -65,3 +65,10 @@ def database(postgres_server: Server) -> Callable[[], EngineChoice]:
 def cluster() -> Callable[[], EngineChoice]:
     """Sail in the place of Spark."""
     return lambda: EngineChoice(name="spark", at=sail())
+
+
+@pytest.fixture(scope="module")
+def real_cluster() -> Iterator[Callable[[], EngineChoice]]:
+    """A real Spark of one driver and two executors."""
+    for choice in started("local-cluster[2,1,1024]"):
+        yield lambda choice=choice: choice  # type: ignore[misc]

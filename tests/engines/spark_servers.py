@@ -1,11 +1,18 @@
-"""Sail, which speaks Spark Connect without Java, stands in for Spark in quick tests: one server a
-process.
+"""Sail, which speaks Spark Connect without Java, stands in for Spark in quick tests, one server a
+process; and real Sparks of this machine.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from functools import cache
+
+import pytest
+
+from discreet.engines.spark import session as sessions
+from discreet.policy.engine import EngineChoice
 
 os.environ.setdefault("RUST_LOG", "error")
 
@@ -22,3 +29,21 @@ def _server() -> object:
 def sail() -> str:
     """The address of the server, on a port of the loopback that was free."""
     return f"sc://127.0.0.1:{_server().listening_address[1]}"  # type: ignore[attr-defined]
+
+
+def started(master: str) -> Iterator[EngineChoice]:
+    """A Spark of this process, gone afterwards: a process can have one."""
+    if shutil.which("java") is None:
+        missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        missing(
+            "Java is missing, so NO REAL SPARK WAS ASKED. Install it: apt-get install default-jre-headless."
+        )
+    from pyspark import SparkContext
+
+    yield EngineChoice(name="spark", at=master)
+    sessions._local.clear()
+    context = SparkContext._active_spark_context
+    if context is not None:
+        context.stop()
+        SparkContext._gateway.shutdown()
+        SparkContext._gateway = SparkContext._jvm = None

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from conformance import ENGINES, choice_of
+from conformance import OTHERS, choice_of
 
 from discreet.binding import create_ledger
 from discreet.curator import Curator
@@ -19,8 +19,6 @@ from discreet.errors import Rejected, UsageError
 from discreet.examples import country, town
 from discreet.policy.policy import Policy
 from sql import bounded, harness, policies
-
-OTHERS = [name for name in ENGINES if name != "duckdb"]
 
 
 @pytest.fixture(params=OTHERS)

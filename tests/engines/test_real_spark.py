@@ -9,13 +9,10 @@ whenever that is.
 from __future__ import annotations
 
 import os
-import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,38 +23,17 @@ import pyarrow as pa
 import pytest
 from conformance import all_rows, opened, rows_of, store_on
 from small_sources import policy_of
-from test_every_engine import EXPRESSIONS, ODD, odd_rows, queries_of
-from test_spark import BY_WORD, ONE_KEY, THRESHOLD, allowed, same_rows
+from spark_servers import started
+from test_every_engine import EXPRESSIONS, ODD, odd_rows
+from test_spark import BY_WORD, ONE_KEY, THRESHOLD, allowed
 
 from discreet.algebra import Aggregate, Column, Scan, Sum, call
 from discreet.engines.engine import Engine
-from discreet.engines.spark import session as sessions
-from discreet.engines.spark.workers import ReadFiles
-from discreet.engines.words import Unspelled
+from discreet.engines.spark.workers import WriteFiles
 from discreet.policy.engine import EngineChoice
-from discreet.sql.plan.block import Shared
 from discreet.vault.exact import Exact
-from sql import bounded, harness, policies
 
 WORDS = "  people:\n    owner: person\n    columns:\n      word: {text: true, nullable: true}\n"
-
-
-def started(master: str) -> Iterator[EngineChoice]:
-    """A Spark of this process, gone afterwards: a process can have one."""
-    if shutil.which("java") is None:
-        missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-        missing(
-            "Java is missing, so NO REAL SPARK WAS ASKED. Install it: apt-get install default-jre-headless."
-        )
-    from pyspark import SparkContext
-
-    yield EngineChoice(name="spark", at=master)
-    sessions._local.clear()
-    context = SparkContext._active_spark_context
-    if context is not None:
-        context.stop()
-        SparkContext._gateway.shutdown()
-        SparkContext._gateway = SparkContext._jvm = None
 
 
 @pytest.fixture
@@ -82,6 +58,14 @@ def thresholded(engine: Engine, exact: Exact | None = None) -> list[Any]:
     return [survivors.to_pylist(), numbers.tolist()]
 
 
+def tells_nobody() -> bool:
+    """Whether this process's Spark has neither pages nor an event log, which have exact numbers."""
+    from pyspark import SparkContext
+
+    set_to = SparkContext._active_spark_context.getConf().get
+    return {set_to("spark.ui.enabled"), set_to("spark.eventLog.enabled")} == {"false"}
+
+
 @pytest.mark.timeout(900)
 def test_a_real_spark_gives_the_same(local: EngineChoice, tmp_path: Path) -> None:
     """Rows that its workers prepare, values of some words, and noise that its workers draw."""
@@ -89,9 +73,10 @@ def test_a_real_spark_gives_the_same(local: EngineChoice, tmp_path: Path) -> Non
     visits = Scan("visits", "v")
     with (
         opened(policy, EngineChoice(), tmp_path / "duckdb", tables) as truth,
-        opened(policy, local, tmp_path / "spark", tables) as spark,
+        opened(policy, local, tmp_path / "spärk store", tables) as spark,
     ):
         assert all_rows(spark, policy, "visits") == all_rows(truth, policy, "visits")
+        assert tells_nobody()
         row = tuple(
             Column("v", each) for each in ("word", "cost", "days", "day", "seen", "well", "kind")
         )
@@ -105,57 +90,6 @@ def test_a_real_spark_gives_the_same(local: EngineChoice, tmp_path: Path) -> Non
             for each in (exact, spark.fetch_parts(words, 300, 100_000))
         ]
         assert survivors[0] == survivors[1]
-
-
-@pytest.mark.slow  # eight hundred statements, each planned and compiled by Spark: minutes
-@pytest.mark.parametrize("name", ["hospital", "census", "isp", "school"])
-def test_every_plan_on_a_real_spark(name: str, local: EngineChoice, tmp_path: Path) -> None:
-    policy = policies.policy(name)
-    tables = {**bounded.dirty(policy, people=60, dice=random.Random(name)), **policies.public(name)}
-    different, refused, seen = [], set[str](), set[Any]()
-    with (
-        opened(policy, EngineChoice(), tmp_path / "duckdb", tables) as truth,
-        opened(policy, local, tmp_path / "spark", tables) as spark,
-    ):
-        same_rows(policy, truth, spark)
-        for case in (each for each in harness.cases() if each.policy == name):
-            plan = harness.planned(case.sql, policy, name=name)
-            for block in (each for each in plan.blocks if not isinstance(each.kind, Shared)):
-                for queries in set(queries_of(block)) - seen:
-                    seen.add(queries)
-                    try:
-                        spark.check(queries[0])
-                    except Unspelled:
-                        refused.add(case.id)
-                        continue
-                    ours, theirs = (
-                        sum((rows_of(e, q) for q in queries), Counter()) for e in (truth, spark)
-                    )
-                    if ours != theirs:
-                        different.append((case.id, spark.sql(queries[0])))
-    assert different == []
-    assert refused <= {"hospital: count / EXISTS / filter"}
-
-
-@pytest.mark.slow  # a hundred and fifty expressions, nine to a statement
-@pytest.mark.timeout(900)
-def test_every_word_on_a_real_spark(local: EngineChoice, tmp_path: Path) -> None:
-    """On odd values: where ANSI rules raise on a row, the careful statement has NULL there."""
-    policy, tables = policy_of(ODD, tmp_path), {"visits": odd_rows()}
-    row = tuple(
-        Column("v", each) for each in ("word", "cost", "days", "day", "seen", "well", "kind")
-    )
-    different = []
-    with (
-        opened(policy, EngineChoice(), tmp_path / "duckdb", tables) as truth,
-        opened(policy, local, tmp_path / "spark", tables) as spark,
-    ):
-        for first in range(0, len(EXPRESSIONS), 9):
-            some = EXPRESSIONS[first : first + 9]
-            query = Aggregate(Scan("visits", "v"), (*row, *some), (Sum(),))
-            if rows_of(spark, query) != rows_of(truth, query):
-                different.append(spark.sql(query))
-    assert different == []
 
 
 # --- executors that die ---------------------------------------------------------------------------
@@ -193,16 +127,16 @@ class Dying:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DyingReader:
-    """A reader of files whose first executor dies in the middle of a file."""
+class DyingWriter:
+    """Writes files; its first executor dies when one is written and not told yet."""
 
-    reader: Any
+    writer: Any
     marker: str
 
     def __call__(self, batches: Any) -> Any:
-        for batch in self.reader(batches):
-            yield batch
+        for batch in self.writer(batches):
             _kill_executor_once(self.marker)
+            yield batch
 
 
 @pytest.mark.slow  # a driver and two executors of a cluster: minutes
@@ -221,10 +155,10 @@ def test_executors_that_die(
         expected = thresholded(truth, Exact(truth.fetch(BY_WORD, 60).unwrap()))
         store = store_on(policy, cluster_of_two, tmp_path / "spark")
 
-        def dying(**fields: Any) -> DyingReader:
-            return DyingReader(reader=ReadFiles(**fields), marker=str(died[0]))
+        def dying(**fields: Any) -> DyingWriter:
+            return DyingWriter(writer=WriteFiles(**fields), marker=str(died[0]))
 
-        monkeypatch.setattr("discreet.engines.spark.prepare.ReadFiles", dying)
+        monkeypatch.setattr("discreet.engines.spark.prepare.WriteFiles", dying)
         store.build(1, {"people": by_word()})
         assert died[0].exists()
         spark = store.open(1)
@@ -242,7 +176,7 @@ def test_executors_that_die(
             asked = Thread(target=lambda into: into.append(rows_of(spark, hashed)), args=[found])
             asked.start()
             time.sleep(0.2)
-            os.kill(_executors()[0], signal.SIGKILL)
+            os.kill(executors()[0], signal.SIGKILL)
             in_the_middle = asked.is_alive()
             asked.join()
             assert found == [expected_rows]
@@ -252,7 +186,7 @@ def test_executors_that_die(
         spark.close()
 
 
-def _executors() -> list[int]:
+def executors() -> list[int]:
     """The processes of this Spark's executors; waits until one is there."""
     for _ in range(600):
         listed = subprocess.run(

@@ -1,14 +1,9 @@
 """A real Spark, asked as a curator asks: tables of its catalog, the longest rows, releases,
-publications and descriptions; questions that are cut off, and a driver that dies.
+publications and descriptions; questions that are cut off.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -21,7 +16,6 @@ from test_every_engine import ODD, odd_rows, slow_query
 from test_real_spark import local as local
 from test_spark import ONE_KEY, PEOPLE, TABLES, THRESHOLD, allowed, same_rows
 
-import discreet
 from discreet.algebra import Aggregate, Column, Persons, Scan, Sum
 from discreet.binding import create_ledger
 from discreet.curator import Curator
@@ -115,63 +109,3 @@ def test_releases_publications_and_descriptions(local: EngineChoice, tmp_path: P
     counted = curator_of(country.build(tmp_path / "country", people=300))
     made = counted.publication("census_2030").run()
     assert counted.publication("census_2030").show().to_bytes() == made.to_bytes()
-
-
-# --- a driver that dies ---------------------------------------------------------------------------
-
-POLICY = f"""\
-source: data
-unit: person
-engine: {{name: spark, at: "local[2]"}}
-budget: {{epsilon: 50, delta: 1e-3}}
-limits: {{epsilon: 20}}
-analysts: {{alice: {{epsilon: 40}}}}
-tables:
-{PEOPLE}"""
-QUESTION = "SELECT COUNT(*), AVG(age) FROM people"
-DYING = """\
-import os, signal
-import discreet
-from discreet.engines.spark.engine import Spark
-
-def dying(self, sql, read=Spark._read):
-    read(self, sql)
-    os.killpg(0, signal.SIGKILL)  # this process and its Spark
-
-curator = discreet.open("policy.yaml")
-Spark._read = dying
-curator.ask(QUESTION, analyst="alice", epsilon=1)
-"""
-
-
-def test_a_driver_that_dies_in_a_question(local: EngineChoice, tmp_path: Path) -> None:
-    """When the numbers were read and nothing is stored yet: charged, and asked again it costs
-    nothing and has the same noise, whoever resumes it.
-    """
-    import pyarrow.parquet as pq
-
-    folder = tmp_path / "one"
-    (folder / "data").mkdir(parents=True)
-    for name, table in TABLES.items():
-        pq.write_table(table, folder / f"data/{name}.parquet")
-    (folder / "policy.yaml").write_text(POLICY)
-    create_ledger(Policy.read(folder / "policy.yaml"))
-    script = DYING.replace("QUESTION", repr(QUESTION))
-    died = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        start_new_session=True,
-        capture_output=True,
-    )
-    assert died.returncode == -signal.SIGKILL, died.stderr[-2000:]
-    shutil.copytree(folder, tmp_path / "other")
-    answers = []
-    for each in (folder, tmp_path / "other"):
-        curator = discreet.open(each / "policy.yaml")
-        (entry,) = curator.ledger()
-        assert (entry.state, entry.cost.amount) == ("open", 1)
-        answers.append(curator.ask(QUESTION, analyst="alice", epsilon=1).table.to_pylist())
-        (entry,) = curator.ledger()
-        assert (entry.state, entry.cost.amount) == ("posted", 1)
-    assert answers[0] == answers[1]

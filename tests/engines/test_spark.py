@@ -6,11 +6,14 @@ Sail stands in for Spark; one test asks a real one, and `make slow` kills some o
 
 from __future__ import annotations
 
+import contextlib
+import pickle
 import shutil
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,9 +32,19 @@ from discreet.binding import create_ledger
 from discreet.budget import Charge
 from discreet.engines.engine import Engine
 from discreet.engines.limits.overrun import Overrun
+from discreet.engines.spark import prepare
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.layout import manifest_file, snapshot_folder
 from discreet.engines.spark.store import SparkStore
+from discreet.engines.spark.workers import (
+    EachTable,
+    OfPartition,
+    WorkerFailure,
+    WriteFiles,
+    Writer,
+    WriteRows,
+    silent,
+)
 from discreet.errors import EngineFailure, UsageError
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Keys
@@ -197,6 +210,24 @@ def test_a_key_has_the_same_noise_wherever_it_is_drawn(words: Engine) -> None:
     assert others.tolist() != numbers.tolist()
 
 
+def test_what_travels_holds_no_charge_s_key(words: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A measurement's stream is derived from the charge's key, which stays here."""
+    from pyspark import cloudpickle
+
+    sent, made = list[bytes](), words._made
+
+    def kept(part: Any, sql: str) -> pa.Table:
+        sent.append(cloudpickle.dumps(part))
+        return made(part, sql)
+
+    monkeypatch.setattr(words, "_made", kept)
+    key = bytes(range(32))
+    allowed(key).threshold(THRESHOLD, words.fetch_parts(BY_WORD, 60, 9), moved=ONE_KEY, keys=1)
+    (travels,) = sent
+    assert pickle.loads(travels).stream._secret() in travels
+    assert key not in travels
+
+
 def test_only_survivors_come_to_the_server(words: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither of the keys nor of what is measured of them does any other row come."""
     came = list[int]()
@@ -335,25 +366,95 @@ def test_a_snapshot_is_checked_not_believed(
     """S23: with too many rows of somebody there is none."""
     policy = policy_of(PEOPLE, tmp_path)
     store = store_on(policy, on_sail(), tmp_path / "store")
-    monkeypatch.setattr(
-        "discreet.engines.spark.prepare.Work._heavy", lambda *_: "SELECT 1 AS nobody WHERE FALSE"
-    )
+    monkeypatch.setattr("discreet.engines.spark.prepare.first_rows_of", lambda *_: 'FROM "#rows"')
     with pytest.raises(
         UsageError, match=r"somebody has more than max_rows = 3 rows \(table people\)"
     ):
         store.build(1, TABLES)
     assert store.numbers() == []
     monkeypatch.undo()
-    monkeypatch.setattr(
-        "discreet.engines.spark.prepare.Work._all",
-        lambda self, table: self._sql(_broken(table.name)),
-    )
+    few = {**TABLES, "people": rows(3)}
+    of = prepare._in_spark
+    monkeypatch.setattr(prepare, "_in_spark", lambda kinds: [*of(kinds)][:2])
     with pytest.raises(UsageError, match="its columns are not those of the policy"):
-        store.build(1, {**TABLES, "people": rows(3)})
+        store.build(1, few)
+    assert store.numbers() == []
 
 
-def _broken(table: str) -> str:
-    return f"SELECT 1 AS x FROM read_{table.encode().hex()}"
+def test_rows_that_a_worker_wrote_wrongly_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S23: values beyond their range in the files make no snapshot."""
+    policy = policy_of(PEOPLE, tmp_path)
+    store = store_on(policy, on_sail(), tmp_path / "store")
+    finished = prepare.Work._stored_written
+
+    def spoiled(self: Any, connection: Any, reading: Any, table: Any) -> list[int]:
+        counts = finished(self, connection, reading, table)
+        file = next(self._place(table).glob("*.parquet"))
+        content = pq.read_table(file)
+        ages = pa.array([121] * content.num_rows, content.schema.field("age").type)
+        pq.write_table(content.set_column(content.schema.get_field_index("age"), "age", ages), file)
+        return counts
+
+    monkeypatch.setattr(prepare.Work, "_stored_written", spoiled)
+    with pytest.raises(UsageError, match=r"age has values outside its domain \(table people\)"):
+        store.build(1, TABLES)
+    assert store.numbers() == []
+
+
+def test_what_another_attempt_of_a_task_wrote_is_in_no_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that is tried twice, and reads the source again when it has changed: S23."""
+    policy = policy_of(PEOPLE, tmp_path)
+    store = store_on(policy, on_sail(), tmp_path / "store")
+    told = prepare.Work._written_by
+
+    def twice(self: Any, writer: Writer, table: Any) -> Any:
+        told(self, writer, table).toArrow()
+        return told(self, writer, table)
+
+    monkeypatch.setattr(prepare.Work, "_written_by", twice)
+    with opened(policy, EngineChoice(), tmp_path / "duckdb", TABLES) as truth:
+        store.build(1, TABLES)
+        with contextlib.closing(store.open(1)) as spark:
+            same_rows(policy, truth, spark)
+
+
+def test_no_error_of_a_worker_prints_a_value() -> None:
+    """Spark writes errors of workers into its logs and shows them on its pages."""
+
+    @dataclass
+    class Failing:
+        @silent
+        def __call__(self, batches: Any) -> Any:
+            for batch in batches:
+                raise ValueError(f"Cannot read {batch}")
+            yield
+
+    with pytest.raises(WorkerFailure) as raised:
+        list(Failing()(iter([" ".join(["what", "nobody", "may", "know"])])))
+    shown = "".join(traceback.format_exception(raised.value))
+    assert "ValueError" in shown
+    assert "nobody may know" not in shown
+    for each in (WriteFiles, WriteRows, OfPartition, EachTable):
+        assert hasattr(each.__call__, "__wrapped__"), each
+
+
+def test_a_store_in_a_folder_of_any_name(tmp_path: Path) -> None:
+    """Spark undoes no escapes in a path, and takes some letters for a pattern."""
+    policy, tables = policy_of(PEOPLE, tmp_path), {**TABLES, "people": rows(120)}
+    with (
+        opened(policy, EngineChoice(), tmp_path / "duckdb", tables) as truth,
+        opened(policy, on_sail(), tmp_path / "a störe + & so on", tables) as spark,
+    ):
+        same_rows(policy, truth, spark)
+    for name in ("a*", "a[1]", "50%20"):
+        store = store_on(policy, on_sail(), tmp_path / name)
+        with pytest.raises(UsageError, match="which Spark does not take as it is"):
+            store.build(1, tables)
+        assert store.numbers() == []
 
 
 def test_what_fails_on_spark_says_one_sentence(

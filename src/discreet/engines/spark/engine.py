@@ -23,7 +23,7 @@ from discreet.algebra import Numbers, number_column
 from discreet.engines.duckdb.engine import MOST_BINDING
 from discreet.engines.duckdb.shape import shape
 from discreet.engines.limits.overrun import Overrun
-from discreet.engines.spark.layout import arrow_file, kinds_file, public_file, table_folder
+from discreet.engines.spark.layout import address, arrow_file, kinds_file, public_file, table_folder
 from discreet.engines.spark.session import ANSI, connect
 from discreet.engines.spark.spelling import PRIVATE, PUBLIC, WHOLE, SparkSpelling, view
 from discreet.engines.spark.workers import EachTable
@@ -69,11 +69,11 @@ class Spark:
         """
         if self._policy.tables[table].public:
             self._session.read.parquet(
-                public_file(self._folder, table).as_uri()
+                address(public_file(self._folder, table))
             ).createOrReplaceTempView(view(PUBLIC, table))
             return
         reader = self._session.read.schema(self._noted["schemas"][table])
-        reader.parquet(table_folder(self._folder, table).as_uri()).createOrReplaceTempView(
+        reader.parquet(address(table_folder(self._folder, table))).createOrReplaceTempView(
             view(PRIVATE, table)
         )
 

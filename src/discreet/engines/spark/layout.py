@@ -20,6 +20,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.engines.spark.spelling import PRIVATE, PUBLIC, view
+from discreet.errors import UsageError
 
 _SUFFIX = ".spark"
 
@@ -36,6 +37,21 @@ def numbers_in(store: Path) -> list[int]:
     """Return the numbers of the snapshots that have a manifest, ascending."""
     found = (file.name.removesuffix(f"{_SUFFIX}.json") for file in store.glob(f"*{_SUFFIX}.json"))
     return sorted(int(number) for number in found if number.isdecimal())
+
+
+def address(path: Path) -> str:
+    """A path as Spark reads it, which undoes no escapes; raises UsageError for what it would take
+    for a pattern.
+    """
+    if strange := [letter for letter in _STRANGE if letter in str(path)]:
+        raise UsageError(
+            f"The store's path has the letter {strange[0]}, which Spark does not take as it is. "
+            "Choose another folder: store in the policy."
+        )
+    return f"file://{path}"
+
+
+_STRANGE = "*?[]{}\\%#,:"
 
 
 def table_folder(folder: Path, table: str) -> Path:

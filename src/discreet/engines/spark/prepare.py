@@ -1,16 +1,18 @@
 """A source into a snapshot of Parquet files, by Spark: no row comes to the server.
 
-The workers run the code that prepares DuckDB's snapshots, so the rows are the same (S4): files are
-read and their values moved row by row; where owners are found through another table, Spark joins
-their keys; the rows of whoever has too many are brought together by owner, and the same keyed order
-decides which are kept. What was read is written once and never read from the source again (S23).
-The finished files are checked (verify.py) before the manifest is written.
+The workers run the code that prepares DuckDB's snapshots, so the rows are the same (S4): they read
+files, move values row by row, and write what they made as Parquet themselves, so that it does not
+pass through Spark. Where rows say whose they are, and nobody has too many, those files are the
+snapshot. Where owners are found through another table, Spark joins their keys; the rows of whoever
+has too many are brought together by owner, and the same keyed order decides which are kept. What
+was read is never read from the source again (S23). The finished files are checked (verify.py)
+before the manifest is written.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,18 +21,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.engines.duckdb.preparing.reading import (
-    CLAMPED,
-    MISSING,
-    NULLED,
-    ROUNDED,
     Reading,
+    counts_of,
     list_values,
+    reports_of,
 )
 from discreet.engines.duckdb.preparing.schema import keys_of, schemas
 from discreet.engines.engine import Progress
 from discreet.engines.frames import arrow
 from discreet.engines.layout import OWNER
-from discreet.engines.snapshot import ColumnReport, TableReport
+from discreet.engines.quoting import name
+from discreet.engines.snapshot import TableReport
 from discreet.engines.source import (
     Database,
     Folder,
@@ -42,15 +43,21 @@ from discreet.engines.source import (
     files_of,
     loading,
 )
-from discreet.engines.spark.layout import arrow_file, kinds_file, public_file, table_folder
+from discreet.engines.spark.layout import address, arrow_file, kinds_file, public_file, table_folder
 from discreet.engines.spark.spelling import MOMENT, WHOLE, identifier
+from discreet.engines.spark.verify import too_many, verify
 from discreet.engines.spark.workers import (
+    WRITTEN_IN_SPARK,
     OfPartition,
-    ReadFiles,
-    ReadRows,
+    Output,
+    WriteFiles,
+    Writer,
+    WriteRows,
     each_owned,
     first_rows_of,
     for_spark,
+    more_than,
+    rows_of,
 )
 from discreet.errors import PolicyError, UsageError
 from discreet.policy.owners import EachRow, Through
@@ -135,69 +142,153 @@ class Work:
         )
 
     def _private(self, connection: Any, reading: Reading, table: Table) -> TableReport:
-        domains = {column.name: column.domain for column in table.columns.values()}
-        read = self._kept_once(f"keys of {table.name}", self._files(connection, reading, table))
-        if isinstance(table.owner, EachRow):
-            together = (
-                read.repartition(*[self._column(each) for each in domains])
-                if domains
-                else read.repartition(1)
+        if isinstance(table.owner, EachRow | Through):
+            read = self._owned(table, self._all_written(connection, reading, table))
+            read.createOrReplaceTempView(_view(table))
+            rows, owned, columns = reports_of(table, self._counted(table))
+            stored = self._sql(
+                f"SELECT {_stored(table)} FROM {_view(table)} WHERE {_OWNER} IS NOT NULL"
             )
-            owned = _rows(together, each_owned(domains, self.key), owner=True)
-            read = self._kept_once(f"rows of {table.name}", owned)
-        elif isinstance(table.owner, Through):
-            read = self._kept_once(f"rows of {table.name}", self._through(read, table))
+            self.schemas[table.name] = _schema(stored)
+            stored.write.parquet(address(self._place(table)))
         else:
-            read = read.withColumnRenamed(_KEY, OWNER)
-        read.createOrReplaceTempView(_view(table))
-        rows, owned_rows, columns = self._count(table)
-        self._sql(f"SELECT * FROM ({self._heavy(table)})").createOrReplaceTempView("heavy")
-        kept = (
-            self._fair(table)
-            if self._sql("SELECT 1 FROM heavy LIMIT 1").toArrow().num_rows
-            else self._all(table)
-        )
-        place = table_folder(self.folder, table.name)
-        self.schemas[table.name] = _schema(kept)
-        kept.write.parquet(place.as_uri())
-        finished = self.session.read.schema(self.schemas[table.name]).parquet(place.as_uri())
-        (count,) = finished.selectExpr("count(*)").toArrow().to_pylist()[0].values()
+            counts = self._stored_written(connection, reading, table)
+            rows, owned, columns = reports_of(table, counts)
+        kept = self._checked(table)
         return TableReport(
             name=table.name,
             rows=rows,
-            kept=count,
-            ownerless=rows - owned_rows,
-            truncated=owned_rows - count,
+            kept=kept,
+            ownerless=rows - owned,
+            truncated=owned - kept,
             columns=columns,
         )
 
+    def _place(self, table: Table) -> Path:
+        return table_folder(self.folder, table.name)
+
+    def _finished(self, table: Table) -> Any:
+        """Return the rows of a table as questions will read them."""
+        reader = self.session.read.schema(self.schemas[table.name])
+        return reader.parquet(address(self._place(table)))
+
+    def _checked(self, table: Table) -> int:
+        """Return how many rows are kept, when the finished files are what the policy says.
+
+        Who has too many rows is looked for in the files that were written: where nobody has, that
+        was the check, and they stay. Where somebody has, other files are written and checked anew.
+        """
+        heavy = self._kept_once("heavy", table, self._over_limit(table))
+        if _any(heavy):
+            self._cut(table, heavy)
+            if _any(self._over_limit(table)):
+                raise too_many(table)
+        return verify(self.session, self._finished(table), table)
+
+    def _over_limit(self, table: Table) -> Any:
+        """Return whoever has more rows in the finished files than the policy allows. The workers
+        count them: Spark needs three times as long where there are as many groups as people.
+        """
+        owners = self._finished(table).select(self._column(OWNER))
+        return _rows(owners.repartition(self._column(OWNER)), more_than(table.max_rows))
+
     # reading
 
-    def _files(self, connection: Any, reading: Reading, table: Table) -> Any:
-        """Return the rows of all files, each read by a worker; here only their types are."""
-        list_values(connection, table)
-        kinds = columns_of(connection, f"({reading.rows(table, reading.parts[table.name])})")
-        self.kinds[table.name] = {column: kinds[column] for column in table.columns}
-        schema = _declared(
-            (column, _spark_kind(kind) or "STRING") for column, kind in kinds.items()
+    def _all_written(self, connection: Any, reading: Reading, table: Table) -> Any:
+        """Let all rows of a table be written once, and return them: not yet with their owners."""
+        kinds = self._kinds_of(connection, reading, table)
+        place = self._scratch("rows", table)
+        outputs = {place: Output(folder=self._folder("written rows", table), columns=kinds)}
+        self._write(reading, table, kinds, outputs, ("count(*)",))
+        return self._read_back(place, kinds)
+
+    def _stored_written(self, connection: Any, reading: Reading, table: Table) -> list[int]:
+        """Write the rows that have owners as they will be stored, and beside them the keys of
+        tables that go through this one; return what was counted.
+        """
+        kinds, counts = self._kinds_of(connection, reading, table), counts_of(table, name(OWNER))
+        owned = f"{name(OWNER)} IS NOT NULL"
+        stored = {column: kinds[column] for column in (OWNER, *table.columns)}
+        folder = self._folder("written stored", table)
+        outputs = {self._place(table): Output(folder=folder, columns=stored, where=owned)}
+        going = [f"#key of {each.name}" for each in reading.going_through(table)]
+        keys, place = (
+            {column: kinds[column] for column in (OWNER, *going)},
+            self._scratch("keys", table),
         )
+        if going:
+            folder = self._folder("written keys", table)
+            outputs[place] = Output(folder=folder, columns=keys, where=owned)
+        counted = self._write(reading, table, kinds, outputs, counts)
+        self.schemas[table.name] = _declared(_in_spark(stored))
+        if going:
+            self._read_back(place, keys).createOrReplaceTempView(_view(table))
+        return counted
+
+    def _kinds_of(self, connection: Any, reading: Reading, table: Table) -> dict[str, str]:
+        """Return the types of a table's rows, from those of the whole source: no row is read."""
+        list_values(connection, table)
+        rows = rows_of(reading, table, reading.parts[table.name])
+        kinds = columns_of(connection, f"({rows})")
+        self.kinds[table.name] = {column: kinds[column] for column in table.columns}
+        return kinds
+
+    def _write(
+        self,
+        reading: Reading,
+        table: Table,
+        kinds: Mapping[str, str],
+        outputs: Mapping[Path, Output],
+        counts: tuple[str, ...],
+    ) -> list[int]:
+        """Let the workers write all rows of a table; put the files that they tell where they
+        belong, by their place, and return what was counted in all.
+        """
+        writer = Writer(
+            reading=reading,
+            table=table,
+            kinds=kinds,
+            outputs=tuple(outputs.values()),
+            counts=counts,
+            memory=_WORKER,
+        )
+        told = self._written_by(writer, table).toArrow()
+        for place, output in outputs.items():
+            place.mkdir(mode=0o700)
+            for number, file in enumerate(told.column("file").to_pylist()):
+                (output.folder / file).rename(place / f"part-{number:05}.parquet")
+        counted = told.column("counts").to_pylist()
+        return [sum(each) for each in zip(*counted, strict=True)] or [0] * len(counts)
+
+    def _written_by(self, writer: Writer, table: Table) -> Any:
+        """Return what the workers tell who write a table's rows: from its files, or from what the
+        cluster reads by itself, no column more than is needed.
+        """
         if table.name in self.frames:
-            return self._cluster(reading, table, schema)
+            frame = self.frames[table.name]
+            used = {column.lower() for column in keys_of(self.policy, table) | set(table.columns)}
+            rows = frame.select(
+                *[self._column(each) for each in frame.columns if each.lower() in used]
+            )
+            return rows.mapInArrow(WriteRows(writer=writer), WRITTEN_IN_SPARK)
         folder = self.source if isinstance(self.source, Folder) else None
         files = list(files_of(folder, table.name)) if folder is not None else self._pieces(table)
-        read = ReadFiles(reading=reading, table=table, source=folder, memory=_WORKER)
         listed = self.session.createDataFrame(pa.table({"file": [str(file) for file in files]}))
-        return listed.repartition(len(files)).mapInArrow(read, schema)
+        spread = listed.coalesce(1).repartition(len(files))
+        return spread.mapInArrow(WriteFiles(writer=writer, source=folder), WRITTEN_IN_SPARK)
 
-    def _cluster(self, reading: Reading, table: Table, schema: str) -> Any:
-        """Return the rows of a table that the cluster reads by itself, no column more than is
-        needed.
-        """
-        frame = self.frames[table.name]
-        used = {column.lower() for column in keys_of(self.policy, table) | set(table.columns)}
-        listed = [self._column(each) for each in frame.columns if each.lower() in used]
-        read = ReadRows(reading=reading, table=table, memory=_WORKER)
-        return frame.select(*listed).mapInArrow(read, schema)
+    def _folder(self, what: str, table: Table) -> Path:
+        """Make a folder for files that the workers write."""
+        place = self._scratch(what, table)
+        place.mkdir(mode=0o700)
+        return place
+
+    def _scratch(self, what: str, table: Table) -> Path:
+        return self.scratch / f"{what} of {table.name}".encode().hex()
+
+    def _read_back(self, place: Path, kinds: Mapping[str, str]) -> Any:
+        schema = _declared(_in_spark(kinds))
+        return self.session.read.schema(schema).parquet(address(place))
 
     def _pieces(self, table: Table) -> list[Path]:
         """Return a table from Python, in files for workers to read; at least one, maybe
@@ -215,15 +306,23 @@ class Work:
             _write(files[-1], whole.slice(first, _PIECE))
         return files
 
-    def _kept_once(self, what: str, rows: Any) -> Any:
-        """Write rows to the scratch folder, and return them as read from there from now
-        on (S23).
-        """
-        place = self.scratch / what.encode().hex()
-        rows.write.parquet(place.as_uri())
-        return self.session.read.schema(_schema(rows)).parquet(place.as_uri())
+    def _kept_once(self, what: str, table: Table, rows: Any) -> Any:
+        """Write rows to the scratch folder; return them as they are read from there (S23)."""
+        place = self._scratch(what, table)
+        rows.write.parquet(address(place))
+        return self.session.read.schema(_schema(rows)).parquet(address(place))
 
     # whose rows
+
+    def _owned(self, table: Table, read: Any) -> Any:
+        """Return rows with their owners, which they do not say themselves; written once."""
+        if isinstance(table.owner, Through):
+            return self._kept_once("owned", table, self._through(read, table))
+        domains = {column.name: column.domain for column in table.columns.values()}
+        alike = [self._column(each) for each in domains]
+        together = read.repartition(*alike) if alike else read.repartition(1)
+        rows = _rows(together, each_owned(domains, self.key), owner=True)
+        return self._kept_once("owned", table, rows)
 
     def _through(self, read: Any, table: Table) -> Any:
         """Return rows with the one owner of their key, NULL where it has none or several."""
@@ -241,43 +340,27 @@ class Work:
 
     # which rows
 
-    def _heavy(self, table: Table) -> str:
-        owned = f"SELECT {_OWNER} FROM {_view(table)} WHERE {_OWNER} IS NOT NULL GROUP BY 1"
-        return f"{owned} HAVING count(*) > {table.max_rows}"
-
-    def _all(self, table: Table) -> Any:
-        return self._sql(f"SELECT {_stored(table)} FROM {_view(table)} WHERE {_OWNER} IS NOT NULL")
-
-    def _fair(self, table: Table) -> Any:
-        """Return the rows of whoever has few enough, and a fair sample of each other person's."""
+    def _cut(self, table: Table, heavy: Any) -> None:
+        """Write a table's files anew: the rows of whoever has few enough, and a fair sample of each
+        other person's.
+        """
         domains = {column.name: column.domain for column in table.columns.values()}
-        listed, rows = _stored(table), _view(table)
-        light = f"SELECT {listed} FROM {rows} LEFT ANTI JOIN heavy USING ({_OWNER}) WHERE {_OWNER} IS NOT NULL"
-        heavy = self._sql(f"SELECT {listed} FROM {rows} LEFT SEMI JOIN heavy USING ({_OWNER})")
+        heavy.createOrReplaceTempView("heavy")
+        whole = self._place(table).rename(self._scratch("whole", table))
+        rows = self.session.read.schema(self.schemas[table.name]).parquet(address(whole))
+        rows.createOrReplaceTempView("whole")
+        listed = _stored(table)
+        light = self._sql(f"SELECT {listed} FROM whole LEFT ANTI JOIN heavy USING ({_OWNER})")
+        many = self._sql(f"SELECT {listed} FROM whole LEFT SEMI JOIN heavy USING ({_OWNER})")
         statement = first_rows_of(domains, self.key, table.max_rows)
-        chosen = _rows(heavy.repartition(self._column(OWNER)), statement)
-        return self._sql(light).unionAll(chosen)
+        chosen = _rows(many.repartition(self._column(OWNER)), statement)
+        light.unionAll(chosen).write.parquet(address(self._place(table)))
 
-    def _count(self, table: Table) -> tuple[int, int, tuple[ColumnReport, ...]]:
-        counts = ["count(*)", f"count({_OWNER})"]
-        for place in range(len(table.columns)):
-            state = identifier(f"#state {place}")
-            counts += [
-                f"count(*) FILTER (WHERE {state} = {each} AND {_OWNER} IS NOT NULL)"
-                for each in (MISSING, NULLED, CLAMPED, ROUNDED)
-            ]
+    def _counted(self, table: Table) -> list[int]:
+        counts = counts_of(table, _OWNER, quote=identifier)
         named = ", ".join(f"{count} AS c{place}" for place, count in enumerate(counts))
         (row,) = self._sql(f"SELECT {named} FROM {_view(table)}").toArrow().to_pylist()
-        rows, owned, *found = row.values()
-        reports = tuple(
-            ColumnReport(
-                name=column, missing=missing, nulled=nulled, clamped=clamped, rounded=rounded
-            )
-            for column, missing, nulled, clamped, rounded in zip(
-                table.columns, *(found[start::4] for start in range(4)), strict=True
-            )
-        )
-        return rows, owned, reports
+        return list(row.values())
 
     # running
 
@@ -288,6 +371,11 @@ class Work:
         from pyspark.sql.connect.functions import builtin
 
         return builtin.col(identifier(column))
+
+
+def _any(rows: Any) -> bool:
+    """Return whether there is a row; nothing of it comes here."""
+    return bool(rows.selectExpr("1 AS one").limit(1).toArrow().num_rows)
 
 
 def _write(file: Path, table: pa.Table) -> None:
@@ -318,6 +406,12 @@ def _schema(rows: Any) -> str:
     them.
     """
     return _declared((each.name, each.dataType.simpleString()) for each in rows.schema.fields)
+
+
+def _in_spark(kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield columns of DuckDB's types with the types in which Spark reads them."""
+    for column, kind in kinds.items():
+        yield column, _spark_kind(kind) or "STRING"
 
 
 def _declared(fields: Iterable[tuple[str, str]]) -> str:

@@ -148,6 +148,7 @@ def _start(master: str) -> str:
         "spark.driver.memory": _MEMORY,
         "spark.executor.memory": _MEMORY,
         "spark.executorEnv.PYTHONPATH": _python_path(),
+        "spark.eventLog.enabled": "false",  # it has exact numbers
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

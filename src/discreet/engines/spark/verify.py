@@ -2,7 +2,8 @@
 in its own words.
 
 The files are read as questions read them. A violation is a mistake of ours, of Spark or of a disk:
-there is no snapshot then.
+there is no snapshot then. That nobody has more rows than are allowed is looked at in prepare.py, which
+cuts what is too much and looks again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from discreet.algebra import Column, Constant, Expression, call
 from discreet.engines.layout import OWNER, stored_columns
-from discreet.engines.spark.spelling import SparkSpelling, identifier
+from discreet.engines.spark.spelling import SparkSpelling
 from discreet.errors import UsageError
 from discreet.policy.domain import (
     LETTERS,
@@ -32,9 +33,9 @@ from discreet.policy.policy import Table
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
-def verify(session: Any, rows: Any, table: Table) -> None:
-    """Raise UsageError, which names table and rule and no value, unless a private table is what the
-    policy says.
+def verify(session: Any, rows: Any, table: Table) -> int:
+    """Return how many rows a private table has; raise UsageError, which names table and rule and no
+    value, unless each of them is what the policy says.
     """
     kinds = {each.name: each.dataType.simpleString() for each in rows.schema.fields}
     if list(kinds) != stored_columns(table):
@@ -54,17 +55,19 @@ def verify(session: Any, rows: Any, table: Table) -> None:
             rules += _letters(column.name, column.name, kinds[column.name], letters)
     rows.createOrReplaceTempView(_VIEW)
     spelled = (SparkSpelling().expression(rule) for _, rule in rules)
-    counts = ", ".join(
-        f"count(*) FILTER (WHERE {rule}) AS c{place}" for place, rule in enumerate(spelled)
-    )
-    (found,) = session.sql(f"SELECT {counts} FROM {_VIEW}").toArrow().to_pylist()
-    for (what, _), count in zip(rules, found.values(), strict=True):
+    counts = ["count(*) AS n"]
+    for place, rule in enumerate(spelled):
+        counts.append(f"count(*) FILTER (WHERE {rule}) AS c{place}")
+    (found,) = session.sql(f"SELECT {', '.join(counts)} FROM {_VIEW}").toArrow().to_pylist()
+    number, *violations = found.values()
+    for (what, _), count in zip(rules, violations, strict=True):
         if count:
             raise _wrong(table.name, what)
-    own = identifier(OWNER)
-    most = f"SELECT 1 FROM {_VIEW} GROUP BY {own} HAVING count(*) > {table.max_rows} LIMIT 1"
-    if session.sql(most).toArrow().num_rows:
-        raise _wrong(table.name, f"somebody has more than max_rows = {table.max_rows} rows")
+    return int(number)
+
+
+def too_many(table: Table) -> UsageError:
+    return _wrong(table.name, f"somebody has more than max_rows = {table.max_rows} rows")
 
 
 _VIEW = "finished"

@@ -1,29 +1,33 @@
 """The code that runs on a cluster's workers: our own preparing code, on a part of the rows at a
 time.
 
-A worker has this package and DuckDB. It is handed files to read, or all rows of some people, and
-gives back rows; a task that is tried again gives the same ones, for nothing here depends on
-anything else.
+A worker has this package and DuckDB. It is handed files to read and writes Parquet files of their
+rows; or it is handed all rows of some people and gives back rows. A task that is tried again gives
+the same ones, for nothing here depends on anything else.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from discreet.engines.duckdb.preparing.encode import NOTHING
 from discreet.engines.duckdb.preparing.order import ROW, first_rows, row_owner
-from discreet.engines.duckdb.preparing.parts import part_of
+from discreet.engines.duckdb.preparing.parts import Part, part_of
 from discreet.engines.duckdb.preparing.reading import KEY, Reading, list_values
 from discreet.engines.layout import OWNER
-from discreet.engines.quoting import name
+from discreet.engines.quoting import literal, name
 from discreet.engines.source import Folder, columns_of, loading
 from discreet.errors import EngineFailure
+from discreet.noise.bits import SYSTEM
 from discreet.policy.domain import Domain
+from discreet.policy.owners import EachRow, Through
 from discreet.policy.policy import Table
 
 _BATCH = 100_000  # rows
@@ -36,6 +40,7 @@ _KINDS = {
     "UBIGINT": "DECIMAL(38,0)",
     "HUGEINT": "DECIMAL(38,0)",
     "UUID": "VARCHAR",
+    NOTHING: "VARCHAR",
 }
 _COPY = name("#copy")
 
@@ -50,84 +55,156 @@ def for_spark(kinds: Mapping[str, str]) -> str:
     )
 
 
+Batches = Iterator[pa.RecordBatch]
+
+
+def silent(work: Callable[[Any, Batches], Batches]) -> Callable[[Any, Batches], Batches]:
+    """Return work whose errors print no value: Spark writes them into its logs, and shows them on
+    its pages.
+    """
+
+    @wraps(work)
+    def run(self: Any, batches: Batches) -> Batches:
+        try:
+            yield from work(self, batches)
+        except Exception as error:
+            raise WorkerFailure(type(error).__name__) from None
+
+    return run
+
+
+class WorkerFailure(Exception):
+    """What failed on a worker: the kind of error, and nothing that it says."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadFiles:
-    """Files of one table in, by their paths; its rows out, as `Reading.rows` gives them."""
+class Output:
+    """Some columns of a table's rows as files of one folder, by DuckDB's types."""
+
+    folder: Path
+    columns: Mapping[str, str]
+    where: str = "true"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """A part of a table's rows in, as its source has them; Parquet files of the same rows out, as
+    `Reading.rows` gives them. What comes back of them is the files' name and the counts.
+
+    Privacy: S23. Each attempt of a task has a name of its own for its files, and only those that
+    the cluster took for done are told: a second attempt that reads the source later, and writes,
+    changes nothing of what was counted and checked.
+    """
 
     reading: Reading
     table: Table
-    source: Folder | None  # None: each file holds a piece of a table that was passed from Python
+    kinds: Mapping[str, str]  # DuckDB's types of the rows, as the whole source decides them
+    outputs: tuple[Output, ...]
+    counts: tuple[str, ...]
     memory: int
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def opened(self, file: Path) -> Any:
+        connection = loading(file, memory=self.memory, threads=1)
+        list_values(connection, self.table)
+        return connection
+
+    def rows(self, part: Part) -> str:
+        return rows_of(self.reading, self.table, [part])
+
+    def written(self, connection: Any) -> pa.RecordBatch:
+        """Write what is in the table #read."""
+        if columns_of(connection, _READ) != self.kinds:
+            raise EngineFailure
+        counted = connection.execute(f"SELECT {', '.join(self.counts)} FROM {_READ}").fetchall()
+        file = f"{SYSTEM.bits(128):032x}.parquet"
+        for each in self.outputs:
+            rows = f"SELECT {for_spark(each.columns)} FROM {_READ} WHERE {each.where}"
+            target = literal(str(each.folder / file))
+            connection.execute(f"COPY ({rows}) TO {target} (FORMAT parquet)")
+        return pa.RecordBatch.from_pylist([{"file": file, "counts": list(counted[0])}], WRITTEN)
+
+
+# What a writer tells of its files, in the words of Arrow and of Spark.
+WRITTEN = pa.schema({"file": pa.string(), "counts": pa.list_(pa.int64())})
+WRITTEN_IN_SPARK = "file STRING, counts ARRAY<BIGINT>"
+
+
+def rows_of(reading: Reading, table: Table, parts: Iterable[Part]) -> str:
+    """Return the rows of these parts (SQL), with their owner where they say it themselves."""
+    rows = reading.rows(table, parts)
+    if isinstance(table.owner, EachRow | Through):
+        return rows
+    return f"SELECT {KEY} AS {name(OWNER)}, * EXCLUDE ({KEY}) FROM ({rows})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteFiles:
+    """Files of one table, by their paths; each becomes files of its own."""
+
+    writer: Writer
+    source: Folder | None  # None: each file holds a piece of a table that was passed from Python
+
+    @silent
+    def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             for file in batch.column(0).to_pylist():
-                yield from self._read(Path(file))
+                yield self._read(Path(file))
 
-    def _read(self, file: Path) -> Iterator[pa.RecordBatch]:
+    def _read(self, file: Path) -> pa.RecordBatch:
         import duckdb
 
-        with tempfile.TemporaryDirectory() as folder:
-            # Carefully, where a text is no UTF-8: what a valid text is read as is the same either
-            # way (parts.py).
-            careful = (True,) if self.table.read.encoding is not None else (False, True)
-            for scratch in (Path(folder) if each else None for each in careful):
-                begun = False
-                connection = loading(
-                    Path(folder) / f"{scratch is None}.duckdb", memory=self.memory, threads=1
-                )
+        # Carefully, where a text is no UTF-8: what a valid text is read as is the same either way
+        # (parts.py).
+        encoding = self.writer.table.read.encoding
+        careful = (True,) if encoding is not None else (False, True)
+        for again in careful:
+            with tempfile.TemporaryDirectory() as folder:
+                connection = self.writer.opened(Path(folder) / "rows.duckdb")
                 try:
-                    for batch in self._rows(connection, file, scratch):
-                        begun = True
-                        yield batch
-                    return
+                    part = self._part(connection, file, Path(folder) if again else None)
+                    connection.execute(f"CREATE TEMP TABLE {_READ} AS {self.writer.rows(part)}")
+                    return self.writer.written(connection)
                 except duckdb.Error:
-                    if begun or scratch is not None or self.source is None:
-                        raise EngineFailure from None
+                    if self.source is None or again:
+                        break
                 finally:
                     connection.close()
+        raise EngineFailure
 
-    def _rows(self, connection: Any, file: Path, scratch: Path | None) -> Iterator[pa.RecordBatch]:
-        list_values(connection, self.table)
-        if self.source is None:
-            connection.register(
-                f"#{self.table.name}", pa.ipc.open_file(pa.memory_map(str(file))).read_all()
-            )
-            (part,) = self.reading.parts[self.table.name]
-        else:
-            part = part_of(connection, self.source, file, scratch, self.table.read.encoding)
-        rows = self.reading.rows(self.table, [part])
-        # All of it, before the first row leaves: a file that cannot be read must not be read in
-        # part.
-        connection.execute(f"CREATE TEMP TABLE {_READ} AS {rows}")
-        kinds = columns_of(connection, _READ)
-        yield from connection.sql(f"SELECT {for_spark(kinds)} FROM {_READ}").to_arrow_reader(_BATCH)
+    def _part(self, connection: Any, file: Path, scratch: Path | None) -> Part:
+        if self.source is not None:
+            encoding = self.writer.table.read.encoding
+            return part_of(connection, self.source, file, scratch, encoding)
+        whole = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
+        connection.register(f"#{self.writer.table.name}", whole)
+        (part,) = self.writer.reading.parts[self.writer.table.name]
+        return part
 
 
 _READ, _ROWS = name("#read"), name("#rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRows:
-    """Rows of a table that the cluster reads in; the same out, as `Reading.rows` gives them."""
+class WriteRows:
+    """Rows of a table that the cluster reads; those of a task become files."""
 
-    reading: Reading
-    table: Table
-    memory: int
+    writer: Writer
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        (part,), given = self.reading.parts[self.table.name], f"#{self.table.name}"
-        rows = self.reading.rows(self.table, [part])
+    @silent
+    def __call__(self, batches: Batches) -> Batches:
+        table = self.writer.table.name
+        (part,), given = self.writer.reading.parts[table], f"#{table}"
         with tempfile.TemporaryDirectory() as folder:
-            connection = loading(Path(folder) / "rows.duckdb", memory=self.memory, threads=1)
+            connection = self.writer.opened(Path(folder) / "rows.duckdb")
             try:
-                list_values(connection, self.table)
+                into = f"CREATE TEMP TABLE {_READ} AS"
                 for batch in batches:
                     connection.register(given, pa.Table.from_batches([batch]))
-                    kinds = columns_of(connection, f"({rows})")
-                    read = f"SELECT {for_spark(kinds)} FROM ({rows})"
-                    yield from connection.sql(read).to_arrow_reader(_BATCH)
+                    connection.execute(f"{into} {self.writer.rows(part)}")
                     connection.unregister(given)
+                    into = f"INSERT INTO {_READ}"
+                if not into.startswith("CREATE"):
+                    yield self.writer.written(connection)
             finally:
                 connection.close()
 
@@ -139,7 +216,8 @@ class OfPartition:
     statement: str
     memory: int
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    @silent
+    def __call__(self, batches: Batches) -> Batches:
         with tempfile.TemporaryDirectory() as folder:
             connection = loading(Path(folder) / "rows.duckdb", memory=self.memory, threads=1)
             try:
@@ -156,6 +234,11 @@ class OfPartition:
                     yield from connection.sql(self.statement).to_arrow_reader(_BATCH)
             finally:
                 connection.close()
+
+
+def more_than(most: int) -> str:
+    """Return the statement that gives the owners of more than so many rows."""
+    return f"SELECT {name(OWNER)} FROM {_ROWS} GROUP BY 1 HAVING count(*) > {most}"
 
 
 def first_rows_of(columns: Mapping[str, Domain], key: int, most: int) -> str:
@@ -183,6 +266,7 @@ class EachTable:
     work: Callable[[pa.Table], pa.Table]
     schema: pa.Schema
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    @silent
+    def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             yield from self.work(pa.Table.from_batches([batch])).cast(self.schema).to_batches()

@@ -29,18 +29,15 @@ from discreet.engines.duckdb.preparing import encode
 from discreet.engines.duckdb.preparing.mending import best_of, mendings, unread
 from discreet.engines.duckdb.preparing.order import ROW, first_rows, row_owner
 from discreet.engines.duckdb.preparing.reading import (
-    CLAMPED,
     KEY,
-    MISSING,
-    NULLED,
-    ROUNDED,
     Reading,
+    counts_of,
     is_missing,
     key_of,
     list_values,
+    reports_of,
     source_column,
     source_columns,
-    state,
     values_of,
 )
 from discreet.engines.duckdb.preparing.schema import kind_of, schemas
@@ -318,25 +315,8 @@ class _Work:
         )
 
     def _count(self, table: Table) -> tuple[int, int, tuple[ColumnReport, ...]]:
-        counts = ["count(*)", f"count({name(OWNER)})"]
-        for place in range(len(table.columns)):
-            state_of = state(place)
-            for each in (MISSING, NULLED, CLAMPED, ROUNDED):
-                counts.append(
-                    f"count(*) FILTER (WHERE {state_of} = {each} AND {name(OWNER)} IS NOT NULL)"
-                )
-        rows, owned_rows, *found = self._one(
-            f"SELECT {', '.join(counts)} FROM {_READ}", table, 1, 4
-        )
-        reports = tuple(
-            ColumnReport(
-                name=column, missing=missing, nulled=nulled, clamped=clamped, rounded=rounded
-            )
-            for column, missing, nulled, clamped, rounded in zip(
-                table.columns, *(found[start::4] for start in range(4)), strict=True
-            )
-        )
-        return rows, owned_rows, reports
+        counts = ", ".join(counts_of(table, name(OWNER)))
+        return reports_of(table, self._one(f"SELECT {counts} FROM {_READ}", table, 1, 4))
 
     def _explain(
         self, table: Table, reports: tuple[ColumnReport, ...], owned: int

@@ -8,7 +8,7 @@ is left to whoever prepares.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from discreet.engines.duckdb.preparing import encode
 from discreet.engines.duckdb.preparing.parts import Part
 from discreet.engines.duckdb.preparing.schema import Parts, keys_of, kind_of
 from discreet.engines.quoting import name
+from discreet.engines.snapshot import ColumnReport
 from discreet.policy.domain import Categories, Column
 from discreet.policy.owners import Through
 from discreet.policy.policy import Policy, Table
@@ -141,7 +142,7 @@ class Reading:
                 f"CAST(CASE WHEN {_place('missing', place)} THEN {MISSING} WHEN {_place('value', place)} IS NULL "
                 f"THEN {NULLED} WHEN {_place('clamped', place)} THEN {CLAMPED} "
                 f"WHEN {_place('rounded', place)} THEN {ROUNDED} ELSE 0 END AS UTINYINT) "
-                f"AS {state(place)}"
+                f"AS {name(state_name(place))}"
             )
         return f"SELECT {', '.join(listed)} FROM ({encoded})"
 
@@ -158,6 +159,28 @@ def list_values(connection: Any, table: Table) -> None:
             listed = f'SELECT {value} AS "#value", min("#code") AS "#code" FROM {name("#list")} GROUP BY 1'
             connection.execute(f"CREATE TEMP TABLE {values_of(table, column)} AS {listed}")
             connection.unregister("#list")
+
+
+def counts_of(table: Table, owner: str, *, quote: Callable[[str], str] = name) -> tuple[str, ...]:
+    """Return the SQL of all that is counted of a table's rows; `reports_of` reads the numbers."""
+    counts = ["count(*)", f"count({owner})"]
+    for place in range(len(table.columns)):
+        for each in (MISSING, NULLED, CLAMPED, ROUNDED):
+            which = f"{quote(state_name(place))} = {each} AND {owner} IS NOT NULL"
+            counts.append(f"count(*) FILTER (WHERE {which})")
+    return tuple(counts)
+
+
+def reports_of(table: Table, counts: Sequence[int]) -> tuple[int, int, tuple[ColumnReport, ...]]:
+    """Return how many rows there are, how many have an owner, and what became of their values."""
+    rows, owned, *found = counts
+    reports = tuple(
+        ColumnReport(name=column, missing=missing, nulled=nulled, clamped=clamped, rounded=rounded)
+        for column, missing, nulled, clamped, rounded in zip(
+            table.columns, *(found[start::4] for start in range(4)), strict=True
+        )
+    )
+    return rows, owned, reports
 
 
 def source_columns(part: Part, used: list[str], *, trim: bool) -> str:
@@ -188,11 +211,11 @@ def key_of(table: Table) -> str:
     return name(f"#key of {table.name}")
 
 
-def state(place: int) -> str:
-    """Return the column that says what became of a value: MISSING, NULLED, CLAMPED,
+def state_name(place: int) -> str:
+    """Return the name of the column that says what became of a value: MISSING, NULLED, CLAMPED,
     ROUNDED or 0.
     """
-    return _place("state", place)
+    return f"#state {place}"
 
 
 def source_column(column: str) -> str:
