@@ -638,26 +638,21 @@ def test_postgres_is_read_as_of_one_moment(server: str, monkeypatch: pytest.Monk
             "CREATE SCHEMA moment; CREATE TABLE moment.a (n int); CREATE TABLE moment.b (n int)"
         )
         reader = Postgres(address=f"{server}&options=-csearch_path%3Dmoment")
-        one_table = Postgres._read
+        one_table = Postgres._stream
 
-        def then_write(self: Postgres, opened: Any, table: str, *, rows: bool) -> Any:
-            found = one_table(self, opened, table, rows=rows)
+        def then_write(self: Postgres, opened: Any, table: str, errors: Any) -> Any:
+            found = one_table(self, opened, table, errors)
             connection.execute("INSERT INTO moment.a VALUES (1); INSERT INTO moment.b VALUES (1)")
             return found
 
-        monkeypatch.setattr(Postgres, "_read", then_write)
-        assert {table: found.num_rows for table, found in reader.read(["a", "b"]).items()} == {
-            "a": 0,
-            "b": 0,
-        }
-        assert {table: found.num_rows for table, found in reader.read(["a", "b"]).items()} == {
-            "a": 2,
-            "b": 2,
-        }
-        assert {table: found.num_rows for table, found in reader.read(["a"]).items()} == {
-            "a": 4,
-            "b": 0,
-        }
+        def counts(*rows: str) -> dict[str, int]:
+            with reader.read(rows) as tables:
+                return {table: pa.table(found).num_rows for table, found in tables.items()}
+
+        monkeypatch.setattr(Postgres, "_stream", then_write)
+        assert counts("a", "b") == {"a": 0, "b": 0}
+        assert counts("a", "b") == {"a": 2, "b": 2}
+        assert counts("a") == {"a": 4, "b": 0}
 
 
 def policy_for(source: str, tmp_path: Path, table: str) -> Policy:

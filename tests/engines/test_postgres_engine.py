@@ -4,6 +4,7 @@ away.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import os
@@ -403,25 +404,33 @@ def test_no_value_is_logged(engine: PostgresEngine, caplog: pytest.LogCaptureFix
 # --- a crash, and the command line ----------------------------------------------------------------
 
 
+STEPS = ("binary._put", "schema.most_rows", "schema.keep_manifest")
+
+
 def test_a_server_that_dies_in_the_middle_of_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of it is there afterwards; the next one is whole."""
+    """While rows are sent, checked, or all is there but the end: nothing of it is there afterwards,
+    and the next one is whole.
+    """
     with server(options="") as own:
         store = store_on(policy_of(ODD, tmp_path), own.database(), tmp_path / "store")
-        with monkeypatch.context() as patch:
-            patch.setattr("discreet.engines.postgres.store.keep_manifest", lambda *_: own.crash())
-            with pytest.raises(UsageError, match="the Postgres server failed or went away"):
-                store.build(1, {"visits": odd_rows()})
-        with pytest.raises(UsageError, match="cannot be reached as the reader"):
-            store.numbers()
-        own.start()
-        assert store.numbers() == []
-        with store._writing() as connection:
-            assert not connection.execute(
-                "SELECT 1 FROM pg_namespace WHERE nspname LIKE 'discreet%'"
-            ).fetchall()
-        assert not [file for file in (tmp_path / "store").iterdir() if "building" in file.name]
+        for step in STEPS:
+            with monkeypatch.context() as patch:
+                crash_before(patch, f"discreet.engines.postgres.{step}", own)
+                with pytest.raises(
+                    UsageError, match=r"server failed or went away\. Nothing of it is left"
+                ):
+                    store.build(1, {"visits": odd_rows()})
+            with pytest.raises(UsageError, match="cannot be reached as the reader"):
+                store.numbers()
+            own.start()
+            assert store.numbers() == []
+            with store._writing() as connection:
+                assert not connection.execute(
+                    "SELECT 1 FROM pg_namespace WHERE nspname LIKE 'discreet%'"
+                ).fetchall()
+            assert not [file for file in (tmp_path / "store").iterdir() if "building" in file.name]
         store.build(1, {"visits": odd_rows()})
         own.crash()
         own.start()
@@ -431,6 +440,19 @@ def test_a_server_that_dies_in_the_middle_of_a_snapshot(
         with pytest.raises(EngineFailure, match="The engine could not answer this question"):
             engine.fetch(Aggregate(VISITS, (DAYS,), (Sum(),)), 10)
         engine.close()
+
+
+def crash_before(patch: pytest.MonkeyPatch, step: str, own: Server) -> None:
+    """Let the server crash when a step is first taken."""
+    path, _, function = step.rpartition(".")
+    taken = getattr(importlib.import_module(path), function)
+
+    def crash(*arguments: Any) -> Any:
+        patch.setattr(step, taken)
+        own.crash()
+        return taken(*arguments)
+
+    patch.setattr(step, crash)
 
 
 TOWN = """

@@ -75,7 +75,7 @@ def test_a_disk_that_is_full(postgres_server: Server, tmp_path: Path) -> None:
         administrator.execute("GRANT CREATE ON TABLESPACE little TO curator")
         administrator.execute(f"ALTER DATABASE {database} SET default_tablespace = little".encode())
         (disk / "ballast").write_bytes(bytes(shutil.disk_usage(disk).free - 40_000))
-        with pytest.raises(UsageError, match="the Postgres server failed or went away"):
+        with pytest.raises(UsageError, match="the Postgres server has no room left"):
             store.build(2, {"visits": odd_rows()})
         assert store.numbers() == [1]
         engine = store.open(1)

@@ -42,8 +42,7 @@ def check(policy: Policy, source: object = None) -> Findings:
     found = source_at(policy.source if source is None else source, policy)
     connection = loading(None)
     try:
-        with engine_errors("Checking the source"):
-            attach(connection, found)
+        with engine_errors("Checking the source"), attach(connection, found):
             parts, problems = schemas(connection, policy, found)
     finally:
         connection.close()

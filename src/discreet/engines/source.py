@@ -58,7 +58,7 @@ class Given:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
     """A SQLite file, a workbook, a labelled file, a PostgreSQL database or tables of Spark's, read
-    whole by one of `readers`.
+    by one of `readers`.
     """
 
     reader: Reader
@@ -144,7 +144,8 @@ def engine_errors(doing: str, *, again: bool = False) -> Iterator[None]:
         raise EngineFailure from None
 
 
-def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> None:
+@contextmanager
+def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> Iterator[None]:
     """Make the source's tables readable through `scan`; of a foreign source `rows` of these, and no
     row of others.
     """
@@ -164,8 +165,12 @@ def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> None
         for table, content in source.tables.items():
             connection.register(f"#{table}", arrow(table, content))
     elif isinstance(source, Foreign):
-        for table, content in source.reader.read([each.lower() for each in rows]).items():
-            connection.register(f"#{table}", content)
+        with source.reader.read([each.lower() for each in rows]) as tables:
+            for table, content in tables.items():
+                connection.register(f"#{table}", content)
+            yield
+        return
+    yield
 
 
 def scan(source: Source, table: str, *, as_text: bool) -> str:

@@ -182,8 +182,7 @@ def _schemas(
     """
     connection = loading(None)
     try:
-        with engine_errors("Reading the schema"):
-            attach(connection, source, rows=public)
+        with engine_errors("Reading the schema"), attach(connection, source, rows=public):
             found = {
                 name: _declaration(connection, source, name)
                 for name in tables_in(connection, source)

@@ -1,9 +1,8 @@
 """Snapshots as schemas `discreet_<n>` of a Postgres database, each written in one transaction:
 whole, or not there.
 
-Rows are prepared by the very rules of the embedded engine, in a temporary file of the policy's
-store, and copied from there. So both engines hold the same rows; what is in the schema is checked
-before it is committed (S23).
+Rows are prepared by the very rules of the embedded engine, and copied from it. So both engines hold
+the same rows; what is in the schema is checked before it is committed (S23).
 """
 
 from __future__ import annotations
@@ -13,22 +12,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.engines.duckdb.preparing.prepare import prepared
-from discreet.engines.duckdb.preparing.verify import (
-    count_violations,
-    most_rows,
-    require_none,
-    rules_of,
-    too_many,
-)
 from discreet.engines.engine import Progress
-from discreet.engines.layout import OWNER
 from discreet.engines.postgres.engine import PostgresEngine
 from discreet.engines.postgres.kinds import Tables
-from discreet.engines.postgres.letters import FUNCTIONS, define
+from discreet.engines.postgres.schema import InSchema
 from discreet.engines.postgres.server import (
     MANIFEST,
     SCHEMA,
@@ -37,17 +27,8 @@ from discreet.engines.postgres.server import (
     schema_of,
     twin_of,
 )
-from discreet.engines.postgres.spelling import micros
-from discreet.engines.postgres.tables import (
-    copy_rows,
-    create_tables,
-    keep_manifest,
-    keep_public,
-    stored_tables,
-)
 from discreet.engines.quoting import name
-from discreet.engines.snapshot import Snapshot, read_notes, write_notes
-from discreet.engines.source import engine_errors, loading
+from discreet.engines.snapshot import Snapshot, read_notes
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
 
@@ -55,6 +36,7 @@ if TYPE_CHECKING:
     from discreet.engines.postgres.server import Link
 
 _OWN = re.compile(rf"{SCHEMA}_([1-9][0-9]*)")
+_NO_ROOM = "53"  # the class of errors of a full disk and of too little memory
 CURATOR, READER = "the curator (engine.at)", "the reader (engine.reader)"
 
 
@@ -120,17 +102,23 @@ class PostgresStore:
             raise UsageError(
                 f"The snapshot {number} is there already, or is no number. Take the next one."
             )
-        with prepared(
-            self.policy, source, self.policy.store, number, progress, threads=threads
-        ) as (building, notes):
-            self.publish(building.path, number, notes)
-        return notes
-
-    def publish(self, path: Path, number: int, notes: Snapshot) -> None:
-        """Copy a prepared file into the schema of its number, which appears at once."""
         role = self._role()
         with self._writing() as connection, connection.transaction():
-            self._write(connection, path, number, notes, role)
+            # the source takes as long as it takes, whatever the server allows by default
+            for setting in ("statement_timeout", "idle_in_transaction_session_timeout"):
+                connection.execute("SELECT set_config(%s, '0', true)", [setting])
+            target = InSchema(connection=connection, policy=self.policy, number=number)
+            with prepared(
+                self.policy,
+                source,
+                self.policy.store,
+                number,
+                progress,
+                threads=threads,
+                target=target,
+            ) as (building, notes):
+                target.finish(building.path, notes, role)
+        return notes
 
     def _role(self) -> str:
         from psycopg.conninfo import conninfo_to_dict
@@ -141,52 +129,6 @@ class PostgresStore:
                 "engine.reader must name a role: postgresql://discreet_reader@host/database."
             )
         return role
-
-    def _write(self, connection: Link, path: Path, number: int, notes: Snapshot, role: str) -> None:
-        with engine_errors("Copying a snapshot"):
-            snapshot = loading(path, memory=self.policy.limits.memory, read_only=True)
-        try:
-            tables = stored_tables(snapshot)
-            create_tables(connection, number, tables)
-            for table, columns in tables.items():
-                rows = copy_rows(snapshot, connection, number, table, columns)
-                kept = next(each.kept for each in notes.tables if each.name == table)
-                if rows != kept:
-                    raise UsageError(
-                        f"The snapshot was not made: {rows} of {kept} rows of {table} arrived in Postgres."
-                    )
-            keep_public(snapshot, connection, number, tables)
-        finally:
-            snapshot.close()
-        for schema in (schema_of(number), twin_of(number)):
-            for function in FUNCTIONS:
-                connection.execute(define(function, schema).encode())
-        for table in tables:
-            connection.execute(f"ANALYZE {schema_of(number)}.{name(table)}".encode())
-        self._verify(connection, number, tables)
-        keep_manifest(connection, number, write_notes(notes), tables)
-        for schema in (schema_of(number), twin_of(number)):
-            connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {name(role)}".encode())
-            connection.execute(
-                f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {name(role)}".encode()
-            )
-
-    def _verify(self, connection: Link, number: int, tables: Tables) -> None:
-        """Hold what is in the schema against the policy, as questions will find it (S23)."""
-        # Whoever has too many rows is looked for in memory, as far as it goes.
-        memory = f"{max(4_096, self.policy.limits.memory // 4_000)}kB"
-        connection.execute("SELECT set_config('work_mem', %s, true)", [memory])
-        for table in self.policy.tables.values():
-            if OWNER not in tables[table.name]:
-                continue
-            place = f"{schema_of(number)}.{name(table.name)}"
-            rules = rules_of(table, tables[table.name], micros=micros)
-            [counts] = connection.execute(
-                f"SELECT {count_violations(rules)} FROM {place}".encode()
-            ).fetchall()
-            require_none(table, rules, counts)
-            if connection.execute(most_rows(table, place).encode()).fetchall():
-                raise too_many(table)
 
     def open(self, number: int, *, threads: int | None = None) -> PostgresEngine:
         snapshot, tables = self._manifest(number)
@@ -233,8 +175,11 @@ def _told(connection: Link, how: str) -> Iterator[Link]:
         logging.getLogger("discreet.engine").error(
             "Postgres: %s (%s).", type(error).__name__, error.sqlstate
         )
+        full = (error.sqlstate or "").startswith(_NO_ROOM)
+        why = "has no room left" if full else "failed or went away"
+        left = " Nothing of it is left: take it again." if how == "written" else ""
         raise UsageError(
-            f"The snapshot could not be {how}: the Postgres server failed or went away."
+            f"The snapshot could not be {how}: the Postgres server {why}.{left}"
         ) from None
     finally:
         connection.close()

@@ -48,7 +48,8 @@ class Excel:
         with self._opened() as book:
             return Declared(types=dict.fromkeys(self._header(book, table), ""))
 
-    def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
+    @contextmanager
+    def read(self, rows: Iterable[str]) -> Iterator[dict[str, pa.Table]]:
         wanted, read = set(rows), {}
         with self._opened() as book:
             for table in _filled(book):
@@ -67,7 +68,7 @@ class Excel:
                     if any(c is not None for c in row)
                 ]
                 read[table] = texts(names, full)
-        return read
+        yield read
 
     def _header(self, book: Any, table: str) -> list[str]:
         first = next(book[table].iter_rows(max_row=1, values_only=True), ())

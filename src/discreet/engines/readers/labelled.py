@@ -8,7 +8,8 @@ no row. Values come as numbers and texts whose type the file decides; each becom
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,13 +82,15 @@ class Labelled:
         known = catalog.value_labels
         return {column: known[format] for column, format in formats if format in known}
 
-    def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
+    @contextmanager
+    def read(self, rows: Iterable[str]) -> Iterator[dict[str, pa.Table]]:
         if self.file.stem.lower() not in set(rows):
             _, meta = self._read(metadataonly=True)
-            return {self.file.stem: texts(meta.column_names, [])}
+            yield {self.file.stem: texts(meta.column_names, [])}
+            return
         columns, meta = self._read()
         listed = [_plain(columns[name]) for name in meta.column_names]
-        return {self.file.stem: texts(meta.column_names, list(zip(*listed, strict=True)))}
+        yield {self.file.stem: texts(meta.column_names, list(zip(*listed, strict=True)))}
 
     def _read(self, **options: Any) -> tuple[Any, Any]:
         try:

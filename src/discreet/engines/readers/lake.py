@@ -49,12 +49,14 @@ class Lake:
             return tuple(self.frames(session))
 
     def declared(self, table: str) -> Declared:
-        schema = self.read(())[table].schema
+        with self.read(()) as found:
+            schema = found[table].schema
         return Declared(types={field.name: str(field.type) for field in schema})
 
-    def read(self, rows: Iterable[str]) -> Mapping[str, pa.Table]:
+    @contextmanager
+    def read(self, rows: Iterable[str]) -> Iterator[Mapping[str, pa.Table]]:
         with self._opened() as session:
-            return self.arrow(self.frames(session), rows)
+            yield self.arrow(self.frames(session), rows)
 
     def arrow(self, frames: Mapping[str, Any], rows: Iterable[str]) -> dict[str, pa.Table]:
         """Return the tables as Arrow tables: those named in `rows` (in lower case) with

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.readers.copied import copied
-from discreet.engines.readers.reader import Declared
+from discreet.engines.readers.reader import Declared, Rows
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -55,6 +55,9 @@ _SETTINGS = {
     "TimeZone": "UTC",
     "extra_float_digits": "1",
     "row_security": "off",
+    # the largest table takes as long as it takes, and others wait for it
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
 }
 _MOST_DIGITS = 38  # of Arrow's decimals
 _FIRST, _LAST = "0001-01-01", "9999-12-31"  # of Python's dates
@@ -71,8 +74,7 @@ class Postgres:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        import pyarrow as pa
-
+        """A transaction of REPEATABLE READ: all is read as of the moment of its first statement."""
         try:
             import psycopg
         except ImportError:
@@ -86,31 +88,19 @@ class Postgres:
         try:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
-            for setting, value in _SETTINGS.items():
-                connection.execute("SELECT set_config(%s, %s, true)", [setting, value])
+            with _one_sentence():
+                for setting, value in _SETTINGS.items():
+                    connection.execute("SELECT set_config(%s, %s, true)", [setting, value])
             yield connection
-        except psycopg.errors.InsufficientPrivilege:
-            raise UsageError(
-                "The PostgreSQL source could not be read: its role lacks SELECT on a table, or row-level security "
-                "hides rows of one from it (then give it BYPASSRLS, or a view of the rows that are meant)."
-            ) from None
-        except (psycopg.DataError, pa.ArrowInvalid):  # their messages print values
-            raise UsageError(
-                "The PostgreSQL source could not be read: a view fails on one of its rows, or a text is not UTF-8."
-            ) from None
-        except psycopg.Error as error:
-            raise UsageError(
-                f"The PostgreSQL source could not be read: the server failed or went away ({type(error).__name__})."
-            ) from None
         finally:
             connection.close()
 
     def tables(self) -> tuple[str, ...]:
-        with self._opened() as connection:
+        with self._opened() as connection, _one_sentence():
             return tuple(row[0] for row in connection.execute(_TABLES).fetchall())
 
     def declared(self, table: str) -> Declared:
-        with self._opened() as connection:
+        with self._opened() as connection, _one_sentence():
             return self._declared(connection, table)
 
     def _declared(self, connection: Any, table: str) -> Declared:
@@ -156,25 +146,84 @@ class Postgres:
             for name, number, written, form, kind, mod, labels in rows
         ]
 
-    def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
-        # One transaction of REPEATABLE READ: all tables are read as of the moment of its first
-        # statement.
-        wanted, found = set(rows), {}
+    @contextmanager
+    def read(self, rows: Iterable[str]) -> Iterator[dict[str, Rows]]:
+        wanted, found = set(rows), dict[str, Rows]()
+        errors: list[Exception] = []
         with self._opened() as connection:
-            for (table,) in connection.execute(_TABLES).fetchall():
-                found[table] = self._read(connection, table, rows=table.lower() in wanted)
-        return found
+            with _one_sentence():
+                for (table,) in connection.execute(_TABLES).fetchall():
+                    stream = self._stream(connection, table, errors)
+                    asked = table.lower() in wanted
+                    found[table] = stream if asked else stream.schema.empty_table()
+            try:
+                yield found
+            except Exception:
+                if not errors:
+                    raise
+                # whoever read the stream knows only that it ended
+                with _one_sentence():
+                    raise errors[0] from None
 
-    def _read(self, connection: Any, table: str, *, rows: bool) -> pa.Table:
+    def _stream(self, connection: Any, table: str, errors: list[Exception]) -> _Stream:
         import pyarrow as pa
 
         columns = self._columns(connection, table)
         schema = pa.schema([(column.name, column.arrow) for column in columns])
-        if not rows:
-            return schema.empty_table()
         listed = ", ".join(column.expression for column in columns)
         select = f"SELECT {listed} FROM {_quoted(table)}"
-        return pa.Table.from_batches(copied(connection, select, schema), schema=schema)
+        return _Stream(schema, lambda: copied(connection, select, schema), errors)
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Make one sentence of what goes wrong while the source is read: messages print values."""
+    import psycopg
+    import pyarrow as pa
+
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege:
+        raise UsageError(
+            "The PostgreSQL source could not be read: its role lacks SELECT on a table, or row-level security "
+            "hides rows of one from it (then give it BYPASSRLS, or a view of the rows that are meant)."
+        ) from None
+    except (psycopg.DataError, pa.ArrowInvalid):
+        raise UsageError(
+            "The PostgreSQL source could not be read: a view fails on one of its rows, or a text is not UTF-8."
+        ) from None
+    except psycopg.Error as error:
+        raise UsageError(
+            f"The PostgreSQL source could not be read: the server failed or went away ({type(error).__name__})."
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """The rows of a table, some in memory at a time, each time it is read; `errors` gets what goes
+    wrong.
+    """
+
+    schema: pa.Schema
+    begin: Callable[[], Iterator[pa.RecordBatch]]
+    errors: list[Exception]
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches()).__arrow_c_stream__(
+            requested_schema
+        )
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self.begin()
+        except Exception as error:
+            self.errors.append(error)
+            raise
 
 
 def _quoted(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The protocol of a reader, which reads a database, a workbook or a labelled file whole, and tells
+"""The protocol of a reader, which reads a database, a workbook or a labelled file, and tells
 what each declares about its tables.
 
 A SQLite column and a sheet have no types: each value becomes text by itself (S23), as in a CSV
@@ -9,6 +9,7 @@ declares. `declared` never reads a value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,6 +34,17 @@ class Declared:
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
+class Rows(Protocol):
+    """A table as Arrow reads it: one in memory, or a stream that begins anew each time."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of its columns."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return its rows, from the first to the last."""
+
+
 class Reader(Protocol):
     """One database or workbook."""
 
@@ -46,9 +58,9 @@ class Reader(Protocol):
     def declared(self, table: str) -> Declared:
         """Return what it declares about a table."""
 
-    def read(self, rows: Iterable[str]) -> Mapping[str, pa.Table]:
+    def read(self, rows: Iterable[str]) -> AbstractContextManager[Mapping[str, Rows]]:
         """Return all tables as of one moment: those named in `rows` (in lower case) with their
-        rows, others without any.
+        rows, others without any. They can be read, one at a time, until the context ends.
         """
 
 

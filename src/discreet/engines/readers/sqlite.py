@@ -67,7 +67,8 @@ class SQLite:
             checks=tuple(_checks(made[0] if made and made[0] else "")),
         )
 
-    def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
+    @contextmanager
+    def read(self, rows: Iterable[str]) -> Iterator[dict[str, pa.Table]]:
         wanted, found = set(rows), {}
         columns = {table: list(self.declared(table).types) for table in self.tables()}
         with self._opened() as connection:
@@ -78,7 +79,7 @@ class SQLite:
                 found[table] = texts(
                     names, [] if read is None else connection.execute(read).fetchall()
                 )
-        return found
+        yield found
 
 
 def _primary(connection: sqlite3.Connection, table: str) -> str:

@@ -97,21 +97,21 @@ class Work:
             )
         connection = loading(None, memory=self.policy.limits.memory)
         try:
-            attach(connection, self.source, rows=self.policy.tables)
-            parts, problems = schemas(connection, self.policy, self.source)
-            if problems:
-                raise PolicyError(*problems)
-            reading, found = Reading(self.policy, parts), dict[str, TableReport]()
-            for table in self.policy.tables.values():
-                chain = [table]
-                while isinstance(chain[-1].owner, Through):
-                    chain.append(self.policy.tables[chain[-1].owner.table])
-                for each in reversed(chain):
-                    if each.name not in found:
-                        self._tell(each, 0.0)
-                        make = self._public if each.public else self._private
-                        found[each.name] = make(connection, reading, each)
-                        self._tell(each, 1.0)
+            with attach(connection, self.source, rows=self.policy.tables):
+                parts, problems = schemas(connection, self.policy, self.source)
+                if problems:
+                    raise PolicyError(*problems)
+                reading, found = Reading(self.policy, parts), dict[str, TableReport]()
+                for table in self.policy.tables.values():
+                    chain = [table]
+                    while isinstance(chain[-1].owner, Through):
+                        chain.append(self.policy.tables[chain[-1].owner.table])
+                    for each in reversed(chain):
+                        if each.name not in found:
+                            self._tell(each, 0.0)
+                            make = self._public if each.public else self._private
+                            found[each.name] = make(connection, reading, each)
+                            self._tell(each, 1.0)
         finally:
             connection.close()
         noted = {"kinds": self.kinds, "schemas": self.schemas}
@@ -295,11 +295,12 @@ class Work:
         of no rows.
         """
         if isinstance(self.source, Foreign):
-            content: Any = self.source.reader.read([table.name.lower()])[table.name.lower()]
+            with self.source.reader.read([table.name.lower()]) as tables:
+                whole = pa.table(tables[table.name.lower()])
         else:
             assert isinstance(self.source, Given)
-            content = arrow(table.name, self.source.tables[table.name])
-        whole = content.to_table() if hasattr(content, "to_table") else pa.table(content)
+            content: Any = arrow(table.name, self.source.tables[table.name])
+            whole = content.to_table() if hasattr(content, "to_table") else pa.table(content)
         files = []
         for first in range(0, max(1, whole.num_rows), _PIECE):
             files.append(self.scratch / f"{len(list(self.scratch.iterdir()))}.arrow")

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,11 +41,11 @@ from discreet.engines.duckdb.preparing.reading import (
     values_of,
 )
 from discreet.engines.duckdb.preparing.schema import kind_of, schemas
-from discreet.engines.duckdb.preparing.verify import verify
+from discreet.engines.duckdb.preparing.target import InFile, Target
 from discreet.engines.duckdb.store import Building, SnapshotFolder
 from discreet.engines.engine import Progress
 from discreet.engines.files import fault_of
-from discreet.engines.layout import OWNER, PUBLIC, private, public
+from discreet.engines.layout import OWNER, PUBLIC, public
 from discreet.engines.quoting import name
 from discreet.engines.snapshot import ColumnReport, Snapshot, TableReport
 from discreet.engines.source import (
@@ -93,10 +93,12 @@ def prepared(
     progress: Progress | None = None,
     *,
     threads: int | None = None,
+    target: Target | None = None,
 ) -> Iterator[tuple[Building, Snapshot]]:
     """Yield a file with snapshot `number`, checked, and its notes; the file is removed afterwards
     unless it got its place.
 
+    Where there is a `target` it has the private tables, and the file the public ones alone.
     `source` is a folder, a .duckdb file or a mapping of names to tables. Raises PolicyError when
     the source does not have what the policy declares, UsageError when it is not there or changes
     meanwhile, or the number is taken.
@@ -104,7 +106,8 @@ def prepared(
     found = source_at(source, policy)
     with SnapshotFolder(Path(store)).build(number) as building:
         before = fingerprint(found, policy.tables)
-        fill = partial(_fill, building.path, policy, found, building.key, progress, threads=threads)
+        kept = target or InFile(path=building.path, policy=policy, threads=threads)
+        fill = partial(_fill, building, policy, found, kept, progress, threads=threads)
         try:
             if isinstance(found, Folder) and _copies_first(policy):
                 raise EngineFailure
@@ -119,7 +122,7 @@ def prepared(
                 "The source changed while it was read. Take the snapshot again when it is at rest."
             )
         with engine_errors("Checking a snapshot"):
-            verify(building.path, policy, threads=threads)
+            kept.verify()
         yield building, building.notes(digest=policy.digest, source=before, tables=reports)
 
 
@@ -143,10 +146,10 @@ def _say_where(policy: Policy, source: Folder) -> Iterator[None]:
 
 
 def _fill(
-    path: Path,
+    building: Building,
     policy: Policy,
     source: Source,
-    key: int,
+    target: Target,
     progress: Progress | None,
     *,
     threads: int | None,
@@ -154,10 +157,12 @@ def _fill(
 ) -> tuple[TableReport, ...]:
     again = scratch is None and isinstance(source, Folder)
     with engine_errors("Preparing a snapshot", again=again):
-        connection = loading(path, memory=policy.limits.memory, threads=threads)
+        target.begin()
+        connection = loading(building.path, memory=policy.limits.memory, threads=threads)
         try:
-            attach(connection, source, rows=policy.tables)
-            reports = _Work(connection, policy, source, key, progress, scratch=scratch).tables()
+            with attach(connection, source, rows=policy.tables):
+                work = _Work(connection, policy, source, building.key, target, scratch=scratch)
+                reports = work.tables(progress)
             connection.execute("CHECKPOINT")
             return reports
         finally:
@@ -169,12 +174,12 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
     uses.
     """
     found = source_at(source, policy)
-    with engine_errors("Reading the source"):
-        attach(connection, found, rows=policy.tables)
+    target = InFile(path=scratch, policy=policy, threads=None)
+    with engine_errors("Reading the source"), attach(connection, found, rows=policy.tables):
         for carefully in (scratch,) if _copies_first(policy) else (None, scratch):
             connection.execute("BEGIN")  # never committed: nothing of it has to reach the disk
             try:
-                _Work(connection, policy, found, 0, None, scratch=carefully).tables()
+                _Work(connection, policy, found, 0, target, scratch=carefully).tables()
                 return
             except EngineFailure:
                 if carefully is not None or not isinstance(found, Folder):
@@ -196,26 +201,28 @@ class _Work:
         policy: Policy,
         source: Source,
         key: int,
-        progress: Progress | None,
+        target: Target,
         *,
         scratch: Path | None,
     ) -> None:
         self.connection, self.policy, self.source, self.key = connection, policy, source, key
-        self.progress = progress
+        self.target = target
+        self.progress: Progress | None = None
         self.again = scratch is None and isinstance(source, Folder)
         self.parts, problems = schemas(connection, policy, source, scratch=scratch)
         if problems:
             raise PolicyError(*problems)
         self.reading = Reading(policy, self.parts)
         connection.execute(f"CREATE SCHEMA {PUBLIC}")
-        if progress is not None:
-            connection.execute("SET enable_progress_bar = true")
-            connection.execute("SET enable_progress_bar_print = false")
 
-    def tables(self) -> tuple[TableReport, ...]:
+    def tables(self, progress: Progress | None = None) -> tuple[TableReport, ...]:
         """Read every table, those first that others go through; return their reports in the
         policy's order.
         """
+        self.progress = progress
+        if progress is not None:
+            self.connection.execute("SET enable_progress_bar = true")
+            self.connection.execute("SET enable_progress_bar_print = false")
         found: dict[str, TableReport] = {}
         for table in self.policy.tables.values():
             chain = [table]
@@ -238,17 +245,18 @@ class _Work:
         # Privacy: S23. The source is scanned here and nowhere else: two scans may differ (random(),
         # a file that is written meanwhile), and whoever has too many rows in one of them would not
         # in the other.
-        self._run(f"CREATE TEMP TABLE {_READ} AS {self._read(table)}", table, 0, 4)
+        self._run(f"CREATE TEMP TABLE {_READ} AS {self._read(table)}", table, 0, 3)
         for other in self.reading.going_through(table):
             self._resolve(other)
         rows, owned, columns = self._count(table)
         columns = self._explain(table, columns, owned)
         heavy = f"SELECT {name(OWNER)} FROM {_READ} WHERE {name(OWNER)} IS NOT NULL GROUP BY 1"
         self._run(
-            f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 4
+            f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 3
         )
-        self._run(f"CREATE TABLE {private(table.name)} AS {self._kept(table)}", table, 2, 4)
-        kept = self._one(f"SELECT count(*) FROM {private(table.name)}", table, 3, 4)[0]
+        rows_kept = self._kept(table)
+        with self._doing(table, 2, 3):
+            kept = self.target.keep(self.connection, table, rows_kept)
         self.connection.execute(f"DROP TABLE {_READ}; DROP TABLE {_HEAVY}")
         return TableReport(
             name=table.name,
@@ -271,7 +279,7 @@ class _Work:
             f"WHERE {key} IS NOT NULL AND {owner} IS NOT NULL GROUP BY 1 HAVING min({owner}) = max({owner})",
             table,
             0,
-            4,
+            3,
         )
 
     def _read(self, table: Table) -> str:
@@ -301,7 +309,7 @@ class _Work:
     def _kept(self, table: Table) -> str:
         owner, stored = name(OWNER), [name(column) for column in table.columns]
         listed = ", ".join([owner, *stored])
-        heavy = self._one(f"SELECT count(*) FROM {_HEAVY}", table, 2, 4)[0]
+        heavy = self._one(f"SELECT count(*) FROM {_HEAVY}", table, 2, 3)[0]
         if not heavy:
             return f"SELECT {listed} FROM {_READ} WHERE {owner} IS NOT NULL"
         types = {column.name: column.domain for column in table.columns.values()}
@@ -316,7 +324,7 @@ class _Work:
 
     def _count(self, table: Table) -> tuple[int, int, tuple[ColumnReport, ...]]:
         counts = ", ".join(counts_of(table, name(OWNER)))
-        return reports_of(table, self._one(f"SELECT {counts} FROM {_READ}", table, 1, 4))
+        return reports_of(table, self._one(f"SELECT {counts} FROM {_READ}", table, 1, 3))
 
     def _explain(
         self, table: Table, reports: tuple[ColumnReport, ...], owned: int
@@ -383,12 +391,20 @@ class _Work:
         return tuple(self._run(sql, table, part, parts).fetchall()[0])
 
     def _run(self, sql: str, table: Table, part: int, parts: int) -> Any:
-        """Execute, telling the progress of this part of a table's work while it runs."""
-        with engine_errors(f"Preparing {table.name}", again=self.again):
-            if self.progress is None:
-                return self.connection.execute(sql)
-            with _watch(self.connection, self.progress, table.name, part, parts):
-                return self.connection.execute(sql)
+        """Execute one part of a table's work."""
+        with self._doing(table, part, parts):
+            return self.connection.execute(sql)
+
+    @contextmanager
+    def _doing(self, table: Table, part: int, parts: int) -> Iterator[None]:
+        """Tell the progress of this part of a table's work meanwhile, and nothing of an error."""
+        watched = (
+            nullcontext()
+            if self.progress is None
+            else _watch(self.connection, self.progress, table.name, part, parts)
+        )
+        with engine_errors(f"Preparing {table.name}", again=self.again), watched:
+            yield
 
 
 _READ, _HEAVY, _COPY = name("#read"), name("#heavy"), name("#copy")
