@@ -217,5 +217,8 @@ SELECT r2.age AS k0, AVG(FLOOR(r2.income)) FROM visits AS r1 JOIN people AS r2 O
 SELECT born + age * INTERVAL '7 week' AS d, COUNT(*) FROM people GROUP BY d;
 SELECT DATE '2024-01-01' - INTERVAL (age * 99) DAY AS d, COUNT(*) FROM people GROUP BY d;
 
+-- a key's EXISTS got the name of the table that is grouped: the proof refused the plan, as an error of ours
+SELECT (SELECT COUNT(*) FROM visits AS v WHERE v.person_id = r1.person_id) > 0 AS k0, SUM(r1.age) FILTER (WHERE r1.person_id IN (SELECT r2.person_id FROM people AS r2 WHERE r2.age = 3)) AS a0 FROM people AS r1 GROUP BY ROLLUP (k0);
+
 -- OVER behind brackets: the parser read it, what it wrote could not be read, and planning failed
 SELECT r1.day AS k0, (COUNT(*)) OVER (PARTITION BY r1.cost >= 1 ORDER BY r1.day ROWS UNBOUNDED PRECEDING) AS a0 FROM visits AS r1 GROUP BY r1.day, r1.cost >= 1;

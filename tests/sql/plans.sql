@@ -338,6 +338,11 @@ SELECT sex, clinic, COUNT(*) AS visits FROM people p JOIN visits v ON p.person_i
 SELECT a.sex AS one, b.sex AS other, COUNT(*) AS people FROM people a JOIN people b ON a.person_id = b.person_id GROUP BY GROUPING SETS ((a.sex), (b.sex));
 --> COUNT(*): 1 1 1 | 2 √2 1
 
+-- count / one row / grouping sets of an exists, with exists within filter: Who comes to us, of the smokers and of all
+SELECT (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) > 0 AS comes, COUNT(*) FILTER (WHERE p.person_id IN (SELECT q.person_id FROM people q WHERE q.smoker)) AS smokers
+FROM people p GROUP BY ROLLUP (comes);
+--> COUNT(*) FILTER(WHERE p.person_id IN (SELECT q.person_id ...: 1 1 1 | 2 √2 1
+
 -- persons / one row / rollup: Of people with one row each, counts are people
 SELECT sex, COUNT(DISTINCT person_id) AS people FROM people GROUP BY ROLLUP (sex);
 --> COUNT(DISTINCT person_id): 1 1 1 | 2 √2 1

@@ -167,7 +167,9 @@ class _Family:
             names[index] = with_stages(block.places, number)
             for name, key in zip(names[index], block.keys, strict=True):
                 assert isinstance(key, Key)
-                place = with_stages(name, lambda stage: own.get(stage, stage))
+                # Stages inside a key, of an EXISTS, are not among those that are read; the first
+                # block may call something else by the same name.
+                place = with_stages(name, lambda stage: own.get(stage, f"key_{stage}"))
                 if not key.nullable:
                     place = call("coalesce", place, key.domain.size)
                 keys.setdefault(name, (replace(key, nullable=True), place))
