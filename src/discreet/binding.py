@@ -69,9 +69,7 @@ def build_snapshot(
 
 
 def take_snapshot(policy: Policy, *, progress: Progress | None = None) -> Snapshot:
-    """Take a new snapshot without opening the last one, which may have been made for an older
-    policy.
-    """
+    """Take a snapshot without opening the last one, which may have been made for an older policy."""
     with Ledger.open(ledger_of(policy), terms_of(policy)) as ledger:
         return build_snapshot(policy, ledger, None, progress)
 

@@ -1,4 +1,4 @@
-"""Amounts of privacy: what a mechanism costs, what a ledger adds up, what people read.
+"""Amounts of privacy: the cost of a mechanism, the sum in a ledger, the figure that people read.
 
 Every amount is an exact rational, so ten spends of 0.1 fit in 1 and the eleventh does not. This is
 also the only module that turns ε, δ and ρ into text.

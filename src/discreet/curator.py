@@ -1,4 +1,4 @@
-"""The flow: a question in, a noisy answer out. Short, as it is the path that everybody should read.
+"""The curator: a question in, a noisy answer out. `ask` is the path that everybody should read.
 
 plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  ->  noise  ->  post
 ->  answer
@@ -94,7 +94,7 @@ class Curator:
 
     @contextmanager
     def _enter(self) -> Iterator[Visit]:
-        """Let somebody in, and out at a multiple of the deadline, if there is one.
+        """Begin a visit, and end it at a multiple of the deadline, if there is one.
 
         Privacy: S13. Paid for or free, answered or refused: how many free quotes are answered while
         somebody's question runs would tell how long it ran.
@@ -108,9 +108,7 @@ class Curator:
         visit.door.until.hold()
 
     def _visit(self, *, deadline: Fraction | None = None) -> Visit:
-        """Return the way in to the newest snapshot; the curator's own work leaves when it is
-        done.
-        """
+        """Return a visit to the newest snapshot; without a deadline for the curator's own work."""
         view, until = self._view, Until(began=time.monotonic(), deadline=deadline)
         door = Door(policy=self.policy, ledger=self._ledger, snapshot=view.number, until=until)
         return Visit(view=view, door=door)
@@ -369,7 +367,7 @@ class Curator:
         return made
 
     def _open(self, number: int) -> None:
-        """Show questions this snapshot from here on; those that are under way go on with theirs."""
+        """Show new questions this snapshot; those that are under way go on with theirs."""
         self._view = View.open(
             self.policy,
             number,

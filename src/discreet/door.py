@@ -1,5 +1,4 @@
-"""The door: recall, reserve, allowance, deadline, post. Whatever is paid for passes here, and is
-written once.
+"""The door: whatever is paid for passes through here, in the order recall, reserve, work, post.
 
 standing   one reading transaction: may they ask, on which snapshot, what is left, what of it was
            measured before?
@@ -55,7 +54,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage(Generic[Made]):
-    """What came through, what it cost now, and where the analyst stands after it."""
+    """The work that came through the door, what it cost now, and where the analyst stands after it."""
 
     made: Made
     cost: Charge
@@ -64,7 +63,7 @@ class Passage(Generic[Made]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """The way of one question on one snapshot, until some moment."""
+    """One question's way in and out of a charge, on one snapshot, until a deadline."""
 
     policy: Policy
     ledger: Ledger
@@ -72,7 +71,7 @@ class Door:
     until: Until
 
     def standing(self, analyst: str, parts: Mapping[str, Fraction] | None = None) -> Standing:
-        """Return where an analyst stands; refuse others, and a snapshot that is no longer the
+        """Return where an analyst stands; refuse strangers, and a snapshot that is no longer the
         current one.
 
         Finds of each part what was measured before, by whomever, for at least this amount (S10).
@@ -82,9 +81,7 @@ class Door:
         )
 
     def free(self, standing: Standing, made: Made) -> Passage[Made]:
-        """Let through what is public or was measured before: it costs nothing, but is for analysts
-        only.
-        """
+        """Let through what is public or was measured before: it costs nothing."""
         return Passage(made=made, cost=FREE, standing=standing)
 
     def through(
@@ -113,8 +110,8 @@ class Door:
         pack: Callable[[Made], bytes],
         unpack: Callable[[bytes, int], Made],
     ) -> Passage[Made]:
-        """Charge, work within the charge, store, and let it leave; what was stored a moment ago
-        comes for nothing.
+        """Charge, work within the charge, store the result, and let it leave; what was stored a
+        moment ago is free.
         """
         charge = self._reserve(request)
         if isinstance(charge, Reservation):
@@ -159,7 +156,7 @@ class Door:
         work: Callable[[Allowance, int], Made],
         pack: Callable[[Made], bytes],
     ) -> tuple[Made, Standing]:
-        """Go from the charge to the stored answer; whatever fails here leaves as one sentence
+        """Work within the charge and post the result; whatever fails here leaves as one sentence
         (S22).
         """
         allowance = make_allowance(charge.key, request.inside, request.paid, memory=request.memory)
@@ -191,5 +188,5 @@ class Door:
 def make_allowance(
     key: bytes, accountant: Accountant, paid: Charge, *, memory: int | None = None
 ) -> Allowance:
-    """Return what a charge allows; only the charge's key can make it."""
+    """Return the allowance that a charge has paid for; only the charge's key can make its noise."""
     return Allowance(key=key, accountant=accountant, paid=paid, memory=memory)

@@ -1,4 +1,4 @@
-"""How losses add up; knows no mechanism by name.
+"""Add up losses; no mechanism is known here by name.
 
 accountants   what a ledger adds: ε (`sum`) or ρ (`zcdp`)
 calibrate     how much noise an amount buys, and the reverse

@@ -1,4 +1,4 @@
-"""From an amount of privacy to a size of noise, and from a wanted margin to the cheapest amount.
+"""Convert an amount of privacy to a size of noise, and a wanted margin to the cheapest amount.
 
 Every result is an exact rational on the safe side: noise of that size loses at most the amount it
 was made for.

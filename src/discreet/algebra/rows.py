@@ -362,7 +362,7 @@ Query = Select | PerPerson | UnionAll
 
 
 def weight_of(source: Source | PublicScan | ConstantTable | Query) -> int:
-    """Nodes of a source or query, each counted as often as it would be written."""
+    """Count the nodes of a source or query, each as often as it would be written."""
     match source:
         case Scan() | PublicScan():
             return 1

@@ -1,4 +1,4 @@
-"""Walks over the trees: their parts, stages and owner, and copies with other stages or columns."""
+"""Walk the trees: their parts, stages and owner; copy them with other stages or columns."""
 
 from __future__ import annotations
 

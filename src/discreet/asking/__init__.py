@@ -1,1 +1,1 @@
-"""From a plan to its answer: what it costs, how it is explained, carried out and seen."""
+"""Answer a plan: price it, explain it, carry it out, and store what was released."""

@@ -1,4 +1,4 @@
-"""What a question does, in numbered plain sentences, made from the plan itself so that they cannot
+"""Explain a question in numbered plain sentences, made from the plan itself so that they cannot
 fall out of date.
 """
 

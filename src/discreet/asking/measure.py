@@ -1,5 +1,5 @@
-"""An offer carried out: each part is read, and what was paid for is released. Nothing here sees an
-exact value.
+"""Carry out an offer: read each part, and release what was paid for. Nothing here sees an exact
+value.
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def release_parts(
 
 
 def gather_numbers(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
-    """Return the blocks' numbers from all parts; a block that is rolled up or shared takes
-    another's.
-    """
+    """Return the noisy numbers of every block; a block that is rolled up or shared takes another's."""
     own = [_gather_block(index, each.block, released) for index, each in enumerate(offered.blocks)]
     for index, each in enumerate(offered.blocks):
         if isinstance(kind := each.block.kind, RolledUp):
@@ -128,8 +126,8 @@ def _by_id(block: Block) -> tuple[dict[str, Statistic], dict[str, Pick]]:
 def _release_unknown(
     each: BlockOffer, part: Part, allowance: Allowance, read: Read, in_passes: bool
 ) -> Released:
-    """Some keys are not public: those that enough people share survive, and only they are measured
-    (S5).
+    """Release a block whose keys are not all public: keys that enough people share survive, and
+    only they are measured (S5).
 
     How many keys there are is for data to decide: they are read part by part, and what is not of
     survivors is let go.
@@ -175,8 +173,8 @@ def _release_unknown(
 
 
 def _conditions_on_survivors(block: Block, survivors: pa.Table) -> tuple[Expression, ...] | None:
-    """Return what holds of the rows of surviving keys, and of few others; None where they are too
-    many to name.
+    """Return conditions that hold of the rows of surviving keys, and of few others; None where
+    there are too many to name.
 
     The engine then groups and sends those rows alone. Privacy: survivors have been released, and a
     row is left out by its own key: nobody moves a sum by more than without it.
@@ -197,7 +195,7 @@ def _conditions_on_survivors(block: Block, survivors: pa.Table) -> tuple[Express
 
 
 def _add_conditions(conditions: tuple[Expression, ...], query: Numbers) -> Numbers:
-    """Return the query of rows for which these hold, too."""
+    """Return the query over rows for which these conditions hold, too."""
     if isinstance(query, Nearest):
         return replace(
             query, counted=replace(query.counted, where=(*query.counted.where, *conditions))

@@ -1,5 +1,5 @@
-"""What a plan would cost and how wrong it would be: mechanisms chosen, nothing read, nothing
-charged.
+"""Offer an answer to a plan: choose mechanisms, price them, and tell how wrong the answer would be.
+Nothing is read or charged.
 
 `sum` budgets get discrete Laplace noise and permute-and-flip, `zcdp` budgets discrete Gaussian
 noise and the exponential mechanism (S6, S7). The amount is split evenly among statistics, picks and
@@ -79,7 +79,7 @@ class BlockOffer:
         )
 
     def using(self, part: Part, mechanisms: Sequence[Any]) -> BlockOffer:
-        """Return the same with other mechanisms for a part, in that order."""
+        """Return the block with other mechanisms for a part, in the order in which they are used."""
         rest = iter(mechanisms)
         threshold = None if self.threshold is None else next(rest)
         added, chosen = dict(self.added), dict(self.chosen)
@@ -126,7 +126,7 @@ class Offer:
         return self.blocks[part.block].of(part)
 
     def _as_written(self, part: Part) -> Part:
-        """Return the same part with its statistics in the order of the statement."""
+        """Return the part with its statistics in the order of the statement."""
         if len(part.statistics) == 1:
             return part
         block = self.blocks[part.block].block
@@ -146,12 +146,14 @@ class Offer:
 
     @property
     def least_costs(self) -> dict[str, Fraction]:
-        """Return the least that each part must have cost to be recalled (S10)."""
+        """Return, for each part, the least that a stored measurement must have cost to be recalled
+        (S10).
+        """
         return {part: price.amount for part, price in self.prices.items()}
 
     def recalling(self, stored: Mapping[str, EarlierCharge], accountant: Accountant) -> Offer:
-        """Return the same with parts that were measured before, and their noise, which is no wider
-        than what was offered.
+        """Return the offer with parts that were measured before, under the noise that is on them,
+        which is no wider than what was offered.
         """
         blocks = list(self.blocks)
         for index, each in enumerate(blocks):
@@ -168,14 +170,14 @@ class Offer:
         )
 
     def store_under(self, charge: int) -> Offer:
-        """Return the same when all that was due is stored under this charge."""
+        """Return the offer as it stands when all that was due is stored under this charge."""
         return replace(
             self, stored={**self.stored, **{part.id: charge for part in self.due}}, cost=FREE
         )
 
     def statistics(self) -> list[dict[str, Any]]:
-        """Return what is noised, with which sensitivities and noise, as JSON holds it; and its
-        charge, if it is paid.
+        """Describe every statistic for certificates, as JSON: sensitivities, noise, and the charge
+        that paid it.
         """
         found = []
         for part in self.parts:
@@ -188,9 +190,7 @@ class Offer:
         return found
 
     def shared_by(self) -> tuple[int, ...]:
-        """Return about how many people must share a value for it to be shown, for each test of keys
-        that are not public.
-        """
+        """Return about how many people must share a value for it to be shown, for each threshold."""
         own = (each for each in self.blocks if not isinstance(each.block.kind, Shared))
         return tuple(each.threshold.threshold + 1 for each in own if each.threshold is not None)
 
@@ -241,13 +241,13 @@ class Offer:
         return (*found, *(each for each in computed if each is not None)) or None
 
     def instead(self) -> dict[str, tuple[float, float]]:
-        """By column whose noise is on running totals: its margin, and that of noise on each
-        number.
+        """Return, for each column with noise on running totals, its margin and the margin of noise
+        on each number.
         """
         return instead(self.plan, [each.noise for each in self.blocks])
 
     def ranks(self) -> dict[str, int]:
-        """By how many ranks each quantile's value may be off, at 95 %; of a list all of them
+        """Return by how many ranks each quantile may be off, at 95 %; of a list all of them
         together (S11).
 
         What `beside_ranks` tells of some columns belongs to it.
@@ -256,7 +256,7 @@ class Offer:
         return {names[place]: _most_ranks(choices) for place, _, choices in self._quantiles()}
 
     def beside_ranks(self) -> dict[str, dict[str, Any]]:
-        """Return what must be said beside these ranks, by column.
+        """Return the facts that belong beside these ranks, by column.
 
         `extreme` and `inside`: with 95 %, a value that is at most so many ranks inside the extreme
         is not beyond it either, where there are at least `inside` rows. `ties`: of the rows that
@@ -287,16 +287,16 @@ class Offer:
 
 
 def _most_ranks(choices: tuple[Selection, ...]) -> int:
-    """Return how far the farthest may be off. Putting values in order takes none farther than the
-    farthest was.
+    """Return how many ranks the farthest quantile may be off. Sorting the values moves none farther
+    than the farthest was.
     """
     sure = 1 - (1 - CONFIDENCE) / len(choices)
     return max(ranks for choice in choices if (ranks := choice.ranks(sure)) is not None)
 
 
 def _describe_statistic(statistic: Statistic, mechanism: Additive) -> list[dict[str, Any]]:
-    """Return a statistic as it is told: in the units of its column, of which `step` is the grid's
-    (1 for a count).
+    """Describe a statistic in the units of its column, for certificates and quotes; `step` is the
+    grid's (1 for a count).
     """
     sensitivity, l2_squared, step = statistic.sensitivity, statistic.sensitivity.l2_squared, 1
     totals: dict[str, Any] = {}
@@ -320,12 +320,12 @@ def _describe_statistic(statistic: Statistic, mechanism: Additive) -> list[dict[
 
 
 def json_number(value: Fraction) -> int | float:
-    """As JSON writes it: 200000 and 0.01."""
+    """Return a number as JSON writes it: 200000 and 0.01."""
     return int(value) if value.denominator == 1 else float(value)
 
 
 def _describe_pick(pick: Pick, mechanism: Selection) -> dict[str, Any]:
-    """Return a choice by rank or by count: how far one person moves the scores of all groups
+    """Describe a choice by rank or by count: how far one person moves the scores of all groups
     together, in rows.
     """
     rows = pick.max_rows
@@ -342,7 +342,7 @@ def _describe_pick(pick: Pick, mechanism: Selection) -> dict[str, Any]:
 
 
 def _describe_threshold(block: Block, mechanism: Threshold) -> dict[str, Any]:
-    """Return the number that a threshold tests: people per key."""
+    """Describe the number that a threshold tests: people per key."""
     touched = block.touched * (2 if mechanism.neighbors == "change_one" else 1)
     return {
         "name": PEOPLE if block.threshold_test is None else block.threshold_test.name,
@@ -357,8 +357,8 @@ def _describe_threshold(block: Block, mechanism: Threshold) -> dict[str, Any]:
 
 
 def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge) -> Offer:
-    """Return the noise that this amount buys for a plan. `limit` is the whole budget, of whose δ
-    unknown keys get a part.
+    """Split an amount among the parts of a plan and choose their noise. `limit` is the whole
+    budget, of whose δ unknown keys get a part.
     """
     parts = parts_of(plan)
     if not parts:
@@ -403,8 +403,8 @@ def _offer_block(
 
 
 def _with_noise_of_source(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
-    """A block whose numbers are another's has that one's noise; where they are added up, several
-    times.
+    """Return a shared block with the noise of the block that it shares; a rolled-up one with
+    several draws of its source's.
     """
     match each.block.kind:
         case Shared(block=first):
@@ -417,8 +417,8 @@ def _with_noise_of_source(each: BlockOffer, blocks: Sequence[BlockOffer]) -> Blo
 
 
 def _choose_noise(statistic: Statistic, paid: Currency, share: Fraction) -> Additive:
-    """Noise whose numbers an answer can hold, which is 38 digits; otherwise nothing is charged for
-    nothing.
+    """Choose noise for a statistic; refuse noise so wide that an answer of 38 digits cannot hold
+    the numbers.
     """
     noise = paid.noise(amount=share, moved=statistic.movement)
     if noise.spread > MOST_NOISE:
@@ -429,8 +429,8 @@ def _choose_noise(statistic: Statistic, paid: Currency, share: Fraction) -> Addi
 
 
 def _choose_threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -> Threshold:
-    """Return people per key, tested: one person adds 1 to at most `touched` keys, twice that when
-    replaced (S5).
+    """Choose the threshold for people per key: one person adds 1 to at most `touched` keys, twice
+    that when replaced (S5).
     """
     if not delta:
         raise UsageError(

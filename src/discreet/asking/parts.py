@@ -1,4 +1,4 @@
-"""Parts of a question: what is measured, paid for and recalled at once (S10).
+"""Parts of a question: statistics that are measured, paid for and recalled at once (S10).
 
 With public keys every statistic is a part of its own. With unknown keys all statistics of a block
 are one part: they are measured on the keys that this block's own threshold let through. A part is
@@ -25,8 +25,8 @@ from discreet.sql.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Statistics and picks of one block, by their ids, in the order of measuring and of what is
-    released.
+    """Statistics and picks of one block that are measured at once; their ids are in the order of
+    measuring.
     """
 
     id: str

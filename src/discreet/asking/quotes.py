@@ -1,4 +1,4 @@
-"""What a question would cost and how wrong its answer would be, as an analyst is told."""
+"""Quotes: the price of a question and the margins of its answer, as an analyst is told."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """What a question would cost and how wrong the answer would be, told without touching data.
+    """The price of a question and the margins of its answer, found without touching data.
 
     `margins` has an entry for every aggregate, and for sums and multiples of them: a half-width at
     95 %, or, where it depends on how many rows there are, half-widths for some numbers of rows.
@@ -62,7 +62,7 @@ def quote_of(
     assuming: int | None,
     savings: tuple[str, ...] = (),
 ) -> Quote:
-    """Return an offer as it is shown to an analyst."""
+    """Return the quote of an offer."""
     beside = offered.beside_ranks()
     margins: dict[str, float | dict[str, Any]] = {
         name: {"ranks": ranks} | beside.get(name, {}) for name, ranks in offered.ranks().items()

@@ -1,4 +1,4 @@
-"""What would save, where the asker alone can: the same question written otherwise, with its figure.
+"""Tell an asker which other way of writing the question has smaller margins, with the figures.
 
 An alternative is planned, proved and priced as a question is, at the same ε, and told only if one
 margin is smaller by a tenth or more and none is wider. So whoever follows the advice gets the

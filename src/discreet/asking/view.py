@@ -1,5 +1,4 @@
-"""What questions see: one snapshot, from its plan to its noisy answer. A value; the next snapshot
-is another one.
+"""A view: one opened snapshot, on which questions are planned, offered, measured and finished.
 
 Nothing here charges: what reads private rows is handed the `Allowance` that the door gave for a
 charge.
@@ -79,22 +78,22 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """An answer, what was released for it now, and the last charge that its numbers are of."""
+    """An answer, the numbers released for it now, and the last charge among those that it rests on."""
 
     sheet: Sheet
     released: Mapping[str, Released]
     charge: int | None
 
     def to_bytes(self) -> bytes:
-        """Return what is stored: the numbers that other questions may use, not what is shown of
-        them.
+        """Return the bytes to store: the noisy numbers, which other questions may use, and not the
+        answer made of them.
         """
         return to_bytes(self.released)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """A numbered snapshot, opened, with its public tables.
+    """One numbered snapshot, opened, with its public tables.
 
     Privacy: S8. A question holds one of these from its beginning to its end, whatever snapshots
     other threads take meanwhile. Were a charge made for one snapshot and carried out on another,
@@ -255,8 +254,8 @@ class View:
             )
 
     def _rehearse(self, found: Plan) -> None:
-        """Try what will run, on tables without rows and made-up numbers: what cannot be computed is
-        refused unpaid.
+        """Run all that will run on tables without rows and on made-up numbers, to refuse unpaid
+        what cannot be computed.
         """
         try:
             for query in (
@@ -289,7 +288,7 @@ class View:
             ) from None
 
     def _probe(self, found: Plan) -> Plan:
-        """Probe what would be measured: its names and types, as the statement gives them on made-up
+        """Return a plan that reads nothing: the names and types that the statement gives on made-up
         numbers.
         """
         sql, made_up = next(rehearsals(found))
@@ -346,8 +345,8 @@ class View:
     # --- after it ---------------------------------------------------------------------------------
 
     def knowing(self, offered: Offer, standing: Standing) -> Offer:
-        """Return the offer with what was measured before: free, and with the noise that is on it
-        (S10).
+        """Return the offer with the parts that were measured before: they are free, with the noise
+        that is on them (S10).
         """
         stored = {
             part: EarlierCharge(
@@ -360,13 +359,17 @@ class View:
     def carry_out(
         self, offered: Offer, standing: Standing, until: Until, allowance: Allowance, charge: int
     ) -> Outcome:
-        """Do everything between a charge and the stored answer."""
+        """Measure what was paid for and make the answer: everything between a charge and the stored
+        answer.
+        """
         fetch, read = partial(self.fetch, until=until), partial(self.fetch_parts, until=until)
         found = release_parts(offered, allowance, fetch, read, in_passes=self.engine.in_passes)
         return self.complete(offered, standing, charge, found)
 
     def recall(self, offered: Offer, standing: Standing) -> Outcome:
-        """Return an answer of which all was measured before; keep some, for repeated questions."""
+        """Return an answer whose every part was measured before. Small ones are kept, as clients
+        repeat questions.
+        """
         key = (id(offered.plan), *offered.stored.items())
         kept = self.answers.get(key)
         made = self.complete(offered, standing) if kept is None else kept[1]
@@ -386,8 +389,8 @@ class View:
         charge: int | None = None,
         found: Mapping[str, Released] | None = None,
     ) -> Outcome:
-        """Return the answer from what was measured before and what a charge released, if there is
-        one.
+        """Return the answer made from stored numbers and from those that a charge released, if
+        there was one.
         """
         paid = offered if charge is None else offered.store_under(charge)
         sheet = self.finish(paid, gather_numbers(paid, {**_numbers(standing), **(found or {})}))
@@ -405,7 +408,9 @@ class View:
         )
 
     def finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
-        """Run the rest of the statement, on noisy and public tables."""
+        """Run the SQL above the noise on noisy and public tables; return the answer with its
+        margins and certificate.
+        """
         tables = {name: self.public[name] for name in offered.plan.public}
         tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
         for index, each in enumerate(offered.blocks):
@@ -440,8 +445,8 @@ class View:
         return self.workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
 
     def _certificate(self, offered: Offer) -> dict[str, Any]:
-        """Return enough to audit the release: for whom, on what, which noise, at what cost, paid by
-        whom.
+        """Return the facts by which one release can be audited: for whom, on what, which noise, at
+        what cost, paid by whom.
         """
         today, losses = offered.plan.today, (mechanism.loss() for mechanism in offered.mechanisms)
         return {
@@ -457,7 +462,7 @@ class View:
         }
 
     def certificate_head(self, cost: Charge) -> dict[str, Any]:
-        """Return what every certificate begins with."""
+        """Return the fields that every certificate begins with."""
         return {
             "unit": self.policy.unit,
             "neighbors": self.policy.neighbors,
@@ -468,6 +473,6 @@ class View:
 
 
 def _numbers(standing: Standing) -> dict[str, Released]:
-    """Return what was released before of the parts that a standing has found."""
+    """Return the stored noisy numbers of the parts that a standing has found."""
     contents = {each.answer.id: from_bytes(each.answer.answer) for each in standing.parts.values()}
     return {part: contents[each.answer.id][part] for part, each in standing.parts.items()}

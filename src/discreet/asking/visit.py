@@ -1,4 +1,4 @@
-"""Somebody at the door with a question: one snapshot to ask, and the way in and out of a charge."""
+"""A visit: one analyst's question on one snapshot, from the offer to the answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from discreet.vault.released import from_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """A view and a door of the same snapshot."""
+    """A view and a door of the same snapshot: what a question needs to be offered, paid for and
+    answered.
+    """
 
     view: View
     door: Door
@@ -43,7 +45,7 @@ class Visit:
         assuming: int | None,
         dialect: str,
     ) -> tuple[Offer, Standing]:
-        """Return what a question would be answered with and cost now, and where its analyst
+        """Return the offer for a question (its plan, noise and price now), and where its analyst
         stands.
         """
         fresh = self.view.offer(
@@ -60,11 +62,13 @@ class Visit:
         return self.view.savings(sql, offered, find, assuming=assuming, dialect=dialect)
 
     def recall(self, offered: Offer, standing: Standing) -> Passage[Outcome]:
-        """Return an answer of which all was measured before, or is public."""
+        """Return an answer whose every part is public or was measured before, for nothing."""
         return self.door.free(standing, self.view.recall(offered, standing))
 
     def pay(self, sql: str, analyst: str, offered: Offer, standing: Standing) -> Passage[Outcome]:
-        """Charge what is due, measure it and store it; what was stored a moment ago is free."""
+        """Charge the parts that are due, measure them, store them and return the answer; a part
+        that was stored a moment ago is free.
+        """
 
         def work(allowance: Allowance, charge: int) -> Outcome:
             return self.view.carry_out(offered, standing, self.door.until, allowance, charge)
@@ -81,7 +85,7 @@ class Visit:
         )
 
     def _request(self, sql: str, analyst: str, offered: Offer) -> Request:
-        """Return the charge of the parts that are due."""
+        """Return the request to pay for the parts that are due."""
         mechanisms: list[Mechanism] = []
         parts = []
         for part in offered.due:
@@ -102,7 +106,7 @@ class Visit:
         )
 
     def answer(self, sql: str, passed: Passage[Outcome]) -> Answer:
-        """Return what came through the door, as its reader gets it."""
+        """Return the answer as its reader gets it: table, margins, cost, what is left, certificate."""
         sheet, standing, charge = passed.made.sheet, passed.standing, passed.made.charge
         return Answer(
             table=sheet.table,

@@ -1,5 +1,4 @@
-"""Copies of a ledger: whole, of one moment, for this account alone; how one is put back; and how a
-ledger moves.
+"""Back up a ledger whole and as of one moment, put a copy back, and move a ledger to another place.
 
 Privacy: a ledger that is put back may lack charges that were made after it was copied, and what
 they bought is out. So one that is not proved to be the newest, by an exported head that lies on it,

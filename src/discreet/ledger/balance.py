@@ -1,5 +1,4 @@
-"""What the rows of a ledger add up to. Every process keeps one of these, and it only ever moves by
-checked rows.
+"""A balance: the sums of a ledger's rows. Every process keeps one, and only checked rows move it.
 
 Each row is checked twice: its MAC says that the key's owner wrote it (`chain`), and `Balance.add`
 says that it follows from the rows before it: the sums are recomputed, the limits held, and an
@@ -33,7 +32,9 @@ _GRID = 10**40
 
 
 def same_charge(asked: Mapping[str, Any], cost: Charge) -> str:
-    """Two askings are one charge, under one noise key, when all of this is equal."""
+    """Return the key of a charge: askings for which it is equal are one charge, under one noise
+    key.
+    """
     # Privacy: S8. Mechanisms and cost count, because two answers under one key and two noise scales
     # give away the exact value: the noise cancels.
     names = ("analyst", "question", "policy", "snapshot", "mechanisms")
@@ -51,7 +52,7 @@ def same_question(asked: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidPart:
-    """What a charge pays for and stores by itself: what it is known by, its mechanisms and its cost
+    """A part that a charge pays for and stores by itself: its id, its mechanisms and its cost
     (S10).
     """
 
@@ -71,9 +72,7 @@ def parts_from_row(body: Mapping[str, Any]) -> tuple[PaidPart, ...]:
 
 
 def stored_as(part: str, asked: Mapping[str, Any]) -> tuple[str, str, int]:
-    """Return what a part is found by: the same on another snapshot, or under another policy, is not
-    the same.
-    """
+    """Return the key that a part is stored under, which differs by snapshot and policy."""
     return part, asked["policy"], asked["snapshot"]
 
 
@@ -219,8 +218,8 @@ class Balance:
         )
 
     def shortage(self, analyst: str, cost: Charge) -> Shortage | None:
-        """Which limit this cost would break, the analyst's own before everybody's; None when it
-        fits both.
+        """Return the limit that this cost would break, the analyst's own before everybody's; None
+        if it fits both.
         """
         self.require_analyst(analyst)
         own, everyone = self.sums_with(analyst, cost)

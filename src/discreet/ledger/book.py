@@ -213,8 +213,8 @@ class Ledger:
     def recall(
         self, *, question: str, policy: str, snapshot: int, at_least: Fraction = Fraction(0)
     ) -> tuple[StoredAnswer, ...]:
-        """Every answer already released to this question on this snapshot that cost `at_least` this
-        amount, whoever paid for it, oldest first (S10).
+        """Return every answer released to this question on this snapshot that cost `at_least` this
+        amount, whoever paid, oldest first (S10).
         """
         subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
         with self._journal.session(write=False) as balance:
@@ -230,8 +230,8 @@ class Ledger:
         at_least: Fraction = Fraction(0),
         parts: Mapping[str, Fraction] | None = None,
     ) -> Standing:
-        """In one transaction: what is left, the head, what `recall` finds of a question, and which
-        `parts` are stored.
+        """Return, in one transaction, what is left, the head, what `recall` finds of a question,
+        and which `parts` are stored.
 
         Of each part the first that was stored among those that cost at least as much as is given
         here: so whoever asks again gets the same, whatever was stored since. Refuses whoever is no
@@ -342,7 +342,7 @@ class Ledger:
 
     @property
     def limits(self) -> tuple[Charge, dict[str, Charge]]:
-        """Everybody's limit and each analyst's, as last amended."""
+        """Return everybody's limit and each analyst's, as last amended."""
         with self._journal.session(write=False) as balance:
             return balance.limit, dict(balance.analysts)
 
@@ -363,7 +363,7 @@ class Ledger:
             return balance.left(analyst)
 
     def entries(self, analyst: str | None = None) -> tuple[Entry, ...]:
-        """Who spent what on what, oldest first."""
+        """Return who spent what on what, oldest first."""
         with self._journal.session(write=False) as balance:
             charges = (row for row in self._journal.rows() if row.body["kind"] == "charge")
             return tuple(
@@ -371,7 +371,7 @@ class Ledger:
             )
 
     def rows(self) -> tuple[dict[str, Any], ...]:
-        """Every row as it was written: what an auditor recomputes from."""
+        """Return every row as it was written: an auditor recomputes the ledger from them."""
         with self._journal.session(write=False):
             return tuple({"number": row.number, **row.body} for row in self._journal.rows())
 

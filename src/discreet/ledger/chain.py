@@ -69,14 +69,14 @@ class Key:
         return hmac.digest(self._mac_key, covered.encode(), "sha256")
 
     def seal(self, secret: bytes, *, ledger: str, charge: int) -> bytes:
-        """AES-256-GCM; the charge's number is authenticated, so a sealed key fits its own charge
-        only.
+        """Seal a noise key by AES-256-GCM; the charge's number is authenticated, so a sealed key
+        fits its own charge only.
         """
         nonce = fresh_secret()[:_NONCE_BYTES]
         return nonce + self._cipher.encrypt(nonce, secret, _label(ledger, charge))
 
     def unseal(self, sealed: bytes, *, ledger: str, charge: int) -> bytes | None:
-        """None when these are not the bytes that were sealed for this charge."""
+        """Return the sealed bytes; None if they were not sealed for this charge."""
         try:
             return self._cipher.decrypt(
                 sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _label(ledger, charge)

@@ -1,5 +1,5 @@
-"""Heads: how far a ledger is. One lies in a file beside the key, so that an older copy is noticed
-here and now.
+"""Heads: how long a ledger's chain is. One lies in a file beside the key, so that an older copy of
+the ledger is noticed.
 """
 
 from __future__ import annotations

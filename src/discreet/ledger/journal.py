@@ -1,4 +1,4 @@
-"""Reading and writing the chain: a file, its keys, and the balance of every row checked so far.
+"""Read and write the chain: a file, its keys, and the balance of every row checked so far.
 
 All that `book` does happens in a `session`: one transaction, before which the rows that other
 processes appended have been checked and added up. A journal never goes back: the last row it has
@@ -64,7 +64,7 @@ class Journal:
 
     @contextmanager
     def session(self, *, write: bool) -> Iterator[Balance]:
-        """One transaction, with a balance that knows every row before it."""
+        """Open one transaction, with a balance that knows every row before it."""
         with self.file.transaction(write=write):
             self._catch_up()
             self._require_home()
@@ -111,11 +111,11 @@ class Journal:
         return row
 
     def rows(self) -> Iterator[Row]:
-        """Every row from the first, its MAC checked."""
+        """Yield every row from the first, its MAC checked."""
         return self._chain(self.file.rows(1), 0, chain.FIRST, 0)
 
     def row(self, number: int) -> Row:
-        """One row out of the middle, its MAC checked against the one before."""
+        """Return one row out of the middle, its MAC checked against the one before."""
         found = list(self.file.rows_between(number - 1, number))
         if not found or found[-1][0] != number:
             raise self._balance.broken(number, "is missing")
@@ -282,7 +282,9 @@ class Journal:
             raise balance.broken(charge, "has lost its answer")
 
     def _verify_contents(self, balance: Balance) -> None:
-        """Every step of every stream has what its rows say, and nothing else is there."""
+        """Check that every step of every stream has what its rows say, and that nothing else is
+        there.
+        """
         rows = {
             row for steps in balance.streams.values() for row in (*steps.frozen, *steps.published)
         }

@@ -1,4 +1,4 @@
-"""Where a ledger is: in a file, or in a PostgreSQL that several servers share."""
+"""The place of a ledger: a file, or a PostgreSQL that several servers share."""
 
 from __future__ import annotations
 

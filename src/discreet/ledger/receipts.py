@@ -1,6 +1,4 @@
-"""What goes in and out of the ledger: bills, reservations, stored answers, and where an analyst
-stands.
-"""
+"""Values that go in and out of the ledger: bills, reservations, stored answers, standings."""
 
 from __future__ import annotations
 
@@ -44,7 +42,9 @@ class Bill:
     stream: bool = False
 
     def as_row(self) -> dict[str, Any]:
-        """All but the cost, which may be rounded up, and the text."""
+        """Return the fields of the charge's row, without the cost, which may be rounded up, and the
+        text.
+        """
         row: dict[str, Any] = {
             name: getattr(self, name) for name in ("analyst", "question", "policy", "snapshot")
         }

@@ -1,4 +1,4 @@
-"""What a ledger is bound to, its limits, and charges as its rows write them."""
+"""The terms of a ledger: what it is bound to, its limits, and how its rows write charges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOUND = ("unit", "neighbors", "owners", "accountant")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a ledger's first row says.
+    """The content of a ledger's first row.
 
     `unit`, `neighbors`, `owners` (table: owner column) and `accountant` (its name, and whatever its
     currency rests on, such as delta_convert) never change. `limit`, for everybody together, and

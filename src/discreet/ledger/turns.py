@@ -30,7 +30,7 @@ class Group:
 
 
 class Turns:
-    """Who may use the one connection of a process.
+    """Gives threads the one connection of a process, one after another.
 
     `begin(write)`, `commit()` and `abandon()` are the connection's; `broken` and `busy` make what
     is raised.

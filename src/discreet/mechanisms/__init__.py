@@ -1,5 +1,5 @@
-"""The mechanisms: what may be released, what it costs, how wrong it may be. One module each; a
-value, not a class tree.
+"""The mechanisms, one module each: values that release, state their loss, and tell how wrong they
+may be.
 
 A mechanism's fields are its ledger row, for ever: never remove or re-mean one; a change is a new
 class.

@@ -1,5 +1,5 @@
-"""What an amount of a budget buys, in ε (`sum` budgets) or in ρ (`zcdp`): noise, choices and
-thresholds (S6, S7).
+"""Currencies: the noise, choices and thresholds that an amount of ε (`sum` budgets) or ρ (`zcdp`)
+buys (S6, S7).
 
 This is the one place that knows which mechanism is the best for which kind of budget. Whoever has
 an amount to spend takes the `currency` of the accountant's name and asks no further.

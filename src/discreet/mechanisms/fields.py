@@ -1,6 +1,4 @@
-"""What a field of a mechanism may hold: each refusal is one sentence with the name and the
-value.
-"""
+"""Check the fields of a mechanism: each refusal is one sentence with the name and the value."""
 
 from __future__ import annotations
 

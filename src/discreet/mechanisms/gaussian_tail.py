@@ -1,4 +1,5 @@
-"""How likely discrete Gaussian noise reaches t, enclosed as narrowly as wished at any sigma.
+"""Enclose the probability that discrete Gaussian noise reaches t, as narrowly as wished at any
+sigma.
 
 At a small sigma the terms are added (`tails.gaussian`). At a large one there are too many, and the
 sum is the integral plus the corrections of Euler and Maclaurin, whose rest is bounded. With y = t /

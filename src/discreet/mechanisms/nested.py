@@ -1,6 +1,4 @@
-"""Several quantiles of one column as a tree of halves: of which part of the rows each is, and how
-rows are cut.
-"""
+"""Arrange several quantiles of one column as a tree of halves, and cut the rows at each node."""
 
 from __future__ import annotations
 

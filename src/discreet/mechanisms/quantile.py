@@ -186,13 +186,13 @@ class Quantiles:
 
     @property
     def depths(self) -> int:
-        """ceil(log2(quantiles + 1))."""
+        """Return ceil(log2(quantiles + 1)), the depth of the tree."""
         return len(self.quantiles).bit_length()
 
     @property
     def grain(self) -> int:
-        """Into how many pieces a row is cut: one for each slice of its cell, halved at every depth
-        but the last.
+        """Return into how many pieces a row is cut: one for each slice of its cell, halved at every
+        depth but the last.
         """
         return self.slices << (self.depths - 1)
 

@@ -1,5 +1,4 @@
-"""The shapes of mechanisms: what the vault does with one, and how it asks whether it hides a
-person.
+"""The shapes of mechanisms: how the vault uses one, and how it asks whether it hides a person.
 
 Additive     noise on every number of a vector: counts, sums, distances
 Selection    a cell for every group, or several, from the group's row of counts
@@ -48,7 +47,7 @@ class Sensitivity(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """A sensitivity by the norms that its noise needs."""
+    """A movement of numbers by one person, in the norms that their noise needs."""
 
     l1: Fraction | int | None
     l2_squared: Fraction | int | None

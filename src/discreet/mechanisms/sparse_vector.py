@@ -1,4 +1,4 @@
-"""Which of a stream of numbers reach a threshold: pays for those that do, not for those that are
+"""Find which of a stream of numbers reach a threshold, and pay for those alone, however many are
 asked about (S7).
 """
 

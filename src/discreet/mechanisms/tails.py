@@ -1,5 +1,5 @@
-"""How likely noise reaches t, enclosed between integers: what thresholds for unknown keys are set
-by.
+"""Enclose between integers the probability that noise reaches t, from which thresholds for unknown
+keys are set.
 
 Noise falls off fast, so an enclosure holds hundreds of bits after the point; see
 `discreet.noise.exact`.

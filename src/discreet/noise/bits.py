@@ -48,9 +48,7 @@ class Draw(NamedTuple):
 
 
 class RecordingBits:
-    """The system's random bits, with every draw that was made of them in `made`, to be shown to the
-    respondent.
-    """
+    """The system's random bits, with every draw noted in `made`, to be shown to the respondent."""
 
     __slots__ = ("made",)
 

@@ -1,5 +1,4 @@
-"""Where private randomness comes from: AES-256 under a key made for one charge, read at any place
-in any order.
+"""Private randomness: AES-256 under a key made for one charge, read at any place in any order.
 
 The words of an item are a pseudorandom function of (key, purposes derived from it, round, item) and
 of nothing else: not of the order of the items, not of how they were cut into chunks, not of the

@@ -1,4 +1,4 @@
-"""The one hook into randomness, for tests: see every draw, replay it on other data, or put crafted
+"""Hook into randomness, for tests only: see every draw, replay it on other data, or put crafted
 words in its place.
 
 With `recording()` on, words no longer come from a stream's own key but from the recording's, by

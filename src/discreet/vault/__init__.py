@@ -1,4 +1,4 @@
-"""Where exact values meet noise: the only place.
+"""The vault, the only place where exact values meet noise.
 
     Exact        what an engine read; it does not print, does not pickle, and only an Allowance
                  opens it

@@ -1,4 +1,4 @@
-"""What a reservation paid for: it adds the noise, and releases no more than that."""
+"""An allowance: adds the noise that a reservation has paid for, and releases no more than that."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ MOST_CELLS = 1 << 23  # counts that are held at once where there may be very man
 
 
 class Allowance:
-    """What was paid for. Each release is priced and kept within it; fixed plans and adaptive
-    algorithms alike.
+    """The right to release what was paid for. Each release is priced and kept within it, planned
+    ahead or chosen on the way.
 
     Every release says how far one person moves its statistic (`moved`), in the whole units that
     noise is added in. A mechanism that claims less is refused before anything is opened.

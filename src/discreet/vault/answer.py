@@ -1,4 +1,4 @@
-"""What leaves: an answer as its reader gets it."""
+"""Answers, as their readers get them."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _interval(value: pa.MonthDayNano) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What an answer shows: a function of noisy numbers, the same whenever it is asked for."""
+    """The part of an answer that is a function of noisy numbers: the same whenever it is asked for."""
 
     table: pa.Table
     margins: pa.Table

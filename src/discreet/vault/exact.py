@@ -1,4 +1,4 @@
-"""What an engine read. It does not print, does not pickle, and only the vault opens it."""
+"""Exact values, as an engine read them. They do not print or pickle, and only the vault opens them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 
 
 
 class Part(Protocol):
-    """What the vault makes of a part of the rows, whichever rows are in it, and in which columns;
-    it pickles.
+    """A picklable function from one part of the rows, whichever they are, to a table of these
+    columns.
     """
 
     @property
@@ -28,7 +28,7 @@ Read = Callable[[Part | None], Iterable[pa.Table]]
 
 
 class Exact:
-    """Exact values. They can be held and handed on, and be seen only by what adds noise to them.
+    """Exact values. Anybody may hold them; only what adds noise may look.
 
     Given as a table; or as several of the same columns, one after another, which are then read
     once.
@@ -41,7 +41,7 @@ class Exact:
 
     @classmethod
     def elsewhere(cls, read: Read) -> Exact:
-        """Values that are on a cluster: what is made of each part of them can be made there."""
+        """Return values that stay on a cluster, where a `Part` can be made of each piece of them."""
         made = cls(())
         made._read = read
         return made

@@ -1,4 +1,4 @@
-"""Tables of exact numbers by unknown key: which rows belong to the keys that survived."""
+"""Find the rows of surviving keys in tables of exact numbers by unknown key."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a charge released, as the ledger keeps it: noisy numbers, from which answers are computed at
-each asking.
-"""
+"""Noisy numbers as the ledger keeps them; answers are computed from them at each asking."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Released:
-    """What left a part: for each of its places noisy numbers, or one array of cells for each choice
-    of a pick.
-    """
+    """The noisy numbers of one part, or for a pick one array of cells for each choice."""
 
     numbers: tuple[Numbers, ...]
     survivors: pa.Table | None = None  # unknown keys that passed the threshold

@@ -1,4 +1,4 @@
-"""Numbers into sums that get noise, and back: the two ends of noise for running totals.
+"""Turn numbers into the sums that get noise for running totals, and back.
 
 What it is for, and the proof, stand in `mechanisms.running`. `back` is given noisy numbers only: it
 is a function of what the mechanism released.

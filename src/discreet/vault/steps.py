@@ -1,4 +1,4 @@
-"""A measurement that was paid for once and is released step by step."""
+"""Release a measurement step by step, paid once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.vault.integers import cells_of, exact_product, largest
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExactStep:
-    """Exact numbers of one step, a row each, and the draws that go on them: row i gets the sum of
+    """The exact numbers of one step, a row each, and the draws on them: row i gets the sum of
     signs[i] * draws.
     """
 
@@ -37,7 +37,7 @@ class Encoder(Protocol):
 
 
 class Steps:
-    """Released step by step. Every step is fed once and in order; steps that left before are fed
+    """Releases step by step. Every step is fed once and in order; steps that left before are fed
     without a release.
     """
 

@@ -1,4 +1,4 @@
-"""Unknown keys, a part of them at a time: which pass their threshold, and which rows are theirs.
+"""Test unknown keys and find their rows, a part of the keys at a time.
 
 Both are functions of a table that may run where its rows are, on a cluster's workers, with the same
 exact sampler.

@@ -1,4 +1,4 @@
-"""What a store of a ledger does. It keeps bytes and never looks into them."""
+"""The protocol of a ledger's store. It keeps bytes and never looks into them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RowText = tuple[int, str, bytes]  # number, body, MAC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """Everything that a store keeps, to be written into another one."""
+    """Everything that a store keeps, to be written into another store."""
 
     rows: Iterable[RowText]
     keys: Iterable[tuple[int, bytes]] = ()
