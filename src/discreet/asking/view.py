@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -34,6 +34,7 @@ from discreet.engines.words import Unspelled
 from discreet.errors import DiscreetError, EngineFailure, Rejected, UsageError
 from discreet.ledger import Standing
 from discreet.mechanisms import from_row, to_row
+from discreet.mechanisms.simulate import Noise
 from discreet.policy.policy import Policy
 from discreet.sql.after.error_bars import take_places
 from discreet.sql.after.finish import (
@@ -63,6 +64,25 @@ _EITHER = "Give either epsilon, what the answer may cost, or margin, how wrong i
 MOST_BYTES = 1 << 18  # of an answer that is kept
 # plans that are kept, then all are forgotten; of questions no longer than this
 MOST_PLANS, MOST_LETTERS = (256, 10_000)
+Kept = TypeVar("Kept")
+
+
+class Memory(Generic[Kept]):
+    """Remembers what was computed from a plan, and forgets all of it once there is much."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], tuple[Plan, Kept]] = {}
+
+    def find(self, plan: Plan, *key: object) -> Kept | None:
+        """Return what was kept for this very plan."""
+        kept = self._kept.get((id(plan), *key))
+        return kept[1] if kept is not None and kept[0] is plan else None
+
+    def keep(self, value: Kept, plan: Plan, *key: object) -> None:
+        """Keep a value beside its plan, so that no other plan gets the same id meanwhile."""
+        if len(self._kept) >= MOST_PLANS:
+            self._kept.clear()
+        self._kept[id(plan), *key] = plan, value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +129,9 @@ class View:
     public: Mapping[str, pa.Table]
     workbench: Workbench
     plans: dict[tuple[str, Dialect, date], Plan] = field(default_factory=dict, repr=False)
-    answers: dict[tuple[object, ...], tuple[Plan, Outcome]] = field(
-        default_factory=dict, repr=False
-    )
-    ways: dict[int, tuple[Plan, tuple[tuple[Alternative, Plan], ...]]] = field(
-        default_factory=dict, repr=False
-    )
-    shapes: dict[int, tuple[Plan, Shape]] = field(default_factory=dict, repr=False)
+    answers: Memory[Outcome] = field(default_factory=Memory, repr=False)
+    ways: Memory[tuple[tuple[Alternative, Plan], ...]] = field(default_factory=Memory, repr=False)
+    shapes: Memory[Shape] = field(default_factory=Memory, repr=False)
     process: int = field(default_factory=os.getpid)
 
     @classmethod
@@ -215,27 +231,19 @@ class View:
         """
         self.require_process()
         found = self.plan(sql, find_dialect(dialect))
-        kept = self.shapes.get(id(found))
-        if kept is not None and kept[0] is found:
-            return kept[1]
-        shape = self._shape(found)
-        if len(self.shapes) >= MOST_PLANS:
-            self.shapes.clear()
-        self.shapes[id(found)] = found, shape
+        shape = self.shapes.find(found)
+        if shape is None:
+            shape = self._shape(found)
+            self.shapes.keep(shape, found)
         return shape
 
     def _shape(self, found: Plan) -> Shape:
-        if not found.blocks:
+        if found.blocks:
+            statement, made_up = next(rehearsals(found))
+            table = self._made_up_answer(found, statement, made_up)
+        else:
             free = Offer(plan=found, blocks=(), cost=Charge(amount=Fraction(0)))
             table = self.finish(free, []).table
-        else:
-            statement, made_up = next(rehearsals(found))
-            result = (
-                self._after(statement, {name: self.public[name] for name in found.public} | made_up)
-                if found.listed is None
-                else made_up[table_name(0)].select(found.listed)
-            )
-            table, _ = take_places(*split(result, found.columns), found.columns)
         return Shape(
             schema=table.schema,
             measured=tuple(column.measured for column in found.columns),
@@ -258,13 +266,10 @@ class View:
         what cannot be computed.
         """
         try:
-            for query in (
-                query
-                for block in found.blocks
-                if not isinstance(block.kind, Shared)
-                for query in block.queries
-            ):
-                self.engine.check(query)
+            for block in found.blocks:
+                if not isinstance(block.kind, Shared):
+                    for query in block.queries:
+                        self.engine.check(query)
         except Unspelled as error:
             raise Rejected(
                 f"{error.what} cannot be computed by the engine of this policy.",
@@ -278,9 +283,8 @@ class View:
         if found.listed is not None:
             return
         try:
-            public = {name: self.public[name] for name in found.public}
             for sql, made_up in rehearsals(found):
-                self._after(sql, public | made_up)
+                self._after(sql, self._public_of(found) | made_up)
         except EngineFailure:
             raise Rejected(
                 "what is computed from the aggregates does not fit together.",
@@ -292,10 +296,23 @@ class View:
         numbers.
         """
         sql, made_up = next(rehearsals(found))
-        public = {name: self.public[name] for name in found.public}
-        result = self._after(sql, public | made_up)
-        table, _ = take_places(*split(result, found.columns), found.columns)
+        table = self._made_up_answer(found, sql, made_up)
         return empty_plan(list(zip(table.column_names, table.schema.types, strict=True)))
+
+    def _made_up_answer(self, found: Plan, sql: str, made_up: dict[str, pa.Table]) -> pa.Table:
+        """Return an answer computed from made-up noisy tables: its names and types are the true
+        ones.
+        """
+        if found.listed is None:
+            result = self._after(sql, self._public_of(found) | made_up)
+        else:
+            result = made_up[table_name(0)].select(found.listed)
+        table, _ = take_places(*split(result, found.columns), found.columns)
+        return table
+
+    def _public_of(self, found: Plan) -> dict[str, pa.Table]:
+        """Return the public tables that a plan reads after noise."""
+        return {name: self.public[name] for name in found.public}
 
     def of_public(self, sql: str) -> pa.Table:
         """Answer a question about public tables alone."""
@@ -328,18 +345,16 @@ class View:
         """Return the alternatives to a statement that are answered, with their plans. They are
         kept.
         """
-        kept = self.ways.get(id(found))
-        if kept is not None and kept[0] is found:
-            return kept[1]
+        kept = self.ways.find(found)
+        if kept is not None:
+            return kept
         ways, today = [], datetime.now(UTC).date()
         with refuse_depth():
             for way, tree in alternatives(sql, found, self.policy, dialect=dialect):
                 with suppress(DiscreetError):
                     ways.append((way, self._plan(tree, dialect, today)))
-        if len(self.ways) >= MOST_PLANS:
-            self.ways.clear()
         if len(sql) <= MOST_LETTERS:
-            self.ways[id(found)] = found, tuple(ways)
+            self.ways.keep(tuple(ways), found)
         return tuple(ways)
 
     # --- after it ---------------------------------------------------------------------------------
@@ -370,14 +385,11 @@ class View:
         """Return an answer whose every part was measured before. Small ones are kept, as clients
         repeat questions.
         """
-        key = (id(offered.plan), *offered.stored.items())
-        kept = self.answers.get(key)
-        made = self.complete(offered, standing) if kept is None else kept[1]
-        if kept is None and made.sheet.table.nbytes <= MOST_BYTES:
-            if len(self.answers) >= MOST_PLANS:
-                self.answers.clear()
-            # with its plan, so that no other gets the same id
-            self.answers[key] = (offered.plan, made)
+        made = self.answers.find(offered.plan, *offered.stored.items())
+        if made is None:
+            made = self.complete(offered, standing)
+            if made.sheet.table.nbytes <= MOST_BYTES:
+                self.answers.keep(made, offered.plan, *offered.stored.items())
         return replace(
             made, sheet=replace(made.sheet, certificate=deepcopy(made.sheet.certificate))
         )
@@ -411,35 +423,34 @@ class View:
         """Run the SQL above the noise on noisy and public tables; return the answer with its
         margins and certificate.
         """
-        tables = {name: self.public[name] for name in offered.plan.public}
-        tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
-        for index, each in enumerate(offered.blocks):
-            if each.block.aggregates:  # otherwise it is there for others to be added up from
-                name = table_name(index)
-                tables[name] = noisy_table(
-                    each.block, noisy[index], each.noise, self._after, name=name
-                )
-        listed = offered.plan.listed
-        result = (
-            run_after(offered.plan.after, tables, self._after)
-            if listed is None
-            else tables[table_name(0)].select(listed)
-        )
-        table, margins = split(result, offered.plan.columns)
-        public = {name: self.public[name] for name in offered.plan.public}
-        noise = [each.noise for each in offered.blocks]
-        for place, found in joint_margins(
-            offered.plan, noisy, noise, table, public, self._after
-        ).items():
+        plan, noise = offered.plan, [each.noise for each in offered.blocks]
+        result = self._run_above_noise(plan, noisy, noise)
+        table, margins = split(result, plan.columns)
+        public = self._public_of(plan)
+        joint = joint_margins(plan, noisy, noise, table, public, self._after)
+        for place, found in joint.items():
             margins = margins.set_column(place, margins.column_names[place], found)
         certificate = self._certificate(offered)
-        unknown = without_margin(table, margins, offered.plan.columns)
+        unknown = without_margin(table, margins, plan.columns)
         if unknown:
             certificate["without_margin"] = unknown
-        table, margins = take_places(table, margins, offered.plan.columns)
-        return Sheet(
-            table=table, margins=margins, selected=offered.plan.selected, certificate=certificate
-        )
+        table, margins = take_places(table, margins, plan.columns)
+        return Sheet(table=table, margins=margins, selected=plan.selected, certificate=certificate)
+
+    def _run_above_noise(
+        self, plan: Plan, noisy: list[Noisy], noise: list[dict[str, Noise]]
+    ) -> pa.Table:
+        """Make the noisy table of every block, and run the rest of the statement on them."""
+        tables = self._public_of(plan) | half_widths(plan, noise)
+        for index, block in enumerate(plan.blocks):
+            if block.aggregates:  # otherwise it is there for others to be added up from
+                name = table_name(index)
+                tables[name] = noisy_table(
+                    block, noisy[index], noise[index], self._after, name=name
+                )
+        if plan.listed is not None:
+            return tables[table_name(0)].select(plan.listed)
+        return run_after(plan.after, tables, self._after)
 
     def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:
         return self.workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))

@@ -63,20 +63,13 @@ def plan(
     values written out. A question that is parsed already is changed by it.
     """
     tree = _tree(question, policy, dialect)
-    analysis = Analysis(policy=policy, public=public, evaluate=evaluate, spell=spell)
     asks_the_day = any(map(clients.is_clock, tree.walk()))
+    analysis = Analysis(policy=policy, public=public, evaluate=evaluate, spell=spell)
     try:
-        tree = spell_one_way(
-            mean_as_postgres(tree) if dialect == "postgres" else tree,
-            database=policy.path.stem,
-            today=today,
-        )
-        probe = without_empty_clauses(tree)
-        with count_labels():
-            result = analysis.query(tree if probe is None else probe, {})
-            # free as it is
-            if probe is not None and isinstance(result, OutputTable) and not analysis.blocks:
-                result, probe = analysis.query(tree, {}), None
+        if dialect == "postgres":
+            tree = mean_as_postgres(tree)
+        tree = spell_one_way(tree, database=policy.path.stem, today=today)
+        result, probe = _analyze(tree, analysis)
     except _UNFORESEEN as error:
         if isinstance(error, DiscreetError):
             raise
@@ -87,47 +80,66 @@ def plan(
             "the statement has a part that is not understood.",
             "docs/language.md lists what is.",
         ) from None
-    if isinstance(result, Relation):
-        if probe is None:
-            raise _asks_for_rows(tree, result)
+    if isinstance(result, OutputTable):
+        made = _plan(tree, result, analysis)
+        return replace(made, probe=probe, today=today if asks_the_day else None)
+    if probe:
         return empty_plan(
             [(each.name, arrow_type(each.value.domain)) for each in result.expand_star("")]
         )
-    shown, only = (
-        result.with_margin_columns(),
-        len(analysis.blocks) == 1 and not analysis.public_used,
-    )
+    raise _asks_for_rows(tree, result)
+
+
+def _analyze(tree: exp.Query, analysis: Analysis) -> tuple[Relation | OutputTable, bool]:
+    """Return what a statement gives, and whether it is a probe, of which no row can come.
+
+    A probe is analyzed without the clauses that rule all rows out; one that measures nothing is
+    free as it is.
+    """
+    probe = without_empty_clauses(tree)
+    with count_labels():
+        if probe is None:
+            return analysis.query(tree, {}), False
+        result = analysis.query(probe, {})
+        if isinstance(result, OutputTable) and not analysis.blocks:
+            return analysis.query(tree, {}), False
+        return result, True
+
+
+def _plan(tree: exp.Query, result: OutputTable, analysis: Analysis) -> Plan:
+    """Return the plan of a statement that was analyzed: its blocks, and what runs after noise."""
+    policy, accountant = analysis.policy, analysis.policy.budget.accountant
     blocks, ways = rolling.choose_roll_ups(
         mark_shared(analysis.blocks),
         analysis.again,
-        accountant=policy.budget.accountant,
+        accountant=accountant,
         limit=policy.limits.keys,
     )
     uses = running.find_running_totals(result.tree, blocks, selected=result.selected)
     if uses is not None:
-        alone, accountant = analysis.alone[0], policy.budget.accountant
+        alone = analysis.alone[0]
         blocks = (running.measure_running_totals(blocks[0], uses, alone, accountant=accountant),)
     check_work(tree, blocks, policy, analysis.letters)
     check_room(tree, blocks, policy)
-    kinds, once_more = again(
-        result.tree,
-        [each.margin is not None and not result.distinct for each in result.outputs],
-        {table_name(index): describe_noisy_table(block) for index, block in enumerate(blocks)},
-    )
+    noisy_tables = {
+        table_name(index): describe_noisy_table(block) for index, block in enumerate(blocks)
+    }
+    measured = [each.margin is not None and not result.distinct for each in result.outputs]
+    kinds, once_more = again(result.tree, measured, noisy_tables)
+    columns = []
+    for place, (output, kind) in enumerate(zip(result.outputs, kinds, strict=True)):
+        column = _column(output, result, kind)
+        columns.append(replace(column, total_of=uses.of(place)) if uses else column)
+    shown, only = result.with_margin_columns(), len(blocks) == 1 and not analysis.public_used
     return Plan(
         blocks=add_ids(blocks),
         after=as_sql(shown),
         listed=plain_columns(shown, table_name(0)) if only else None,
-        columns=tuple(
-            replace(_column(output, result, kind), total_of=uses.of(place) if uses else None)
-            for place, (output, kind) in enumerate(zip(result.outputs, kinds, strict=True))
-        ),
+        columns=tuple(columns),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),
         combined=tuple(analysis.combined),
         ways=ways,
-        probe=probe is not None,
-        today=today if asks_the_day else None,
         max_rows=tuple(sorted(analysis.private_used.items())),
         again=once_more,
     )
