@@ -55,14 +55,32 @@ OF_A_KIND = {
         "SELECT BOOL_AND(m > before) FROM (SELECT m, LAG(m) OVER (ORDER BY year) AS before "
         "FROM (SELECT year, AVG(pay) AS m FROM people GROUP BY year)) WHERE before IS NOT NULL",
         "AVG(pay) FILTER (WHERE year = 2003) - AVG(pay) FILTER (WHERE year = 2000) > 2",
+        # of one class, against the change of the other
+        "AVG(pay) FILTER (WHERE year = 2003 AND sex = 'male') > AVG(pay) FILTER (WHERE year = 2000 AND sex = 'male') "
+        "AND OLS(pay, [year, school]).coefficient[1] BETWEEN 1 AND 3",
+        "SPEARMAN(year, pay) > 0.05",
     ],
-    "correlation": ["CORR(pay, school) > 0.5", "SPEARMAN(pay, school) > 0.5"],
+    "correlation": [
+        "CORR(pay, school) > 0.5",
+        "SPEARMAN(pay, school) > 0.5",
+        "SPEARMAN(works, school) > 0.3",
+        # stronger than another
+        "CORR(pay, school) > CORR(pay, year) AND CORR(pay, year) > 0",
+    ],
     "regression": [
         "REGR_SLOPE(pay, school) > 0 AND REGR_INTERCEPT(pay, school) < 40",
         "OLS(pay, [school, sex = 'male', year]).coefficient[1] BETWEEN 2.5 AND 3.5",
         "LOGIT(works, [school, sex = 'male']).coefficient[1] > 0 AND LOGIT(works, [school]).p[1] < 0.05",
         "(OLS(pay, [school]) FILTER (WHERE sex = 'female')).coefficient[1] > 0",
         "SELECT OLS(pay, [school]).t[1] > 10 FROM people WHERE sex = 'male'",
+        # one coefficient against another, and one of two groups
+        "OLS(pay, [school, year]).coefficient[1] > OLS(pay, [school, year]).coefficient[2]",
+        "(OLS(pay, [school]) FILTER (WHERE sex = 'male')).coefficient[1] > -0.5 * "
+        "(OLS(pay, [school]) FILTER (WHERE sex = 'female')).coefficient[1]",
+        # base rate, false positives and false negatives of the rule "school > 12 works"
+        "AVG(works) FILTER (WHERE school > 12) > 0.6",
+        "AVG(CAST(school > 12 AS INTEGER)) FILTER (WHERE works = 0) < 0.5",
+        "AVG(CAST(school <= 12 AS INTEGER)) FILTER (WHERE works = 1) < 0.5",
     ],
     "share of variance": [
         "OLS(pay, [school, sex = 'male']).r2 > 0.5 AND REGR_R2(pay, school) * SIGN(CORR(pay, school)) > 0.5"
@@ -83,6 +101,37 @@ def test_it_holds_where_it_is_true_and_not_where_it_is_not(holds: str) -> None:
     judge, assertion = Judge(), read_assertion(holds, table="people")
     assert judge.verdict(assertion, people(turned=False)).holds
     assert not judge.verdict(assertion, people(turned=True)).holds
+
+
+@pytest.mark.parametrize(
+    "holds",
+    [
+        "LOGIT(works, [school]).accuracy > 0.62",
+        "LOGIT(works, [school, sex = 'male', year]).accuracy > LOGIT(works, [year]).accuracy + 0.1",
+        "LOGIT(works, [school]).r2 > 0.1",
+        "OLS(works, [school]).r2 > 0.15 AND REGR_R2(works, school) > 0.15",
+        "ABS(SPEARMAN(works, school)) > 0.3",
+    ],
+)
+def test_accuracy_and_variance_are_lost_where_columns_know_nothing_of_each_other(
+    holds: str,
+) -> None:
+    """Turned round, a column predicts as well as before; so the other table has it in another
+    order.
+    """
+    judge, assertion, table = Judge(), read_assertion(holds, table="people"), people(turned=False)
+    place = table.column_names.index("school")
+    order = np.random.default_rng(5).permutation(ROWS)
+    shuffled = table.set_column(place, "school", table.column("school").take(pa.array(order)))
+    assert judge.verdict(assertion, table).holds
+    assert not judge.verdict(assertion, shuffled).holds
+
+
+@pytest.mark.parametrize("holds", ["MAX(works)", "COUNT(*)", "'true'", "AVG(works) + 1"])
+def test_an_assertion_that_is_no_condition_is_refused(holds: str) -> None:
+    """Also where the number is 1, which a program may take for true."""
+    with pytest.raises(UsageError, match=r"neither true nor false|comparison|compare|Compare"):
+        verdict(holds, people(turned=False))
 
 
 def test_a_verdict_has_the_number_and_the_gap_of_every_comparison() -> None:
@@ -188,6 +237,8 @@ def test_a_file_is_read() -> None:
         ("within: 0.1", "within: 0", "within must be more than 0"),
         ("value: 0.5", "value: high", "pay.yaml:8:12: Finding 1: value must be a number"),
         ("value: 0.5", "value: 1e999999999", "must be a number"),
+        ("value: 0.5", "value: 1e400", "pay.yaml:8:12: Finding 1: value must be a number that is not"),
+        ("within: 0.1", "within: 1e400", "within must be a number that is not beyond 1e300"),
         ("value: 0.5", "value: .nan", "must be a number"),
         ("    value: 0.5\n    within: 0.1\n", "    of: AVG(pay)\n", "there is no value"),
         ("    value: 0.5\n", "    of: SELECT 1\n    value: 0.5\n", "`of` must be one number"),

@@ -516,6 +516,27 @@ def test_what_is_wrong_is_told_in_a_sentence(
     assert not out
 
 
+def test_a_finding_that_cannot_be_judged_is_named_and_nothing_is_paid(
+    private: Path, shell: Shell
+) -> None:
+    """Here, two findings that a table answers with a number and with no column."""
+    curator = discreet.open(private / "policy.yaml")
+    spent = curator._ledger.spent()
+    text = (private / "pay.yaml").read_text()
+    for holds, why in (("MAX(pay)", "neither true nor false"), ("AVG(weight) > 1", "weight")):
+        path = private / "broken.yaml"
+        more = f"  - {{says: Broken., kind: descriptive, holds: {holds}}}\n"
+        path.write_text(text + more)
+        number = text.count("says:") + 1
+        words = ("parity", path, private / "policy.yaml", private / "people.json", "--repeats", 1)
+        code, out, err = shell(*words, "--epsilon", 1)
+        assert code == 2
+        assert f"Finding {number}: " in err
+        assert why in err
+        assert not out
+    assert curator._ledger.spent() == spent
+
+
 def test_a_description_for_findings(private: Path, shell: Shell, tmp_path: Path) -> None:
     """`--for` measures what the findings need; findings about another table are refused before
     anything is paid.

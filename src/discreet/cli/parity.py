@@ -181,14 +181,17 @@ def _private(
     from discreet.attacks.inputs.source import table as read
     from discreet.cli.question import opened
     from discreet.cli.synthetic import rows_as_described
+    from discreet.evaluate.judge import Judge
     from discreet.evaluate.paid import ask_findings
-    from discreet.evaluate.parity import private_parity, require_same_table
+    from discreet.evaluate.parity import private_parity, repeat_of, require_same_table
     from discreet.synthetic.description import Description
 
     described = Description.load(description)
     require_same_table(study, described)
     curator = opened(policy)
     rows = None if raw is None else rows_as_described(described, read(raw))
+    # before anything is paid: a finding that cannot be judged ends the command
+    repeat_of(study, described, Judge())
     paid = (
         ()
         if epsilon is None

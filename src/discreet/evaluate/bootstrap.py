@@ -65,12 +65,12 @@ def steadiness(
     names = tuple(table.column_names)
     needed = {column for each in findings for column in each.assertion.columns(names)}
     rows = table.select([name for name in names if name in needed]) if needed else table
-    real = [judge.verdict(each.assertion, rows) for each in findings]
+    real = [judge.judge(each, rows) for each in findings]
     dice = Dice()
     drawn: list[list[Verdict]] = []
     for number in range(resamples):
         again = rows.take(dice.below(rows.num_rows, rows.num_rows)) if rows.num_rows else rows
-        drawn.append([judge.verdict(each.assertion, again) for each in findings])
+        drawn.append([judge.judge(each, again) for each in findings])
         if progress is not None:
             progress("the bootstrap", (number + 1) / resamples)
     return tuple(

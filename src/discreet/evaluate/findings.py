@@ -37,6 +37,7 @@ _FINDING = ("says", "kind", "holds", "of", "value", "within", "cited")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DATA = re.compile(r"[A-Za-z][A-Za-z0-9_.]*/[A-Za-z][A-Za-z0-9_.]*")
 _MOST_BYTES = 2**20
+_LARGEST = 10**300  # what is larger is no number of an engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,8 +206,8 @@ def _finding(reader: Reader, node: Node, number: int, table: str) -> Finding | N
     holds = reader.string(fields.get("holds"), f"{name}: holds", "an assertion in SQL")
     of = reader.string(fields.get("of"), f"{name}: of", "a number in SQL")
     cited = reader.string(fields.get("cited"), f"{name}: cited", "a table or a page") or ""
-    value = reader.number(fields.get("value"), f"{name}: value")
-    within = reader.number(fields.get("within"), f"{name}: within")
+    value = _number(reader, fields.get("value"), f"{name}: value")
+    within = _number(reader, fields.get("within"), f"{name}: within")
     if (value is None) != (within is None) and ("value" in fields) != ("within" in fields):
         reader.problem(
             node, f"{name}: `value` and `within` go together: the number, and how near is near."
@@ -227,10 +228,21 @@ def _finding(reader: Reader, node: Node, number: int, table: str) -> Finding | N
         says=" ".join(says.split()),
         kind=kind,
         assertion=assertion,
-        value=None if value is None else float(value),
-        within=None if within is None else float(within),
+        value=value,
+        within=within,
         cited=cited,
     )
+
+
+def _number(reader: Reader, node: Node | None, what: str) -> float | None:
+    """Read a number that statistics can be compared with."""
+    found = reader.number(node, what)
+    if node is None or found is None:
+        return None
+    if abs(found) > _LARGEST:
+        reader.problem(node, f"{what} must be a number that is not beyond 1e300.")
+        return None
+    return float(found)
 
 
 def _assertion(

@@ -14,6 +14,7 @@ import pyarrow as pa
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.evaluate.assertion import FITS, Assertion, FitNumber
+from discreet.evaluate.findings import Finding
 from discreet.evaluate.statistics import Fit, Floats, Number, logit, ols, spearman
 from discreet.synthetic.released import Prepared, prepare
 
@@ -55,6 +56,13 @@ class Judge:
         except EngineFailure:
             raise UsageError(_NOT_RUN) from None
 
+    def judge(self, finding: Finding, table: pa.Table) -> Verdict:
+        """The same of a finding; an error says which."""
+        try:
+            return self.verdict(finding.assertion, table)
+        except UsageError as error:
+            raise UsageError(f"Finding {finding.number}: {error}") from None
+
     def _verdict(self, assertion: Assertion, table: pa.Table) -> Verdict:
         types = tuple(f"{each.name} {each.type}" for each in table.schema)
         reading = self._readings.get((assertion, types))
@@ -67,7 +75,8 @@ class Judge:
         row = dict(
             zip(found.column_names, (column[0].as_py() for column in found.columns), strict=True)
         )
-        if row["holds"] not in (True, False, None):
+        # 1 and 0 are equal to True and False
+        if row["holds"] is not None and not isinstance(row["holds"], bool):
             raise UsageError(
                 "The assertion is neither true nor false. Compare two numbers, as in AVG(a) > AVG(b)."
             )

@@ -237,7 +237,7 @@ def repeat_of(study: Study, description: Description, judge: Judge) -> Repeat:
         frozenset(names[column] for column in each.columns) for each in description.measured
     }
     return Repeat(
-        verdicts=tuple(judge.verdict(each.assertion, rows) for each in study.findings),
+        verdicts=tuple(judge.judge(each, rows) for each in study.findings),
         measured=tuple(measured),
     )
 
