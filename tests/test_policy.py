@@ -261,6 +261,27 @@ def test_the_digest_is_of_the_meaning() -> None:
     assert len(digests | {digest}) == len(changes) + 1
 
 
+def test_cuts_and_single_values_are_places_of_the_domain() -> None:
+    text = COLUMN.replace("...", "{}").replace("{epsilon: 1}", "{{epsilon: 1}}")
+    for column, cells in (
+        ("{integer: [10, 19], cuts: [12, 15]}", (0, 2, 5, 10)),
+        ("{integer: [10, 19], single: [10, 19]}", (0, 1, 9, 10)),
+        ("{integer: [10, 19], cuts: [12], single: [12]}", (0, 2, 3, 10)),
+        ("{decimal: [-1, 1], step: 0.5, cuts: [0.0, 5e-1]}", (0, 2, 3, 5)),
+        ("{date: [2020-01-01, 2020-01-10], single: [2020-01-03]}", (0, 2, 3, 10)),
+        (
+            "{timestamp: [2020-01-01, 2020-01-02], step: 3600s, cuts: ['2020-01-01 06:00']}",
+            (0, 6, 25),
+        ),
+        ("{integer: [0, 9]}", ()),
+    ):
+        found = read(text.format(column))
+        assert found.tables["people"].columns["x"].cells == cells
+        # questions mean the same: their answers stay
+        plain = re.sub(r", (cuts|single): \[[^]]*\]", "", column)
+        assert found.digest == read(text.format(plain)).digest
+
+
 # Each entry: what is put in the place of ... in a policy that is right otherwise, and the sentence
 # it must get.
 COLUMN = "unit: person\ntables:\n  people:\n    owner: id\n    columns:\n      x: ...\nbudget: {epsilon: 1}\n"
@@ -281,6 +302,86 @@ WRONG = [
         REST,
         "engine: {name: postgres, at: 'postgresql://h', reader: x}",
         "4:56: engine.reader must be an address",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], cuts: [5, 3]}",
+        "6:38: people.x.cuts: 3 does not come after the value",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], cuts: [3, 3]}",
+        "6:38: people.x.cuts: 3 does not come after the value",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], cuts: [10]}",
+        "6:35: people.x.cuts: a value must be one of the column's own, from 0 to 9",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], cuts: [1.5]}",
+        "6:35: people.x.cuts: a value must be one of the column's own",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], cuts: [old]}",
+        "6:35: people.x.cuts: a value must be one of the column's own",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], cuts: [[1]]}",
+        "6:35: people.x.cuts: a value must be one of the column's own",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], cuts: [0]}",
+        "6:35: people.x.cuts: 0 begins the range anyway. Remove it.",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], cuts: 3}",
+        "6:34: people.x.cuts must be a list of values in rising order",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], single: []}",
+        "6:36: people.x.single must be a list of values in rising order",
+    ),
+    (
+        COLUMN,
+        "{integer: [0, 9], single: [-1]}",
+        "6:37: people.x.single: a value must be one of the column's own",
+    ),
+    (
+        COLUMN,
+        "{decimal: [0, 1], step: 0.1, cuts: [0.25]}",
+        "6:46: people.x.cuts: a value must be one of the column's own, from 0 to 1 in steps of 0.1",
+    ),
+    (
+        COLUMN,
+        "{date: [2020-01-01, 2020-12-31], single: [2021-01-01]}",
+        "6:52: people.x.single: a value must be one",
+    ),
+    (
+        COLUMN,
+        "{values: [a, b], cuts: [b]}",
+        "6:33: people.x: only integer, decimal, date and timestamp have cuts.",
+    ),
+    (
+        COLUMN,
+        "{boolean: true, single: [true]}",
+        "6:34: people.x: only integer, decimal, date and timestamp have single.",
+    ),
+    (
+        COLUMN,
+        "{text: true, cuts: [a]}",
+        "6:29: people.x: only integer, decimal, date and timestamp have cuts.",
+    ),
+    (
+        COLUMN,
+        f"{{integer: [0, 9999], cuts: {list(range(1, 1001))}}}",
+        "6:37: people.x is cut into 1001 cells, and at most 1000",
     ),
     (COLUMN, "{integer: [120, 0]}", "6:20: people.x: the range ends (0) before it begins (120)."),
     (COLUMN, "{integer: [0, 1.5]}", "6:24: people.x.integer: an end must be a whole number"),
@@ -660,6 +761,7 @@ EDITS = [
     ("[F, M, X]", "[F, M, 3]"),
     ("       text", "       {text: true, letters: 20000}"),
     ("2024-12-31]}", "2024-12-31], format: '%d.%m.'}"),
+    ("step: 0.01, nullable", "step: 0.01, cuts: [900000], nullable"),
     ("epsilon: 4", "epsilon: -1"),
     ("delta: 1e-9, ", ""),
     ("4GB", "4XB"),

@@ -14,13 +14,17 @@ import pytest
 
 import discreet
 from discreet.binding import create_ledger
+from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.policy.domain import Column, Integers
 from discreet.policy.policy import Policy
-from discreet.synthetic.columns.axis import Intervals, Unsplit
+from discreet.synthetic.columns.axes import axes_of
+from discreet.synthetic.columns.axis import Axis, Intervals, Unsplit
 from discreet.synthetic.columns.grids import shares_of_grids
 from discreet.synthetic.columns.split import Level, counted, levels
+from discreet.synthetic.columns.values import exact_figures
 from discreet.synthetic.description import Description
+from discreet.synthetic.report.inspect import as_json
 from discreet.synthetic.report.raw import cells_of
 from discreet.synthetic.source import TableSource, source_of
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
@@ -244,3 +248,72 @@ def test_every_synthesizer_takes_split_columns(name: str, tmp_path: Path) -> Non
     made = curator(tmp_path, count=200)
     found = made.describe("people", epsilon=20, synthesizer=name, columns=["income", "sex"])
     assert found.generate(rows=50).num_rows == 50
+
+
+GAIN, SINCE = "gain: {{integer: [0, 99999]", "since: {{date: [1950-01-01, 2024-12-31]"
+DECLARED = (
+    (GAIN, GAIN + ", cuts: [1, 5000, 20000], single: [0, 15024, 99999]"),
+    (SINCE, SINCE + ", cuts: [1970-01-01, 1970-01-02]"),
+)
+
+
+def declared(folder: Path, table: pa.Table) -> discreet.Curator:
+    text = POLICY
+    for old, new in DECLARED:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "policy.yaml"
+    path.write_text(
+        text.format(neighbors="add_remove", max_rows=1, budget="delta: 1e-9, accountant: zcdp"),
+        encoding="utf-8",
+    )
+    create_ledger(Policy.read(path))
+    return discreet.open(path, tables={"people": table})
+
+
+def test_cells_of_the_policy_cost_nothing_and_are_used(tmp_path: Path) -> None:
+    """Only `paid` is still searched for; what the policy cuts is described, drawn, told and compared
+    by these cells.
+    """
+    table = spiked(COUNT)
+    made = declared(tmp_path, table)
+    found = made.describe("people", epsilon=2, synthesizer="independent")
+    gain, since = (
+        next(axis for axis in found.axes if axis.name == name) for name in ("gain", "since")
+    )
+    assert gain.cuts == (0, 1, 5000, 15_024, 15_025, 20_000, 99_999, 100_000)
+    assert since.bins == 3
+    policy = made.policy.tables["people"]
+    axes = axes_of(policy, columns=None)
+    assert [type(axis) for axis in axes] == [Axis, Unsplit, Axis, Axis]
+    drawn = np.asarray(found.generate(rows=COUNT).column("gain").to_numpy())
+    true = table.column("gain").to_numpy()
+    for value in (0, 15_024, 99_999):
+        assert abs((drawn == value).mean() - (true == value).mean()) < 0.02
+    told = as_json(found)
+    [shown] = [each for each in told["columns"] if each["name"] == "gain"]
+    assert {each["value"] for each in shown["values"]["heavy"]} == {"0", "15024", "99999"}
+    compared = made.compare(found, epsilon=5)
+    figures = {each.figure for each in compared.values if each.column == "gain"}
+    assert {"share of 0", "share of 15024", "share of 99999", "mean"} <= figures
+
+
+def test_a_value_that_the_policy_names_is_told_of_also_where_a_model_lost_it(
+    tmp_path: Path,
+) -> None:
+    """`random` draws every cell alike: the report on raw rows and a comparison tell the share of each
+    value that stands alone.
+    """
+    table = spiked(2000)
+    found = declared(tmp_path, table).describe("people", epsilon=2, synthesizer="random")
+    figures = {each.figure: each for each in exact_figures(found, table) if each.column == "gain"}
+    for value, share in (("0", 0.8), ("15024", 0.02), ("99999", 0.01)):
+        told = figures[f"share of {value}"]
+        assert told.true > share
+        assert told.true != pytest.approx(told.synthetic, rel=0.2)
+
+
+def test_quantiles_of_a_column_that_the_policy_cuts_are_refused(tmp_path: Path) -> None:
+    made = declared(tmp_path, spiked(100))
+    with pytest.raises(UsageError, match="The policy says where"):
+        made.describe("people", epsilon=1, intervals=Intervals(quantiles=["gain"]))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from functools import partial
 from typing import Any, cast
 
+from discreet.policy.cells import cells
 from discreet.policy.document import List, Map, Node, Reader, Scalar, rational
 from discreet.policy.domain import (
     DOMAINS,
@@ -30,7 +32,7 @@ from discreet.policy.reading import Reading, date_format
 HIDDEN = "#"  # names that begin with it are ours: "#owner" is whose row it is, and no question can name it
 
 _KINDS = tuple(domain.yaml for domain in DOMAINS)
-_COLUMN_KEYS = (*_KINDS, "step", "letters", "nullable", "format")
+_COLUMN_KEYS = (*_KINDS, "step", "letters", "nullable", "format", "cuts", "single")
 _BARE: dict[str, Domain] = {"text": Texts(), "identifier": Identifier(), "boolean": Booleans()}
 _A_DOMAIN = (
     "one of {integer: [lo, hi]}, {decimal: [lo, hi], step: s}, {values: [a, b]}, {boolean: true}, "
@@ -123,11 +125,10 @@ def _column(reader: Reader, table: str, name: str, node: Node) -> Column | None:
     if "letters" in fields:
         domain = _letters(reader, what, kind, fields["letters"])
     written = date_format(reader, what, kind, fields["format"]) if "format" in fields else None
-    return (
-        None
-        if domain is None
-        else Column(name=name, domain=domain, nullable=nullable, format=written)
-    )
+    if domain is None:
+        return None
+    cut = cells(reader, what, domain, fields, partial(_end, kind))
+    return Column(name=name, domain=domain, nullable=nullable, format=written, cells=cut)
 
 
 def _domain(reader: Reader, what: str, kind: str, node: Node, step: Node | None) -> Domain | None:

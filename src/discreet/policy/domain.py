@@ -220,12 +220,15 @@ class Column:
     meant, so it is a key.
 
     `format` is how its days or moments are written in the source, where not as ISO 8601 says.
+    `cells` are the places in its domain at which its cells begin for synthetic data, and its end,
+    where the policy says so.
     """
 
     name: str
     domain: Domain
     nullable: bool = False
     format: str | None = None
+    cells: tuple[int, ...] = ()
 
 
 def write_number(value: Fraction) -> str:

@@ -15,7 +15,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
@@ -225,12 +225,12 @@ def comparison(
 
 
 def _same(axis: Grid, mine: Axis) -> bool:
-    """Return True if the policy's column is the described one; a text was described by a list of
-    its own.
+    """Return True if the policy's column is the described one, however it is written and cut; a text
+    was described by a list of its own.
     """
-    if isinstance(axis, Unlisted):
-        return replace(mine.column, domain=axis.column.domain) == axis.column
-    return axis.column == mine.column
+    theirs, own = axis.column, mine.column
+    alike = isinstance(axis, Unlisted) or theirs.domain == own.domain
+    return alike and (theirs.name, theirs.nullable) == (own.name, own.nullable)
 
 
 def compared(description: Description, *, target: str | None) -> Work:

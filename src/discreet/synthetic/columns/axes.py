@@ -66,6 +66,10 @@ def axes_of(
             raise UsageError(
                 f"{table.name}.{name} has no quantiles: numbers, dates and times have, {', '.join(able)}."
             )
+        if table.columns[name].cells:
+            raise UsageError(
+                f"The policy says where {table.name}.{name} is cut: leave it out of the quantiles."
+            )
     return tuple(
         Uncut(column=column)
         if column.name in intervals.quantiles
@@ -85,6 +89,8 @@ def _axis(table: str, column: Column, intervals: Intervals) -> Axis | Unlisted |
             f"{table}.{column.name} lists {size} values, and a model holds at most {MOST_VALUES} of one column. "
             "Declare coarser values, or leave the column out with --columns."
         )
+    if column.cells:
+        return Axis(column=column, bins=len(column.cells) - 1, cuts=column.cells)
     if isinstance(domain, Categories | Booleans) or size <= intervals.bins:
         return Axis(column=column, bins=size)
     return (Unsplit if intervals.split else Axis)(column=column, bins=intervals.bins)

@@ -38,6 +38,7 @@ Places = NDArray[np.int64]
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 HEAVY = 0.01  # of all rows, what a single value has to hold to be told
 MOST_HEAVY = 8
+MOST_WATCHED = 20  # of values that stand alone
 FINE = 1_000_000  # steps in which a mean is told apart
 
 
@@ -96,23 +97,31 @@ class Spread:
         return float(self.rows @ middles) / self.total
 
     @property
+    def single(self) -> list[int]:
+        """The cells of one value, the heaviest first."""
+        ends = enumerate(pairwise(self.axis.starts))
+        found = [cell for cell, (start, end) in ends if end - start == 1]
+        return sorted(found, key=lambda cell: -self.rows[cell])
+
+    @property
     def heavy(self) -> list[int]:
         """The places of single values that many rows have, the heaviest first."""
-        single = [
-            place
-            for place, (start, end) in enumerate(pairwise(self.axis.starts))
-            if end - start == 1
-        ]
-        order = sorted(
-            (cell for cell in single if self.rows[cell] >= HEAVY * self.total),
-            key=lambda c: -self.rows[c],
-        )
-        return [self.axis.starts[cell] for cell in order[:MOST_HEAVY]]
+        many = [cell for cell in self.single if self.rows[cell] >= HEAVY * self.total]
+        return [self.axis.starts[cell] for cell in many[:MOST_HEAVY]]
+
+    @property
+    def alone(self) -> list[int]:
+        """The places of single values between intervals, however few rows they hold here: somebody
+        thought that many may.
+        """
+        if self.axis.cuts is None:
+            return []
+        return [self.axis.starts[cell] for cell in self.single[:MOST_WATCHED]]
 
     @property
     def watched(self) -> list[int]:
-        """The places of values that many may have: the ends of the range, zero, and what is heavy
-        here.
+        """The places of values that many may have: the ends of the range, zero, what is heavy here,
+        and what the policy says stands alone.
         """
         domain = self.axis.column.domain
         zero = (
@@ -120,7 +129,7 @@ class Spread:
             if isinstance(domain, Integers | Decimals) and domain.first <= 0 <= domain.last
             else []
         )
-        return sorted({0, self.axis.values - 1, *zero, *self.heavy})
+        return sorted({0, self.axis.values - 1, *zero, *self.heavy, *self.alone})
 
 
 def able(axis: Axis) -> bool:
