@@ -151,3 +151,22 @@ def test_more_noise_is_trusted_less() -> None:
     fit = estimate(SIZES, targets, total=1000, prior=1.0, steps=500, tolerance=1e-8)
     share = fit.model.marginal((0,))[0]
     assert 0.75 < share < 0.8
+
+
+def test_a_fit_of_few_rows_and_little_noise_stays_finite() -> None:
+    """Noisy counts that contradict one another, some below none, in a column that is nearly empty
+    elsewhere.
+    """
+    dice = np.random.default_rng(8)
+    for _ in range(40):
+        sizes = [3, 8, 12, 8, 2, 8]
+        targets = []
+        for _ in range(12):
+            chosen = dice.choice(6, size=int(dice.integers(1, 4)), replace=False).tolist()
+            columns = tuple(sorted(chosen))
+            cells = int(np.prod([sizes[column] for column in columns]))
+            counts = np.maximum(dice.normal(0, 1, cells), -3) * 2
+            counts[dice.integers(0, cells)] += 110
+            targets.append(Target(columns=columns, cells=np.arange(cells), counts=counts, std=0.6))
+        model = estimate(sizes, targets, total=110.0, prior=0.003, steps=60, tolerance=1e-3).model
+        assert all(np.isfinite(table).all() for table in model.tables)

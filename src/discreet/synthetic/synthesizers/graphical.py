@@ -158,7 +158,9 @@ def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], f
     for child in range(1, count):
         parent, separator = tree.parents[child], separators[child]
         sums = summed(tables[parent], tree.cliques[parent], separator)
-        factors = np.divide(sums, upward[child], out=np.zeros_like(sums), where=upward[child] > 0)
+        # what is smaller has lost its digits, and what is divided by it may pass every number
+        able = upward[child] > _TINY
+        factors = np.divide(sums, upward[child], out=np.zeros_like(sums), where=able)
         tables.append(weights[child] * _spread(factors, separator, tree.cliques[child]))
     return tables, math.log(whole) + math.fsum(tops)
 
@@ -412,7 +414,8 @@ def _minimize(
         slope, length = float(gradient @ direction), 1.0
         for _ in range(30):
             there, its_gradient, its_tables = value(x + length * direction)
-            if np.isfinite(there) and there <= current + 1e-4 * length * slope:
+            finite = np.isfinite(there) and bool(np.isfinite(its_gradient).all())
+            if finite and there <= current + 1e-4 * length * slope:
                 break
             length /= 2
         else:
