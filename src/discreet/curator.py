@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from discreet.synthetic.columns.axis import Intervals
     from discreet.synthetic.compare import Comparison
     from discreet.synthetic.description import Description
-    from discreet.synthetic.linked_description import LinkedDescription
+    from discreet.synthetic.linked.description import LinkedDescription
 
 
 class Curator:
@@ -204,8 +204,8 @@ class Curator:
         """
         require("scipy", what="A description")
         from discreet.synthetic.columns.axis import USUAL
-        from discreet.synthetic.linked import lot
-        from discreet.synthetic.linked_description import LinkedDescription
+        from discreet.synthetic.linked.description import LinkedDescription
+        from discreet.synthetic.linked.lot import lot
 
         work = lot(
             self.policy,
@@ -293,7 +293,7 @@ class Curator:
         of ε / parts for each.
         """
         from discreet.synthetic.compare import Comparison
-        from discreet.synthetic.linked import comparisons
+        from discreet.synthetic.linked.lot import comparisons
 
         found = []
         for work, carry_out in comparisons(self.policy, linked, purse_of(self._view, epsilon)):

@@ -856,10 +856,10 @@ BUGS = (
         "tests/synthetic/test_spikes.py::test_the_engine_counts_a_level_as_defined",
     ),
     bug(
-        "every row of a person weighs as much as all of them",
-        "synthetic/linked.py",
-        "weight=expression(UNIT) // rows,",
-        "weight=expression(UNIT) + rows * 0,",
+        "the rows of each kind weigh as much as all of a person's rows",
+        "synthetic/linked/sources.py",
+        "weight=expression(UNIT) // (met * alike),",
+        "weight=expression(UNIT) // alike,",
         "tests/synthetic/test_linked.py::test_no_person_moves_more_than_a_unit",
     ),
     Bug(

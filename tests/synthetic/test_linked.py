@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet
 import pytest
 
@@ -23,11 +24,14 @@ from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.noise import Stream
 from discreet.policy.policy import Policy
-from discreet.synthetic.given import drawn_groups
-from discreet.synthetic.linked import UNIT, Tables, people_source, rows_source
-from discreet.synthetic.linked_description import LinkedDescription
+from discreet.synthetic.columns.axis import Intervals
+from discreet.synthetic.linked.description import LinkedDescription
+from discreet.synthetic.linked.given import drawn_groups
+from discreet.synthetic.linked.sources import UNIT, Tables, counters, people_source, rows_source
+from discreet.synthetic.source import TableSource
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.synthetic.synthesizers.graphical import Model, Tree
+from test_replay import check, transcripts
 
 COUNT = 3000
 POLICY = """\
@@ -110,6 +114,21 @@ def asked(sql: str, given: dict[str, pa.Table]) -> list[tuple[object, ...]]:
     return duckdb.sql(sql).fetchall()
 
 
+def test_people_have_each_kind_as_often_as_true_ones(
+    true: dict[str, pa.Table], linked: LinkedDescription
+) -> None:
+    """Rows drawn one by one would give nearly everybody with several rows one of every kind."""
+    made = linked.generate(people=COUNT)
+    for kind in ("sbp", "weight", "hdl"):
+        for few in (1, 2):
+            sql = (
+                f"SELECT COUNT(*) FROM (SELECT id FROM labs WHERE test = '{kind}' GROUP BY id "
+                f"HAVING COUNT(*) >= {few})"
+            )
+            (exact,), (drawn,) = asked(sql, true)[0], asked(sql, made)[0]
+            assert abs(float(exact) - float(drawn)) < 0.05 * COUNT  # type: ignore[arg-type]
+
+
 # counts per person, joins, last values; and how near is near where there is little noise
 QUESTIONS = (
     ("SELECT AVG(n), AVG((n = 0)::INT) FROM (SELECT COUNT(labs.id) AS n FROM people LEFT JOIN labs USING (id) "
@@ -144,6 +163,7 @@ def test_identifiers_are_fresh_and_link(linked: LinkedDescription) -> None:
     assert order == sorted(order)
     times = np.bincount(found["labs"]["id"].to_numpy(), minlength=501)
     assert times.max() <= 40
+    assert times.mean() > 1
     assert linked.generate(people=0)["labs"].num_rows == 0
     assert abs(linked.people.rows - COUNT) < 100
 
@@ -172,48 +192,108 @@ def test_one_charge_covers_all(
     assert again.certificate["charge"] == charges[0]["number"]
 
 
-def test_no_person_moves_more_than_a_unit(tmp_path: Path) -> None:
-    """Every person with up to three rows of two kinds, and one without a row in people: what each
-    adds, counted by the engine, is at most 1 in the first part and UNIT in the second, in l1 and in
-    l2; and some reach it.
-    """
-    kinds = ("sbp", "hdl")
-    every = [rows for size in range(4) for rows in product(kinds, repeat=size)]
-    given = {
-        "people": pa.table(
-            {"id": np.arange(len(every)), "age": [30] * len(every), "male": [True] * len(every)}
-        ),
+EVERY = [rows for size in range(4) for rows in product(("sbp", "weight", "hdl"), repeat=size)]
+
+
+def everybody() -> dict[str, pa.Table]:
+    """A person for each way to have up to three rows of three kinds, and one with rows alone."""
+    ids = np.arange(len(EVERY))
+    owners = [*(person for person, rows in enumerate(EVERY) for _ in rows), 999]
+    return {
+        "people": pa.table({"id": ids, "age": [30] * len(EVERY), "male": [True] * len(EVERY)}),
         "labs": pa.table(
             {
-                "id": [*(person for person, rows in enumerate(every) for _ in rows), 999],
-                "test": [*(kind for rows in every for kind in rows), "sbp"],
-                "value": [100] * (sum(map(len, every)) + 1),
-                "day": pa.array(["2001-01-01"] * (sum(map(len, every)) + 1)).cast(pa.date32()),
+                "id": owners,
+                "test": [*(kind for rows in EVERY for kind in rows), "sbp"],
+                "value": [100] * len(owners),
+                "day": pa.array(["2001-01-01"] * len(owners)).cast(pa.date32()),
             }
         ),
     }
-    made = opened(tmp_path, given)
+
+
+@pytest.mark.parametrize(("neighbors", "times"), [("add_remove", 1), ("change_one", 2)])
+def test_no_person_moves_more_than_a_unit(neighbors: str, times: int, tmp_path: Path) -> None:
+    """What each person adds, counted by the engine, is one row in the first part, and at most UNIT
+    in the second, in l1 and in l2; some reach it. What is claimed is that, or twice that where one
+    person replaces another: no two of them are farther apart.
+    """
+    made = opened(tmp_path, everybody(), neighbors=neighbors)
     policy = made.policy
-    work = Tables(people=policy.tables["people"], rows=(policy.tables["labs"],), policy=policy)
-    assert people_source(work).moved.l1 == 1
-    source = rows_source(work, policy.tables["labs"])
-    assert (source.moved.l1, source.moved.l2_squared) == (UNIT, UNIT**2)
-    rows, (test, number) = source.placed(["test", "people.rows of labs"])
-    read = (
-        made._view.fetch(Aggregate(rows, (test, number), (source.reading,), known=(0, 1)))
-        .unwrap()
-        .to_pylist()
-    )
-    found = {(row["k0"], row["k1"]): int(row["s0"]) for row in read}
+    labs = policy.tables["labs"]
+    work = Tables(people=policy.tables["people"], rows=(labs,), policy=policy)
+    source = rows_source(work, labs)
+    assert people_source(work).moved.l1 == times
+    assert (source.moved.l1, source.moved.l2_squared) == (times * UNIT, times * UNIT**2)
     expected: dict[tuple[int, int], int] = {}
-    for each in every:
-        moved = np.array([UNIT // len(each) * each.count(kind) if each else 0 for kind in kinds])
-        assert moved.sum() <= UNIT
-        assert (moved**2).sum() <= UNIT**2
-        for kind, weight in zip((0, 2), moved.tolist(), strict=True):
-            if weight:
-                expected[kind, len(each)] = expected.get((kind, len(each)), 0) + weight
-    assert found == expected
+    moves = []
+    for each in EVERY:
+        held = {kind: each.count(kind) for kind in each}
+        weights = {kind: UNIT // (len(held) * n) for kind, n in held.items()}
+        move = np.zeros((3, 4), dtype=np.int64)
+        for kind, n in held.items():
+            place = ("sbp", "weight", "hdl").index(kind)
+            move[place, n] = n * weights[kind]
+            expected[place, n] = expected.get((place, n), 0) + n * weights[kind]
+        moves.append(move)
+    assert counted(made, source, ["test", "people.rows of its kind"]) == expected
+    assert max(int(move.sum()) for move in moves) == UNIT
+    apart = [a - b for a in moves for b in moves] if times == 2 else moves
+    assert max(int(np.abs(each).sum()) for each in apart) == source.moved.l1
+    assert max(int((each**2).sum()) for each in apart) == source.moved.l2_squared
+
+
+@pytest.mark.parametrize("budget", [ZCDP, "accountant: sum"])
+@pytest.mark.parametrize("neighbors", ["add_remove", "change_one"])
+def test_replay_with_one_person_more(
+    neighbors: str, budget: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given the same answers, the next noise and the next choice are the same, whether somebody with
+    forty rows of three kinds is in the tables or not; or, under `change_one`, has none of them.
+    """
+    full = tables(150)
+    rows = full["labs"].slice(0, 40)
+    mine = rows.set_column(0, "id", pa.array(np.full(len(rows), 7)))
+    others = full["labs"].filter(pa.compute.not_equal(full["labs"]["id"], 7))
+    with_me = {**full, "labs": pa.concat_tables([others, mine])}
+    people = full["people"]
+    if neighbors == "add_remove":
+        people = people.filter(pa.compute.not_equal(people["id"], 7))
+    pair = []
+    for name, given in (("with", with_me), ("without", {"people": people, "labs": others})):
+        (tmp_path / name).mkdir()
+        pair.append(opened(tmp_path / name, given, budget=budget, neighbors=neighbors))
+
+    def work(each: discreet.Curator) -> object:
+        return each.describe_together(["people", "labs"], epsilon=20, intervals=Intervals(bins=8))
+
+    found = transcripts(pair, work, monkeypatch)
+    assert {step.name for step in found[0].steps} >= {"marginal", "farthest"}
+    check(found)
+
+
+def test_a_person_has_one_row_with_a_number_for_each_kind(tmp_path: Path) -> None:
+    made = opened(tmp_path, everybody())
+    labs = made.policy.tables["labs"]
+    work = Tables(people=made.policy.tables["people"], rows=(labs,), policy=made.policy)
+    names = list(counters(labs))
+    assert names == ["rows of labs: sbp", "rows of labs: weight", "rows of labs: hdl"]
+    expected: dict[tuple[int, ...], int] = {}
+    for each in EVERY:
+        cell = tuple(each.count(kind) for kind in ("sbp", "weight", "hdl"))
+        expected[cell] = expected.get(cell, 0) + 1
+    assert counted(made, people_source(work), names) == expected
+
+
+def counted(
+    made: discreet.Curator, source: TableSource, names: list[str]
+) -> dict[tuple[int, ...], int]:
+    """What the engine adds up, by the places of some columns."""
+    rows, places = source.placed(names)
+    keys = tuple(range(len(names)))
+    asked = Aggregate(rows, tuple(places), (source.reading,), known=keys)
+    read = made._view.fetch(asked).unwrap().to_pylist()
+    return {tuple(row[f"k{key}"] for key in keys): int(row["s0"]) for row in read}
 
 
 def test_rows_are_drawn_given_what_is_known() -> None:
@@ -244,18 +324,38 @@ def test_rows_are_drawn_given_what_is_known() -> None:
             assert (found[0] == a).all()
 
 
+def test_a_table_of_kinds_alone(true: dict[str, pa.Table], tmp_path: Path) -> None:
+    """Nothing is left to draw but how many rows of each kind a person has."""
+    path = tmp_path / "policy.yaml"
+    lines = POLICY.format(neighbors="add_remove", budget=ZCDP).splitlines()
+    path.write_text(
+        "\n".join(each for each in lines if "value:" not in each and "day:" not in each)
+    )
+    create_ledger(Policy.read(path))
+    made = discreet.open(path, tables=true).describe_together(["people", "labs"], epsilon=50)
+    drawn = made.generate(people=COUNT)["labs"]
+    assert drawn.column_names == ["id", "test"]
+    counts = {each["values"]: each["counts"] for each in drawn["test"].value_counts().to_pylist()}
+    for each in true["labs"]["test"].value_counts().to_pylist():
+        # a few people too many who have forty rows are a tenth of all rows
+        assert abs(counts[each["values"]] / each["counts"] - 1) < 0.3
+
+
 def test_a_file_of_several_tables(linked: LinkedDescription, tmp_path: Path) -> None:
     linked.save(tmp_path / "l.json")
     again = LinkedDescription.load(tmp_path / "l.json")
     assert again.to_bytes() == linked.to_bytes()
     plain = json.loads(linked.to_bytes())
     for change in (
-        {"version": 2},
+        {"version": 1},
         {"people": {}},
         {"rows": [{"table": "labs"}]},
         {"owners": {}},
         {"rows": [{**plain["rows"][0], "own": 99}]},
         {"rows": [{**plain["rows"][0], "table": "others"}]},
+        {"rows": [{**plain["rows"][0], "kind": 1}]},
+        {"rows": [{**plain["rows"][0], "kind": 7}]},
+        {"rows": [{**plain["rows"][0], "kind": None}]},
     ):
         with pytest.raises(UsageError):
             LinkedDescription.from_bytes(json.dumps({**plain, **change}).encode())
@@ -294,8 +394,8 @@ def test_each_part_is_compared(made: discreet.Curator, linked: LinkedDescription
     people, labs = made.compare_together(linked, epsilon=20)
     assert (people.table, labs.table) == ("people", "labs")
     assert {each.columns for each in people.distances} >= {
-        ("rows of labs",),
-        ("age", "rows of labs"),
+        ("rows of labs: hdl",),
+        ("age", "rows of labs: hdl"),
     }
     assert max(each.distance for each in people.distances if len(each.columns) == 1) < 0.1
     assert (

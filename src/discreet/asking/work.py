@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from discreet.census.running import PublicationRun
     from discreet.continual.running import Release
     from discreet.synthetic.describe import CarryOut, Commission, Purse
-    from discreet.synthetic.linked import Lot
+    from discreet.synthetic.linked.lot import Lot
 
 
 def purse_of(view: View, epsilon: object) -> Purse:

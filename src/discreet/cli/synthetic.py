@@ -198,7 +198,7 @@ def generate(
     from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError
     from discreet.synthetic.description import Description
-    from discreet.synthetic.linked_description import is_linked
+    from discreet.synthetic.linked.description import is_linked
 
     pairs = [each.partition("=") for each in given or ()]
     for name, sign, _ in pairs:
@@ -222,7 +222,7 @@ def _generate_linked(description: Path, people: int, out: Path, *, given: bool) 
     import pyarrow.parquet
 
     from discreet.errors import UsageError
-    from discreet.synthetic.linked_description import LinkedDescription
+    from discreet.synthetic.linked.description import LinkedDescription
 
     if given:
         raise UsageError("--given is for a description of one table.")
@@ -281,7 +281,7 @@ def inspect(
     from discreet.display.show import printable
     from discreet.errors import UsageError
     from discreet.synthetic.description import Description
-    from discreet.synthetic.linked_description import is_linked
+    from discreet.synthetic.linked.description import is_linked
     from discreet.synthetic.report.inspect import as_json, text
     from discreet.synthetic.report.reports import description_page
 
@@ -312,7 +312,7 @@ def _inspect_linked(description: Path, html: Path | None, format: Format) -> Non
     table.
     """
     from discreet.display.show import printable
-    from discreet.synthetic.linked_description import LinkedDescription
+    from discreet.synthetic.linked.description import LinkedDescription
     from discreet.synthetic.report.inspect import as_json, text
     from discreet.synthetic.report.reports import description_page
 
@@ -409,7 +409,7 @@ def compare(
     from discreet.display.show import printable
     from discreet.errors import UsageError
     from discreet.synthetic.description import Description
-    from discreet.synthetic.linked_description import LinkedDescription, is_linked
+    from discreet.synthetic.linked.description import LinkedDescription, is_linked
 
     require_writable(html)
     if is_linked(description):

@@ -28,7 +28,12 @@ from discreet.synthetic.columns.grids import found_grids
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.source import TableSource, source_of
-from discreet.synthetic.synthesizers.family import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
+from discreet.synthetic.synthesizers.family import (
+    DEFAULT,
+    FOR_WORKLOADS,
+    SYNTHESIZERS,
+    Synthesizer,
+)
 from discreet.synthetic.synthesizers.independent import Histogram
 from discreet.synthetic.workload import EVERY_PAIR, Workload, listed, workload
 from discreet.threads import one_thread
@@ -224,9 +229,16 @@ def currency(purse: Purse, *, questions: int, texts: bool) -> tuple[Accountant, 
 
 
 @one_thread()
-def description(data: Marginals, work: Commission, certificate: dict[str, Any]) -> bytes:
-    """Run the synthesizer on what was paid; everything after the charge."""
-    found = SYNTHESIZERS[work.synthesizer](data)
+def description(
+    data: Marginals,
+    work: Commission,
+    certificate: dict[str, Any],
+    synthesizer: Synthesizer | None = None,
+) -> bytes:
+    """The synthesizer run on what was paid; everything after the charge. By default it is the one
+    that the commission names.
+    """
+    found = (synthesizer or SYNTHESIZERS[work.synthesizer])(data)
     errors = [expected_one_way(each) for each in found.histograms]
     return Description(
         table=work.table,

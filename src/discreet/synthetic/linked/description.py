@@ -18,14 +18,46 @@ from numpy.typing import NDArray
 
 from discreet.errors import UsageError
 from discreet.files import write_file
+from discreet.policy.domain import Categories, Integers
+from discreet.synthetic.columns.axis import Axis
 from discreet.synthetic.description import Description
-from discreet.synthetic.given import draw_given
+from discreet.synthetic.linked.given import draw_given
 
-Integers = NDArray[np.int64]
+Places = NDArray[np.int64]
 
-FORMAT, VERSION = "discreet linked descriptions", 1
+FORMAT, VERSION = "discreet linked descriptions", 2
 MOST_PEOPLE = 10**7  # at once
-COUNTER = "rows of "
+COUNTER = "rows of "  # begins the names of a person's numbers of rows
+OWN_KIND = "rows of its kind"
+
+
+def counter_name(table: str, kind: str | None) -> str:
+    """Return what a person's number of rows is called, of one kind or of all."""
+    return f"{COUNTER}{table}" if kind is None else f"{COUNTER}{table}: {kind}"
+
+
+def inherited(people: str, name: str) -> str:
+    """Return what a person's column is called beside a row."""
+    return f"{people}.{name}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """The rows of a table beside their person's columns: the first `own` columns are the table's."""
+
+    table: str
+    own: int
+    kind: int | None  # the column by whose values a person's rows were counted
+    description: Description
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """Return what a person's numbers of rows are called, one for each kind."""
+        if self.kind is None:
+            return (counter_name(self.table, None),)
+        listed = self.description.axes[self.kind].column.domain
+        assert isinstance(listed, Categories)
+        return tuple(counter_name(self.table, str(value)) for value in listed.values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,20 +67,19 @@ class LinkedDescription:
     """
 
     people: Description
-    # a table, how many columns are its own, and what they are
-    rows: tuple[tuple[str, int, Description], ...]
+    rows: tuple[Part, ...]
     owners: Mapping[str, str]  # for each table, what its owner column is called
     cost: dict[str, Any]
     certificate: dict[str, Any]
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return (self.people.table, *(name for name, _, _ in self.rows))
+        return (self.people.table, *(part.table for part in self.rows))
 
     @property
     def parts(self) -> tuple[Description, ...]:
         """The descriptions: of people, then of the rows of each table."""
-        return (self.people, *(each for _, _, each in self.rows))
+        return (self.people, *(part.description for part in self.rows))
 
     def generate(self, *, people: int | None = None) -> dict[str, pa.Table]:
         """Draw linked synthetic tables of so many people, by default about as many as there are;
@@ -67,15 +98,39 @@ class LinkedDescription:
                 0, self.owners[self.people.table], numbers
             )
         }
-        for table, width, description in self.rows:
-            times = np.asarray(drawn.column(COUNTER + table).to_numpy(), dtype=np.int64)
-            whose = np.repeat(np.arange(count), times)
-            known = _require_known(description, width, drawn, self.people.table)
-            made = draw_given(
-                description, width, {c: cells[whose] for c, cells in known.items()}, len(whose)
-            )
-            linked = made.add_column(0, self.owners[table], pa.array(whose + 1))
-            found[table] = _in_time(linked, description, width)
+        for part in self.rows:
+            found[part.table] = self._rows(part, drawn)
+        return found
+
+    def _rows(self, part: Part, people: pa.Table) -> pa.Table:
+        """Draw as many rows of each kind as every person has, given the person."""
+        times = _times(part, people)
+        places = np.repeat(np.arange(times.size), times.ravel())
+        whose, kinds = np.divmod(places, times.shape[1])
+        known = self._known(part, people, whose, times[whose, kinds])
+        if part.kind is not None:
+            known[part.kind] = part.description.groups[part.kind][kinds]
+        made = draw_given(part.description, part.own, known, len(whose))
+        if part.kind is not None:  # a group of the model may be several kinds
+            axis = part.description.axes[part.kind]
+            made = made.set_column(part.kind, axis.name, axis.decoded(kinds, np.zeros(len(kinds))))
+        linked = made.add_column(0, self.owners[part.table], pa.array(whose + 1))
+        return _in_time(linked, part.description, part.own)
+
+    def _known(
+        self, part: Part, people: pa.Table, whose: Places, alike: Places
+    ) -> dict[int, Places]:
+        """Return the model's groups of what is known of every row, by column of the rows'
+        description.
+        """
+        found, description = {}, part.description
+        for column, axis in enumerate(description.axes[part.own :], start=part.own):
+            own = axis.name.removeprefix(inherited(self.people.table, ""))
+            if own == OWN_KIND:
+                codes = axis.codes(pa.chunked_array([pa.array(alike)]))
+            else:
+                codes = axis.codes(people.column(own))[whose]
+            found[column] = description.groups[column][np.maximum(codes, 0)]
         return found
 
     # --- the file ---------------------------------------------------------------------------------
@@ -92,8 +147,13 @@ class LinkedDescription:
             "owners": dict(self.owners),
             "people": json.loads(self.people.to_bytes()),
             "rows": [
-                {"table": t, "own": w, "described": json.loads(d.to_bytes())}
-                for t, w, d in self.rows
+                {
+                    "table": part.table,
+                    "own": part.own,
+                    "kind": part.kind,
+                    "described": json.loads(part.description.to_bytes()),
+                }
+                for part in self.rows
             ],
         }
         return (json.dumps(parts, ensure_ascii=False) + "\n").encode()
@@ -124,14 +184,7 @@ class LinkedDescription:
             )
         try:
             people = Description.from_bytes(json.dumps(parts["people"]).encode(), name=name)
-            rows = tuple(
-                (
-                    str(e["table"]),
-                    int(e["own"]),
-                    Description.from_bytes(json.dumps(e["described"]).encode(), name=name),
-                )
-                for e in parts["rows"]
-            )
+            rows = tuple(_part(entry, name) for entry in parts["rows"])
             owners = {str(table): str(owner) for table, owner in parts["owners"].items()}
             found = cls(
                 people=people,
@@ -157,34 +210,49 @@ def is_linked(path: str | Path) -> bool:
         return False
 
 
+def _part(entry: dict[str, Any], name: str) -> Part:
+    kind = entry["kind"]
+    return Part(
+        table=str(entry["table"]),
+        own=int(entry["own"]),
+        kind=None if kind is None else int(kind),
+        description=Description.from_bytes(json.dumps(entry["described"]).encode(), name=name),
+    )
+
+
 def _check(found: LinkedDescription, name: str) -> None:
     """Refuse parts that do not belong together."""
-    columns = {axis.name for axis in found.people.axes}
-    for table, width, each in found.rows:
-        names = [axis.name for axis in each.axes]
-        known = {f"{found.people.table}.{column}" for column in columns}
-        counted = next((axis for axis in found.people.axes if axis.name == COUNTER + table), None)
-        least = None if counted is None else counted.column.domain
-        sound = (
-            0 < width <= len(names)
-            and set(names[width:]) <= known
-            and getattr(least, "lo", -1) == 0
-        )
-        if not sound or table not in found.owners or found.people.table not in found.owners:
+    columns = {axis.name: axis for axis in found.people.axes}
+    known = {inherited(found.people.table, column) for column in (*columns, OWN_KIND)}
+    for part in found.rows:
+        names = [axis.name for axis in part.description.axes]
+        sound = 0 < part.own <= len(names) and set(names[part.own :]) <= known
+        sound = sound and part.table in found.owners and found.people.table in found.owners
+        if sound and part.kind is not None:
+            sound = 0 <= part.kind < part.own and isinstance(
+                part.description.axes[part.kind].column.domain, Categories
+            )
+        counted = [columns.get(each) for each in part.counters] if sound else [None]
+        if not all(axis is not None and _from_zero(axis) for axis in counted):
             raise UsageError(f"{name} is broken: its tables do not belong together.")
 
 
-def _require_known(
-    description: Description, width: int, people: pa.Table, table: str
-) -> dict[int, Integers]:
-    """Return the model's groups of what is known of every person, by column of the rows'
-    description.
+def _from_zero(axis: Axis) -> bool:
+    domain = axis.column.domain
+    return isinstance(domain, Integers) and domain.lo == 0 and not axis.column.nullable
+
+
+def _times(part: Part, people: pa.Table) -> Places:
+    """Return how many rows of each kind every person has; together at most as many as one of them may
+    be.
     """
-    found = {}
-    for column, axis in enumerate(description.axes[width:], start=width):
-        values = people.column(axis.name.removeprefix(f"{table}."))
-        found[column] = description.groups[column][np.maximum(axis.codes(values), 0)]
-    return found
+    counted = [people.column(name).to_numpy() for name in part.counters]
+    times: Places = np.stack(counted, axis=1).astype(np.int64)
+    most = part.description.axes[-1].column.domain
+    assert isinstance(most, Integers)
+    every = np.maximum(times.sum(axis=1), 1)
+    fewer: Places = times * np.minimum(every, int(most.hi))[:, None] // every[:, None]
+    return fewer
 
 
 def _in_time(table: pa.Table, description: Description, width: int) -> pa.Table:

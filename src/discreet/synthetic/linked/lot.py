@@ -9,17 +9,17 @@ rows          of each further table: its columns beside those of the person, so 
 Privacy
     All is one charge, for a person with all of her rows in all tables. The first part is a table of
     one row a person: its last columns count a person's own rows, so one person still moves one row
-    (two under change_one). In the second a row of a person who has n rows weighs floor(u / n), so
-    that all of them weigh at most u together, however many there are. The counts of a marginal then
-    move by at most u in l1; and by at most u in l2, because a vector's l2 is at most its l1 (both
-    are met by a person whose rows lie in one cell; 2u and sqrt(2) u under change_one). Noise is
+    (two under change_one). In the second all rows of one person weigh at most u together, however
+    many there are: see `sources`. The counts of a marginal then move by at most u in l1; and by at
+    most u in l2, because a vector's l2 is at most its l1 (both are met by a person whose rows lie in
+    one cell; 2u and sqrt(2) u under change_one). Noise is
     added to whole multiples of 1 / u, and what is divided by u afterwards is released already. The
     grids of a person's columns are those that the first part has released. Both parts spend from
     one allowance, one after the other.
 
-Why weights. Counted one by one, m rows a person would need m times the noise. Given a person and n,
-a row drawn by weight is any of her rows alike, so the attributes of rows given their person are the
-same; n is one of the columns.
+Why weights. Counted one by one, m rows a person would need m times the noise. Given a person, a kind
+and the number of rows of that kind, a row drawn by weight is any of them alike, so the attributes of
+rows given these are the same; and a kind that few rows have weighs as much as another.
 """
 
 from __future__ import annotations
@@ -29,28 +29,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from discreet.accounting import Accountant
-from discreet.algebra import (
-    Column,
-    Fold,
-    OwnerJoin,
-    PerPerson,
-    Scan,
-    Source,
-    Stage,
-    call,
-    expression,
-)
 from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy import domain as domains
 from discreet.policy.owners import EachRow
 from discreet.policy.policy import Policy, Table
-from discreet.sql.rows.relation import scan
-from discreet.sql.values.value import Number, Value
 from discreet.synthetic.columns.axes import Grid, axes_of
 from discreet.synthetic.columns.axis import USUAL, Axis, Intervals, Unlisted
 from discreet.synthetic.compare import compared, comparison
@@ -64,27 +52,33 @@ from discreet.synthetic.describe import (
     private_table,
 )
 from discreet.synthetic.description import Description
-from discreet.synthetic.linked_description import LinkedDescription
+from discreet.synthetic.linked.description import (
+    COUNTER,
+    LinkedDescription,
+    Part,
+    inherited,
+)
+from discreet.synthetic.linked.rows import Rows, rows_given_people
+from discreet.synthetic.linked.sources import (
+    UNIT,
+    Tables,
+    alike_axis,
+    counter_axes,
+    counters,
+    kind_of,
+    people_source,
+    rows_source,
+)
 from discreet.synthetic.marginals import Progress
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.synthesizers.family import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 from discreet.vault.allowance import Allowance
 
-UNIT = 1 << 12  # that all rows of one person weigh, at most
 # of what was paid, for the people; the tables of their rows share the rest alike
-PEOPLE_SHARE = Fraction(1, 2)
+PEOPLE_SHARE = Fraction(3, 5)
 # how much pairs count that have a column of the row, and pairs of a person's columns alone
 OWN, THEIRS = (2, 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
-    """A table of people and the tables of their rows."""
-
-    people: Table
-    rows: tuple[Table, ...]
-    policy: Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +96,7 @@ class Lot(Tables):
     def question(self) -> str:
         """Return a text that is equal for two orders of the same descriptions."""
         parts = {
-            "describe together": 1,  # counts up when a part changes its meaning
+            "describe together": 2,  # counts up when a part changes its meaning
             "tables": [self.people.name, *(each.name for each in self.rows)],
             "synthesizer": self.synthesizer,
             "axes": {name: [axis.told for axis in axes] for name, axes in self.axes.items()},
@@ -164,6 +158,11 @@ def lot(
             raise UsageError(
                 f"In {table.name} every row is somebody else's: nothing joins it to other tables."
             )
+        for column in table.columns:
+            if table is people and column.startswith(COUNTER):
+                raise UsageError(
+                    f"{table.name}.{column} has the name of a number of rows. Call it otherwise."
+                )
         if table.max_rows > UNIT:
             raise UsageError(
                 f"{table.name} may have {table.max_rows} rows a person, and several tables together "
@@ -177,7 +176,7 @@ def lot(
     }
     if intervals.quantiles:
         raise UsageError("Quantiles are found for one table at a time; describe several without.")
-    width = sum(map(len, axes.values())) + len(rows)
+    width = sum(map(len, axes.values())) + sum(len(counters(table)) for table in rows)
     texts = [
         axis.name for several in axes.values() for axis in several if isinstance(axis, Unlisted)
     ]
@@ -199,65 +198,6 @@ def lot(
     )
 
 
-def counter(table: Table) -> str:
-    """Return what a person's number of rows is called."""
-    return f"rows of {table.name}"
-
-
-def inherited(people: Table, name: str) -> str:
-    """Return what a person's column is called beside a row."""
-    return f"{people.name}.{name}"
-
-
-def people_source(work: Tables) -> TableSource:
-    """Return one row a person, with how many rows each has in the other tables."""
-    read = scan(work.people, work.people.name, "t0", frozenset())
-    source: Source = read.source
-    values = {field.name: field.value for field in read.fields}
-    for number, table in enumerate(work.rows):
-        stage = f"n{number}"
-        source = OwnerJoin(source, _counted(table, stage), outer=True)
-        rows = call("coalesce", Column(stage, "rows"), 0)
-        values[counter(table)] = Value(expression=rows, domain=_number(table), nullable=False)
-    return TableSource(scan=source, max_rows=1, neighbors=work.policy.neighbors, values=values)
-
-
-def rows_source(work: Tables, table: Table) -> TableSource:
-    """Return the rows of a table beside their person's; all rows of one person weigh at
-    most UNIT.
-    """
-    read, person = (
-        scan(table, table.name, "t0", frozenset()),
-        scan(work.people, work.people.name, "t1", frozenset()),
-    )
-    joined = OwnerJoin(OwnerJoin(read.source, person.source), _counted(table, "n0"))
-    values = {field.name: field.value for field in read.fields}
-    values |= {inherited(work.people, field.name): field.value for field in person.fields}
-    rows = Column("n0", "rows")
-    values[inherited(work.people, counter(table))] = Value(
-        expression=rows, domain=_number(table), nullable=False
-    )
-    return TableSource(
-        scan=joined,
-        max_rows=table.max_rows,
-        neighbors=work.policy.neighbors,
-        values=values,
-        weight=expression(UNIT) // rows,
-        unit=UNIT,
-    )
-
-
-def _counted(table: Table, stage: str) -> Stage:
-    """Return how many rows each person has who has any."""
-    return Stage(
-        PerPerson(Scan(table.name, f"{stage}s"), (), (("rows", Fold("count", ())),)), stage
-    )
-
-
-def _number(table: Table) -> Number:
-    return Number(step=Fraction(1), lo=0, hi=table.max_rows)
-
-
 def sources(
     policy: Policy, linked: LinkedDescription
 ) -> list[tuple[tuple[Grid, ...], TableSource]]:
@@ -267,16 +207,16 @@ def sources(
     found = [private_table(policy, name) for name in linked.tables]
     people, rows = found[0], tuple(found[1:])
     axes = {table.name: axes_of(table, columns=None) for table in found}
-    counters = [_counter_axis(table, USUAL) for table in rows]
     work = Tables(people=people, rows=rows, policy=policy)
-    parts: list[tuple[tuple[Grid, ...], TableSource]] = [
-        ((*axes[people.name], *counters), people_source(work))
-    ]
-    for table, count in zip(rows, counters, strict=True):
-        theirs = (
-            _rename(axis, inherited(people, axis.name)) for axis in (*axes[people.name], count)
+    counted = [axis for table in rows for axis in counter_axes(table)]
+    first = (*axes[people.name], *counted)
+    parts: list[tuple[tuple[Grid, ...], TableSource]] = [(first, people_source(work))]
+    for table in rows:
+        known = (
+            replace(axis, column=replace(axis.column, name=inherited(people.name, axis.name)))
+            for axis in (*axes[people.name], alike_axis(table))
         )
-        parts.append(((*axes[table.name], *theirs), rows_source(work, table)))
+        parts.append(((*axes[table.name], *known), rows_source(work, table)))
     for (grids, _), part in zip(parts, linked.parts, strict=True):
         if [axis.name for axis in grids] != [axis.name for axis in part.axes]:
             raise UsageError(
@@ -303,10 +243,6 @@ def comparisons(
     return found
 
 
-def _rename(axis: Grid, name: str) -> Grid:
-    return replace(axis, column=replace(axis.column, name=name))
-
-
 def described_together(
     work: Lot,
     allowance: Allowance,
@@ -314,48 +250,24 @@ def described_together(
     certificate: dict[str, Any],
     progress: Progress | None,
 ) -> bytes:
-    """Describe people first, then the rows of each table given whose they are; within what was
-    paid.
-    """
-    rest = (1 - PEOPLE_SHARE) / len(work.rows)
-    counters = tuple(_counter_axis(table, work.intervals) for table in work.rows)
-    part = _part(
-        work,
-        work.people,
-        (*work.axes[work.people.name], *counters),
-        people_source(work),
-        PEOPLE_SHARE,
-    )
+    """People first, then the rows of each table given whose they are; within what was paid."""
+    counted = [axis for table in work.rows for axis in counter_axes(table)]
+    axes = (*work.axes[work.people.name], *counted)
+    part = _part(work, work.people, axes, people_source(work), PEOPLE_SHARE)
     data = part.marginals(allowance, fetch, progress)
     people = Description.from_bytes(description(data, part, certificate))
     found = []
     for table in work.rows:
-        source, known = rows_source(work, table), list[Axis]()
-        for axis in people.axes:
-            if axis.name in {counter(other) for other in work.rows if other is not table}:
-                continue
-            name = inherited(work.people, axis.name)
-            known.append(replace(axis, column=replace(axis.column, name=name)))
-            if any(
-                isinstance(each, Unlisted) and each.name == axis.name
-                for each in work.axes[work.people.name]
-            ):
-                listed = axis.column.domain
-                assert isinstance(listed, domains.Categories)
-                source = source.listing(name, [str(value) for value in listed.values])
-        own = work.axes[table.name]
-        part = _part(
-            work,
-            table,
-            (*own, *known),
-            source,
-            rest,
-            workload=_workload(work, len(own), len(known)),
-        )
+        part = _rows_part(work, table, people)
         data = part.marginals(allowance, fetch, progress)
-        found.append(
-            (table.name, len(own), Description.from_bytes(description(data, part, certificate)))
-        )
+        own, kind = len(work.axes[table.name]), _kind_place(work, table)
+        given = None
+        if work.synthesizer == DEFAULT:
+            rows = Rows(people=people, own=own, kind=kind, counters=counters(table))
+            given = partial(rows_given_people, rows=rows)
+        content = description(data, part, certificate, given)
+        described = Description.from_bytes(content)
+        found.append(Part(table=table.name, own=own, kind=kind, description=described))
     told = {**certificate, "mechanisms": data.mechanisms}
     return LinkedDescription(
         people=people,
@@ -366,10 +278,27 @@ def described_together(
     ).to_bytes()
 
 
-def _counter_axis(table: Table, intervals: Intervals) -> Grid:
-    column = domains.Column(name=counter(table), domain=domains.Integers(lo=0, hi=table.max_rows))
-    bare = replace(table, columns={column.name: column}, owner=None)
-    return axes_of(bare, columns=None, intervals=intervals)[0]
+def _rows_part(work: Lot, table: Table, people: Description) -> Commission:
+    """The rows of a table, on grids of their own beside those that the people's part has found."""
+    source, known = rows_source(work, table), list[Axis]()
+    texts = {axis.name for axis in work.axes[work.people.name] if isinstance(axis, Unlisted)}
+    attributes = people.axes[: len(work.axes[work.people.name])]
+    for axis in (*attributes, alike_axis(table)):
+        name = inherited(work.people.name, axis.name)
+        known.append(replace(axis, column=replace(axis.column, name=name)))
+        if axis.name in texts:
+            listed = axis.column.domain
+            assert isinstance(listed, domains.Categories)
+            source = source.listing(name, [str(value) for value in listed.values])
+    own, share = work.axes[table.name], (1 - PEOPLE_SHARE) / len(work.rows)
+    workload = _workload(work, len(own), len(known))
+    return _part(work, table, (*own, *known), source, share, workload=workload)
+
+
+def _kind_place(work: Lot, table: Table) -> int | None:
+    kind = kind_of(table)
+    names = [axis.name for axis in work.axes[table.name]]
+    return None if kind is None else names.index(kind.name)
 
 
 def _workload(work: Lot, own: int, known: int) -> Workload:
