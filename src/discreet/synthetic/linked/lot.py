@@ -145,29 +145,8 @@ def lot(
             f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}."
         )
     found = [private_table(policy, name) for name in tables]
-    if len(found) < 2 or len({table.name for table in found}) < len(found):
-        raise UsageError("Name at least two tables, each of them once: the people first.")
+    _require_together(found)
     people, rows = found[0], tuple(found[1:])
-    if people.max_rows != 1:
-        raise UsageError(
-            f"The first of several tables has one row a person, and {people.name} may have {people.max_rows}. "
-            "Name the table of people first, or declare max_rows: 1."
-        )
-    for table in found:
-        if isinstance(table.owner, EachRow):
-            raise UsageError(
-                f"In {table.name} every row is somebody else's: nothing joins it to other tables."
-            )
-        for column in table.columns:
-            if table is people and column.startswith(COUNTER):
-                raise UsageError(
-                    f"{table.name}.{column} has the name of a number of rows. Call it otherwise."
-                )
-        if table.max_rows > UNIT:
-            raise UsageError(
-                f"{table.name} may have {table.max_rows} rows a person, and several tables together "
-                f"take at most {UNIT}. Declare a smaller max_rows, or describe {table.name} alone."
-            )
     if chosen == "random":
         intervals = replace(intervals, split=False)
     axes = {
@@ -196,6 +175,33 @@ def lot(
         paid=paid,
         cost=cost,
     )
+
+
+def _require_together(found: Sequence[Table]) -> None:
+    """Refuse tables that cannot be described together."""
+    if len(found) < 2 or len({table.name for table in found}) < len(found):
+        raise UsageError("Name at least two tables, each of them once: the people first.")
+    people = found[0]
+    if people.max_rows != 1:
+        raise UsageError(
+            f"The first of several tables has one row a person, and {people.name} may have {people.max_rows}. "
+            "Name the table of people first, or declare max_rows: 1."
+        )
+    for table in found:
+        if isinstance(table.owner, EachRow):
+            raise UsageError(
+                f"In {table.name} every row is somebody else's: nothing joins it to other tables."
+            )
+        for column in table.columns:
+            if table is people and column.startswith(COUNTER):
+                raise UsageError(
+                    f"{table.name}.{column} has the name of a number of rows. Call it otherwise."
+                )
+        if table.max_rows > UNIT:
+            raise UsageError(
+                f"{table.name} may have {table.max_rows} rows a person, and several tables together "
+                f"take at most {UNIT}. Declare a smaller max_rows, or describe {table.name} alone."
+            )
 
 
 def sources(
