@@ -227,6 +227,13 @@ BUGS = (
         "tests/test_picks.py::test_a_quantile_that_is_asked_for_in_two_ways_is_paid_for_once",
     ),
     bug(
+        "keys apart that a condition joins",
+        "sql/rows/keys/possible.py",
+        "        for each, at in _conditions(source, where):\n            parts.append",
+        "        for each, at in ():\n            parts.append",
+        "tests/sql/test_possible.py",
+    ),
+    bug(
         "half noise",
         "mechanisms/discrete_laplace.py",
         _NOISE,

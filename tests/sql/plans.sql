@@ -1151,6 +1151,13 @@ GROUP BY v.clinic;
 SELECT COUNT(DISTINCT zip) FROM people;
 --> COUNT(DISTINCT zip): 1 1 1 | 1 1 1
 
+-- distinct values / one row / nobody: Whether somebody is 120, which ages there are, and illnesses of nobody
+SELECT COUNT(DISTINCT CASE WHEN age > 119 THEN 1 END) AS oldest, COUNT(DISTINCT NULLIF(age, 0)) AS ages,
+COUNT(DISTINCT CASE WHEN age > 119 AND age < 120 THEN diagnosis END) AS ill FROM people;
+--> COUNT(DISTINCT CASE WHEN age > 119 THEN 1 END): 1 1 1 | 1 1 1
+--> COUNT(DISTINCT NULLIF(age, 0)): 1 1 1 | 1 1 1
+--> COUNT(DISTINCT CASE WHEN age > 119 AND age < 120 THEN dia...: 1 1 1 | 1 1 1
+
 -- distinct values / several rows / plain: On how many days did anybody come?
 SELECT COUNT(DISTINCT day) FROM visits;
 --> COUNT(DISTINCT day): 3 3 3 | 3 3 3

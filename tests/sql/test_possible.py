@@ -26,6 +26,30 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 
 CASES = [
+    (
+        "SELECT age, smoker, COUNT(*) AS n FROM people WHERE age = CASE WHEN smoker THEN 20 ELSE 30 END"
+        " GROUP BY age, smoker",
+        2,
+    ),
+    (
+        "SELECT DATE_TRUNC('day', seen) AS d, clinic, COUNT(*) AS n FROM visits WHERE seen >= '2024-01-02'"
+        " AND seen < '2024-01-04' GROUP BY d, clinic",
+        6,
+    ),
+    (
+        "SELECT age // 60 AS a, sex, smoker, COUNT(*) AS n FROM people WHERE sex <> 'X' AND age > 60 GROUP BY ALL",
+        8,
+    ),
+    (
+        "SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits"
+        " WHERE seen BETWEEN '2024-01-01 00:00:00.250' AND '2024-01-02 00:00:00.750' GROUP BY d",
+        2,
+    ),
+    (
+        "SELECT s.size, COUNT(*) AS n FROM people AS p JOIN (VALUES ('F', 39000000), ('M', 77)) AS s(sex, size)"
+        " ON s.sex = p.sex GROUP BY s.size",
+        2,
+    ),
     ("SELECT age // 10 AS d, COUNT(*) AS n FROM people WHERE age >= 80 GROUP BY d", 5),
     (
         "SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits WHERE seen < '2024-01-03' GROUP BY d",

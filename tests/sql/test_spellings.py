@@ -10,6 +10,22 @@ from discreet.sql.plan import identity
 from sql import harness, policies
 
 SAME = (
+    (
+        "SELECT age, COUNT(*) AS n FROM people WHERE age IN (SELECT UNNEST([20, 30])) GROUP BY age",
+        "SELECT age, COUNT(*) AS n FROM people WHERE age IN (SELECT n FROM (VALUES (20), (30)) AS s(n)) GROUP BY age",
+    ),
+    (
+        "SELECT age, COUNT(*) AS n FROM people WHERE age IN (SELECT UNNEST(RANGE(20, 22))) GROUP BY age",
+        "SELECT age, COUNT(*) AS n FROM people WHERE age IN (SELECT n FROM (VALUES (20), (21)) AS s(n)) GROUP BY age",
+    ),
+    (
+        "SELECT s.sex, COUNT(*) AS n FROM people AS p JOIN UNNEST(['F', 'M']) AS s(sex) ON s.sex = p.sex GROUP BY 1",
+        "SELECT s.sex, COUNT(*) AS n FROM people AS p JOIN (VALUES ('F'), ('M')) AS s(sex) ON s.sex = p.sex GROUP BY 1",
+    ),
+    (
+        "SELECT DATE_BIN('1 day', seen, '2024-01-01') AS d, COUNT(*) AS n FROM visits GROUP BY 1",
+        "SELECT DATE_BIN('1 day', seen, TIMESTAMP '2024-01-01') AS d, COUNT(*) AS n FROM visits GROUP BY 1",
+    ),
     ("SELECT COUNT(*) AS n FROM people GROUP BY ALL", "SELECT COUNT(*) AS n FROM people"),
     (
         "SELECT sex, COUNT(*) FROM people GROUP BY ALL",

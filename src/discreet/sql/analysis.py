@@ -40,7 +40,7 @@ from discreet.sql.rows.project import filter_rows, group_by_owner, limit_groups,
 from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import Names, Relation, links_of, scan
 from discreet.sql.rows.scope import RowScope
-from discreet.sql.sources import WRITTEN_OUT, check_name, check_table, name_columns, series
+from discreet.sql.sources import check_name, check_table, name_columns, series
 from discreet.sql.text import grouping
 from discreet.sql.text.earlier_names import with_meanings
 from discreet.sql.text.parse import (
@@ -141,7 +141,7 @@ class Analysis:
         if clause is None:
             return environment
         if clause.args.get("recursive"):
-            raise reject(clause, "recursive queries are not answered.", "Write the steps out.")
+            raise reject(clause, "recursive queries are not answered.", _STEPS)
         names = dict(environment)
         for part in clause.expressions:
             names[part.alias.lower()] = name_columns(self.query(part.this, names), part)
@@ -255,12 +255,8 @@ class Analysis:
                 )
             case exp.Values():
                 return name_columns(constants(node), node)
-            case exp.Unnest(
-                expressions=[exp.GenerateSeries() as inner]
-            ):  # how a parser may read GENERATE_SERIES
-                return series(exp.Table(this=inner, alias=node.args.get("alias")))
             case exp.Unnest():
-                raise reject(node, f"{show(node)} is not a table.", WRITTEN_OUT)
+                return series(node)
         raise reject(
             node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery."
         )
@@ -473,4 +469,5 @@ class Analysis:
 
 
 _NO_KEYS = (Opaque, Missing, Text)
+_STEPS = "Write the steps out: (VALUES (1), (2), (3)) AS t(n), or GENERATE_SERIES(1, 12) AS t(n)."
 _SAMPLE = "a sample is other people's rows by chance, and which ones would not be repeatable."

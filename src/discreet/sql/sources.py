@@ -9,7 +9,7 @@ from sqlglot import exp
 from discreet.sql.after.released import OutputTable, require_distinct_names
 from discreet.sql.after.tables import constants
 from discreet.sql.rows.relation import Relation
-from discreet.sql.text.constants import series_rows as series_rows
+from discreet.sql.text import explode
 from discreet.sql.text.parse import (
     columns_of,
     reject,
@@ -58,14 +58,21 @@ def check_name(node: exp.Table, tables: Iterable[str]) -> None:
         )
 
 
-def series(node: exp.Table) -> OutputTable:
-    """Return GENERATE_SERIES(1, 10) AS t(n) as a public table that is written out."""
-    rows = series_rows(node.this)
+def series(node: exp.Table | exp.Unnest) -> OutputTable:
+    """Return GENERATE_SERIES(1, 10) AS t(n) or UNNEST([1, 2]) AS t(n) as a public table that is
+    written out.
+    """
+    rows = explode.list_rows(node.this if isinstance(node, exp.Table) else node)
     if not rows:
-        raise reject(node, f"{show(node.this)} is not a table.", WRITTEN_OUT)
+        raise reject(node, f"{show(_function(node))} is not a table.", WRITTEN_OUT)
     listed = exp.Values(expressions=[exp.Tuple(expressions=[each]) for each in rows])
-    names = columns_of(node) or [node.alias or "generate_series"]
+    function = "generate_series" if _function(node).find(exp.GenerateSeries) else "unnest"
+    names = columns_of(node) or [node.alias or function]
     return constants(listed).rename(names[:1])
+
+
+def _function(node: exp.Table | exp.Unnest) -> exp.Expression:
+    return node.this if isinstance(node, exp.Table) else node
 
 
 def name_columns(result: Relation | OutputTable, node: exp.Expression) -> Relation | OutputTable:

@@ -26,6 +26,7 @@ from discreet.sql.after.released import (
 )
 from discreet.sql.after.widths.linear import Form, form_of, substitute_forms
 from discreet.sql.aggregates import aggregates_in
+from discreet.sql.text.dialect import WRITER
 from discreet.sql.text.parse import reject, show, spell, whole
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.walk import Environment, Walk
@@ -118,11 +119,22 @@ def _rewrite_order(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.
     )
 
 
+def _count_instead(node: exp.Expression) -> str:
+    """Return what to ask instead of rows in a subquery: EXISTS (SELECT 1 FROM people WHERE ...)."""
+    query = node.unnest()
+    if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("with_"):
+        return "Aggregate inside it."
+    counted = query.copy().select("COUNT(*)", append=False, copy=False)
+    for clause in ("order", "limit", "offset", "distinct"):
+        counted.set(clause, None)
+    return f"Count them: {counted.sql(dialect=WRITER)}."
+
+
 def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> OutputTable:
     """Analyze a subquery inside an expression; refuse one that returns rows of people."""
     result = analysis.query(node, environment)
     if not isinstance(result, OutputTable):
-        raise reject(node, "this subquery returns rows of people.", "Aggregate inside it.")
+        raise reject(node, "this subquery returns rows of people.", _count_instead(node))
     if any(output.half_width == "late" for output in result.outputs):
         raise error_bars.not_here(node)
     return result

@@ -91,7 +91,7 @@ def _of_this(hint: str, node: exp.Expression) -> str:
     """Return the hint with the column and the table that were meant, where an aggregate is of one
     of each.
     """
-    columns = {column.sql(dialect="duckdb") for column in node.find_all(exp.Column)}
+    columns = {quote_if_needed(column.name) for column in node.find_all(exp.Column)}
     select = node.find_ancestor(exp.Select)
     source = (
         select.args.get("from_") if select is not None and not select.args.get("joins") else None

@@ -12,7 +12,7 @@ from datetime import date
 
 from sqlglot import exp
 
-from discreet.sql.text import constants, moments
+from discreet.sql.text import constants, explode, moments
 from discreet.sql.text.formats import rewrite_format
 from discreet.sql.text.parse import reject, show
 
@@ -338,6 +338,7 @@ RULES: tuple[Rule, ...] = (
     constants.read_boolean,
     constants.read_interval,
     constants.rewrite_buckets,
+    explode.rewrite_select,
     _drop_collation,
     _rewrite_symmetric,
     _rewrite_regr,
@@ -348,6 +349,7 @@ RULES: tuple[Rule, ...] = (
     _years_of,
     _sundays,
     moments.rewrite_floor,
+    moments.read_origin,
     moments.rewrite_time_bucket,
     moments.rewrite_make_date,
     moments.split_interval,

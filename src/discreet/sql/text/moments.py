@@ -98,6 +98,19 @@ def _whole_quotient(node: exp.Expression) -> tuple[exp.Extract, int] | None:
 # --- TIME_BUCKET and MAKE_DATE --------------------------------------------------------------------
 
 
+def read_origin(node: exp.Expression) -> exp.Expression:
+    """Read DATE_BIN('1 day', x, '2024-01-01'), whose last text is parsed as a unit."""
+    text = node.args.get("unit") if isinstance(node, exp.DateBin) else None
+    if text is None or not _DAY.match(text.name):
+        return node
+    node.set("unit", None)
+    node.set("origin", exp.cast(exp.Literal.string(text.name), "TIMESTAMP"))
+    return node
+
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
 def rewrite_time_bucket(node: exp.Expression) -> exp.Expression:
     """TIME_BUCKET('1h', x) and of months, which DATE_BIN does not know."""
     if isinstance(node, exp.Anonymous):

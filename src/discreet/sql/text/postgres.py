@@ -145,12 +145,14 @@ def _text(node: exp.Expression) -> exp.Expression:
 
 
 def _series(node: exp.Expression) -> exp.Expression:
-    """GENERATE_SERIES, which this parser calls exploding."""
-    if isinstance(node, exp.ExplodingGenerateSeries):
-        return exp.GenerateSeries(
-            **{name: part for name, part in node.args.items() if part is not None}
-        )
-    return node
+    """GENERATE_SERIES, which this parser calls exploding; in a SELECT list it stands for rows."""
+    if not isinstance(node, exp.ExplodingGenerateSeries):
+        return node
+    found = exp.GenerateSeries(
+        **{name: part for name, part in node.args.items() if part is not None}
+    )
+    within = node.find_ancestor(exp.From, exp.Join, exp.Select)
+    return exp.Explode(this=found) if isinstance(within, exp.Select) else found
 
 
 def _order_within(node: exp.Expression) -> exp.Expression:

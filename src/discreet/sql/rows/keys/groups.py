@@ -5,6 +5,7 @@ can be.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -62,6 +63,7 @@ def keys_of(
         if isinstance(value.domain, Missing) or value.constant:
             continue  # the same for everybody: it parts no group, and is shown as it is written
         found[value.identity] = _list_key(value, relation) or key_of(value, limit)
+    found = _listed_anyway(relation, found, values, limit, finder) or found
     groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
     if groups > limit and not _few_enough(relation, found, limit, finder):
         # S5: too many to give each a number; those that exist must pass a test
@@ -125,6 +127,34 @@ def _few_enough(relation: Relation, keys: Keys, limit: int, finder: Possible | N
     """
     joint, _ = possible(relation, keys, finder)
     return joint is not None and joint.size <= limit
+
+
+def _listed_anyway(
+    relation: Relation, keys: Keys, values: list[Value], limit: int, finder: Possible | None
+) -> Keys | None:
+    """The keys as public ones, where a number or a moment of very many values is among them and few
+    groups can be: the population of a public table's states, the seconds that WHERE leaves.
+    """
+    vast = {
+        identity
+        for identity, (key, _) in keys.items()
+        if isinstance(key, Unknown) and not isinstance(key.domain, Text)
+    }
+    if not vast or any(
+        isinstance(key, Unknown) and identity not in vast for identity, (key, _) in keys.items()
+    ):
+        return None
+    if finder is None:
+        return None
+    few = replace(finder, most=limit)
+    public = {
+        value.identity: key_of(value, _ANY_SIZE) for value in values if value.identity in vast
+    }
+    listed = {identity: public.get(identity, found) for identity, found in keys.items()}
+    return listed if _few_enough(relation, listed, limit, few) else None
+
+
+_ANY_SIZE = 2**62
 
 
 def _require_delta(node: exp.Expression, policy: Policy) -> None:

@@ -20,10 +20,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-import numpy as np
 import pyarrow as pa
 
-from discreet import arrow
 from discreet.algebra import (
     Aggregate,
     Call,
@@ -43,7 +41,6 @@ from discreet.algebra import (
     Stage,
     Sum,
     conjuncts,
-    key_column,
     stages,
     walk,
 )
@@ -58,6 +55,8 @@ from discreet.policy.domain import (
     Timestamps,
 )
 from discreet.policy.policy import Policy
+from discreet.sql.rows.keys.cells import crossed, in_grid
+from discreet.sql.rows.keys.every_value import product, values
 from discreet.sql.rows.keys.lying_in import Combinations, combinations
 from discreet.sql.rows.public import write_out_table
 from discreet.sql.text.parse import quote
@@ -66,7 +65,6 @@ MOST_MOMENTS = 3_000_000  # of one column that are tried: every second of a mont
 MOST_VALUES = 300_000  # rows of all combinations of values that are tried
 # times as many places in a grid as groups that can be: there nothing is gained by adding it up
 MOSTLY_EMPTY = 8
-MOST_CELLS = 4_096  # groups that are listed one by one, where they do not follow one another
 # a column of a table, by the stage that reads it; of a public table, the stage alone
 Base = tuple[str, str]
 Spell = Callable[[Aggregate], str]
@@ -87,6 +85,7 @@ class Possible:
     evaluate: Evaluate
     # of grouping sets, which are added up over the whole grid unless most of it cannot be
     sets: bool = False
+    most: int | None = None  # rows of all combinations of values, where fewer are tried
     wanted: set[Base] = field(default_factory=set)
     # of moments that conditions leave
     ends: dict[Base, tuple[datetime, datetime]] = field(default_factory=dict)
@@ -101,6 +100,51 @@ class Possible:
         """Return the places in the grid of keys that can be, in order; None where all can, or it
         cannot be told.
         """
+        parts = self._apart(source, where, places)
+        if len(parts) < 2:
+            return self._together_in(source, where, places, sizes)
+        found = [
+            replace(self, wanted=set(), ends={})._together_in(
+                source, where, [places[each] for each in part], [sizes[each] for each in part]
+            )
+            for part in parts
+        ]
+        if all(each is None for each in found):
+            return None
+        return crossed(parts, found, sizes)
+
+    def _apart(
+        self, source: Source, where: Sequence[Expression], places: Sequence[Expression]
+    ) -> list[list[int]]:
+        """Return the keys in parts that no column and no condition has in common: the hours that
+        WHERE leaves, and the clinics.
+        """
+        if self.sets or self.policy.hierarchies:
+            return [list(range(len(places)))]
+        parts: list[tuple[list[int], frozenset[Base]]] = []
+        try:
+            for index, place in enumerate(places):
+                parts.append(([index], self.bases(place, source)))
+        except _GiveUp:
+            return [list(range(len(places)))]
+        for each, at in _conditions(source, where):
+            parts.append(([], self._bases_or_none(each, at)))
+        joined: list[tuple[list[int], frozenset[Base]]] = []
+        for indices, bases in parts:
+            meets = [each for each in joined if each[1] & bases]
+            joined = [each for each in joined if not each[1] & bases]
+            members = sorted(index for each in meets for index in each[0]) + indices
+            joined.append((members, bases.union(*(each[1] for each in meets))))
+        return sorted(sorted(indices) for indices, _ in joined if indices)
+
+    def _together_in(
+        self,
+        source: Source,
+        where: Sequence[Expression],
+        places: Sequence[Expression],
+        sizes: Sequence[int],
+    ) -> tuple[int, ...] | None:
+        """The places in the grid of these keys that can be."""
         if (
             not places
             or math.prod(sizes) >= 2**62
@@ -126,7 +170,7 @@ class Possible:
             found = self.evaluate(f"WITH {self._tables(source)} {self.spell(tree)}")
         except (_GiveUp, EngineFailure):
             return None
-        cells = _in_grid(found, sizes)
+        cells = in_grid(found, sizes)
         return (
             None if cells and self.sets and MOSTLY_EMPTY * len(cells) > math.prod(sizes) else cells
         )
@@ -293,7 +337,7 @@ class Possible:
     def _most(self, columns: Sequence[tuple[Scan, str]]) -> int:
         """Return how many rows may be tried: more of a moment alone, which are made in no time."""
         alone = len(columns) == 1 and isinstance(self._domain(*columns[0]), Timestamps)
-        return MOST_MOMENTS if alone else MOST_VALUES
+        return self.most or (MOST_MOMENTS if alone else MOST_VALUES)
 
     def _domain(self, scan: Scan, name: str) -> Domain:
         column = self.policy.tables[scan.table].columns.get(name)
@@ -320,8 +364,11 @@ class Possible:
         """Return the first and the last moment that are tried, on the column's grid."""
         low, high = self.ends.get((scan.stage, name), (domain.lo, domain.hi))
         step = timedelta(seconds=float(domain.step))
-        first = domain.lo + (low - domain.lo) // step * step if low > domain.lo else domain.lo
-        return first, min(high, domain.hi)
+
+        def before(moment: datetime) -> datetime:
+            return domain.lo + (moment - domain.lo) // step * step
+
+        return before(max(low, domain.lo)), before(max(domain.lo, min(high, domain.hi)))
 
     def _ends(
         self, where: Sequence[Expression], source: Source
@@ -358,12 +405,15 @@ class Possible:
             if isinstance(domain, Timestamps):
                 start, end = self._window(scan, name, domain)
                 domain = replace(domain, lo=start, hi=max(start, end))
-            found[scan.table][name] = _values(domain)
+            listed = values(domain)
+            if listed is None:
+                raise _GiveUp
+            found[scan.table][name] = listed
         made = (
             (table, columns, self._together(table, columns)) for table, columns in found.items()
         )
         return ", ".join(
-            f"{quote(table)} AS ({_product(columns, known)})" for table, columns, known in made
+            f"{quote(table)} AS ({product(columns, known)})" for table, columns, known in made
         )
 
     def _together(self, table: str, names: Collection[str]) -> Combinations | None:
@@ -385,60 +435,6 @@ def _moment(node: Expression) -> datetime | None:
     if isinstance(value, datetime):
         return value
     return datetime(value.year, value.month, value.day) if isinstance(value, date) else None
-
-
-def _product(columns: Mapping[str, str], known: Combinations | None) -> str:
-    names = ["'all' AS \"#owner\"", *(f"{quote(name)}" for name in columns)]
-    together = () if known is None else known.columns
-    sources = [
-        f"({sql}) AS v{index}({quote(name)})"
-        for index, (name, sql) in enumerate(columns.items())
-        if name not in together
-    ]
-    sources += [f"({known.sql}) AS known({', '.join(map(quote, together))})"] if known else []
-    return f"SELECT {', '.join(names)}{' FROM ' if sources else ''}{', '.join(sources)}"
-
-
-def _values(domain: Domain) -> str:
-    """Return a SELECT of everything that a stored column may hold, and NULL."""
-    match domain:
-        case Integers() | Decimals():
-            listed = (
-                f"SELECT CAST(x AS BIGINT) FROM range({domain.first}, {domain.last + 1}) AS r(x)"
-            )
-        case Categories(values=values):
-            listed = f"SELECT CAST(x AS BIGINT) FROM range({len(values)}) AS r(x)"
-        case Booleans():
-            listed = "SELECT TRUE UNION ALL SELECT FALSE"
-        case Dates(lo=lo, hi=hi):
-            listed = (
-                f"SELECT DATE '{lo}' + CAST(x AS INTEGER) FROM range({(hi - lo).days + 1}) AS r(x)"
-            )
-        case Timestamps(lo=start, hi=end, step=step):
-            passed, each = int((end - start) / timedelta(microseconds=1)), int(step * 1_000_000)
-            listed = (
-                f"SELECT TIMESTAMP '{start}' + to_microseconds(CAST(x AS BIGINT))"
-                f" FROM range(0, {passed + 1}, {each}) AS r(x)"
-            )
-        case _:
-            raise _GiveUp
-    return f"{listed} UNION ALL SELECT NULL"
-
-
-def _in_grid(found: pa.Table, sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the places that came back, of those in the grid; None where that is all of them, or
-    none, or too many to list.
-    """
-    known = found.select([key_column(index) for index in range(len(sizes))]).drop_null()
-    flat, inside = np.zeros(known.num_rows, dtype=np.int64), np.ones(known.num_rows, dtype=bool)
-    for column, size in zip(known.columns, sizes, strict=True):
-        places = arrow.numbers(column.cast(pa.int64())).astype(np.int64)
-        flat, inside = flat * size + places, inside & (places >= 0) & (places < size)
-    cells = np.unique(flat[inside])
-    if not 0 < len(cells) < math.prod(sizes):
-        return None
-    follow = int(cells[-1] - cells[0]) + 1 == len(cells)
-    return tuple(cells.tolist()) if follow or len(cells) <= MOST_CELLS else None
 
 
 def _scans(source: Source) -> Iterator[Scan]:
