@@ -610,7 +610,7 @@ SELECT COUNT(*) FROM range(1000000000000)
 --> is not a table
 
 -- a list unnested
-SELECT COUNT(*) FROM people, UNNEST([1, 2, 3]) AS u(x)
+SELECT COUNT(*) FROM people, UNNEST([people.age, 2, 3]) AS u(x)
 --> is not a table
 
 -- a pivot
@@ -1299,7 +1299,7 @@ SELECT g, COUNT(*) FROM people JOIN generate_series(0, 100000) AS t(g) ON people
 --> generate_series(0, 100000) is not a table. Write its rows out: (VALUES (1), (2), (3)) AS t(n)
 
 -- Monday: rows of a list
-SELECT u, COUNT(*) FROM people, UNNEST([1, 2]) AS t(u) GROUP BY u
+SELECT u, COUNT(*) FROM people, UNNEST([age, 2]) AS t(u) GROUP BY u
 --> Write its rows out
 
 -- Monday: a list of values, in Postgres's word
