@@ -157,7 +157,10 @@ def test_null_does_not_hold() -> None:
         "LOGIT(school > 10, [school]).coefficient[1] > 0",
         "SPEARMAN(pay, school * 0) < 2",
     ):
-        assert not verdict(holds, table).holds, holds
+        found = verdict(holds, table)
+        assert not found.holds, holds
+        assert found.null, holds
+    assert not verdict("AVG(pay) < 0", table).null
     empty = table.slice(0, 0)
     for some in OF_A_KIND.values():
         assert not any(verdict(holds, empty).holds for holds in some)

@@ -537,6 +537,24 @@ def test_a_finding_that_cannot_be_judged_is_named_and_nothing_is_paid(
     assert curator._ledger.spent() == spent
 
 
+def test_a_finding_that_is_null_says_so(private: Path, shell: Shell) -> None:
+    """Its columns were measured together, and that is not why it failed."""
+    path = private / "null.yaml"
+    holds = "AVG(pay) / COUNT(*) FILTER (WHERE school > 99) > 0"
+    more = f"  - {{says: Nobody., kind: descriptive, holds: {holds}}}\n"
+    path.write_text((private / "pay.yaml").read_text() + more)
+    words = ("parity", path, private / "policy.yaml", private / "people.json", "--repeats", 2)
+    code, out, _ = shell(*words)
+    assert code == 0
+    assert "it was NULL on 2 of 2 tables (a division by zero" in out
+    code, out, _ = shell(*words, "--raw", private / "data" / "people.csv", "--bootstrap", 2)
+    assert code == 0
+    assert "does not hold, because it is NULL" in " ".join(out.replace("│", " ").split())
+    code, out, _ = shell(*words, "--epsilon", 5, "--format", "json")
+    assert code == 0
+    assert json.loads(out)["cells"][-1]["null"] == 2
+
+
 def test_a_description_for_findings(private: Path, shell: Shell, tmp_path: Path) -> None:
     """`--for` measures what the findings need; findings about another table are refused before
     anything is paid.

@@ -28,6 +28,7 @@ class Verdict:
     holds: bool
     value: Number
     gaps: tuple[Number, ...]
+    null: bool = False  # nobody can say: a division by zero, a mean of nobody, no such fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,7 @@ class Judge:
             )
         return Verdict(
             holds=row["holds"] is True,
+            null=row["holds"] is None,
             value=_number(row.get("value")),
             gaps=tuple(_number(row.get(f"gap{index}")) for index in range(assertion.gaps)),
         )

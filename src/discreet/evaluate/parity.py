@@ -54,6 +54,7 @@ class Cell:
     near: int | None  # on how many its number was near the authors'
     values: tuple[Number, ...]
     together: int  # in how many one measured marginal had all of its columns
+    null: int  # on how many tables the assertion was NULL, so that it did not hold
     apart: tuple[tuple[str, str, int], ...]  # pairs of its columns that were not, and in how many
 
     @property
@@ -277,6 +278,7 @@ def _cell(
         held=sum(each.holds for each in verdicts),
         near=None if finding.value is None else sum(each is True for each in near),
         values=tuple(each.value for each in verdicts),
+        null=sum(each.null for each in verdicts),
         together=sum(_together(needs, each.measured) for each in repeats),
         apart=tuple((a, b, times) for (a, b), times in apart.most_common()),
     )

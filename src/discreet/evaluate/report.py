@@ -18,6 +18,7 @@ from discreet.synthetic.report.raw import BANNER
 
 _LABEL = 44  # letters of a finding's sentence beside the map
 _PAIRS = 3  # shown of those that no model measured
+_NULL = "a division by zero, a mean of nobody or a fit that does not exist"
 
 
 def as_json(found: Parity) -> dict[str, Any]:
@@ -87,6 +88,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
         "interval": list(cell.interval),
         "near": cell.near,
         "values": [_finite(each) for each in cell.values],
+        "null": cell.null,
         "measured_together": cell.together,
         "measured_apart": [{"columns": [a, b], "repeats": times} for a, b, times in cell.apart],
     }
@@ -102,6 +104,8 @@ def _finite(value: float | None) -> float | None:
 def real_text(real: Steadiness) -> str:
     """Return what the real rows say of a finding."""
     told = "holds" if real.verdict.holds else "does not hold"
+    if real.verdict.null:
+        told += f", because it is NULL ({_NULL})"
     if real.distance is not None:
         far = "far" if math.isinf(real.distance) else f"{abs(real.distance):.1f}"
         told += f", {far} standard errors from turning"
@@ -116,12 +120,17 @@ def paid_text(paid: PaidVerdict) -> str:
         return f"{paid.verdict}: {paid.why}"
     if paid.value is None:
         return paid.verdict
-    number = f"{paid.value:.6g}" if paid.margin is None else with_margin(paid.value, paid.margin)
+    unknown = f"{paid.value:.6g} ± ?"
+    number = unknown if paid.margin is None else with_margin(paid.value, paid.margin)
     return f"{paid.verdict} ({number})"
 
 
 def why_text(cell: Cell) -> str:
-    """Return which columns of a finding the models measured together, and which they did not."""
+    """Return where a finding was NULL; and which of its columns the models measured together, and
+    which they did not.
+    """
+    if cell.null:
+        return f"it was NULL on {cell.null} of {cell.repeats} tables ({_NULL})"
     if cell.together == cell.repeats:
         return "its columns were measured together every time"
     pairs = [f"{a} × {b}" for a, b, times in cell.apart if times == cell.repeats]

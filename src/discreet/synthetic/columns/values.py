@@ -38,7 +38,7 @@ Places = NDArray[np.int64]
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 HEAVY = 0.01  # of all rows, what a single value has to hold to be told
 MOST_HEAVY = 8
-MOST_WATCHED = 20  # of values that stand alone
+MOST_WATCHED = 12  # of values that stand alone
 FINE = 1_000_000  # steps in which a mean is told apart
 
 
