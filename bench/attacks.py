@@ -32,7 +32,7 @@ from discreet.attacks.experiment.knowledge import Knowledge, experiment
 from discreet.attacks.inputs.ratings import Index, index
 from discreet.attacks.lessons.census import published
 from discreet.attacks.reconstruct import consistent, reconstruct, solve
-from discreet.attacks.scoreboard import Known, attack
+from discreet.attacks.scoreboard import Clues, attack
 
 ROOT = Path(__file__).parent.parent
 PEER = ROOT / ".venvs" / "attacks"
@@ -238,7 +238,7 @@ def bench_netflix(users: int = 480_000, films: int = 17_770) -> Rows:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     size = sum(array.nbytes for array in (where.user, where.value, where.day, where.start)) / 1e9
     popular = np.argsort(-np.diff(where.start))[:8]
-    worst = Known(item=popular, value=np.full(8, 3.0), day=np.full(8, 1000.0))
+    worst = Clues(item=popular, value=np.full(8, 3.0), day=np.full(8, 1000.0))
     slowest = max(timed(lambda: attack(where, worst))[0] for _ in range(3))
     told = _told("Netflix size", where, 100, {})
     head = {

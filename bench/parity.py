@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from discreet.evaluate.data import shipped, study, study_table
+from discreet.evaluate.data import study, study_names, study_table
 from discreet.evaluate.parity import Parity, Trials, public_parity
 from discreet.synthetic.synthesizers.family import FOR_WORKLOADS, SYNTHESIZERS
 
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     chosen = arguments.synthesizer or list(FOR_WORKLOADS if arguments.informed else SYNTHESIZERS)
     label = " for findings" if arguments.informed else ""
     for epsilon in arguments.epsilon or ["1"]:
-        for name in arguments.study or shipped():
+        for name in arguments.study or study_names():
             given = study(name)
             began, cpu = time.monotonic(), time.process_time()
             found = public_parity(
@@ -124,7 +124,7 @@ def main() -> None:
     )
     parser.add_argument("--epsilon", action="append")
     parser.add_argument("--synthesizer", action="append", choices=list(SYNTHESIZERS))
-    parser.add_argument("--study", action="append", choices=shipped())
+    parser.add_argument("--study", action="append", choices=study_names())
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--resamples", type=int, default=200)
     parser.add_argument("--informed", action="store_true")

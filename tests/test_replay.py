@@ -17,7 +17,7 @@ import pytest
 import discreet
 from discreet import door
 from discreet.audit import replay
-from discreet.audit.replay import Bits, Transcript, differences, shared
+from discreet.audit.replay import Bits, Transcript, differences, find_shared_noise
 from discreet.binding import create_ledger
 from discreet.curator import Curator
 from discreet.local.protocols.protocol import PROTOCOLS
@@ -96,8 +96,8 @@ def check(found: list[Transcript]) -> None:
     assert found[0].steps, "nothing left"
     assert found[0].draws, "nothing was drawn"
     assert not differences(*found)
-    assert not shared(found[0])
-    assert not shared(found[1])
+    assert not find_shared_noise(found[0])
+    assert not find_shared_noise(found[1])
 
 
 @pytest.mark.parametrize("sql", SHAPES)

@@ -274,7 +274,7 @@ class Curator:
         and tried on truth.
         """
         require("scipy", what="A comparison")
-        from discreet.synthetic.compare import Comparison, compared, comparison
+        from discreet.synthetic.compare import Comparison, comparison, comparison_work
 
         work = comparison(
             self.policy,
@@ -283,7 +283,7 @@ class Curator:
             questions=workload,
             target=target,
         )
-        carry_out = work.carry_out(compared(description, target=target), progress)
+        carry_out = work.carry_out(comparison_work(description, target=target), progress)
         return Comparison.from_bytes(pay_lump(self._visit(), work, carry_out, analyst=analyst))
 
     def compare_together(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from discreet.vault.answer import Answer
 
 
-class Asked(Protocol):
+class Answerer(Protocol):
     """The answerer of questions: a curator, or a client of a server."""
 
     def ask(
@@ -66,7 +66,7 @@ class Magic:
 
     def __init__(self, variables: dict[str, Any]) -> None:
         self._variables = variables
-        self._current: Asked | None = None
+        self._current: Answerer | None = None
 
     def discreet(self, line: str, cell: str | None = None) -> Answer | Quote | None:
         """Choose whom to ask by `%discreet POLICY`; ask SQL by `%%discreet --analyst bob --epsilon
@@ -103,11 +103,11 @@ class Magic:
             self._variables[given.into] = answer
         return answer
 
-    def _open(self, source: str) -> Asked:
+    def _open(self, source: str) -> Answerer:
         held = self._variables.get(source)
-        return cast("Asked", held) if hasattr(held, "ask") else discreet.open(source)
+        return cast("Answerer", held) if hasattr(held, "ask") else discreet.open(source)
 
-    def _only_one(self) -> Asked:
+    def _only_one(self) -> Answerer:
         held = {
             id(value): value
             for name, value in self._variables.items()
@@ -117,7 +117,7 @@ class Magic:
             raise UsageError(
                 "Whom do you ask? Write %discreet POLICY once, or the name of a variable that holds one."
             )
-        return cast("Asked", next(iter(held.values())))
+        return cast("Answerer", next(iter(held.values())))
 
 
 def load(shell: InteractiveShell) -> None:

@@ -15,7 +15,7 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.knowledge import Knowledge, curves, experiment
 from discreet.attacks.inputs.ratings import Index, index
 from discreet.attacks.lessons.scoreboard import film_club
-from discreet.attacks.scoreboard import Known, chances, scores
+from discreet.attacks.scoreboard import Clues, chances, scores
 from discreet.errors import UsageError
 
 
@@ -66,7 +66,7 @@ def test_scores_are_the_formula():
             (str(rng.choice(table["item"].to_pylist())), None, None),
         ]
         codes = [where.items.to_pylist().index(item) for item, _, _ in known]
-        facts = Known(
+        facts = Clues(
             item=np.array(codes),
             value=np.array([np.nan if v is None else v for _, v, _ in known]),
             day=np.array([np.nan if d is None else d for _, _, d in known]),
@@ -83,7 +83,7 @@ def test_the_best_of_several_visits_counts():
     )
     where = index(visits)
     board = scores(
-        where, Known(item=np.array([0]), value=np.array([np.nan]), day=np.array([200.0]))
+        where, Clues(item=np.array([0]), value=np.array([np.nan]), day=np.array([200.0]))
     )
     assert board.argmax() == 0
     assert board[0] == pytest.approx(1 / math.log(3))

@@ -250,7 +250,7 @@ def test_shared_noise_is_found_out() -> None:
     twice = replay.Transcript(
         tape=tape, steps=(replay.Step(name="measure", draws=tuple(tape.draws), left=None),)
     )
-    assert replay.shared(twice)
+    assert replay.find_shared_noise(twice)
 
 
 def test_the_command(policy: Policy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

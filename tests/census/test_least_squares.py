@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.census.grid import Grid
-from discreet.census.solve.least_squares import Level, by_table, down, from_below, known_precisions
+from discreet.census.solve.least_squares import Level, by_table, down, from_below, precisions_below
 
 
 def levels_of(grid: Grid, starts: list[np.ndarray], generator: np.random.Generator) -> list[Level]:
@@ -105,7 +105,7 @@ def test_estimates_and_variances_are_those_of_the_normal_equations(
 def test_precisions_need_no_counts() -> None:
     grid = Grid(sizes=(2, 3), tables=((), (0,), (0, 1)))
     levels = levels_of(grid, [np.array([0]), np.array([0, 1])], np.random.default_rng(1))
-    for known, full in zip(known_precisions(levels, grid), from_below(levels, grid), strict=True):
+    for known, full in zip(precisions_below(levels, grid), from_below(levels, grid), strict=True):
         assert known.keys() == full.precisions.keys()
         assert all(np.allclose(known[part], full.precisions[part]) for part in known)
 

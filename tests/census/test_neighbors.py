@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from tiny_country import opened, policy_text, tables
 
-from discreet.audit.replay import differences, shared
+from discreet.audit.replay import differences, find_shared_noise
 from discreet.census.measure import measure
 from discreet.door import make_allowance
 from discreet.vault.exact import Exact
@@ -55,7 +55,7 @@ def test_replay(
     assert len(found[0].steps) == len(measured)
     assert all(step.draws for step in found[0].steps), "a number left without noise"
     assert not differences(*found)
-    assert not shared(found[0])
+    assert not find_shared_noise(found[0])
     assert published[0].noisy.keys() == published[1].noisy.keys()
     for key in published[0].noisy:
         assert np.array_equal(published[0].noisy[key], published[1].noisy[key])

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from discreet.census.counts import Counts, project
 from discreet.census.grid import UNKNOWN, Columns, Floats, Grid
 from discreet.census.solve.least_squares import Alone
-from discreet.census.solve.nonnegative import nearest, shared_out
+from discreet.census.solve.nonnegative import nearest, share_out
 
 GRID = Grid(sizes=(2, 3), tables=((), (0,), (1,), (0, 1)))
 PEOPLE = Counts(
@@ -43,7 +43,7 @@ def a_place(seed: int, children: int = 3, variances: dict[Columns, float] | None
 
 
 def shared(known: Alone, totals: object = None) -> Floats:
-    found = shared_out(PEOPLE, known, BEGINS, None if totals is None else np.array(totals), GRID)
+    found = share_out(PEOPLE, known, BEGINS, None if totals is None else np.array(totals), GRID)
     return np.asarray(found.counts[0, 1])
 
 

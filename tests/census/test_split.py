@@ -50,7 +50,7 @@ def test_the_measure_is_that_of_least_squares() -> None:
     """Where every place has as many children, it is the sum of the variances that `least_squares`
     claims.
     """
-    from discreet.census.solve.least_squares import Level, final_precisions, known_precisions
+    from discreet.census.solve.least_squares import Level, final_precisions, precisions_below
 
     sizes = (1, 4, 12)
     given = np.random.default_rng(0).uniform(0.1, 1, size=(3, 3))
@@ -65,7 +65,7 @@ def test_the_measure_is_that_of_least_squares() -> None:
         )
         for size, row, begins in zip(sizes, given, [*starts, None], strict=True)
     ]
-    below = known_precisions(levels, GRID)
+    below = precisions_below(levels, GRID)
     final = [below[0]]
     for begins, lower in zip(starts, below[1:], strict=True):
         final.append(final_precisions(final[-1], lower, begins))

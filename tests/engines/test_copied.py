@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from discreet.engines.readers.copied import parsed
+from discreet.engines.readers.copied import parse_blocks
 from discreet.policy.domain import MOST_LETTERS
 
 
@@ -14,6 +14,8 @@ def test_a_row_of_the_longest_texts_is_read_as_any_other() -> None:
     long = [texts[place % 2] for place in range(100)]
     row = ",".join('"' + text.replace('"', '""') + '"' for text in long) + ",5\n"
     short = ",".join(['"a"'] * 100) + ",1\n"
-    found = pa.Table.from_batches(parsed([(short + row).encode(), short.encode()], schema), schema)
+    found = pa.Table.from_batches(
+        parse_blocks([(short + row).encode(), short.encode()], schema), schema
+    )
     assert found.column("n").to_pylist() == [1, 5, 1]
     assert [found.column(place)[1].as_py() for place in range(100)] == long

@@ -46,7 +46,7 @@ def encoded(
     """The stored value and whether it counts as clamped, through DuckDB, as columns and not as
     folded constants.
     """
-    stored = encode.stored(domain, "x", type_name, lookup="listed")
+    stored = encode.form_of(domain, "x", type_name, lookup="listed")
     if encode.is_long(domain):
         connection.register(
             "#list", pa.table({"#value": domain.values, "#code": range(domain.size)})
@@ -249,7 +249,7 @@ def test_listed_values(connection: Any) -> None:
 )
 def test_long_lists(connection: Any, size: int, type_name: str) -> None:
     domain = Categories(values=tuple(f"v{place}" for place in range(size)))
-    assert encode.stored(domain, "x", "VARCHAR").type == type_name
+    assert encode.form_of(domain, "x", "VARCHAR").type == type_name
     assert encoded(connection, domain, "VARCHAR", [f"'v{size - 1}'", "'v0'", "'w'"]) == [
         (size - 1, False),
         (0, False),
@@ -270,7 +270,7 @@ def test_long_lists(connection: Any, size: int, type_name: str) -> None:
     ],
 )
 def test_the_smallest_type_that_fits(domain: Domain, type_name: str) -> None:
-    assert encode.stored(domain, "x", "DOUBLE").type == type_name
+    assert encode.form_of(domain, "x", "DOUBLE").type == type_name
 
 
 def test_booleans(connection: Any) -> None:
@@ -407,7 +407,7 @@ def test_text_and_identifiers_stay(connection: Any) -> None:
     long = ["repeat('x', 1000)", "repeat('x', 1001)"]
     for domain in (Texts(), Identifier()):
         assert encoded(connection, domain, "VARCHAR", long) == [("x" * 1000, False), (None, False)]
-        assert encode.stored(domain, "x", "VARCHAR").type == "VARCHAR"
+        assert encode.form_of(domain, "x", "VARCHAR").type == "VARCHAR"
 
 
 @pytest.mark.parametrize(
@@ -439,8 +439,8 @@ def test_every_domain_says_what_it_accepts() -> None:
     }
     assert set(examples) == set(DOMAINS)
     for domain in examples.values():
-        assert encode.TEXT in encode.accepted(domain)
-        assert encode.OTHER not in encode.accepted(domain)
+        assert encode.TEXT in encode.acceptable_kinds(domain)
+        assert encode.OTHER not in encode.acceptable_kinds(domain)
     for type_name in (
         "BLOB",
         "INTEGER[]",

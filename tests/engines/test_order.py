@@ -19,7 +19,7 @@ import pyarrow as pa
 from small_sources import kept, policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.preparing.order import ROW, first_rows, shuffled
+from discreet.engines.duckdb.preparing.order import ROW, first_rows, shuffle_key
 from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.policy.domain import (
     Booleans,
@@ -111,7 +111,7 @@ def test_the_hash_can_be_computed_by_anybody() -> None:
     }
     values = "-7, true, DATE '1970-01-03', TIMESTAMP '1970-01-01 00:00:02', 'é,1', 55, NULL"
     rows = f"""(VALUES ('x-1', {values})) AS t("#owner", a, b, c, d, e, f, g)"""
-    sql = f"SELECT {shuffled(domains, '00ff', copy='2')} FROM {rows}"
+    sql = f"SELECT {shuffle_key(domains, '00ff', copy='2')} FROM {rows}"
     found = duckdb.connect().execute(sql).fetchall()[0][0]
     assert found == hashlib.md5("00ff,3:x-1,2,-7,1,2,2000000,3:é,1,2:55,-".encode()).hexdigest()
 
@@ -132,7 +132,7 @@ def test_different_rows_have_different_texts() -> None:
     )
     connection = duckdb.connect()
     connection.register("given", table)
-    hashed = shuffled({"a": Texts(), "b": Texts()}, "k", copy="1")
+    hashed = shuffle_key({"a": Texts(), "b": Texts()}, "k", copy="1")
     assert connection.execute(f"SELECT count(DISTINCT {hashed}) FROM given").fetchall() == [
         (len(rows),)
     ]

@@ -344,7 +344,7 @@ def test_a_file_that_is_written_meanwhile(tmp_path: Path, monkeypatch: pytest.Mo
         tmp_path / "data" / "people.csv",
         "  people: {owner: id, columns: {n: {integer: [0, 9]}}}\n",
     )
-    monkeypatch.setattr(prepare_module, "changed", lambda *_: ())
+    monkeypatch.setattr(prepare_module, "find_changes", lambda *_: ())
     run = prepare_module._Work._run
     for moment in range(6):
         file.write_text("id,n\n1,5\n2,5\n")

@@ -23,7 +23,7 @@ from small_sources import Rows, kept, policy_of
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.snapshot import ColumnReport, TableReport
-from discreet.engines.stores import moved_on
+from discreet.engines.stores import changes_since_snapshot
 from discreet.errors import EngineFailure, PolicyError, UsageError
 
 Prepared = Callable[..., dict[str, Rows]]
@@ -679,19 +679,19 @@ def test_progress_goes_up_to_one(tmp_path: Path) -> None:
 def test_moved_on(tmp_path: Path) -> None:
     folder = write(tmp_path / "data", "csv")
     policy = policy_of(TOWN, tmp_path)
-    assert moved_on(policy) == ()
+    assert changes_since_snapshot(policy) == ()
     prepare(policy, policy.source, policy.store, 1)
-    assert moved_on(policy) == ()
+    assert changes_since_snapshot(policy) == ()
     (folder / "people.csv").touch()
     (folder / "unrelated.csv").write_text("a\n")
-    assert moved_on(policy) == ()
+    assert changes_since_snapshot(policy) == ()
     with (folder / "people.csv").open("a") as file:
         file.write("9,9,9,,\n")
-    assert moved_on(policy) == ("people.csv",)
+    assert changes_since_snapshot(policy) == ("people.csv",)
     prepare(policy, policy.source, policy.store, 2)
-    assert moved_on(policy) == ()
+    assert changes_since_snapshot(policy) == ()
     (folder / "states.csv").unlink()
-    assert moved_on(policy) == ("states.csv",)
+    assert changes_since_snapshot(policy) == ("states.csv",)
 
 
 def test_a_source_that_changes_meanwhile(tmp_path: Path) -> None:

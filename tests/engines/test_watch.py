@@ -6,13 +6,13 @@ import os
 import threading
 import time
 
-from discreet.engines.limits.watch import interrupted
+from discreet.engines.limits.watch import interrupt_after
 
 
 def slept(after: float, *, at_most: float) -> float | None:
     """Seconds until the interrupt, or None if none came."""
     event, began = threading.Event(), time.monotonic()
-    with interrupted(after, event.set):
+    with interrupt_after(after, event.set):
         return time.monotonic() - began if event.wait(at_most) else None
 
 
@@ -32,7 +32,7 @@ def test_a_later_and_then_an_earlier_one() -> None:
 
 def test_work_that_has_ended_is_left_alone() -> None:
     late = threading.Event()
-    with interrupted(0.1, late.set):
+    with interrupt_after(0.1, late.set):
         pass
     assert not late.wait(0.4)
     assert slept(30, at_most=0.3) is None
@@ -40,7 +40,7 @@ def test_work_that_has_ended_is_left_alone() -> None:
 
 def test_work_that_goes_on_is_interrupted_again() -> None:
     times = threading.Semaphore(0)
-    with interrupted(0.05, times.release):
+    with interrupt_after(0.05, times.release):
         assert all(times.acquire(timeout=30) for _ in range(3))
 
 

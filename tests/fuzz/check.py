@@ -26,7 +26,7 @@ from discreet.algebra import Aggregate, Numbers, Sum
 from discreet.asking.measure import measure
 from discreet.asking.offer import Offer, offer
 from discreet.binding import accountant_of, terms_of
-from discreet.engines.limits.watch import interrupted
+from discreet.engines.limits.watch import interrupt_after
 from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.mechanisms.running import factor
@@ -221,7 +221,7 @@ def fetched(world: World, query: Numbers) -> dict[str, list[tuple[Any, ...]]]:
     found = {}
     for name, cursor in world.cursors.items():
         try:
-            with interrupted(STUCK, cursor.interrupt), _within(LONG, f"the engine on {name!r}"):
+            with interrupt_after(STUCK, cursor.interrupt), _within(LONG, f"the engine on {name!r}"):
                 found[name] = cursor.execute(sql).fetchall()
         except Exception as error:
             raise Violation(f"the engine failed on {name!r}: {error}\n{sql}") from error

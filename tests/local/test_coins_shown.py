@@ -14,7 +14,7 @@ import pytest
 from vectors import ANSWERS, survey
 
 from discreet.local.question import SurveyQuestion
-from discreet.local.respondent.device import Device, Sent
+from discreet.local.respondent.device import Device, Submission
 from discreet.local.respondent.terminal import coins
 from discreet.noise import bits
 
@@ -74,7 +74,7 @@ def test_whoever_tells_the_truth_sends_it(tmp_path: Path) -> None:
     """
     question = survey().question("truthful")
     for number in range(40):
-        sent: Sent = Device(tmp_path / f"{number}.json").answer(survey(), question, "yes")
+        sent: Submission = Device(tmp_path / f"{number}.json").answer(survey(), question, "yes")
         (line,) = coins(question, sent)
         assert (
             line

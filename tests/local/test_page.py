@@ -17,7 +17,7 @@ from small_survey import SURE, WEEKEND, serving, weekend
 
 from discreet.local.collector.collector import Store
 from discreet.local.question import submission
-from discreet.local.respondent.page import page, published_hash
+from discreet.local.respondent.page import page, page_hash
 from discreet.local.survey import from_text
 
 # Remembers every random word that the page draws, in order.
@@ -181,7 +181,7 @@ def test_a_saved_page_works_from_a_file(
     context = browser.new_context()
     tab = context.new_page()
     served = tab.goto(address + "/").body()
-    assert published_hash(served) == published_hash(page(weekend(), collector=address))
+    assert page_hash(served) == page_hash(page(weekend(), collector=address))
     saved = tmp_path / "weekend.html"
     saved.write_bytes(served)
     tab.goto(saved.as_uri())

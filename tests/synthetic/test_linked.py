@@ -26,7 +26,7 @@ from discreet.noise import Stream
 from discreet.policy.policy import Policy
 from discreet.synthetic.columns.axis import Intervals
 from discreet.synthetic.linked.description import LinkedDescription
-from discreet.synthetic.linked.given import drawn_groups
+from discreet.synthetic.linked.given import draw_groups
 from discreet.synthetic.linked.sources import UNIT, Tables, counters, people_source, rows_source
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
@@ -316,7 +316,7 @@ def test_rows_are_drawn_given_what_is_known() -> None:
     for model in models:
         for a, d in product(range(2), range(3)):
             known = {0: np.full(rows, a), 3: np.full(rows, d)}
-            found = drawn_groups(model, known, rows, Stream.fresh())
+            found = draw_groups(model, known, rows, Stream.fresh())
             counts = np.zeros((3, 2))
             np.add.at(counts, (found[1], found[2]), 1)
             exact = joint[a, :, :, d] / joint[a, :, :, d].sum()

@@ -21,7 +21,7 @@ from discreet.policy.policy import Policy
 from discreet.synthetic.columns.axes import axes_of
 from discreet.synthetic.columns.axis import Axis, Intervals, Unsplit
 from discreet.synthetic.columns.grids import shares_of_grids
-from discreet.synthetic.columns.split import Level, counted, levels
+from discreet.synthetic.columns.split import Level, count_parts, levels
 from discreet.synthetic.columns.values import exact_figures
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.inspect import as_json
@@ -235,7 +235,9 @@ def test_the_engine_counts_a_level_as_defined(level: Level, tmp_path: Path) -> N
     table = made.policy.tables["people"]
     axis = Unsplit(column=table.columns["place"], bins=3)
     read = (
-        made._view.fetch(counted(source_of(made.policy, table), axis, level)).unwrap().to_pydict()
+        made._view.fetch(count_parts(source_of(made.policy, table), axis, level))
+        .unwrap()
+        .to_pydict()
     )
     names = list(read)
     found = np.zeros(len(level.starts) * level.parts, dtype=int)

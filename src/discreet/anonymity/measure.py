@@ -28,7 +28,7 @@ from discreet.anonymity.source import (
     Groups,
     Integers,
     SourceTable,
-    grouped,
+    group_rows,
     open_table,
     plain,
     view,
@@ -440,4 +440,4 @@ def _everybody(
         f"p AS (SELECT {names}, COUNT(*) AS there FROM population GROUP BY ALL) "
         f"SELECT {listed}, coalesce(there, 0) AS everybody FROM s LEFT JOIN p ON {same}"
     )
-    return grouped(found).counts.astype(np.float64)
+    return group_rows(found).counts.astype(np.float64)

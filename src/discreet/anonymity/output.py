@@ -114,7 +114,7 @@ def _interval(low: float, high: float, *, whole: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class TableRecoding:
     """A recoding with all that it was made from: row groups, and of each column its hierarchy and
     what is shown.
     """
@@ -133,7 +133,7 @@ class Made:
         return {each.column: label.tight.spans for each, label in pairs if label.tight is not None}
 
 
-def query(source: SourceTable, made: Made, drop: Sequence[str]) -> str:
+def query(source: SourceTable, made: TableRecoding, drop: Sequence[str]) -> str:
     """Write the SELECT that replaces quasi-identifiers, leaves suppressed rows out, and hides the
     original order.
     """

@@ -22,7 +22,14 @@ from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.hierarchy_file import automatic
 from discreet.anonymity.information_loss import Losses
 from discreet.anonymity.measure import about, by_size, classes_of
-from discreet.anonymity.output import Labels, Made, PromiseBroken, TableFacts, Target, labels
+from discreet.anonymity.output import (
+    Labels,
+    PromiseBroken,
+    TableFacts,
+    TableRecoding,
+    Target,
+    labels,
+)
 from discreet.anonymity.recoding import recode_global, recode_local
 from discreet.anonymity.recoding.demand import Demand, RecodingKind, check_columns, guarantee_of
 from discreet.anonymity.recoding.lattice import Recoding, RowGroups, encode
@@ -116,7 +123,7 @@ def anonymize(
         recoded = _recode(
             encode(groups, built, costs, sensitive_column(demand)), guarantee, demand, progress
         )
-        made = Made(
+        made = TableRecoding(
             groups=groups,
             hierarchies=built,
             recoded=recoded,
@@ -236,7 +243,11 @@ def _read_as(demand: Demand, types: Mapping[str, str]) -> dict[str, str]:
 
 
 def _report(
-    finished: pa.Table | Path, demand: Demand, original: SourceTable, made: Made, found: TableFacts
+    finished: pa.Table | Path,
+    demand: Demand,
+    original: SourceTable,
+    made: TableRecoding,
+    found: TableFacts,
 ) -> Report:
     classes, number = classes_of(made.groups, len(demand.quasi))
     before = np.bincount(classes, made.groups.counts, number).astype(np.int64)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.engines.duckdb.locked import connect
-from discreet.engines.files import delimiter_of, first_line, guessed, parquet
+from discreet.engines.files import delimiter_of, first_line, guess_csv, parquet
 from discreet.engines.quoting import literal
 from discreet.engines.quoting import name as quoted
 from discreet.errors import UsageError
@@ -64,7 +64,7 @@ class SourceTable:
                     f"{name} holds lists or structures, which cannot be grouped. Leave it out, or drop it."
                 )
         chosen = ", ".join(quoted(name) for name in columns)
-        return grouped(self.arrow(f"SELECT {chosen}, COUNT(*) AS rows FROM data GROUP BY ALL"))
+        return group_rows(self.arrow(f"SELECT {chosen}, COUNT(*) AS rows FROM data GROUP BY ALL"))
 
     def arrow(self, query: str) -> pa.Table:
         return self.connection.sql(query).to_arrow_table()
@@ -89,7 +89,7 @@ class Groups:
         return self.columns.index(column)
 
 
-def grouped(found: pa.Table) -> Groups:
+def group_rows(found: pa.Table) -> Groups:
     """Return the distinct combinations of a query's result, sorted; its last column is their
     number.
     """
@@ -170,7 +170,7 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, types: Mapping[str,
         raise UsageError(f"{path} has no header. Its first line must name the columns.")
     # The header alone decides how lines become fields: an engine that guesses skips lines that do
     # not fit.
-    cut = partial(guessed, [path], delimiter="," if types else delimiter_of(path))
+    cut = partial(guess_csv, [path], delimiter="," if types else delimiter_of(path))
     kept = dict(types) or _leading_zeros(connection, cut)
     listed = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in kept.items())
     return cut(options=f", types = {{{listed}}}" if kept else "")

@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.output import Labels, Made
+from discreet.anonymity.output import Labels, TableRecoding
 from discreet.anonymity.source import Flags, Floats, Groups, Integers, encode
 from discreet.mechanisms import DiscreteLaplace
 
@@ -69,7 +69,7 @@ class Utility:
         }
 
 
-def utility(made: Made) -> Utility:
+def utility(made: TableRecoding) -> Utility:
     """Measure errors; `by_column`: the share of people who seem to have another value, in counts by
     that column.
     """

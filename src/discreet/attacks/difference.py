@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from discreet.attacks.experiment.finding import Finding, Rate
 from discreet.attacks.inputs.questions import (
-    Evaluated,
     Row,
+    RowsByCondition,
     equations,
     means_over_secrets,
     read_log,
@@ -137,7 +137,7 @@ def difference(
     unproved what takes more than `seconds` for one secret.
     """
     asked = read_log(log, name)
-    data = Evaluated.of(asked, table)
+    data = RowsByCondition.of(asked, table)
     told = _Answers(answers)
     exposed: list[Exposed] = []
     groups: list[Tied] = []
@@ -218,7 +218,7 @@ def _by_combination(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Hidden:
+class _Unknown:
     """Something of each person that the secret decides, and all answers that sum it."""
 
     quantity: str
@@ -229,7 +229,7 @@ class _Hidden:
 def _unknowns(
     systems: Sequence[tuple[str, NDArray[np.float64], list[Row]]],
     ranges: Mapping[str, tuple[float, float]],
-) -> list[_Hidden]:
+) -> list[_Unknown]:
     """Return every quantity that is summed, once: SUM(income) of the ill, with known incomes, is
     about who is ill.
     """
@@ -250,7 +250,7 @@ def _unknowns(
         )
         low, high = _ends(name, rows[0].hidden, ranges)
         hidden.append(
-            _Hidden(
+            _Unknown(
                 quantity=name,
                 rows=rows,
                 sums=Sums(factors=factors, values=rows[0].hidden, low=low, high=high),
@@ -259,7 +259,9 @@ def _unknowns(
     return hidden
 
 
-def _by_range(secret: str, hidden: Sequence[_Hidden], seconds: float) -> tuple[list[Exposed], bool]:
+def _by_range(
+    secret: str, hidden: Sequence[_Unknown], seconds: float
+) -> tuple[list[Exposed], bool]:
     """Find people with one possible value left; then people who are alone once the first leave
     every sum.
     """
@@ -288,7 +290,7 @@ def _by_range(secret: str, hidden: Sequence[_Hidden], seconds: float) -> tuple[l
     return exposed, found.proved
 
 
-def _telling(person: int, hidden: _Hidden) -> tuple[tuple[int, Fraction], ...]:
+def _telling(person: int, hidden: _Unknown) -> tuple[tuple[int, Fraction], ...]:
     """Return the one question that is enough, if there is one: everybody in it is at the same
     end.
     """

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.nearest import encode, nearest
-from discreet.attacks.experiment.trials import WIDTH, Attempt, Risked, until_narrow
+from discreet.attacks.experiment.trials import WIDTH, Attempt, RiskFinding, until_narrow
 from discreet.errors import UsageError
 
 TOLERANCE = 0.05  # a number is guessed right within this share of itself
@@ -29,7 +29,7 @@ def inference(
     known: Sequence[str] | None = None,
     width: float = WIDTH,
     trials: int | None = None,
-) -> Risked:
+) -> RiskFinding:
     """Guess `secret` of the original people from their `known` columns (by default all others)."""
     columns = [
         name for name in (known if known is not None else release.column_names) if name != secret

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.nearest import encode, nearest, shuffle
-from discreet.attacks.experiment.trials import WIDTH, Attempt, Risked, until_narrow
+from discreet.attacks.experiment.trials import WIDTH, Attempt, RiskFinding, until_narrow
 from discreet.errors import UsageError
 
 
@@ -28,7 +28,7 @@ def linkability(
     neighbors: int = 1,
     width: float = WIDTH,
     trials: int | None = None,
-) -> Risked:
+) -> RiskFinding:
     """Link the two `halves` of the original records through the `neighbors` nearest records of the
     release.
     """

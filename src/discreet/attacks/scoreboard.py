@@ -36,7 +36,7 @@ ALIKE = 0.5  # of the plain scoreboard: how similar every single item must be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Known:
+class Clues:
     """An attacker's knowledge of one target: items, and where known (else NaN) their values and
     days.
     """
@@ -112,7 +112,7 @@ def scoreboard(
 
 def attack(
     where: Index,
-    known: Known,
+    known: Clues,
     *,
     method: Method = "rh",
     eccentricity: float = ECCENTRICITY,
@@ -137,7 +137,7 @@ def attack(
     }
 
 
-def scores(where: Index, known: Known) -> Floats:
+def scores(where: Index, known: Clues) -> Floats:
     """Return Scoreboard-RH's score of each user."""
     board = np.zeros(len(where.users))
     support = where.support(known.item)
@@ -177,7 +177,7 @@ def _similarity(where: Index, item: int, value: float, day: float) -> Floats:
     return similarity
 
 
-def _weakest(where: Index, known: Known) -> Floats:
+def _weakest(where: Index, known: Clues) -> Floats:
     """Score users by the least similar of the known items: the plain scoreboard."""
     board = np.ones(len(where.users))
     for item, value, day in zip(known.item, known.value, known.day, strict=True):
@@ -205,7 +205,7 @@ def _entropy(board: Floats, deviation: float) -> float:
     return float(-(positive * np.log2(positive)).sum())
 
 
-def _targets(where: Index, aux: pa.Table, truth: str | None) -> Iterator[tuple[Any, Known, Any]]:
+def _targets(where: Index, aux: pa.Table, truth: str | None) -> Iterator[tuple[Any, Clues, Any]]:
     items = source.column(aux, "item", "The attacker's file")
     target = (
         source.column(aux, "target", "The attacker's file").combine_chunks().dictionary_encode()
@@ -222,7 +222,7 @@ def _targets(where: Index, aux: pa.Table, truth: str | None) -> Iterator[tuple[A
     for rows in np.split(order, np.flatnonzero(np.diff(who[order])) + 1):
         # items that the release has never heard of tell nothing
         known = rows[~np.isnan(code[rows].astype(float))]
-        facts_of = Known(
+        facts_of = Clues(
             item=code[known].astype(np.int64), value=facts["value"][known], day=facts["day"][known]
         )
         yield target.dictionary[int(who[rows[0]])].as_py(), facts_of, users[rows[0]]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.nearest import encode
-from discreet.attacks.experiment.trials import WIDTH, Risked, until_narrow
+from discreet.attacks.experiment.trials import WIDTH, RiskFinding, until_narrow
 from discreet.errors import UsageError
 
 Rows = NDArray[np.float32]
@@ -57,7 +57,7 @@ def single_out(
     columns: int = 3,
     width: float = WIDTH,
     trials: int | None = None,
-) -> Risked:
+) -> RiskFinding:
     """Try predicates over `columns` random columns of the release on the original; repeated rows
     count once.
     """

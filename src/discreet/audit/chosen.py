@@ -24,7 +24,7 @@ _SUMS = 4  # of a block, each with the people who move it most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Targets:
     """At most `people`: those of these identifiers, then some of the rows of `matching`, then by
     what is `measured`.
     """
@@ -43,7 +43,7 @@ class Person:
     reason: str
 
 
-def choose(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> list[Person]:
+def choose(cursor: Any, tables: Sequence[Table], wanted: Targets) -> list[Person]:
     """Choose the people to take away, each once; `cursor` reads the snapshot's tables by their
     names.
     """
@@ -62,7 +62,7 @@ def choose(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> list[Person]
 
 
 def _people_named(
-    cursor: Any, tables: Sequence[Table], wanted: Wanted
+    cursor: Any, tables: Sequence[Table], wanted: Targets
 ) -> Iterator[tuple[Any, str]]:
     for person in wanted.persons:
         sql = f"SELECT {name(OWNER)} FROM ({_owners(tables)}) WHERE CAST({name(OWNER)} AS VARCHAR) = ? LIMIT 1"
@@ -86,7 +86,7 @@ def _people_named(
         yield owner, "chosen by --where"
 
 
-def _searches(tables: Sequence[Table], wanted: Wanted) -> Iterator[tuple[str, str]]:
+def _searches(tables: Sequence[Table], wanted: Targets) -> Iterator[tuple[str, str]]:
     """Yield SELECTs of people, each with the reason to choose them, those who tell most first."""
     most, spell = f"LIMIT {wanted.people}", Spelling()
     for block in wanted.measured:

@@ -24,7 +24,7 @@ MOST_LOSSES = 10_000  # of a batch whose distribution is computed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recomputed:
+class ChargeCheck:
     """One charge: what was charged, what its noise costs, and whether the former covers the
     latter.
     """
@@ -50,7 +50,7 @@ class LedgerAudit:
     """
 
     rows: int
-    charges: tuple[Recomputed, ...]
+    charges: tuple[ChargeCheck, ...]
     added: Charge
     spent: Charge
     limit: Charge
@@ -86,7 +86,7 @@ def audit_ledger(policy: Policy) -> LedgerAudit:
         )
         losses += found or []
         charges.append(
-            Recomputed(
+            ChargeCheck(
                 id=row["number"],
                 when=row["when"],
                 analyst=row["analyst"],

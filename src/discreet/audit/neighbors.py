@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.algebra import Numbers
-from discreet.audit.chosen import Person, Wanted, choose
+from discreet.audit.chosen import Person, Targets, choose
 from discreet.engines.duckdb.locked import connect
-from discreet.engines.layout import OWNER, PUBLIC, private, public, snapshot_file, stored_columns
-from discreet.engines.limits.watch import interrupted
+from discreet.engines.layout import OWNER, PUBLIC, private, public, snapshot_columns, snapshot_file
+from discreet.engines.limits.watch import interrupt_after
 from discreet.engines.quoting import literal, name
 from discreet.engines.source import engine_errors
 from discreet.engines.spelling import Spelling
@@ -66,13 +66,13 @@ class Neighborhood:
             if len(self.read) > 128:  # tables that need not all stay in memory
                 self.read.clear()
             cursor = self.cursors[database]
-            with engine_errors("An audit"), interrupted(self.seconds, cursor.interrupt):
+            with engine_errors("An audit"), interrupt_after(self.seconds, cursor.interrupt):
                 self.read[database, query] = cursor.sql(Spelling().numbers(query)).to_arrow_table()
         return self.read[database, query]
 
 
 @contextmanager
-def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Neighborhood]:
+def neighborhood(policy: Policy, number: int, *, wanted: Targets) -> Iterator[Neighborhood]:
     """Yield the neighbors of snapshot `number`: some of its persons taken away, and a few put
     in.
     """
@@ -90,7 +90,7 @@ def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Nei
                 relation = public(table.name)
                 connection.execute(f"CREATE VIEW {relation} AS FROM snapshot.{relation}")
         here = _database(connection, private, 0, "")
-        with interrupted(float(policy.limits.seconds), here.interrupt):
+        with interrupt_after(float(policy.limits.seconds), here.interrupt):
             chosen = choose(here, private, wanted)
         _keep(connection, private, chosen)
         added = _add(connection, private)
@@ -178,7 +178,7 @@ def _add(connection: Any, tables: list[Table]) -> tuple[str, ...]:
         }
         for shape in SHAPES:
             connection.execute(f"CREATE TABLE {_more(table, shape)} AS FROM {rows} LIMIT 0")
-            listed = ", ".join(name(each) for each in stored_columns(table))
+            listed = ", ".join(name(each) for each in snapshot_columns(table))
             for place in range(table.max_rows):
                 values = [
                     owner,

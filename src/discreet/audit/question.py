@@ -22,7 +22,7 @@ from discreet.asking.measure import measure
 from discreet.asking.offer import Offer, offer
 from discreet.audit import replay
 from discreet.audit.change import Change, changes
-from discreet.audit.chosen import Wanted
+from discreet.audit.chosen import Targets
 from discreet.audit.epsilon import AuditFinding, Codes, check, count, finding, interval
 from discreet.audit.neighbors import Neighborhood, neighborhood
 from discreet.audit.runs import Outcomes, outcomes
@@ -48,7 +48,7 @@ _PILOTS = 4  # pairs of neighbors that are tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class ReplayResult:
     """One pair of neighbors under the same draws: how many there were, and what differed that must
     not.
     """
@@ -97,7 +97,7 @@ class QuestionAudit:
     tried: tuple[tuple[str, str], ...]
     pair: tuple[str, str]
     changes: tuple[Change, ...]
-    replayed: tuple[Replayed, ...]
+    replayed: tuple[ReplayResult, ...]
     support: tuple[Support, ...]
     findings: tuple[AuditFinding, ...]
     pictures: tuple[Picture, ...]
@@ -149,7 +149,7 @@ def audit_question(
     if number == 0:
         raise UsageError("There is no snapshot to audit on yet. Take one: discreet snapshot.")
     offered = _offer(policy, number, sql, accountant, epsilon)
-    wanted = Wanted(
+    wanted = Targets(
         people=leavers.most,
         persons=leavers.persons,
         matching=None if leavers.where is None else _matching(policy, number, leavers.where),
@@ -236,7 +236,7 @@ def _changes(offered: Offer, around: Neighborhood, progress: Progress | None) ->
 
 def _replay(
     offered: Offer, accountant: Accountant, around: Neighborhood, pair: tuple[str, str]
-) -> Replayed:
+) -> ReplayResult:
     def on(name: str) -> Callable[[Callable[[Allowance], Any]], object]:
         def work(witness: Callable[[Allowance], Any]) -> object:
             allowance = Allowance(key=fresh_secret(), accountant=accountant, paid=offered.cost)
@@ -246,8 +246,12 @@ def _replay(
 
     first, _ = replay.record(on(pair[0]))
     second, _ = replay.record(on(pair[1]), replay=first)
-    differ = (*replay.differences(first, second), *replay.shared(first), *replay.shared(second))
-    return Replayed(pair=pair, draws=first.draws, differences=differ)
+    differ = (
+        *replay.differences(first, second),
+        *replay.find_shared_noise(first),
+        *replay.find_shared_noise(second),
+    )
+    return ReplayResult(pair=pair, draws=first.draws, differences=differ)
 
 
 def _telling(

@@ -110,7 +110,7 @@ def differences(first: Transcript, second: Transcript) -> tuple[str, ...]:
     return ()
 
 
-def shared(transcript: Transcript) -> tuple[str, ...]:
+def find_shared_noise(transcript: Transcript) -> tuple[str, ...]:
     """Return draws that share their noise: the same words used twice (S8)."""
     seen: set[tuple[Any, ...]] = set()
     found = []

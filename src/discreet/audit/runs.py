@@ -205,7 +205,7 @@ class _Block:
         people = [cells(table) for table, _ in exact]
         moved = movement(*people)
         width = max(1, *(len(each) for each in people)) * block.cells
-        release = _Thresholded(self.each, moved, [table for _, table in exact])
+        release = _ThresholdRuns(self.each, moved, [table for _, table in exact])
         name = " and ".join([PEOPLE, *(each.name for each in block.own_statistics)])
         assert self.each.threshold is not None  # a block with unknown keys has one
         found = self._run(
@@ -214,7 +214,7 @@ class _Block:
         yield replace(found, impossible=_impossible(found.codes))
 
 
-class _Thresholded:
+class _ThresholdRuns:
     """Runs of a threshold and of the sums behind it, scored by the keys in which the neighbors
     differ.
     """

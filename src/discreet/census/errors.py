@@ -27,7 +27,7 @@ from discreet.census.solve.least_squares import (
     Level,
     by_table,
     final_precisions,
-    known_precisions,
+    precisions_below,
 )
 from discreet.census.solve.top_down import top_down
 from discreet.census.workers import Workers
@@ -46,7 +46,7 @@ _QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ErrorForecast:
     """The errors of one table at one level: the noise of what is measured, and what is left of it
     in the estimates.
 
@@ -79,7 +79,7 @@ class Expected:
         }
 
 
-def expect(plan: Plan) -> list[Expected]:
+def expect(plan: Plan) -> list[ErrorForecast]:
     """Return the expected error of every level and table, from the plan alone: by least squares,
     before rounding.
     """
@@ -94,7 +94,7 @@ def expect(plan: Plan) -> list[Expected]:
                 plan.grid.variance(table, precisions[level]), plan.places.sizes[level]
             )
             found.append(
-                Expected(
+                ErrorForecast(
                     level=name,
                     table=plan.names[at],
                     places=plan.places.sizes[level],
@@ -137,7 +137,7 @@ def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
             plan.places.sizes, plan.noises, plan.totals, [*plan.places.starts, None], strict=True
         )
     ]
-    below = known_precisions(levels, plan.grid)
+    below = precisions_below(levels, plan.grid)
     found = [below[0]]
     for starts, lower in zip(plan.places.starts, below[1:], strict=True):
         found.append(final_precisions(found[-1], lower, starts))

@@ -103,7 +103,7 @@ def margin(counts: Floats, table: Columns, part: Columns) -> Floats:
     return np.asarray(counts.sum(axis=gone)) if gone else counts
 
 
-def centered(counts: Floats) -> Floats:
+def center(counts: Floats) -> Floats:
     """Take the mean along every column off the counts."""
     for axis in range(1, counts.ndim):
         counts = counts - counts.mean(axis=axis, keepdims=True)

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.accounting import Accountant
 from discreet.algebra import Aggregate
 from discreet.budget import Budget
-from discreet.census.errors import Expected, expect, make_whole, simulate
+from discreet.census.errors import ErrorForecast, expect, make_whole, simulate
 from discreet.census.measure import Noisy, measure
 from discreet.census.plan import Plan
 from discreet.census.publication import Publication
@@ -36,7 +36,7 @@ class PublicationQuote:
     left: Budget
     levels: tuple[tuple[str, int], ...]
     invariants: str
-    errors: tuple[Expected, ...]
+    errors: tuple[ErrorForecast, ...]
 
     def as_json(self) -> dict[str, Any]:
         return {

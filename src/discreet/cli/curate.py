@@ -303,10 +303,10 @@ def bounds(
 ) -> None:
     """Suggest a range for a column, as a paid question of the curator."""
     from discreet.asking.bounds import BEYOND
-    from discreet.cli.question import opened
+    from discreet.cli.question import open_curator
     from discreet.vault.answer import plain
 
-    found = opened(policy).bounds(table, column, epsilon=epsilon)
+    found = open_curator(policy).bounds(table, column, epsilon=epsilon)
     if format is Format.json:
         # on either side, at most
         beyond = {"share": float(BEYOND), "rows": found.ranks, "confidence": 0.95}

@@ -96,11 +96,11 @@ def _ask_all(made: Draft) -> Draft:
     """Ask question after question. What is answered may take away later ones: a public table has no
     columns to ask about.
     """
-    from discreet.engines.drafts.dialogue import answered, questions
+    from discreet.engines.drafts.dialogue import apply_answer, questions
 
     place = 0
     while place < len(waiting := questions(made)):
-        made = answered(made, waiting[place], _ask(waiting[place]))
+        made = apply_answer(made, waiting[place], _ask(waiting[place]))
         place += 1
     return made
 

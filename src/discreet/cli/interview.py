@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Event, Lock
 from urllib.parse import parse_qs
 
-from discreet.engines.drafts.dialogue import LEAVE_OUT, Question, answered, questions, reply_to
+from discreet.engines.drafts.dialogue import LEAVE_OUT, Question, apply_answer, questions, reply_to
 from discreet.engines.drafts.draft import Draft
 from discreet.errors import DiscreetError
 from discreet.files import write_file
@@ -103,7 +103,7 @@ class Interview:
         if not reply.settled:
             self._refused = written
             return self._page(wrong=reply.told, written=written)
-        self.draft = answered(self.draft, question, reply.declaration)
+        self.draft = apply_answer(self.draft, question, reply.declaration)
         self.place += 1
         return self._page()
 

@@ -17,7 +17,7 @@ from discreet.files import require_writable, write_file
 if TYPE_CHECKING:
     from discreet.local.collector.collector import Store, Sums
     from discreet.local.question import Survey, SurveyQuestion
-    from discreet.local.respondent.device import Device, Sent
+    from discreet.local.respondent.device import Device, Submission
 
 
 SurveyFile = Annotated[
@@ -112,7 +112,7 @@ def _answers_given(survey: Survey, answer: list[str] | None) -> dict[str, str] |
 
 def _answer(
     survey: Survey, device: Device, given: dict[str, str] | None, round: str | None, *, quiet: bool
-) -> list[Sent]:
+) -> list[Submission]:
     """Ask what was not given, refuse before drawing, then draw and show."""
     from discreet.local.respondent.terminal import greeting
 
@@ -160,7 +160,7 @@ def _ask(question: SurveyQuestion) -> Any:
             print(error)
 
 
-def _show(question: SurveyQuestion, sent: Sent, answer: Any) -> None:
+def _show(question: SurveyQuestion, sent: Submission, answer: Any) -> None:
     from discreet.local.respondent.terminal import coins, meaning
 
     said = answer if isinstance(answer, str | int) else ", ".join(answer)
@@ -270,7 +270,7 @@ async def _serve(
     url: str | None,
 ) -> None:
     from discreet.local.collector.serve import listen
-    from discreet.local.respondent.page import page, published_hash
+    from discreet.local.respondent.page import page, page_hash
 
     def estimate() -> dict[str, Any]:
         with closing(
@@ -284,7 +284,7 @@ async def _serve(
     )
     print(f"{survey.name} is open at {address}/ (estimates: {address}/estimate)")
     print(
-        f"survey {survey.fingerprint}, page SHA-256 {published_hash(page(survey, collector=address))}",
+        f"survey {survey.fingerprint}, page SHA-256 {page_hash(page(survey, collector=address))}",
         flush=True,
     )
     try:
@@ -432,13 +432,13 @@ def save_page(
     out: Annotated[Path, typer.Option(help="Where to write it.")],
 ) -> None:
     """Write the respondent's page to a file, and print the hash to publish."""
-    from discreet.local.respondent.page import page, published_hash
+    from discreet.local.respondent.page import page, page_hash
 
     require_writable(out)
     _require_address(url)
     content = page(_survey(survey), collector=url)
     write_file(out, content)
-    print(f"{published_hash(content)}  {out}")
+    print(f"{page_hash(content)}  {out}")
 
 
 @collect.command("compile")

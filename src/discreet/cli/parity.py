@@ -179,7 +179,7 @@ def _private(
     progress: object,
 ) -> Parity:
     from discreet.attacks.inputs.source import table as read
-    from discreet.cli.question import opened
+    from discreet.cli.question import open_curator
     from discreet.cli.synthetic import rows_as_described
     from discreet.evaluate.judge import Judge
     from discreet.evaluate.paid import ask_findings
@@ -188,7 +188,7 @@ def _private(
 
     described = Description.load(description)
     require_same_table(study, described)
-    curator = opened(policy)
+    curator = open_curator(policy)
     rows = None if raw is None else rows_as_described(described, read(raw))
     # before anything is paid: a finding that cannot be judged ends the command
     repeat_of(study, described, Judge())

@@ -139,6 +139,6 @@ def _require_folder(out: Path | None) -> None:
 
 
 def _publication(policy: str, name: str) -> PublicationRun:
-    from discreet.cli.question import opened
+    from discreet.cli.question import open_curator
 
-    return opened(policy).publication(name)
+    return open_curator(policy).publication(name)

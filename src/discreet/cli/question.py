@@ -65,7 +65,7 @@ def ask(
 ) -> None:
     """Answer a question, at its price. The same question again is free."""
     text = statement(sql, file)
-    answer = opened(policy).ask(
+    answer = open_curator(policy).ask(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
     match format:
@@ -94,7 +94,7 @@ def quote(
 ) -> None:
     """Show what a question would cost and how wrong the answer would be. Free."""
     text = statement(sql, file)
-    quoted = opened(policy).quote(
+    quoted = open_curator(policy).quote(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
     print_report(format, str(quoted), quoted.as_json())
@@ -113,7 +113,7 @@ def explain(
 ) -> None:
     """Explain in numbered sentences what would be read, noised and computed. Free."""
     text = statement(sql, file)
-    told = opened(policy).explain(
+    told = open_curator(policy).explain(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
     print_report(format, told, {"explanation": told.split("\n")})
@@ -123,7 +123,7 @@ def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
     """Show what everybody may know: tables, columns, types, ranges, values and keys. Free; from the
     policy.
     """
-    curator = opened(policy)
+    curator = open_curator(policy)
     if format is Format.json:
         told = {
             "database": curator.policy.path.stem,
@@ -155,7 +155,7 @@ def statement(sql: str | None, file: Path | None) -> str:
         raise UsageError("The statement is not UTF-8 text.") from None
 
 
-def opened(policy: str) -> Curator:
+def open_curator(policy: str) -> Curator:
     """Return the curator of a policy file; its first opening takes the first snapshot, with a
     progress bar.
     """

@@ -118,6 +118,6 @@ def show(
 
 
 def _release(policy: str, name: str) -> Release:
-    from discreet.cli.question import opened
+    from discreet.cli.question import open_curator
 
-    return opened(policy).release(name)
+    return open_curator(policy).release(name)

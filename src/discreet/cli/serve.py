@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.question import Policy, opened
+from discreet.cli.question import Policy, open_curator
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def serve(
         "postgres": Address.parse(postgres),
         "http": None if http is None else Address.parse(http),
     }
-    curator = opened(policy)
+    curator = open_curator(policy)
     tls = _tls(curator.policy.ledger, certificate, key, make=make_certificate)
     for door, address in addresses.items():
         if address is not None:

@@ -207,11 +207,11 @@ def shell(
 
 def _source(target: str, analyst: str | None, token: str | None) -> Source:
     if not re.match(r"https?://", target):
-        from discreet.cli.question import opened
+        from discreet.cli.question import open_curator
 
         if analyst is None:
             raise UsageError("Who asks? Give --analyst NAME, or set DISCREET_ANALYST.")
-        return Here(curator=opened(target), name=analyst)
+        return Here(curator=open_curator(target), name=analyst)
     import discreet
 
     if token is None:

@@ -86,7 +86,7 @@ def describe(
     format: ReportFormat = Format.table,
 ) -> None:
     """Model private tables, at a price, in one file to read and to generate rows from."""
-    from discreet.cli.question import opened
+    from discreet.cli.question import open_curator
     from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError
     from discreet.synthetic.columns.axis import BINS, Intervals
@@ -96,7 +96,7 @@ def describe(
             "--columns, --quantiles, --workload and --for are for one table; describe several without."
         )
     require_writable(out)
-    curator = opened(policy)
+    curator = open_curator(policy)
     intervals = Intervals(
         bins=BINS if bins is None else bins,
         quantiles=() if quantiles is None else _names(quantiles),
@@ -404,7 +404,7 @@ def compare(
     """Compare real with synthetic rows, at a price: distances, correlations, questions, a
     classifier. Publishable.
     """
-    from discreet.cli.question import opened
+    from discreet.cli.question import open_curator
     from discreet.cli.tables import progress_bar
     from discreet.display.show import printable
     from discreet.errors import UsageError
@@ -416,13 +416,13 @@ def compare(
         if workload is not None or target is not None or html is not None:
             raise UsageError("--workload, --target and --html are for a description of one table.")
         linked = LinkedDescription.load(description)
-        several = opened(policy).compare_together(linked, epsilon=epsilon, analyst=analyst)
+        several = open_curator(policy).compare_together(linked, epsilon=epsilon, analyst=analyst)
         if format is Format.json:
             print_json({"parts": [each.as_json() for each in several]})
         else:
             print(printable("\n\n".join(f"{each.table}\n{each}" for each in several)))
         return
-    described, curator = Description.load(description), opened(policy)
+    described, curator = Description.load(description), open_curator(policy)
     with progress_bar("comparing:") as progress:
         found = curator.compare(
             described,

@@ -66,7 +66,7 @@ def question(
 ) -> PeriodQuestion:
     """Plan the question of a schedule, or tell what is wrong with it and where in the policy."""
     try:
-        table = _dated_table(schedule, policy)
+        table = _find_dated_table(schedule, policy)
         rows = replace(
             policy,
             tables={
@@ -87,7 +87,7 @@ def question(
         ) from None
 
 
-def _dated_table(schedule: Schedule, policy: Policy) -> Table:
+def _find_dated_table(schedule: Schedule, policy: Policy) -> Table:
     """Return the one private table that the question reads; a column of it dates its rows."""
     tree = parse(schedule.question, limit=policy.limits.statement)
     private = {name.lower(): table for name, table in policy.tables.items() if not table.public}

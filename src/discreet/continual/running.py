@@ -28,7 +28,7 @@ from discreet.continual.question import PeriodQuestion
 from discreet.continual.quote import LONG, Line, ReleaseQuote
 from discreet.continual.series import Series, rows_to_publish
 from discreet.continual.strategies.strategy import Windows
-from discreet.engines.duckdb.preparing.arrivals import Arrivals, packed, unpacked
+from discreet.engines.duckdb.preparing.arrivals import Arrivals, pack, unpack
 from discreet.engines.limits.until import Until
 from discreet.errors import LedgerUnavailable, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger, Reservation, StreamRecord
@@ -177,7 +177,7 @@ class Release:
             for mechanism, far, each in zip(design.mechanisms, moved, forms, strict=True)
         ]
         estimates = _Estimates(self.schedule, asked, design, first=len(stored) - FIRST)
-        frozen = [unpacked(content) for content in streams.frozen(stream)[FIRST:]]
+        frozen = [unpack(content) for content in streams.frozen(stream)[FIRST:]]
         # a period that was frozen and not published is the next to be published
         left_before = stored[FIRST:]
         for (exact, *_), left in zip(frozen[: len(left_before)], left_before, strict=True):
@@ -196,7 +196,7 @@ class Release:
                         raise LedgerUnavailable(
                             f"Another run of {self.schedule.name} is at work: run again after it."
                         )
-                    frozen.append(unpacked(content))
+                    frozen.append(unpack(content))
                 noisy = _release(measurements, Exact(frozen[period][0]))
                 streams.publish(stream, period + FIRST, _pack(noisy, estimates.add(noisy)))
         if self.schedule.periods == due:
@@ -254,7 +254,7 @@ def _release(measurements: list[Steps], exact: Exact) -> list[list[list[int]]]:
 
 def _pack(noisy: list[list[list[int]]], table: pa.Table) -> bytes:
     told = json.dumps(noisy, separators=(",", ":")).encode()
-    return len(told).to_bytes(8, "little") + told + packed([table])
+    return len(told).to_bytes(8, "little") + told + pack([table])
 
 
 def _head(content: bytes) -> int:
@@ -267,7 +267,7 @@ def _noisy(content: bytes) -> list[list[list[int]]]:
 
 
 def _table(content: bytes) -> pa.Table:
-    return unpacked(content[8 + _head(content) :])[0]
+    return unpack(content[8 + _head(content) :])[0]
 
 
 def _moment(as_of: date | datetime | None) -> datetime:

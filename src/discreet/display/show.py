@@ -299,7 +299,7 @@ def _small_groups(margin: Mapping[str, Any], *, more: str = "") -> str:
     return f"; that tells nothing about a group of {margin['rows']:,} rows or fewer{more}"
 
 
-class Quoted(Protocol):
+class QuoteView(Protocol):
     """The shown part of a quote, from a curator or from a server."""
 
     @property
@@ -327,7 +327,7 @@ class Quoted(Protocol):
     def max_rows(self) -> Mapping[str, int]: ...
 
 
-def quote_text(quote: Quoted) -> str:
+def quote_text(quote: QuoteView) -> str:
     """Return a quote in lines: cost, margins, and what is measured by which noise."""
     lines = [f"cost {quote.cost}; left {quote.left}"]
     for name, margin in quote.margins.items():

@@ -17,7 +17,7 @@ from discreet.engines.duckdb.preparing.schema import schemas
 from discreet.engines.layout import RULES
 from discreet.engines.report import doubt, few_kept, standing_out
 from discreet.engines.source import attach, engine_errors, loading, source_at
-from discreet.engines.stores import moved_on, store_of
+from discreet.engines.stores import changes_since_snapshot, store_of
 from discreet.errors import Problem
 from discreet.policy.domain import Column, Identifier, Texts
 from discreet.policy.owners import EachRow
@@ -68,7 +68,7 @@ def check(policy: Policy, source: object = None) -> Findings:
 
 
 def _move_notes(policy: Policy) -> Iterator[str]:
-    moved = moved_on(policy)
+    moved = changes_since_snapshot(policy)
     if moved:
         yield (
             f"The source has moved on since the last snapshot ({', '.join(moved)}). Questions are still answered from "

@@ -35,14 +35,14 @@ _CUT = f"header = true, quote = '\"', escape = '\"', comment = '', skip = 0, {_N
 
 def parquet(files: Iterable[Path], *, options: str = "") -> str:
     """Return the SQL that reads Parquet files, by their own types."""
-    return f"read_parquet({listed(files)}, {_NO_FOLDERS}{options})"
+    return f"read_parquet({list_of(files)}, {_NO_FOLDERS}{options})"
 
 
-def guessed(files: Iterable[Path], *, delimiter: str, options: str = "") -> str:
+def guess_csv(files: Iterable[Path], *, delimiter: str, options: str = "") -> str:
     """Return the SQL that reads CSV files whose types may be guessed from their rows: nobody's
     privacy depends on them.
     """
-    return f"read_csv({listed(files)}, {_CUT}, delim = {literal(delimiter)}{options})"
+    return f"read_csv({list_of(files)}, {_CUT}, delim = {literal(delimiter)}{options})"
 
 
 def texts(file: Path, *, copy: Path | None = None, encoding: str | None = None) -> str:
@@ -51,7 +51,7 @@ def texts(file: Path, *, copy: Path | None = None, encoding: str | None = None) 
     """
     columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in csv_header(file, encoding))
     cut = f"{_CUT}, delim = {literal(delimiter_of(file, encoding))}, auto_detect = false"
-    return f"read_csv({listed([copy or file])}, {cut}, columns = {{{columns}}})"
+    return f"read_csv({list_of([copy or file])}, {cut}, columns = {{{columns}}})"
 
 
 def csv_header(file: Path, encoding: str | None = None) -> list[str]:
@@ -90,7 +90,7 @@ def fault_of(file: Path, encoding: str | None = None) -> str | None:
     """
     expected, delimiter = len(csv_header(file, encoding)), delimiter_of(file, encoding)
     line = 1
-    with opened(file) as content:
+    with open_file(file) as content:
         text = io.TextIOWrapper(
             content, encoding=encoding or "utf-8-sig", errors="replace", newline=""
         )
@@ -106,12 +106,12 @@ def fault_of(file: Path, encoding: str | None = None) -> str | None:
     return None
 
 
-def listed(files: Iterable[Path]) -> str:
+def list_of(files: Iterable[Path]) -> str:
     """Return files as a list in SQL."""
     return f"[{', '.join(literal(_no_glob(str(file))) for file in files)}]"
 
 
-def opened(file: Path) -> IO[bytes]:
+def open_file(file: Path) -> IO[bytes]:
     """Open a file's content, whether compressed or not."""
     return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
 
@@ -119,7 +119,7 @@ def opened(file: Path) -> IO[bytes]:
 def first_line(file: Path, encoding: str | None = None) -> str:
     """Return a file's first line as text, with its end."""
     try:
-        with opened(file) as content:
+        with open_file(file) as content:
             if encoding is None:
                 return content.readline(10**6).decode("utf-8-sig", "replace")
             text = io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="\n")

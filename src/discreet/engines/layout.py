@@ -55,7 +55,7 @@ def public(table: str) -> str:
     return f"{PUBLIC}.{name(table)}"
 
 
-def stored_columns(table: Table) -> list[str]:
+def snapshot_columns(table: Table) -> list[str]:
     """Return a private table's columns, in their order."""
     return [OWNER, *table.columns]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.engines.duckdb.locked import connect
-from discreet.engines.files import CSV, PARQUET, delimiter_of, guessed, parquet, texts
+from discreet.engines.files import CSV, PARQUET, delimiter_of, guess_csv, parquet, texts
 from discreet.engines.frames import arrow
 from discreet.engines.quoting import literal, name
 from discreet.engines.readers import lake_at, reader_at
@@ -49,7 +49,7 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class PythonTables:
     """Tables from Python: Arrow tables and datasets, and data frames that can become such."""
 
     tables: Mapping[str, Any]
@@ -64,7 +64,7 @@ class Foreign:
     reader: Reader
 
 
-Source = Folder | Database | Given | Foreign
+Source = Folder | Database | PythonTables | Foreign
 
 
 def source_at(location: object, policy: Policy | None = None) -> Source:
@@ -78,7 +78,7 @@ def source_at(location: object, policy: Policy | None = None) -> Source:
                 raise UsageError(
                     f"The table {name} is a stream that can be read once: pass its read_all() instead."
                 )
-        return Given(tables=location)
+        return PythonTables(tables=location)
     if location is None:
         raise UsageError(
             "The policy names no source: add `source: data/` to it, or pass the tables from Python."
@@ -161,7 +161,7 @@ def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> Iter
             raise UsageError(f"The source {source.path} cannot be opened: {why}.") from None
         # Privacy: a view of files would have the types that its files' rows decide together.
         connection.execute("SET enable_external_access = false")
-    elif isinstance(source, Given):
+    elif isinstance(source, PythonTables):
         for table, content in source.tables.items():
             connection.register(f"#{table}", arrow(table, content))
     elif isinstance(source, Foreign):
@@ -179,13 +179,13 @@ def scan(source: Source, table: str, *, as_text: bool) -> str:
     """
     if isinstance(source, Database):
         return f"{name(ATTACHED)}.main.{name(table)}"
-    if isinstance(source, Given | Foreign):
+    if isinstance(source, PythonTables | Foreign):
         return name(f"#{table}")
     files = files_of(source, table)
     if files[0].name.endswith(PARQUET):
         return parquet(files, options=_BY_NAME)
     if not as_text:  # a public table: types may be guessed
-        return guessed(files, delimiter=delimiter_of(files[0]), options=_BY_NAME)
+        return guess_csv(files, delimiter=delimiter_of(files[0]), options=_BY_NAME)
     parts = [f"SELECT * FROM {texts(file)}" for file in files]
     return f"({' UNION ALL BY NAME '.join(parts)})"
 
@@ -196,7 +196,7 @@ def is_csv(source: Source, table: str) -> bool:
 
 def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
     """Return the names of the tables that the source has, whether declared or not."""
-    if isinstance(source, Given):
+    if isinstance(source, PythonTables):
         return tuple(source.tables)
     if isinstance(source, Foreign):
         return source.reader.tables()
@@ -268,12 +268,14 @@ def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:
     """Describe the source as it is now; None when it came from Python and cannot be looked at
     again.
     """
-    if isinstance(source, Given) or (isinstance(source, Foreign) and source.reader.file is None):
+    if isinstance(source, PythonTables) or (
+        isinstance(source, Foreign) and source.reader.file is None
+    ):
         return None
     return {label: [*_stat(file), _digest(file)] for label, file in _files(source, tables).items()}
 
 
-def changed(before: Fingerprint, source: Source, tables: Iterable[str]) -> tuple[str, ...]:
+def find_changes(before: Fingerprint, source: Source, tables: Iterable[str]) -> tuple[str, ...]:
     """Return the files that are not what they were. Contents are read only where size or time
     differ.
     """
@@ -287,7 +289,7 @@ def _files(source: Source, tables: Iterable[str]) -> dict[str, Path]:
     """Return the source's files by their names from its folder, so that a source may move; a table
     without files has none.
     """
-    if isinstance(source, Given):
+    if isinstance(source, PythonTables):
         return {}
     if isinstance(source, Database):
         return {source.path.name: source.path}

@@ -9,7 +9,7 @@ from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.engine import Progress, Store
 from discreet.engines.snapshot import Snapshot
-from discreet.engines.source import changed, source_at
+from discreet.engines.source import find_changes, source_at
 from discreet.policy.policy import Policy
 
 
@@ -55,7 +55,7 @@ def store_of(policy: Policy) -> Store:
     return SparkStore(policy)
 
 
-def moved_on(policy: Policy) -> tuple[str, ...]:
+def changes_since_snapshot(policy: Policy) -> tuple[str, ...]:
     """Return the source files that differ from the newest snapshot. For the curator: it tells about
     single people (S9).
     """
@@ -63,4 +63,4 @@ def moved_on(policy: Policy) -> tuple[str, ...]:
     newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
     if newest is None or newest.source is None or policy.source is None:
         return ()
-    return changed(newest.source, source_at(policy.source, policy), policy.tables)
+    return find_changes(newest.source, source_at(policy.source, policy), policy.tables)

@@ -19,7 +19,7 @@ from discreet.policy.document import nearest
 _ROW_NAMES = "rownames"  # R's numbers of rows, which are no data
 
 
-def shipped() -> tuple[str, ...]:
+def study_names() -> tuple[str, ...]:
     """Return the names of the studies whose findings come with the program."""
     return tuple(
         sorted(Path(each.name).stem for each in _home().iterdir() if each.name.endswith(".yaml"))
@@ -30,9 +30,9 @@ def study(name: str) -> Study:
     """Return the findings of a file, or of a shipped study by its name."""
     if Path(name).suffix in (".yaml", ".yml"):
         return read_study(name)
-    if name not in shipped():
+    if name not in study_names():
         raise UsageError(
-            f"There is no file of findings {name}, and no such study is shipped. {nearest(name, shipped())}"
+            f"There is no file of findings {name}, and no such study is shipped. {nearest(name, study_names())}"
         )
     return read_study(str(_home() / f"{name}.yaml"))
 
@@ -41,7 +41,7 @@ def study_table(given: Study) -> pa.Table:
     """Return the table of a study from the package that its findings name."""
     if given.data is None:
         raise UsageError("These findings name no data. Write --public FILE with the table's rows.")
-    return select_columns(given, packaged(given.data))
+    return select_columns(given, read_package(given.data))
 
 
 def select_columns(given: Study, table: pa.Table) -> pa.Table:
@@ -55,7 +55,7 @@ def select_columns(given: Study, table: pa.Table) -> pa.Table:
     return table.select([known[name.lower()] for name in given.columns])
 
 
-def packaged(data: DataName) -> pa.Table:
+def read_package(data: DataName) -> pa.Table:
     """Return a table of R's collection; texts and numbers as they are, without R's numbers of
     rows.
     """

@@ -16,7 +16,7 @@ from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.evaluate.assertion import FITS, Assertion, FitNumber
 from discreet.evaluate.findings import Finding
 from discreet.evaluate.statistics import Fit, Floats, Number, logit, ols, spearman
-from discreet.synthetic.released import Prepared, prepare
+from discreet.synthetic.released import ReadyQuestion, prepare
 
 _NOT_RUN = "The engine could not run it on this table. Compare numbers with numbers, and cast what is none."
 
@@ -35,8 +35,8 @@ class Verdict:
 class _Reading:
     """The statements of an assertion, planned for tables with certain columns."""
 
-    samples: Mapping[str, Prepared]  # by the SQL of a statistic's columns
-    claim: Prepared
+    samples: Mapping[str, ReadyQuestion]  # by the SQL of a statistic's columns
+    claim: ReadyQuestion
 
 
 class Judge:

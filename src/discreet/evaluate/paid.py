@@ -26,7 +26,7 @@ _NO_GAP = "It compares no numbers, so noise has no margin to tell by."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaidVerdict:
+class NoisyVerdict:
     """The verdict of noisy answers on one finding: the noisy number with its margin, or why it was
     not asked.
     """
@@ -39,7 +39,7 @@ class PaidVerdict:
 
 def ask_findings(
     study: Study, curator: Curator, *, epsilon: object, analyst: str, progress: Progress = None
-) -> tuple[PaidVerdict, ...]:
+) -> tuple[NoisyVerdict, ...]:
     """Ask what can be asked, each for an equal part of ε; what is refused costs nothing and says
     why.
     """
@@ -47,10 +47,10 @@ def ask_findings(
     least = whole / len(study.findings)
     refused = [_refusal(each, curator, epsilon=least, analyst=analyst) for each in study.findings]
     asked = refused.count("")
-    found: list[PaidVerdict] = []
+    found: list[NoisyVerdict] = []
     for finding, why in zip(study.findings, refused, strict=True):
         if why:
-            found.append(PaidVerdict(verdict=UNASKED, why=why))
+            found.append(NoisyVerdict(verdict=UNASKED, why=why))
             continue
         assert finding.assertion.paid is not None
         answer = curator.ask(finding.assertion.paid, analyst=analyst, epsilon=whole / asked)
@@ -72,11 +72,11 @@ def _refusal(finding: Finding, curator: Curator, *, epsilon: Fraction, analyst: 
     return ""
 
 
-def verdict_of(finding: Finding, answer: Answer) -> PaidVerdict:
+def verdict_of(finding: Finding, answer: Answer) -> NoisyVerdict:
     """Return what an answer with margins tells of a finding."""
     names = answer.table.column_names
     if answer.table.num_rows != 1:
-        return PaidVerdict(verdict=UNCLEAR)
+        return NoisyVerdict(verdict=UNCLEAR)
     values = dict(
         zip(names, (_require_known(each[0].as_py()) for each in answer.table.columns), strict=True)
     )
@@ -96,7 +96,7 @@ def verdict_of(finding: Finding, answer: Answer) -> PaidVerdict:
         if high is not None and high < 0
         else UNCLEAR
     )
-    return PaidVerdict(verdict=verdict, value=values.get("value"), margin=margins.get("value"))
+    return NoisyVerdict(verdict=verdict, value=values.get("value"), margin=margins.get("value"))
 
 
 def _move(

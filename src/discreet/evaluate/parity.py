@@ -21,7 +21,7 @@ from discreet.errors import UsageError
 from discreet.evaluate.bootstrap import RESAMPLES, Progress, Steadiness, steadiness
 from discreet.evaluate.findings import Finding, Study
 from discreet.evaluate.judge import Judge, Verdict
-from discreet.evaluate.paid import PaidVerdict
+from discreet.evaluate.paid import NoisyVerdict
 from discreet.evaluate.public import describe_public
 from discreet.evaluate.statistics import Number
 from discreet.synthetic.description import Description
@@ -80,7 +80,7 @@ class Parity:
     columns: tuple[str, ...]
     cells: tuple[Cell, ...]
     real: tuple[Steadiness, ...] = ()
-    paid: tuple[PaidVerdict, ...] = ()
+    paid: tuple[NoisyVerdict, ...] = ()
     secret: bool = False  # whether `real` is about private rows: NOT FOR RELEASE
 
     @property
@@ -171,7 +171,7 @@ def private_parity(
     *,
     repeats: int,
     raw: pa.Table | None = None,
-    paid: tuple[PaidVerdict, ...] = (),
+    paid: tuple[NoisyVerdict, ...] = (),
     resamples: int = RESAMPLES,
     progress: Progress = None,
 ) -> Parity:

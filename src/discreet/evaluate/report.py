@@ -10,7 +10,7 @@ from typing import Any
 from discreet.budget import with_margin
 from discreet.evaluate.bootstrap import Steadiness
 from discreet.evaluate.findings import Finding
-from discreet.evaluate.paid import UNASKED, PaidVerdict
+from discreet.evaluate.paid import UNASKED, NoisyVerdict
 from discreet.evaluate.parity import Cell, Parity
 from discreet.pages import blocks
 from discreet.pages.heat import Patch, shares
@@ -114,7 +114,7 @@ def real_text(real: Steadiness) -> str:
     return told
 
 
-def paid_text(paid: PaidVerdict) -> str:
+def noisy_text(paid: NoisyVerdict) -> str:
     """Return what noisy answers say of a finding."""
     if paid.verdict == UNASKED:
         return f"{paid.verdict}: {paid.why}"
@@ -167,7 +167,7 @@ def lines(found: Parity) -> list[tuple[str, ...]]:
     columns = [found.of(*side) for side in found.sides]
     for place, finding in enumerate(found.study.findings):
         real = (real_text(found.real[place]),) if found.real else ()
-        paid = (paid_text(found.paid[place]),) if found.paid else ()
+        paid = (noisy_text(found.paid[place]),) if found.paid else ()
         counts = (f"{cells[place].held} of {cells[place].repeats}" for cells in columns)
         told.append((f"{finding.number}. {finding.says}", *real, *paid, *counts))
     blank = ("",) * (bool(found.real) + bool(found.paid))

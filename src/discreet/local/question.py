@@ -64,7 +64,7 @@ class SurveyQuestion:
     protocol: Any
 
     def __post_init__(self) -> None:
-        checked_name(self.name, "A question")
+        check_name(self.name, "A question")
         _text(self.ask, f"{self.name}.ask")
 
     @property
@@ -139,7 +139,7 @@ class Survey:
     """
 
     def __post_init__(self) -> None:
-        checked_name(self.name, "survey")
+        check_name(self.name, "survey")
         amount(self.epsilon, name="epsilon", most=MOST)
         if not self.questions:
             raise UsageError("The survey asks nothing.")
@@ -192,7 +192,7 @@ def from_json(compiled: Any) -> Survey:
 
 
 def _question(compiled: dict[str, Any]) -> SurveyQuestion:
-    name, ask = checked_name(compiled.pop("name"), "A question"), compiled.pop("ask")
+    name, ask = check_name(compiled.pop("name"), "A question"), compiled.pop("ask")
     for derived in ("cost", "digits", "parameters"):
         compiled.pop(derived)
     try:
@@ -289,7 +289,7 @@ def _text(text: Any, what: str) -> str:
     return text
 
 
-def checked_name(name: Any, what: str) -> str:
+def check_name(name: Any, what: str) -> str:
     """Check the name of a survey or a question: it stands in keys, beside @, and in files."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UsageError(f"{what} is named by letters, digits, - and _, not {name!r}.")

@@ -23,7 +23,7 @@ from discreet.local.question import (
     Survey,
     SurveyQuestion,
     build,
-    checked_name,
+    check_name,
     choose_protocol,
 )
 from discreet.policy.document import List, Map, Node, Reader, Scalar, parse
@@ -95,7 +95,7 @@ def _survey(reader: Reader, root: Node) -> Survey | None:
 
 def _name(reader: Reader, node: Node, name: str, what: str) -> bool:
     try:
-        checked_name(name, what)
+        check_name(name, what)
     except UsageError as error:
         reader.problem(node, str(error))
         return False

@@ -60,7 +60,9 @@ def rows_of(description: Description) -> Integers:
     return codes(description, rows=min(max(description.rows, 1000), _ROWS), stream=stream)
 
 
-def learned(cells: Integers, groups: tuple[Integers, ...], *, label: int, positive: int) -> Score:
+def learn_score(
+    cells: Integers, groups: tuple[Integers, ...], *, label: int, positive: int
+) -> Score:
     """Learn the score that tells `positive` rows from others best on these rows."""
     from scipy.optimize import minimize
 
@@ -97,7 +99,7 @@ def learned(cells: Integers, groups: tuple[Integers, ...], *, label: int, positi
     return Score(label=label, positive=positive, weights=weights, ends=tuple(ends.tolist()))
 
 
-def counted(score: Score, cells: Integers) -> Integers:
+def count_by_label(score: Score, cells: Integers) -> Integers:
     """Return rows by label and bin, as `Marginals.scored` counts them on true rows."""
     points = sum(each[cells[:, column]] for column, each in enumerate(score.weights))
     bins = np.searchsorted(np.array(score.ends), points, side="right")

@@ -27,10 +27,17 @@ from discreet.mechanisms.shapes import Additive
 from discreet.mechanisms.simulate import half_widths
 from discreet.policy.domain import Categories
 from discreet.policy.policy import Policy
-from discreet.synthetic.classify import area, area_margin, counted, learned, rows_of, target_of
+from discreet.synthetic.classify import (
+    area,
+    area_margin,
+    count_by_label,
+    learn_score,
+    rows_of,
+    target_of,
+)
 from discreet.synthetic.columns.axes import Grid, axes_of
 from discreet.synthetic.columns.axis import Axis, Unlisted
-from discreet.synthetic.columns.values import Figure, compared_columns, noisy_figures
+from discreet.synthetic.columns.values import Figure, columns_to_compare, noisy_figures
 from discreet.synthetic.describe import Commission, Purse, Work, currency, private_table
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import (
@@ -233,7 +240,7 @@ def _same(axis: Grid, mine: Axis) -> bool:
     return alike and (theirs.name, theirs.nullable) == (own.name, own.nullable)
 
 
-def compared(description: Description, *, target: str | None) -> Work:
+def comparison_work(description: Description, *, target: str | None) -> Work:
     """Make the comparison that was asked for, within what was paid."""
 
     def work(data: Marginals, _: Commission, certificate: dict[str, Any]) -> bytes:
@@ -243,7 +250,7 @@ def compared(description: Description, *, target: str | None) -> Work:
             "correlations": len(numbers) > 1,
             "classifier": target is not None,
         }
-        wanted["values"] = bool(compared_columns(description))
+        wanted["values"] = bool(columns_to_compare(description))
         parts = [part for part in _SHARES if wanted[part]]
         whole = math.fsum(_SHARES[part] for part in parts) * (1 + 1e-8)
         share = {part: _SHARES[part] / whole for part in parts}
@@ -343,7 +350,7 @@ def _correlations(
     sums, noise = data.moments(numbers, share=share)
     names = [description.axes[column].name for column in numbers]
     margins = correlation_margins(sums, noise, len(names))
-    modelled = modelled_moments(description, numbers)
+    modelled = moments_of_model(description, numbers)
     true, synthetic = (
         np.clip(correlations(each, len(names))[0], -1.0, 1.0) for each in (sums, modelled)
     )
@@ -359,7 +366,7 @@ def _correlations(
     )
 
 
-def modelled_moments(description: Description, numbers: dict[int, Integers]) -> Floats:
+def moments_of_model(description: Description, numbers: dict[int, Integers]) -> Floats:
     """Return the sums that `Marginals.moments` would give if the model were the table."""
     columns, placed = list(numbers), list(numbers.values())
     found = []
@@ -415,11 +422,11 @@ def correlation_margins(sums: Floats, noise: Additive, width: int) -> Floats:
 def _classifier(description: Description, data: Marginals, target: str, share: float) -> Classifier:
     label, positive = target_of(description, target)
     cells = rows_of(description)
-    score = learned(cells, description.groups, label=label, positive=positive)
+    score = learn_score(cells, description.groups, label=label, positive=positive)
     counts, noise = data.scored(score, share=share)
     true, synthetic = (
         float(np.clip(np.nan_to_num(area(each), nan=0.5), 0, 1))
-        for each in (counts, counted(score, cells))
+        for each in (counts, count_by_label(score, cells))
     )
     margin = area_margin(counts, noise)
     return Classifier(

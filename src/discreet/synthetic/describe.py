@@ -24,7 +24,7 @@ from discreet.errors import UsageError
 from discreet.policy.policy import Policy, Table
 from discreet.synthetic.columns.axes import Grid, axes_of
 from discreet.synthetic.columns.axis import USUAL, Intervals, Unlisted
-from discreet.synthetic.columns.grids import found_grids
+from discreet.synthetic.columns.grids import find_grids
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.source import TableSource, source_of
@@ -35,7 +35,7 @@ from discreet.synthetic.synthesizers.family import (
     Synthesizer,
 )
 from discreet.synthetic.synthesizers.independent import Histogram
-from discreet.synthetic.workload import EVERY_PAIR, Workload, listed, workload
+from discreet.synthetic.workload import EVERY_PAIR, Workload, list_texts, workload
 from discreet.threads import one_thread
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
@@ -99,7 +99,7 @@ class Commission:
         public.
         """
         before = allowance.left.amount
-        axes, source = found_grids(
+        axes, source = find_grids(
             self.axes,
             self.source,
             accountant=self.inside.name,
@@ -161,7 +161,7 @@ def commission(
     found = private_table(policy, table)
     if not isinstance(intervals, Intervals):
         raise UsageError(f"intervals must be Intervals, not {type(intervals).__name__}.")
-    wanted = None if columns is None else listed(columns, what="columns")
+    wanted = None if columns is None else list_texts(columns, what="columns")
     if chosen == "random":  # which would not look at what was found
         intervals = replace(intervals, split=False)
     axes = axes_of(found, columns=wanted, intervals=intervals)
@@ -239,7 +239,7 @@ def description(
     that the commission names.
     """
     found = (synthesizer or SYNTHESIZERS[work.synthesizer])(data)
-    errors = [expected_one_way(each) for each in found.histograms]
+    errors = [one_way_error(each) for each in found.histograms]
     return Description(
         table=work.table,
         synthesizer=work.synthesizer,
@@ -254,7 +254,7 @@ def description(
     ).to_bytes()
 
 
-def expected_one_way(column: Histogram) -> float:
+def one_way_error(column: Histogram) -> float:
     """Return the error of a histogram's column that its noise is expected to make: total variation,
     0 to 1.
     """

@@ -120,7 +120,7 @@ def _ahead(batch: Callable[[int], pa.RecordBatch], starts: range) -> Iterator[pa
 
 def codes(description: Description, *, rows: int, stream: Stream) -> Integers:
     """Draw the cells of synthetic rows, a column for every axis, from a given stream."""
-    drawn = _drawn(_steps(description, {}), rows, stream)
+    drawn = _draw_rows(_steps(description, {}), rows, stream)
     found = [drawn[column + len(description.axes)] for column in range(len(description.axes))]
     return np.column_stack(found).astype(np.int64)
 
@@ -128,7 +128,7 @@ def codes(description: Description, *, rows: int, stream: Stream) -> Integers:
 def _batch(
     description: Description, steps: Sequence[Step], size: int, stream: Stream, schema: pa.Schema
 ) -> pa.RecordBatch:
-    axes, drawn = description.axes, _drawn(steps, size, stream)
+    axes, drawn = description.axes, _draw_rows(steps, size, stream)
     items = Items.positions(size)
     shuffled = np.argsort(stream.words(items, len(steps))[:, 0])
     arrays = []
@@ -142,7 +142,7 @@ def _batch(
     return pa.record_batch(arrays, schema=schema)
 
 
-def _drawn(steps: Sequence[Step], size: int, stream: Stream) -> dict[int, Small]:
+def _draw_rows(steps: Sequence[Step], size: int, stream: Stream) -> dict[int, Small]:
     """Draw groups and cells of `size` rows."""
     drawn: dict[int, Small] = {}
     order = np.arange(size, dtype=np.int32)
@@ -208,8 +208,8 @@ def _uniforms(words: NDArray[np.uint64]) -> Floats:
 
 
 def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
-    wanted = given_codes(description, given)
-    model = conditioned(description, wanted)
+    wanted = codes_of_conditions(description, given)
+    model = condition_on(description, wanted)
     tree, axes = model.tree, description.axes
     steps = []
     for clique, separator, table in zip(tree.cliques, tree.separators, model.tables, strict=True):
@@ -239,7 +239,7 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
     return steps
 
 
-def given_codes(description: Description, given: Mapping[str, str]) -> dict[int, int]:
+def codes_of_conditions(description: Description, given: Mapping[str, str]) -> dict[int, int]:
     """Return the cells that conditions name."""
     if not isinstance(given, Mapping):
         raise UsageError(
@@ -255,7 +255,7 @@ def given_codes(description: Description, given: Mapping[str, str]) -> dict[int,
     }
 
 
-def conditioned(description: Description, wanted: Mapping[int, int]) -> Model:
+def condition_on(description: Description, wanted: Mapping[int, int]) -> Model:
     """Return the model of the rows that have these values."""
     model = description.model
     if not wanted:

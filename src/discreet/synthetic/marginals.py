@@ -44,7 +44,7 @@ from discreet.mechanisms import to_row
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Additive, Movement, Scores
-from discreet.synthetic.columns.axis import Axis, looked_up
+from discreet.synthetic.columns.axis import Axis, look_up
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 from discreet.vault.allowance import Allowance
@@ -211,7 +211,7 @@ class Marginals:
         noise = self._noise(share, moved)
         rows, cells = self._by_cell(list(lines))
         found = [
-            (f"x{column}", call("coalesce", looked_up(line.tolist(), cells[column]), 0))
+            (f"x{column}", call("coalesce", look_up(line.tolist(), cells[column]), 0))
             for column, line in lines.items()
         ]
         factors = [*(Column("lined", name) for name, _ in found), Constant(SCALE)]
@@ -267,7 +267,7 @@ class Marginals:
         rows, cells = self._by_cell([*columns, score.label])
         points: Expression = Constant(0)
         for column in columns:
-            points = points + looked_up(score.weights[column].tolist(), cells[column])
+            points = points + look_up(score.weights[column].tolist(), cells[column])
         carried, reading = self._source.weighing("scored")
         scored = Stage(
             Select(rows, (("points", points), ("label", cells[score.label]), *carried)), "scored"

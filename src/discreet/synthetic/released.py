@@ -22,7 +22,7 @@ _PUBLIC = Policy.parse(
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ReadyQuestion:
     """A question that was read and found answerable, to be asked of tables that have the same
     columns.
     """
@@ -38,7 +38,7 @@ class Prepared:
         )[0]
 
 
-def prepare(sql: str, tables: Mapping[str, pa.Table], workbench: Workbench) -> Prepared:
+def prepare(sql: str, tables: Mapping[str, pa.Table], workbench: Workbench) -> ReadyQuestion:
     """Read a question; what an analyst may write, and how it is refused, is the same as for private
     tables.
     """
@@ -50,7 +50,7 @@ def prepare(sql: str, tables: Mapping[str, pa.Table], workbench: Workbench) -> P
     def run(query: str) -> pa.Table:
         return workbench.run(query, tables, seconds=_SECONDS)
 
-    return Prepared(plan(sql, replace(_PUBLIC, tables=declared), tables, run), workbench)
+    return ReadyQuestion(plan(sql, replace(_PUBLIC, tables=declared), tables, run), workbench)
 
 
 def ask(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:

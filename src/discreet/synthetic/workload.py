@@ -54,7 +54,7 @@ class Workload:
 EVERY_PAIR = Workload()
 
 
-def listed(given: Any, *, what: str) -> tuple[str, ...]:
+def list_texts(given: Any, *, what: str) -> tuple[str, ...]:
     """Return a list of texts from Python, of whatever kind."""
     try:
         found = tuple(given)
@@ -86,7 +86,7 @@ def workload(questions: Sequence[str], *, table: str, columns: Sequence[str]) ->
     """
     places = {name.lower(): place for place, name in enumerate(columns)}
     found = Counter[Columns]()
-    for number, text in enumerate(listed(questions, what="workload"), start=1):
+    for number, text in enumerate(list_texts(questions, what="workload"), start=1):
         try:
             trees = [
                 tree

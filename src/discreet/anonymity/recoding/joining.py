@@ -16,7 +16,7 @@ _TRIED = 64  # classes, nearest first, where a class may lose its guarantee by b
 
 
 @dataclass(slots=True, kw_only=True)
-class Opened:
+class OpenClasses:
     """The classes so far: of each row group its class (-1: none yet), of each class its levels."""
 
     table: RowGroups
@@ -24,8 +24,8 @@ class Opened:
     vectors: list[Integers]
 
     @staticmethod
-    def empty(table: RowGroups) -> Opened:
-        return Opened(table=table, classes=np.full(len(table), -1, dtype=np.int64), vectors=[])
+    def empty(table: RowGroups) -> OpenClasses:
+        return OpenClasses(table=table, classes=np.full(len(table), -1, dtype=np.int64), vectors=[])
 
     def left(self) -> Integers:
         return np.flatnonzero(self.classes < 0)
@@ -36,7 +36,7 @@ class Opened:
         self.vectors.extend([vector] * (int(boxes.max()) + 1))
 
 
-def join_leftovers(opened: Opened, guarantee: Guarantee, most_suppressed: int) -> None:
+def join_leftovers(opened: OpenClasses, guarantee: Guarantee, most_suppressed: int) -> None:
     """Join rows without a class to the class where they cost least; suppress where cheaper and
     allowed.
     """
@@ -71,7 +71,7 @@ class _Classes:
     counts of each.
     """
 
-    opened: Opened
+    opened: OpenClasses
     guarantee: Guarantee
     members: list[Integers]
     vectors: Integers
@@ -82,7 +82,7 @@ class _Classes:
     apart: dict[tuple[int, int], Integers] = field(default_factory=dict)
 
     @staticmethod
-    def of(opened: Opened, guarantee: Guarantee) -> _Classes:
+    def of(opened: OpenClasses, guarantee: Guarantee) -> _Classes:
         table, number = opened.table, len(opened.vectors)
         has = np.flatnonzero(opened.classes >= 0)
         member = np.zeros(number, dtype=np.int64)
@@ -156,7 +156,7 @@ class _Classes:
             self.counts[target, table.sensitive[row]] += table.counts[row]
 
 
-def _swallow(opened: Opened, guarantee: Guarantee, stuck: Integers, allowed: int) -> None:
+def _swallow(opened: OpenClasses, guarantee: Guarantee, stuck: Integers, allowed: int) -> None:
     """Make a class of the rows that no class can take; add whole classes until it has the
     guarantee.
 
@@ -178,7 +178,7 @@ def _swallow(opened: Opened, guarantee: Guarantee, stuck: Integers, allowed: int
         opened.classes[opened.classes == _most_helpful(opened, number, has)] = number
 
 
-def _most_helpful(opened: Opened, number: int, has: Integers) -> int:
+def _most_helpful(opened: OpenClasses, number: int, has: Integers) -> int:
     """Return the class whose rows bring the new one closest to the whole table, per row that they
     cost.
     """

@@ -18,7 +18,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.recoding.joining import Opened, join_leftovers
+from discreet.anonymity.recoding.joining import OpenClasses, join_leftovers
 from discreet.anonymity.recoding.lattice import Recoding, RowGroups, every_vector
 from discreet.anonymity.recoding.remaining import Remaining, choose_boxes
 from discreet.anonymity.source import Floats, Integers
@@ -46,7 +46,7 @@ def recode(
 
     The whole table must have the guarantee; then there is always an answer.
     """
-    opened = Opened.empty(table)
+    opened = OpenClasses.empty(table)
     if table.lattice_size <= FULL_LATTICE:
         searched = _cheapest_first(opened, guarantee, every_vector(table.heights), np.inf, progress)
     else:
@@ -61,7 +61,7 @@ def recode(
     )
 
 
-def _is_kept(opened: Opened, guarantee: Guarantee) -> bool:
+def _is_kept(opened: OpenClasses, guarantee: Guarantee) -> bool:
     chosen = opened.classes >= 0
     if chosen.all():
         return True
@@ -70,7 +70,11 @@ def _is_kept(opened: Opened, guarantee: Guarantee) -> bool:
 
 
 def _cheapest_first(
-    opened: Opened, guarantee: Guarantee, vectors: Integers, limit: float, progress: Progress | None
+    opened: OpenClasses,
+    guarantee: Guarantee,
+    vectors: Integers,
+    limit: float,
+    progress: Progress | None,
 ) -> int:
     """Open boxes of these level vectors, by cost up to a limit; return the number of vectors looked
     at.
@@ -142,7 +146,7 @@ def _good(
 # Lattices too large to walk: the level vectors of boxes around some of the rows that are left.
 
 
-def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None) -> int:
+def _by_samples(opened: OpenClasses, guarantee: Guarantee, progress: Progress | None) -> int:
     table = opened.table
     averages = table.averages()
     distances = _Distances(table=table, known={})
@@ -228,7 +232,7 @@ def _around(rest: RowGroups, distances: _Distances, seed: int, company: int) -> 
         vector = joined[:, nearest]
 
 
-def _tighten(table: RowGroups, opened: Opened) -> tuple[Integers, ...]:
+def _tighten(table: RowGroups, opened: OpenClasses) -> tuple[Integers, ...]:
     """Return the levels of each row group: in each column the lowest on which its whole class
     agrees.
     """

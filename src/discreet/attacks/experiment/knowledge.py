@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Finding, Rate
 from discreet.attacks.inputs.ratings import Index
-from discreet.attacks.scoreboard import ECCENTRICITY, Known, attack
+from discreet.attacks.scoreboard import ECCENTRICITY, Clues, attack
 from discreet.errors import UsageError
 
 
@@ -100,7 +100,7 @@ def curves(
 
 def _targets(
     where: Index, knowledge: Knowledge, targets: int, dice: Dice
-) -> Iterator[tuple[int, Known]]:
+) -> Iterator[tuple[int, Clues]]:
     true = knowledge.entries - knowledge.wrong
     have = where.activity()
     able = np.flatnonzero(have >= knowledge.entries)
@@ -128,19 +128,19 @@ def _blur(
     items: NDArray[np.int64],
     knowledge: Knowledge,
     dice: Dice,
-) -> Known:
+) -> Clues:
     n = len(entries)
     value = np.full(n, np.nan) if where.value is None else where.value[entries].astype(float)
     day = np.full(n, np.nan)
     if where.day is not None and knowledge.days is not None:
         day = where.first_day + where.day[entries].astype(float)
         day += dice.below(2 * knowledge.days + 1, n) - knowledge.days
-    return Known(
+    return Clues(
         item=items, value=value + (2 * dice.uniform(n) - 1) * knowledge.value_error, day=day
     )
 
 
-def _with_mistakes(where: Index, known: Known, mine: set[int], wrong: int, dice: Dice) -> Known:
+def _with_mistakes(where: Index, known: Clues, mine: set[int], wrong: int, dice: Dice) -> Clues:
     """Add items that the target has nothing to do with, each with somebody's value and day of
     another item.
     """
@@ -151,7 +151,7 @@ def _with_mistakes(where: Index, known: Known, mine: set[int], wrong: int, dice:
         value = where.value[entries].astype(float)
     if where.day is not None and not np.isnan(known.day).all():
         day = where.first_day + where.day[entries].astype(float)
-    return Known(
+    return Clues(
         item=np.concatenate([known.item, np.array(strange, dtype=np.int64)]),
         value=np.concatenate([known.value, value]),
         day=np.concatenate([known.day, day]),

@@ -19,7 +19,7 @@ BLOCK = 1 << 24  # distances held at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Encoded:
+class Encoding:
     """Several tables in one code: numbers scaled so that the whole range is 1, everything else as
     whole numbers.
     """
@@ -28,21 +28,21 @@ class Encoded:
     numeric: NDArray[np.bool_]
     rows: tuple[NDArray[np.float32], ...]
 
-    def select(self, names: Sequence[str]) -> Encoded:
+    def select(self, names: Sequence[str]) -> Encoding:
         missing = [name for name in names if name not in self.names]
         if missing or not names:
             raise UsageError(
                 f"Choose among the columns {', '.join(self.names)}; {', '.join(missing) or 'none'} given."
             )
         at = [self.names.index(name) for name in names]
-        return Encoded(
+        return Encoding(
             names=tuple(names),
             numeric=self.numeric[at],
             rows=tuple(rows[:, at] for rows in self.rows),
         )
 
 
-def encode(*tables: pa.Table) -> Encoded:
+def encode(*tables: pa.Table) -> Encoding:
     """Encode tables, with the columns of the first."""
     names = tuple(tables[0].column_names)
     columns = [[column(table, name, "Each table") for table in tables] for name in names]
@@ -54,7 +54,7 @@ def encode(*tables: pa.Table) -> Encoded:
     rows = tuple(
         np.column_stack([c[i] for c in coded]).astype(np.float32) for i in range(len(tables))
     )
-    return Encoded(names=names, numeric=kinds, rows=rows)
+    return Encoding(names=names, numeric=kinds, rows=rows)
 
 
 def _numeric(kind: pa.DataType) -> bool:

@@ -26,7 +26,7 @@ WIDTH = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Risked:
+class RiskFinding:
     """`finding` is the attack on people in the data; `risk` its excess over the control."""
 
     finding: Finding
@@ -45,8 +45,8 @@ class Risked:
         return {**self.finding.as_json(), "control": control, "risk": risk}
 
 
-def compare(attack: str, *, on: Rate, control: Rate | None, chance: float) -> Risked:
-    return Risked(
+def compare(attack: str, *, on: Rate, control: Rate | None, chance: float) -> RiskFinding:
+    return RiskFinding(
         finding=on.finding(attack, chance=chance),
         control=control,
         risk=None if control is None else Risk.of(on, control),
@@ -62,7 +62,7 @@ def until_narrow(
     chance: float,
     width: float = WIDTH,
     trials: int | None = None,
-) -> Risked:
+) -> RiskFinding:
     """Try random people, doubling their number, until the risk's interval is at most `width` wide
     or all were tried.
     """

@@ -214,7 +214,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evaluated:
+class RowsByCondition:
     """The table's rows under every condition of a log, each evaluated once, by a DuckDB that can
     reach nothing else.
     """
@@ -225,7 +225,7 @@ class Evaluated:
     keys: dict[str, NDArray[np.object_]]
 
     @classmethod
-    def of(cls, log: Log, table: pa.Table) -> Evaluated:
+    def of(cls, log: Log, table: pa.Table) -> RowsByCondition:
         connection = connect()
         connection.register("data", table)
         conditions = {
@@ -269,7 +269,7 @@ def _columns_of(
 
 
 def equations(
-    log: Log, data: Evaluated, secret: str
+    log: Log, data: RowsByCondition, secret: str
 ) -> dict[bytes, tuple[str, NDArray[np.float64], list[Row]]]:
     """Return, for one secret column, the equations of each quantity summed: its name, true values
     and rows.
@@ -302,7 +302,7 @@ def _choosing(question: LinearQuestion, aggregate: RowSum) -> list[Part]:
 
 
 def _rows(
-    question: LinearQuestion, aggregate: RowSum, data: Evaluated, secret: str
+    question: LinearQuestion, aggregate: RowSum, data: RowsByCondition, secret: str
 ) -> Iterator[tuple[str, NDArray[np.float64], Row]]:
     hidden = [p for p in aggregate.conditions if secret in p.columns]
     hidden_keys = [(at, p) for at, p in question.keys if secret in p.columns]
@@ -336,7 +336,7 @@ def _label(aggregate: RowSum, told: list[str]) -> str:
     return " where ".join(filter(None, [shown, " and ".join(sorted(told))]))
 
 
-def _meeting(parts: Sequence[Part], data: Evaluated) -> Bits:
+def _meeting(parts: Sequence[Part], data: RowsByCondition) -> Bits:
     """Return the rows that meet all of some conditions."""
     met = np.ones(data.rows, dtype=bool)
     for part in parts:
@@ -345,7 +345,7 @@ def _meeting(parts: Sequence[Part], data: Evaluated) -> Bits:
 
 
 def _split(
-    keys: list[tuple[int, Part]], members: Bits, data: Evaluated
+    keys: list[tuple[int, Part]], members: Bits, data: RowsByCondition
 ) -> Iterator[tuple[tuple[tuple[int, Any], ...], Bits]]:
     """Yield the groups within some rows: the values of the keys, and the members."""
     if not keys:

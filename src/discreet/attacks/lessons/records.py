@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import percent
-from discreet.attacks.experiment.trials import Risked
+from discreet.attacks.experiment.trials import RiskFinding
 from discreet.attacks.inference import inference
 from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Point, Step, noisy
 from discreet.attacks.linkability import linkability
 from discreet.attacks.single_out import single_out
 from discreet.examples import town
 
-Attack = Callable[[pa.Table, pa.Table, pa.Table], Risked]
+Attack = Callable[[pa.Table, pa.Table, pa.Table], RiskFinding]
 
 COLUMNS = ("age", "sex", "zip", "income", "diagnosis", "smoker", "state")
 HALVES = (("age", "zip", "sex", "state"), ("income", "diagnosis", "smoker"))
@@ -123,11 +123,11 @@ def _lesson(story: Story, attack: Attack, people: int) -> Lesson:
     )
 
 
-def _control(found: Risked) -> str:
+def _control(found: RiskFinding) -> str:
     return percent(found.control.value) if found.control else ""
 
 
-def _risk(found: Risked) -> str:
+def _risk(found: RiskFinding) -> str:
     if found.risk is None:
         return ""
     low, high = found.risk.interval

@@ -29,7 +29,7 @@ def prime(dice: Dice) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Factored:
+class Factors:
     """matrix[rows][:, columns] = lower @ upper modulo p, both triangular; all other rows depend on
     these.
     """
@@ -61,7 +61,7 @@ def mod(values: Matrix, p: int) -> Matrix:
     return rest
 
 
-def factor(matrix: Matrix, p: int) -> Factored:
+def factor(matrix: Matrix, p: int) -> Factors:
     """Eliminate by blocks with row pivots, and skip columns without one."""
     work = matrix.copy()
     order = np.arange(len(work))
@@ -111,11 +111,11 @@ def _panel(
     return columns
 
 
-def _split(work: Matrix, order: NDArray[np.int64], columns: list[int], p: int) -> Factored:
+def _split(work: Matrix, order: NDArray[np.int64], columns: list[int], p: int) -> Factors:
     rank = len(columns)
     lower = np.tril(work[:rank][:, columns], -1) + np.eye(rank)
     upper = np.triu(work[:rank][:, columns])
-    return Factored(
+    return Factors(
         p=p, rows=order[:rank], columns=np.array(columns, dtype=np.int64), lower=lower, upper=upper
     )
 

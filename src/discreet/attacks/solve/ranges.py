@@ -49,7 +49,7 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pinned:
+class Pins:
     """For each of several sums, the people with one possible value; `proved` if all others have
     more than one.
     """
@@ -58,7 +58,7 @@ class Pinned:
     proved: bool
 
 
-def pin(sums: Sequence[Sums], *, seconds: float) -> Pinned:
+def pin(sums: Sequence[Sums], *, seconds: float) -> Pins:
     """Find people whose value follows; solve yes-or-no sums about one secret together, each other
     sum alone.
     """
@@ -66,7 +66,7 @@ def pin(sums: Sequence[Sums], *, seconds: float) -> Pinned:
     found: dict[int, Flags] = {}
     proved = len(sums) == 1 or all(each.whole for each in sums)  # together they might tell more
     if sum(each.factors.size for each in sums) > MOST_CELLS:
-        return Pinned(people=tuple(_at_an_end(each) for each in sums), proved=False)
+        return Pins(people=tuple(_at_an_end(each) for each in sums), proved=False)
     counts = [at for at, each in enumerate(sums) if each.whole]
     if counts:
         flags, sure = _among_counts([sums[at] for at in counts], until)
@@ -76,7 +76,7 @@ def pin(sums: Sequence[Sums], *, seconds: float) -> Pinned:
         if at not in found:
             found[at], sure = _in_range(each, until)
             proved = proved and sure
-    return Pinned(people=tuple(found[at] for at in range(len(sums))), proved=proved)
+    return Pins(people=tuple(found[at] for at in range(len(sums))), proved=proved)
 
 
 def _at_an_end(sums: Sums) -> Flags:

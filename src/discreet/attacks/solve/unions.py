@@ -13,7 +13,7 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.inputs.questions import (
     Row,
 )
-from discreet.attacks.solve.modular import Factored, Matrix, factor, mod, prime, rational
+from discreet.attacks.solve.modular import Factors, Matrix, factor, mod, prime, rational
 
 SAMPLES = 4  # random solutions; four residues of 23 bits make a false alarm a matter of 2^-90
 
@@ -69,7 +69,7 @@ class System:
         ]
         return people, [group for group in groups if group]
 
-    def _proportional(self, solved: Solved, smallest: int) -> list[tuple[int, ...]]:
+    def _proportional(self, solved: Sketch, smallest: int) -> list[tuple[int, ...]]:
         """Return people whose entries are proportional in every solution: whoever knows one knows
         the others.
         """
@@ -97,13 +97,13 @@ class System:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Solved:
+class Sketch:
     """A sketch of the equations' matrix, factored, and random solutions of the homogeneous
     equations.
     """
 
     sketch: Any  # sparse, classes x width
-    factored: Factored
+    factored: Factors
     solutions: Matrix
 
     def chains(
@@ -138,7 +138,7 @@ class Solved:
         return chain if (combined == expected).all() else None
 
 
-def solve(matrix: NDArray[np.uint8], dice: Dice) -> Solved:
+def solve(matrix: NDArray[np.uint8], dice: Dice) -> Sketch:
     """Find random solutions z of matrix z = 0: draw y, and take off what the equations see of it in
     a sketch.
 
@@ -161,7 +161,7 @@ def solve(matrix: NDArray[np.uint8], dice: Dice) -> Solved:
         seen = factored.solve(_times(matrix[factored.rows], drawn, p))
         solutions = mod(drawn - sketch[:, factored.columns] @ seen, p)
         if not _times(matrix, solutions, p).any():
-            return Solved(sketch=sketch, factored=factored, solutions=solutions)
+            return Sketch(sketch=sketch, factored=factored, solutions=solutions)
 
 
 def _times(matrix: NDArray[np.uint8], right: Any, p: int) -> Matrix:

@@ -29,7 +29,7 @@ Record = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
+class Filling:
     """A cell with n people whose positions sum to `total`; `top` and `bottom` where the program
     fixes them.
     """
@@ -72,7 +72,7 @@ class Filled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    filled: tuple[Filled, ...]
+    filled: tuple[Filling, ...]
 
     def kept(self, frame: Frame) -> Counter[Record]:
         """Return the records that all worlds of this solution hold, with their copies."""
@@ -489,7 +489,7 @@ def _solution(program: Program, row: tuple[tuple[int, ...], ...]) -> Solution:
         cell = program.cells[i]
         wide = cell.low < cell.high
         filled.append(
-            Filled(
+            Filling(
                 cell=cell,
                 n=n,
                 total=total,

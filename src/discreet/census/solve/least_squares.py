@@ -22,7 +22,7 @@ from discreet.census.grid import (
     Grid,
     Integers,
     Numbers,
-    centered,
+    center,
     margin,
     spread,
 )
@@ -84,7 +84,7 @@ def _join(level: Level, below: Estimate | None, grid: Grid) -> Estimate:
     for part in grid.parts:
         value, precision = own_part(level, part, grid)
         if below is not None and level.starts is not None:
-            kids = centered(below.of(part))
+            kids = center(below.of(part))
             lower = np.add.reduceat(kids, level.starts, axis=0)
             weight = _of_sum(below.precisions[part], level.starts)
             value, precision = _mean(value, precision, lower, weight)
@@ -105,7 +105,7 @@ def own_part(level: Level, part: Columns, grid: Grid) -> tuple[Floats, Floats]:
     total, together = np.zeros((level.places, *grid.shape(part))), sum(weights.values())
     for table, weight in weights.items():
         total += weight / together * margin(level.counts[table].astype(np.float64), table, part)
-    return centered(total), np.full(level.places, together, dtype=np.float64)
+    return center(total), np.full(level.places, together, dtype=np.float64)
 
 
 def _weights(level: Level, part: Columns, grid: Grid) -> dict[Columns, float]:
@@ -118,7 +118,7 @@ def _weights(level: Level, part: Columns, grid: Grid) -> dict[Columns, float]:
     }
 
 
-def known_precisions(levels: Sequence[Level], grid: Grid) -> list[dict[Columns, Floats]]:
+def precisions_below(levels: Sequence[Level], grid: Grid) -> list[dict[Columns, Floats]]:
     """Return the precisions of `from_below`, without any counts."""
     found: list[dict[Columns, Floats]] = []
     for level in reversed(levels):
@@ -232,8 +232,8 @@ def down(estimates: Sequence[Estimate], levels: Sequence[Level], grid: Grid) -> 
         above = found[-1]
         counts = {table: values.copy() for table, values in lower.counts.items()}
         for part in grid.parts:
-            kids = centered(lower.of(part))
-            gap = centered(above.of(part)) - np.add.reduceat(kids, upper.starts, axis=0)
+            kids = center(lower.of(part))
+            gap = center(above.of(part)) - np.add.reduceat(kids, upper.starts, axis=0)
             share = _shares(lower.precisions[part], upper.starts, level.places)
             share = share.reshape(-1, *[1] * (gap.ndim - 1))
             moved = share * np.repeat(gap, _children(upper.starts, level.places), axis=0)

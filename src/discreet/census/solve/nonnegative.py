@@ -40,7 +40,7 @@ _DOUBT = 100.0  # the least variance of what is expected, over that of the best 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Measured:
+class _Measurement:
     """One table over the open cells of a place: which of its cells each lies in, and what was
     measured of the children.
 
@@ -53,7 +53,7 @@ class _Measured:
     variances: Floats
 
 
-def shared_out(
+def share_out(
     people: Counts, known: Alone, begins: Integers, totals: Integers | None, grid: Grid
 ) -> Alone:
     """Return real numbers of the children of every place: of the tables of `grid.chain`, all cells.
@@ -86,16 +86,16 @@ def shared_out(
     )
 
 
-def _measured(known: Alone, kids: slice, cell: Integers, grid: Grid) -> list[_Measured]:
+def _measured(known: Alone, kids: slice, cell: Integers, grid: Grid) -> list[_Measurement]:
     found = []
     for table, counts in known.counts.items():
         cells, item = np.unique(project(cell, grid, table), return_inverse=True)
         own = counts[kids][:, cells].astype(np.float64)
-        found.append(_Measured(item=item, counts=own, variances=known.variances[table][kids]))
+        found.append(_Measurement(item=item, counts=own, variances=known.variances[table][kids]))
     return found
 
 
-def _solve(tables: list[_Measured], count: Floats, exact: Integers | None) -> Floats:
+def _solve(tables: list[_Measurement], count: Floats, exact: Integers | None) -> Floats:
     """Return the numbers of one place's children, a row each."""
     total = float(count.sum())
     wanted = _totals(tables, total) if exact is None else exact.astype(np.float64)
@@ -145,7 +145,7 @@ class _Sums:
         return np.asarray(numbers + np.outer(lacks / along.sum(), along))
 
 
-def _totals(tables: list[_Measured], total: float) -> Floats:
+def _totals(tables: list[_Measurement], total: float) -> Floats:
     """Return the children's totals: what all tables say, weighted by variance; none below zero, of
     the right sum.
     """

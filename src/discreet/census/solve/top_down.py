@@ -10,7 +10,7 @@ import numpy as np
 from discreet.census.counts import Counts
 from discreet.census.grid import Flags, Grid, Integers
 from discreet.census.solve.least_squares import AT_ONCE, Alone, runs
-from discreet.census.solve.nonnegative import MOST_CELLS, shared_out
+from discreet.census.solve.nonnegative import MOST_CELLS, share_out
 from discreet.census.solve.whole import Splitter, at_the_top
 from discreet.census.workers import Workers
 
@@ -111,7 +111,7 @@ class Split:
 def _split(piece: _Piece) -> Counts:
     known, grid = piece.known, piece.grid
     if piece.solves:
-        known = shared_out(piece.people, known, piece.low, piece.totals, grid)
+        known = share_out(piece.people, known, piece.low, piece.totals, grid)
         grid = Grid(sizes=grid.sizes, tables=grid.chain)
     splitter = Splitter.of(known, grid, piece.totals, plain=piece.plain or piece.solves)
     return _halve(piece.people, splitter, piece.low, piece.high, piece.first)

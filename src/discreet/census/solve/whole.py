@@ -161,7 +161,7 @@ def _draw_to(expected: Floats, most: Floats | None, estimate: Floats, variance: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Told:
+class _Evidence:
     """The evidence of one table about the left halves: for each place and cell with people, a count
     and its variance.
     """
@@ -201,7 +201,7 @@ class Splitter:
             left = self._refine(people, before, table, left, told)
         return left  # of the cells of all columns, which are the entries themselves
 
-    def _told(self, people: Counts, table: Columns, ends: Ends) -> _Told:
+    def _told(self, people: Counts, table: Columns, ends: Ends) -> _Evidence:
         cells = self.grid.cells(table)
         keys, item = np.unique(
             people.place * cells + project(people.cell, self.grid, table), return_inverse=True
@@ -209,10 +209,10 @@ class Splitter:
         total = _sums_by(item, people.count)
         low, middle, high = (each[keys // cells] for each in ends)
         left, variance = self.sums[table].left((low, middle, high), keys % cells, total)
-        return _Told(keys=keys, item=item, left=left, variance=variance)
+        return _Evidence(keys=keys, item=item, left=left, variance=variance)
 
     def _estimate(
-        self, told: dict[Columns, _Told], table: Columns, item: Integers
+        self, told: dict[Columns, _Evidence], table: Columns, item: Integers
     ) -> tuple[Floats, Floats]:
         """Return what all tables say about one's cells: sums of cells with people, weighted by
         variance.
@@ -238,7 +238,7 @@ class Splitter:
         return np.divide(total, weights, out=np.zeros(len(total)), where=known), variance
 
     def _left_totals(
-        self, people: Counts, told: dict[Columns, _Told], low: Integers, middle: Integers
+        self, people: Counts, told: dict[Columns, _Evidence], low: Integers, middle: Integers
     ) -> Integers:
         """Return the left total of every place that has people."""
         present, group = np.unique(people.place, return_inverse=True)
@@ -253,7 +253,7 @@ class Splitter:
         before: Columns,
         table: Columns,
         coarse: Integers,
-        told: dict[Columns, _Told],
+        told: dict[Columns, _Evidence],
     ) -> Integers:
         """Return the left half's numbers of a finer table, given those of the coarser one."""
         grid = self.grid

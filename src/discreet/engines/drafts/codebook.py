@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from discreet.engines.drafts.suggest import Suggestion, of_values, ranged
+from discreet.engines.drafts.suggest import Suggestion, of_values, range_of
 from discreet.engines.duckdb.preparing import encode
 from discreet.engines.readers.labelled import LABELLED, Labelled
 from discreet.errors import UsageError
@@ -137,7 +137,7 @@ def _suggestion(entry: Mapping[str, Any], where: str) -> Suggestion | None:
         if kind in ("decimal", "float", "double", "number", "numeric")
         else encode.WHOLE
     )
-    return Suggestion(declaration=ranged(*ends, family), why=_WHY)
+    return Suggestion(declaration=range_of(*ends, family), why=_WHY)
 
 
 def _ends(entry: Mapping[str, Any]) -> tuple[str, str] | None:

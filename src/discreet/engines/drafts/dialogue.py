@@ -1,6 +1,6 @@
 """The questions of `init --ask` and `init --page`, one by one, with what each choice costs.
 
-`questions` lists what to ask about a draft, `reply_to` reads what somebody wrote, `answered` puts it
+`questions` lists what to ask about a draft, `reply_to` reads what somebody wrote, `apply_answer` puts it
 into the draft. None of them looks at data.
 """
 
@@ -193,7 +193,7 @@ def reply_to(question: Question, answer: str) -> Reply:
             return _cost(str(question.column), answer)
 
 
-def answered(draft: Draft, question: Question, declaration: str | None) -> Draft:
+def apply_answer(draft: Draft, question: Question, declaration: str | None) -> Draft:
     """Return the draft with an answer in it."""
     return replace(
         draft,

@@ -28,10 +28,10 @@ from discreet.engines.drafts.suggest import (
     of_values,
     owner_among,
 )
-from discreet.engines.duckdb.constraints import declared as declared_in_duckdb
+from discreet.engines.duckdb.constraints import read_declarations as declared_in_duckdb
 from discreet.engines.duckdb.preparing import encode
 from discreet.engines.quoting import name as quoted
-from discreet.engines.readers.reader import Declared
+from discreet.engines.readers.reader import Declarations
 from discreet.engines.source import (
     ATTACHED,
     DATABASES,
@@ -174,7 +174,7 @@ def _quietly(path: Path) -> Source | None:
 
 def _schemas(
     source: Source, public: Collection[str]
-) -> tuple[dict[str, Declared], dict[str, Keys]]:
+) -> tuple[dict[str, Declarations], dict[str, Keys]]:
     """Return the column types of every table, '' where nothing declares one, and what its database
     declares.
 
@@ -202,14 +202,14 @@ def _schemas(
         connection.close()
 
 
-def _declaration(connection: Any, source: Source, table: str) -> Declared:
+def _declaration(connection: Any, source: Source, table: str) -> Declarations:
     if isinstance(source, Foreign):
         return source.reader.declared(table)
     types = columns_of(connection, scan(source, table, as_text=True))
     if isinstance(source, Database):
         return declared_in_duckdb(connection, ATTACHED, table, types)
     csv = isinstance(source, Folder) and is_csv(source, table)
-    return Declared(types=dict.fromkeys(types, "") if csv else types)
+    return Declarations(types=dict.fromkeys(types, "") if csv else types)
 
 
 def _values_of(connection: Any, source: Source, table: str, column: str) -> tuple[str, ...] | None:
@@ -237,9 +237,9 @@ def _family(kind: str) -> str:
 
 def _draft(
     name: str,
-    declared: Declared,
+    declared: Declarations,
     codebook: Codebook | None,
-    tables: Mapping[str, Declared],
+    tables: Mapping[str, Declarations],
     keys: Mapping[str, Keys],
 ) -> TableDraft:
     families = {column: _family(kind) for column, kind in declared.types.items()}
@@ -270,7 +270,7 @@ def _draft(
 def _referring(
     target: tuple[str, str] | None,
     column: str,
-    tables: Mapping[str, Declared],
+    tables: Mapping[str, Declarations],
     keys: Mapping[str, Keys],
 ) -> Suggestion | None:
     """Return what a column may hold that refers to a table of codes; None where it refers to
@@ -298,7 +298,9 @@ def _key() -> Suggestion:
     return Suggestion(declaration="{identifier: true}", why="from the keys")
 
 
-def _owner(name: str, declared: Declared, tables: Mapping[str, Declared]) -> tuple[str, str]:
+def _owner(
+    name: str, declared: Declarations, tables: Mapping[str, Declarations]
+) -> tuple[str, str]:
     """Return the owner of a table's rows: a column whose name says it, the keys of the database, or
     a question to the curator.
     """

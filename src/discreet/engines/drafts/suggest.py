@@ -200,7 +200,7 @@ def of_checks(checks: Iterable[str], families: Mapping[str, str]) -> dict[str, S
             )
         elif column in low and column in high:
             found[column] = Suggestion(
-                declaration=ranged(low[column], high[column], family), why="from CHECK"
+                declaration=range_of(low[column], high[column], family), why="from CHECK"
             )
     return found
 
@@ -217,7 +217,7 @@ def of_labels(labels: Mapping[str, str]) -> Suggestion:
     return of_values(labels, f"from the labels ({shown}): check that every value has one")
 
 
-def ranged(low: str, high: str, family: str) -> str:
+def range_of(low: str, high: str, family: str) -> str:
     """Return a range as a declaration: of whole numbers, unless the column or an end has
     decimals.
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.engines.readers.reader import Declared
+from discreet.engines.readers.reader import Declarations
 
 _CONSTRAINTS = """
 SELECT constraint_type, constraint_column_names, expression, referenced_table, referenced_column_names
@@ -15,7 +15,9 @@ FROM duckdb_constraints() WHERE database_name = ? AND schema_name = 'main' AND t
 """
 
 
-def declared(connection: Any, database: str, table: str, types: Mapping[str, str]) -> Declared:
+def read_declarations(
+    connection: Any, database: str, table: str, types: Mapping[str, str]
+) -> Declarations:
     """Return types, primary key, foreign keys of one column and conditions of a table."""
     primary: tuple[str, ...] = ()
     foreign: dict[str, tuple[str, str]] = {}
@@ -29,4 +31,4 @@ def declared(connection: Any, database: str, table: str, types: Mapping[str, str
             foreign[ours[0]] = (other, theirs[0])
         elif kind == "CHECK":
             checks.append(condition)
-    return Declared(types=dict(types), primary=primary, foreign=foreign, checks=tuple(checks))
+    return Declarations(types=dict(types), primary=primary, foreign=foreign, checks=tuple(checks))

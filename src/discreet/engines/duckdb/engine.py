@@ -25,7 +25,7 @@ from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.duckdb.twin import empty_twin
 from discreet.engines.layout import OWNER, SCHEMAS, public
 from discreet.engines.limits.overrun import Overrun
-from discreet.engines.limits.watch import interrupted
+from discreet.engines.limits.watch import interrupt_after
 from discreet.engines.quoting import literal
 from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure, UsageError
@@ -284,7 +284,7 @@ class DuckDB:
         with self._lock:
             cursor = connection.cursor()
         try:
-            with interrupted(seconds, cursor.interrupt):
+            with interrupt_after(seconds, cursor.interrupt):
                 yield cursor
         finally:
             cursor.close()

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from discreet.engines.duckdb.locked import connect, lock
 from discreet.engines.duckdb.workbench import read_within
-from discreet.engines.limits.watch import interrupted
+from discreet.engines.limits.watch import interrupt_after
 from discreet.errors import EngineFailure
 
 _MEMORY = 500_000_000
@@ -49,7 +49,7 @@ class Reference:
         """
         with (
             self._cursor(beside) as cursor,
-            interrupted(seconds, cursor.interrupt),
+            interrupt_after(seconds, cursor.interrupt),
             cursor.sql(sql).to_arrow_reader(_BATCH) as reader,
         ):
             return read_within(reader, _MOST_BYTES)

@@ -18,7 +18,7 @@ _LENGTHS = (2**7, 2**8, 2**15, 2**16, 2**31)  # below which a number fits a shor
 
 
 @dataclass(frozen=True, slots=True)
-class _Shaped(Spelling):
+class _ShapeSpelling(Spelling):
     compared: list[int] = field(default_factory=list)
 
     def call(self, node: Call) -> str:
@@ -38,7 +38,7 @@ def _length(value: int) -> int:
 
 def shape(query: Numbers) -> tuple[str, tuple[int, ...]]:
     """Return a key that is equal for two queries if one binds wherever the other does."""
-    spelling = _Shaped()
+    spelling = _ShapeSpelling()
     text = spelling.numbers(query)
     order = {value: place for place, value in enumerate(sorted(set(spelling.compared)))}
     return text, tuple(order[value] for value in spelling.compared)

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.engines.duckdb.locked import COMMON_PARTS, connect, lock
-from discreet.engines.limits.watch import interrupted
+from discreet.engines.limits.watch import interrupt_after
 from discreet.errors import EngineFailure
 
 _MEMORY = 10**9
@@ -31,7 +31,7 @@ class Workbench:
             for name, table in tables.items():
                 cursor.register(name, table)
             with (
-                interrupted(seconds, cursor.interrupt),
+                interrupt_after(seconds, cursor.interrupt),
                 cursor.sql(sql).to_arrow_reader(_BATCH) as reader,
             ):
                 return read_within(reader, _MOST_BYTES)

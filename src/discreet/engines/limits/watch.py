@@ -74,7 +74,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager
-def interrupted(after: float, interrupt: Callable[[], object]) -> Iterator[None]:
+def interrupt_after(after: float, interrupt: Callable[[], object]) -> Iterator[None]:
     """Call `interrupt` once this block has run for so many seconds, and again while it goes on."""
     watch, work = _watch, object()
     watch.add(work, time.monotonic() + after, interrupt)

@@ -27,7 +27,7 @@ from discreet.engines.postgres.server import (
 )
 from discreet.engines.postgres.spelling import PostgresSpelling
 from discreet.engines.quoting import name
-from discreet.engines.readers.copied import copied
+from discreet.engines.readers.copied import copy_rows
 from discreet.errors import EngineFailure, UsageError
 from discreet.vault.exact import Exact
 
@@ -105,7 +105,7 @@ class PostgresEngine:
             _reading(connection, seconds, schema_of(self._number)),
         ):
             try:
-                for batch in copied(connection, sql, schema):
+                for batch in copy_rows(connection, sql, schema):
                     table = pa.Table.from_batches([batch], schema)
                     for start in range(0, table.num_rows, rows or table.num_rows):
                         yield table.slice(start, rows)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from discreet.engines.duckdb.preparing.prepare import prepared
+from discreet.engines.duckdb.preparing.prepare import prepare_file
 from discreet.engines.engine import Progress
 from discreet.engines.postgres.engine import PostgresEngine
 from discreet.engines.postgres.kinds import Tables
@@ -108,7 +108,7 @@ class PostgresStore:
             for setting in ("statement_timeout", "idle_in_transaction_session_timeout"):
                 connection.execute("SELECT set_config(%s, '0', true)", [setting])
             target = InSchema(connection=connection, policy=self.policy, number=number)
-            with prepared(
+            with prepare_file(
                 self.policy,
                 source,
                 self.policy.store,

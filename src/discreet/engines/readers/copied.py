@@ -16,12 +16,14 @@ _BLOCK = 1 << 20  # bytes that are parsed at a time, or one row, whichever is lo
 _WAKE = 1.0  # seconds after which whoever waits for the server looks whether it was interrupted
 
 
-def copied(connection: Any, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def copy_rows(connection: Any, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a query in these types, some at a time.
 
     Raises ArrowInvalid where a value has another type, psycopg.Error where the server fails.
     """
-    return parsed(_blocks(_rows(connection, f"COPY ({query}) TO STDOUT (FORMAT csv)")), schema)
+    return parse_blocks(
+        _blocks(_rows(connection, f"COPY ({query}) TO STDOUT (FORMAT csv)")), schema
+    )
 
 
 def _rows(connection: Any, statement: str) -> Iterator[memoryview]:
@@ -63,7 +65,9 @@ def _blocks(rows: Iterable[memoryview]) -> Iterator[bytearray]:
         yield held
 
 
-def parsed(blocks: Iterable[bytes | bytearray], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def parse_blocks(
+    blocks: Iterable[bytes | bytearray], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     """Yield what stands in blocks of whole rows."""
     from pyarrow import csv
 

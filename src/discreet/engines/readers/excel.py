@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.frames import first_twice
-from discreet.engines.readers.reader import Declared, texts
+from discreet.engines.readers.reader import Declarations, texts
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -42,17 +42,17 @@ class Excel:
 
     def tables(self) -> tuple[str, ...]:
         with self._opened() as book:
-            return _filled(book)
+            return _sheets_with_content(book)
 
-    def declared(self, table: str) -> Declared:
+    def declared(self, table: str) -> Declarations:
         with self._opened() as book:
-            return Declared(types=dict.fromkeys(self._header(book, table), ""))
+            return Declarations(types=dict.fromkeys(self._header(book, table), ""))
 
     @contextmanager
     def read(self, rows: Iterable[str]) -> Iterator[dict[str, pa.Table]]:
         wanted, read = set(rows), {}
         with self._opened() as book:
-            for table in _filled(book):
+            for table in _sheets_with_content(book):
                 asked = table.lower() in wanted
                 try:
                     names = self._header(book, table)
@@ -87,7 +87,7 @@ class Excel:
         return names
 
 
-def _filled(book: Any) -> tuple[str, ...]:
+def _sheets_with_content(book: Any) -> tuple[str, ...]:
     """Return the names of the sheets with anything in them: a new workbook often has empty ones."""
     return tuple(
         sorted(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.frames import first_twice
-from discreet.engines.readers.reader import Declared, texts
+from discreet.engines.readers.reader import Declarations, texts
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -55,10 +55,10 @@ class Labelled:
     def tables(self) -> tuple[str, ...]:
         return (self.file.stem,)
 
-    def declared(self, table: str) -> Declared:
+    def declared(self, table: str) -> Declarations:
         _, meta = self._read(metadataonly=True)
         labels = {**meta.variable_value_labels, **self._catalog_of(meta)}
-        return Declared(
+        return Declarations(
             types={name: _type(meta, name) for name in meta.column_names},
             labels=_labels(labels, meta),
         )

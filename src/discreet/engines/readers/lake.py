@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.readers.reader import Declared
+from discreet.engines.readers.reader import Declarations
 from discreet.engines.spark.session import connect
 from discreet.engines.spark.spelling import identifier
 from discreet.errors import UsageError
@@ -48,10 +48,10 @@ class Lake:
         with self._opened() as session:
             return tuple(self.frames(session))
 
-    def declared(self, table: str) -> Declared:
+    def declared(self, table: str) -> Declarations:
         with self.read(()) as found:
             schema = found[table].schema
-        return Declared(types={field.name: str(field.type) for field in schema})
+        return Declarations(types={field.name: str(field.type) for field in schema})
 
     @contextmanager
     def read(self, rows: Iterable[str]) -> Iterator[Mapping[str, pa.Table]]:

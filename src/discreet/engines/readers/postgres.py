@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.readers.copied import copied
-from discreet.engines.readers.reader import Declared, Rows
+from discreet.engines.readers.copied import copy_rows
+from discreet.engines.readers.reader import Declarations, Rows
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -99,11 +99,11 @@ class Postgres:
         with self._opened() as connection, _one_sentence():
             return tuple(row[0] for row in connection.execute(_TABLES).fetchall())
 
-    def declared(self, table: str) -> Declared:
+    def declared(self, table: str) -> Declarations:
         with self._opened() as connection, _one_sentence():
             return self._declared(connection, table)
 
-    def _declared(self, connection: Any, table: str) -> Declared:
+    def _declared(self, connection: Any, table: str) -> Declarations:
         named = _quoted(table)
         columns = self._columns(connection, table)
         names = {column.number: column.name for column in columns}
@@ -124,7 +124,7 @@ class Postgres:
                 foreign[names[ours[0]]] = (other, key)
             elif kind == "c":
                 checks.append(definition)
-        return Declared(
+        return Declarations(
             types={column.name: column.told for column in columns},
             primary=primary,
             foreign=foreign,
@@ -172,7 +172,7 @@ class Postgres:
         schema = pa.schema([(column.name, column.arrow) for column in columns])
         listed = ", ".join(column.expression for column in columns)
         select = f"SELECT {listed} FROM {_quoted(table)}"
-        return _Stream(schema, lambda: copied(connection, select, schema), errors)
+        return _Stream(schema, lambda: copy_rows(connection, select, schema), errors)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declarations:
     """The declarations of a database about a table: never what its rows hold."""
 
     types: dict[str, str]
@@ -55,7 +55,7 @@ class Reader(Protocol):
     def tables(self) -> tuple[str, ...]:
         """Return the names of its tables."""
 
-    def declared(self, table: str) -> Declared:
+    def declared(self, table: str) -> Declarations:
         """Return what it declares about a table."""
 
     def read(self, rows: Iterable[str]) -> AbstractContextManager[Mapping[str, Rows]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.readers.reader import Declared, texts
+from discreet.engines.readers.reader import Declarations, texts
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SQLite:
             )
             return tuple(row[0] for row in connection.execute(named))
 
-    def declared(self, table: str) -> Declared:
+    def declared(self, table: str) -> Declarations:
         with self._opened() as connection:
             columns = connection.execute(
                 "SELECT name, type, pk FROM pragma_table_info(?)", [table]
@@ -58,7 +58,7 @@ class SQLite:
             made = connection.execute(
                 "SELECT sql FROM sqlite_master WHERE name = ?", [table]
             ).fetchone()
-        return Declared(
+        return Declarations(
             types={name: (kind or "").upper() for name, kind, _ in columns},
             primary=tuple(
                 name for name, _, place in sorted(columns, key=lambda row: row[2]) if place

@@ -36,7 +36,7 @@ from discreet.engines.source import (
     Database,
     Folder,
     Foreign,
-    Given,
+    PythonTables,
     Source,
     attach,
     columns_of,
@@ -298,7 +298,7 @@ class Work:
             with self.source.reader.read([table.name.lower()]) as tables:
                 whole = pa.table(tables[table.name.lower()])
         else:
-            assert isinstance(self.source, Given)
+            assert isinstance(self.source, PythonTables)
             content: Any = arrow(table.name, self.source.tables[table.name])
             whole = content.to_table() if hasattr(content, "to_table") else pa.table(content)
         files = []

@@ -20,10 +20,10 @@ from discreet.engines.readers.lake import Lake
 from discreet.engines.snapshot import Snapshot, TableReport, read_notes, write_notes
 from discreet.engines.source import (
     Foreign,
-    Given,
+    PythonTables,
     Source,
-    changed,
     engine_errors,
+    find_changes,
     fingerprint,
     source_at,
 )
@@ -81,7 +81,7 @@ class SparkStore:
                 folder, reports = self._filled(session, found, building.key, progress)
             finally:
                 session.stop()
-            if before is not None and changed(before, found, self.policy.tables):
+            if before is not None and find_changes(before, found, self.policy.tables):
                 raise UsageError(
                     "The source changed while it was read. Take the snapshot again when it is at rest."
                 )
@@ -137,7 +137,7 @@ class SparkStore:
             return {}, source
         frames = source.reader.frames(session)
         public = [name.lower() for name, table in self.policy.tables.items() if table.public]
-        return frames, Given(tables=source.reader.arrow(frames, public))
+        return frames, PythonTables(tables=source.reader.arrow(frames, public))
 
     def _appear(self, snapshot: Snapshot, folder: Path) -> None:
         """Put the folder under its number, durably, then the manifest: with it the snapshot is

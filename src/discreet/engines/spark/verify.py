@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from discreet.algebra import Column, Constant, Expression, call
-from discreet.engines.layout import OWNER, stored_columns
+from discreet.engines.layout import OWNER, snapshot_columns
 from discreet.engines.spark.spelling import SparkSpelling
 from discreet.errors import UsageError
 from discreet.policy.domain import (
@@ -38,7 +38,7 @@ def verify(session: Any, rows: Any, table: Table) -> int:
     value, unless each of them is what the policy says.
     """
     kinds = {each.name: each.dataType.simpleString() for each in rows.schema.fields}
-    if list(kinds) != stored_columns(table):
+    if list(kinds) != snapshot_columns(table):
         raise _wrong(table.name, "its columns are not those of the policy")
     rules = [
         ("a row has no owner", _stored(OWNER).is_null),

@@ -21,7 +21,7 @@ Named = tuple[tuple[str, bits.Draw], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class ReportDraw:
     """A report with its draws, and the reports of earlier rounds that were left out."""
 
     report: int
@@ -32,7 +32,7 @@ class Drawn:
 
 def draw_report(
     question: SurveyQuestion, answer: Any, remembered: dict[str, str], round: str
-) -> Drawn:
+) -> ReportDraw:
     """Draw a report, and write down in `remembered` what later ones need."""
     protocol, source = question.protocol, bits.RecordingBits()
     if question.numbered:
@@ -40,10 +40,10 @@ def draw_report(
     if question.repeats:
         return _memoize(protocol, answers.place(protocol.domain, answer), remembered)
     report = int(protocol.respond(answer, source))
-    return Drawn(report=report, draws=_name_draws(protocol.draws, source))
+    return ReportDraw(report=report, draws=_name_draws(protocol.draws, source))
 
 
-def _memoize(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
+def _memoize(protocol: Any, place: int, remembered: dict[str, str]) -> ReportDraw:
     """Draw from the permanent answer of this value, or of the last value if there were too many.
 
     Privacy: a device that refused instead would tell, by its silence, that the value is a new one.
@@ -61,10 +61,12 @@ def _memoize(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
     draws = _name_draws(protocol.remember_draws, remembering) + _name_draws(
         protocol.report_draws, reporting
     )
-    return Drawn(report=report, draws=draws, held=held)
+    return ReportDraw(report=report, draws=draws, held=held)
 
 
-def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], round: int) -> Drawn:
+def _by_plan(
+    question: SurveyQuestion, place: int, remembered: dict[str, str], round: int
+) -> ReportDraw:
     """Draw by the plan; a missed round counts as the one before it, or before the first answer as
     the first.
     """
@@ -86,7 +88,7 @@ def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], r
     draws = _name_draws(protocol.plan_draws, planning) + _name_draws(
         protocol.report_draws, reporting
     )
-    return Drawn(report=report, draws=draws, held=held, earlier=earlier)
+    return ReportDraw(report=report, draws=draws, held=held, earlier=earlier)
 
 
 def _name_draws(names: tuple[str, ...], source: bits.RecordingBits) -> Named:

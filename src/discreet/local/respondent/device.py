@@ -22,7 +22,7 @@ from typing import Any
 
 from discreet.budget import amount, number
 from discreet.errors import BudgetExceeded, UsageError
-from discreet.local.question import Survey, SurveyQuestion, checked_name
+from discreet.local.question import Survey, SurveyQuestion, check_name
 from discreet.local.respondent.again import draw_report
 from discreet.noise import bits
 
@@ -41,7 +41,7 @@ MOST_LIMIT = Fraction(10_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Submission:
     """A report, and how it came about: by these draws, each with its name, or sent before if there
     are none.
     """
@@ -112,7 +112,7 @@ class Device:
 
     def answer(
         self, survey: Survey, question: SurveyQuestion, answer: Any, *, round: str = ""
-    ) -> Sent:
+    ) -> Submission:
         """Draw a report, note it and its cost durably, and return it; or return what was sent
         before.
         """
@@ -120,11 +120,13 @@ class Device:
             self._recall()
             return self._answer(survey, question, answer, round)
 
-    def _answer(self, survey: Survey, question: SurveyQuestion, answer: Any, round: str) -> Sent:
+    def _answer(
+        self, survey: Survey, question: SurveyQuestion, answer: Any, round: str
+    ) -> Submission:
         key = question.key(question.checked_round(round))
         before = self.sent_before(survey, question, round)
         if before is not None:
-            return Sent(key=key, report=before, draws=(), cost=Fraction(0))
+            return Submission(key=key, report=before, draws=(), cost=Fraction(0))
         answered = self._of(survey)["answered"]
         cost = Fraction(0) if question.name in answered else question.protocol.epsilon
         self._require_within(survey, question, cost)
@@ -136,7 +138,7 @@ class Device:
         answered[question.name] = record
         self._memory["caps"][survey.name] = str(self.cap(survey))
         self._save()
-        return Sent(
+        return Submission(
             key=key,
             report=drawn.report,
             draws=drawn.draws,
@@ -242,7 +244,7 @@ def _check(memory: dict[str, Any]) -> dict[str, Any]:
         amount(cap, name="epsilon")
     for mine in memory["surveys"].values():
         _hexadecimal(mine["respondent"])
-        checked_name(mine["name"], "survey")
+        check_name(mine["name"], "survey")
         for record in mine["answered"].values():
             amount(record["cost"], name="cost")
             for drawn in (*record["reports"].values(), *record["remembered"].values()):

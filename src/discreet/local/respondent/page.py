@@ -38,7 +38,7 @@ def page(survey: Survey, *, collector: str) -> bytes:
     return re.sub(r"\{(\w+)\}", lambda named: parts[named[1]], part("page.html")).encode()
 
 
-def published_hash(content: bytes) -> str:
+def page_hash(content: bytes) -> str:
     """Return the hash that a respondent compares with `sha256sum` of the saved page."""
     return hashlib.sha256(content).hexdigest()
 

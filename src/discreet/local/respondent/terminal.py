@@ -15,7 +15,7 @@ from discreet.budget import number
 from discreet.local import answers
 from discreet.local.protocols.protocol import to_wire
 from discreet.local.question import Survey, SurveyQuestion
-from discreet.local.respondent.device import Device, Sent
+from discreet.local.respondent.device import Device, Submission
 from discreet.noise.bits import Draw
 
 _SHOWN = 6
@@ -92,7 +92,7 @@ _CAPTIONS = {
 }
 
 
-def coins(question: SurveyQuestion, sent: Sent) -> Iterator[str]:
+def coins(question: SurveyQuestion, sent: Submission) -> Iterator[str]:
     """Yield every draw in order, as it fell; leave out those that can fall in one way only."""
     named = [(name, draw) for name, draw in sent.draws if not _certain(draw)]
     for name, group in groupby(named, key=itemgetter(0)):
@@ -121,7 +121,7 @@ def _outcome(protocol: Any, name: str, draw: Draw) -> str:
     return f"{draw.outcome} (0 to {draw.n - 1} are equally likely)"
 
 
-def meaning(question: SurveyQuestion, sent: Sent, answer: Any) -> Iterator[str]:
+def meaning(question: SurveyQuestion, sent: Submission, answer: Any) -> Iterator[str]:
     """Say what a reader of the report can conclude: how likely each answer would have made it."""
     protocol = question.protocol
     yield f"sent: {to_wire(sent.report, protocol.size)}{_says(question, sent)}"
@@ -146,7 +146,7 @@ def _near(domain: Any, answer: Any) -> list[Any]:
     return few if answer in few else [*few[:-1], answer]
 
 
-def _says(question: SurveyQuestion, sent: Sent) -> str:
+def _says(question: SurveyQuestion, sent: Submission) -> str:
     protocol = question.protocol
     if hasattr(protocol, "reading"):
         read = answers.number(protocol.domain, protocol.reading(sent.report))

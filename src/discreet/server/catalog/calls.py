@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.server.catalog import types
-from discreet.server.catalog.failure import CatalogError, unsupported
+from discreet.server.catalog.failure import CatalogError, not_supported
 from discreet.server.catalog.functions import EXPRESSIONS, FUNCTIONS, GROWING
 from discreet.server.catalog.kinds import Kinds
 from discreet.server.catalog.literals import array_of, number, text
@@ -124,7 +124,7 @@ class Calls:
         if kind == "_regtype" and not gathered:
             given[0] = exp.Anonymous(this="d_regtypes_text", expressions=[given[0]])
         elif types.element(kind) in types.REFERENCES and not gathered:
-            raise unsupported(f"array_to_string of {kind}")
+            raise not_supported(f"array_to_string of {kind}")
         return exp.Anonymous(this="d_array_to_string", expressions=given[:2])
 
     def _call_array_agg(self, given: list[exp.Expression]) -> exp.Expression:
@@ -158,7 +158,7 @@ class Calls:
         """
         pattern = given[0] if given else None
         if not isinstance(pattern, exp.Literal) or not pattern.is_string:
-            raise unsupported("format with a pattern that is not a constant")
+            raise not_supported("format with a pattern that is not a constant")
         parts: list[exp.Expression] = [text("")]
         place = 0
         for sign, plain in re.findall(r"%([sIL%])|([^%]+)", str(pattern.this)):

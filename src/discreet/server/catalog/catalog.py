@@ -57,7 +57,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Filled:
+class _SnapshotDatabase:
     """The database of one snapshot's public columns, and the names of the objects in it."""
 
     public: Mapping[str, pa.Schema]
@@ -72,7 +72,7 @@ class Catalog:
     def __init__(self, curator: Curator) -> None:
         self._curator, self._database = curator, curator.policy.path.stem
         self._lock = Lock()
-        self._filled: _Filled | None = None
+        self._filled: _SnapshotDatabase | None = None
 
     def answer(
         self,
@@ -119,7 +119,7 @@ class Catalog:
         session: Session,
         parameters: Sequence[object] | None,
         kinds: Sequence[int],
-    ) -> tuple[Statement, _Filled] | None:
+    ) -> tuple[Statement, _SnapshotDatabase] | None:
         tree = parse(statement, database=self._database)
         if tree is None:
             return None
@@ -142,7 +142,7 @@ class Catalog:
             ) from None
         return made, filled
 
-    def _current(self) -> _Filled:
+    def _current(self) -> _SnapshotDatabase:
         """Return the database; make it anew after a snapshot in which public tables have other
         columns.
         """
@@ -152,14 +152,14 @@ class Catalog:
                 self._filled = self._fill(public)
             return self._filled
 
-    def _fill(self, public: dict[str, pa.Schema]) -> _Filled:
+    def _fill(self, public: dict[str, pa.Schema]) -> _SnapshotDatabase:
         tables = contents.describe(self._curator.policy, public)
         stored = contents.fill(tables, database=self._database)
         stored["texts_of_keys"] = contents.texts_of_keys(tables)
         stored["written_types"] = _type_names(stored["pg_type"])
         stored["keywords"] = _keywords()
         script = [*macros(), *fill_views(self._database)]
-        return _Filled(
+        return _SnapshotDatabase(
             public=public,
             reference=self._curator.reference(stored, script),
             numbers=_numbers(stored),
@@ -272,7 +272,7 @@ def _type_names(known: pa.Table) -> pa.Table:
         name, element = row["typname"], by_oid.get(row["typelem"])
         base = element if name.startswith("_") and element else name
         ends = "" if base is name else "[]"
-        plain = base if row["oid"] < contents.DATABASE_OID else contents.quoted(base)
+        plain = base if row["oid"] < contents.DATABASE_OID else contents.quote_name(base)
         said = types.WRITTEN.get(base, plain) + ends
         found.append(
             {"oid": row["oid"], "typname": name, "said": said, "also": also.get(base, base) + ends}
@@ -304,7 +304,7 @@ def _numbers(stored: Mapping[str, pa.Table]) -> dict[str, dict[str, int]]:
         classes[f"{schema}.{row['relname']}"] = row["oid"]
         if schema != "information_schema":
             classes.setdefault(row["relname"], row["oid"])
-            classes.setdefault(contents.quoted(row["relname"]), row["oid"])
+            classes.setdefault(contents.quote_name(row["relname"]), row["oid"])
     procedures = {row["proname"]: row["oid"] for row in reversed(stored["pg_proc"].to_pylist())}
     procedures |= {f"pg_catalog.{name}": number for name, number in procedures.items()}
     kinds = {row["said"]: row["oid"] for row in stored["written_types"].to_pylist()}
@@ -326,7 +326,7 @@ def _names(stored: Mapping[str, pa.Table]) -> dict[str, dict[int, str]]:
     hidden = contents.NAMESPACES["information_schema"]
     classes = {
         row["oid"]: ("information_schema." if row["relnamespace"] == hidden else "")
-        + contents.quoted(row["relname"])
+        + contents.quote_name(row["relname"])
         for row in stored["pg_class"].to_pylist()
     }
     return {

@@ -20,6 +20,6 @@ def unknown_function(name: str) -> CatalogError:
     )
 
 
-def unsupported(what: str) -> CatalogError:
+def not_supported(what: str) -> CatalogError:
     """Return the error for syntax that the catalog does not answer."""
     return CatalogError("0A000", f"{what} cannot be used in a question to the catalog")

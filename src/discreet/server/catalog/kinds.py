@@ -90,7 +90,7 @@ class Kinds:
         if isinstance(node, exp.Column):
             return self._column(node)
         if isinstance(node, exp.Cast):
-            return written_type(node.args["to"])
+            return type_in_cast(node.args["to"])
         if isinstance(node, exp.Anonymous):
             return self._call(node)
         if isinstance(node, exp.Literal):
@@ -253,7 +253,7 @@ class Kinds:
             return {f"column{n}": self.of(cell) for n, cell in enumerate(first, start=1)}
         if isinstance(item, exp.Subquery | exp.Query):
             return self.projected(item)
-        call = called(item)
+        call = table_function(item)
         if call is None:
             return {}
         name = call.name.lower().removeprefix(CALL)
@@ -314,7 +314,7 @@ class Kinds:
         if isinstance(parent, exp.Paren | exp.Tuple):
             return self._expect(parent)
         if isinstance(parent, exp.Cast):
-            return written_type(parent.args["to"])
+            return type_in_cast(parent.args["to"])
         if isinstance(parent, exp.Any) or (
             isinstance(parent, exp.Anonymous) and parent.name.lower() == "all"
         ):
@@ -340,7 +340,7 @@ def number_of(parameter: exp.Parameter) -> int:
     return int(text)
 
 
-def written_type(node: exp.Expression) -> str:
+def type_in_cast(node: exp.Expression) -> str:
     """Return the type that a cast names."""
     text = node.sql(dialect="postgres")
     found = types.from_sql(text)
@@ -349,7 +349,7 @@ def written_type(node: exp.Expression) -> str:
     return found
 
 
-def called(item: exp.Expression) -> exp.Anonymous | None:
+def table_function(item: exp.Expression) -> exp.Anonymous | None:
     """Return the function that stands where a table may stand."""
     inner = item.this if isinstance(item, exp.Table | exp.Lateral) else item
     if isinstance(inner, exp.Dot):
@@ -386,7 +386,7 @@ def _name(node: exp.Expression | None) -> tuple[str, bool]:
         )
     if isinstance(node, exp.Cast):
         inner, good = _name(node.this)
-        return (inner, True) if good else (written_type(node.args["to"]).removeprefix("_"), False)
+        return (inner, True) if good else (type_in_cast(node.args["to"]).removeprefix("_"), False)
     if isinstance(node, exp.Case):
         inner, good = _name(node.args.get("default"))
         return (inner, True) if good else ("case", False)

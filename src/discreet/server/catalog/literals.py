@@ -17,7 +17,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 def literal(value: object, kind: str) -> exp.Expression:
     """Write a parameter's value as a constant of its type."""
     if value is None:
-        return exp.cast(exp.Null(), types.stored(kind), dialect="duckdb")
+        return exp.cast(exp.Null(), types.storage_type(kind), dialect="duckdb")
     if isinstance(value, list | tuple):
         element = types.element(kind) or "text"
         return list_of([literal(each, element) for each in value], element)
@@ -33,13 +33,15 @@ def literal(value: object, kind: str) -> exp.Expression:
     return (
         made
         if kind in ("text", "unknown")
-        else exp.cast(made, types.stored(kind), dialect="duckdb")
+        else exp.cast(made, types.storage_type(kind), dialect="duckdb")
     )
 
 
 def list_of(items: list[exp.Expression], element: str) -> exp.Expression:
     """Write a list of constants, typed also where it is empty."""
-    return exp.cast(exp.Array(expressions=items), f"{types.stored(element)}[]", dialect="duckdb")
+    return exp.cast(
+        exp.Array(expressions=items), f"{types.storage_type(element)}[]", dialect="duckdb"
+    )
 
 
 def array_of(text: str, kind: str) -> exp.Expression:

@@ -11,9 +11,15 @@ from sqlglot import exp
 
 from discreet.server.catalog import types
 from discreet.server.catalog.calls import Calls
-from discreet.server.catalog.failure import CatalogError, unknown_function, unsupported
+from discreet.server.catalog.failure import CatalogError, not_supported, unknown_function
 from discreet.server.catalog.functions import AS_TABLES
-from discreet.server.catalog.kinds import SYSTEM_COLUMNS, Kinds, called, number_of, output_name
+from discreet.server.catalog.kinds import (
+    SYSTEM_COLUMNS,
+    Kinds,
+    number_of,
+    output_name,
+    table_function,
+)
 from discreet.server.catalog.literals import array_of, literal, number, text, unescape
 from discreet.server.catalog.parse import CALL, relation_of
 from discreet.server.catalog.tables.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation
@@ -124,7 +130,7 @@ class _Rewriter:
             name = type(node).__name__
             if name not in _VOCABULARY:
                 what = node.sql_name().lower() if isinstance(node, exp.Func) else name
-                raise unknown_function(what) if isinstance(node, exp.Func) else unsupported(what)
+                raise unknown_function(what) if isinstance(node, exp.Func) else not_supported(what)
             handle = getattr(self, f"_{name.lower()}", None)
             if handle is None:
                 continue
@@ -180,7 +186,7 @@ class _Rewriter:
             if relation is None:
                 return None  # named by WITH
             return self._read(relation.stored, relation.name, node)
-        call = called(node)
+        call = table_function(node)
         if call is not None and call.name.lower() in AS_TABLES:  # left as it is by _anonymous
             return self._read(AS_TABLES[call.name.lower()], call.name.lower(), node)
         return self._rows_of(node)
@@ -287,7 +293,7 @@ class _Rewriter:
         return self._calls.fill("CAST({moment} AS DATE)", [])
 
     def _interval(self, node: exp.Interval) -> exp.Expression:
-        raise unsupported("an interval")
+        raise not_supported("an interval")
 
     # --- operators --------------------------------------------------------------------------------
 
@@ -382,7 +388,7 @@ class _Rewriter:
             return found
         if isinstance(node, exp.NEQ) and every:
             return exp.Not(this=exp.Paren(this=found))
-        raise unsupported("this comparison with ANY or ALL")
+        raise not_supported("this comparison with ANY or ALL")
 
     def _div(self, node: exp.Div) -> exp.Expression | None:
         whole = {"int2", "int4", "int8", "oid"}
@@ -407,7 +413,7 @@ class _Rewriter:
             return exp.Anonymous(this="d_regtypes_text", expressions=[inner])
         elif kind in types.TEXTS:
             return exp.cast(self._calls.as_text(inner, before or ""), "VARCHAR", dialect="duckdb")
-        return exp.cast(inner, types.stored(kind), dialect="duckdb")
+        return exp.cast(inner, types.storage_type(kind), dialect="duckdb")
 
     def _look_up(self, words: str, kind: str) -> exp.Expression:
         """Return the number of the object that a constant names."""
@@ -456,7 +462,7 @@ class _Rewriter:
         name, given = name.removeprefix(CALL), list(node.expressions)
         if name in AS_TABLES:
             if not isinstance(node.find_ancestor(exp.Table, exp.Select), exp.Table):
-                raise unsupported(f"{name}() as a value")
+                raise not_supported(f"{name}() as a value")
             node.set("this", name)
             return None
         return self._calls.call(name, given)

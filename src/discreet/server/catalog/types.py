@@ -87,14 +87,14 @@ SYNONYMS = {words: name for name, words in WRITTEN.items()} | {
 }
 
 
-def stored(kind: str) -> str:
+def storage_type(kind: str) -> str:
     """Return the type by which the catalog's own database stores a Postgres type; arrays are
     lists.
     """
     if kind in VECTORS:
         return VECTORS[kind]
     if kind.startswith("_"):
-        return f"{stored(kind[1:])}[]"
+        return f"{storage_type(kind[1:])}[]"
     if kind in REFERENCES:
         return "BIGINT"
     return NUMBERS.get(kind, "VARCHAR")

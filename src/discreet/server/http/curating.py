@@ -19,8 +19,8 @@ from discreet.policy.addresses import hide_passwords, restore_passwords
 from discreet.policy.policy import CURATOR, Policy
 from discreet.server.http import shapes
 from discreet.server.http.faults import Refusal
-from discreet.server.http.jobs import Progress, begun, jobs_of
-from discreet.server.http.questions import charged, desk_of
+from discreet.server.http.jobs import Progress, begin_reply, jobs_of
+from discreet.server.http.questions import desk_of, list_charges
 from discreet.server.http.visitors import CuratorOnly, Overseer
 from discreet.server.users import User, UserFile
 
@@ -54,7 +54,7 @@ async def ledger(
             found = [entry for entry in found if search.casefold() in entry.text.casefold()]
         accounts = desk.curator.spending()
         return {
-            "entries": charged(desk.curator, found[first : first + most]),
+            "entries": list_charges(desk.curator, found[first : first + most]),
             "total": len(found),
             "everybody": _account(accounts[None]),
             "analysts": {
@@ -179,7 +179,7 @@ async def check(request: Request, visitor: CuratorOnly) -> Response:
         groups = {title: list(notes) for title, notes in found.groups.items()}
         return {"problems": _problems(found.problems), "groups": groups, "next": found.next}
 
-    return begun(jobs_of(request).begin(visitor, "check", work))
+    return begin_reply(jobs_of(request).begin(visitor, "check", work))
 
 
 @router.post("/snapshot", response_model=shapes.JobReply, status_code=202)
@@ -193,7 +193,7 @@ async def snapshot(request: Request, visitor: CuratorOnly) -> Response:
         made = desk.curator.snapshot(progress=progress)
         return {"number": made.number, "report": upkeep.snapshot_report(made, desk.curator.policy)}
 
-    return begun(jobs_of(request).begin(visitor, "snapshot", work))
+    return begin_reply(jobs_of(request).begin(visitor, "snapshot", work))
 
 
 @router.post("/bounds", response_model=dict[str, Any])
@@ -318,4 +318,4 @@ async def describe(
             "warnings": [*made.warnings],
         }
 
-    return begun(jobs_of(request).begin(visitor, "describe", work))
+    return begin_reply(jobs_of(request).begin(visitor, "describe", work))

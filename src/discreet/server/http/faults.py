@@ -83,7 +83,7 @@ def missing(what: str) -> Refusal:
     return Refusal(404, "missing", what, code="02000")
 
 
-def unpriced() -> Refusal:
+def no_price() -> Refusal:
     """Return the refusal of a question for which no ε is given."""
     hint = "Give epsilon, or margin: how wrong it may be at 95 %. The curator can give a default (per_question)."
     return Refusal(

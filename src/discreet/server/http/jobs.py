@@ -101,7 +101,7 @@ def jobs_of(request: Request) -> Jobs:
     return found
 
 
-def begun(job: Job) -> Response:
+def begin_reply(job: Job) -> Response:
     """Return the reply to who began a job."""
     return JSONResponse(job.as_json(), status_code=202)
 

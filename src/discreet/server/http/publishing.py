@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from discreet.display import formats
 from discreet.server.http import shapes
 from discreet.server.http.faults import missing
-from discreet.server.http.jobs import Progress, begun, jobs_of
+from discreet.server.http.jobs import Progress, begin_reply, jobs_of
 from discreet.server.http.questions import MEDIA, Format, desk_of, iso
 from discreet.server.http.visitors import Anyone, CuratorOnly, Overseer
 
@@ -121,7 +121,7 @@ def _job(
     def quietly(_: Progress) -> dict[str, Any]:
         return work()
 
-    return begun(jobs_of(request).begin(visitor, kind, quietly))
+    return begin_reply(jobs_of(request).begin(visitor, kind, quietly))
 
 
 # A page of the kit stands alone: its style is in it, and it has no script.

@@ -22,7 +22,7 @@ from discreet.display import formats
 from discreet.display.show import notes
 from discreet.server.doorway import Doorway
 from discreet.server.http import shapes
-from discreet.server.http.faults import Refusal, missing, refusal_of, unpriced
+from discreet.server.http.faults import Refusal, missing, no_price, refusal_of
 from discreet.server.http.kept import Answers, KeptAnswer, Unkept, new_link, now
 from discreet.server.http.visitors import Anyone, Asker, Visitor
 
@@ -138,7 +138,7 @@ class Desk:
         if not self.curator.shape(
             question.sql, analyst=visitor.analyst, dialect=question.dialect
         ).free:
-            raise unpriced()
+            raise no_price()
         return {"epsilon": NEXT_TO_NOTHING, "margin": None}
 
 
@@ -198,7 +198,7 @@ def as_json(kept: KeptAnswer) -> dict[str, Any]:
     }
 
 
-def rendered(kept: KeptAnswer, format: Format) -> bytes:
+def render(kept: KeptAnswer, format: Format) -> bytes:
     """Return a kept answer in a format; the same bytes whenever it is asked for."""
     if format == "json":
         return json.dumps(as_json(kept), ensure_ascii=False).encode()
@@ -209,7 +209,7 @@ def rendered(kept: KeptAnswer, format: Format) -> bytes:
 
 async def _reply(desk: Desk, kept: KeptAnswer, format: Format) -> Response:
     large = len(kept.content) > 1 << 16
-    body = await asyncio.to_thread(rendered, kept, format) if large else rendered(kept, format)
+    body = await asyncio.to_thread(render, kept, format) if large else render(kept, format)
     with desk.door.room(len(body)):  # refused before the first byte where there is none
         pass
     headers = {"X-Discreet-Link": kept.link}
@@ -322,7 +322,7 @@ async def history(request: Request, visitor: Asker) -> Response:
         charges = desk.curator.ledger(analyst=visitor.analyst)
         return {
             "answers": [_list(each) for each in kept],
-            "charges": charged(desk.curator, reversed(charges[-MOST_LISTED:])),
+            "charges": list_charges(desk.curator, reversed(charges[-MOST_LISTED:])),
         }
 
     return JSONResponse(await desk.work(visitor, work))
@@ -333,7 +333,7 @@ def _list(kept: KeptAnswer) -> dict[str, Any]:
     return told | {"when": iso(kept.moment), "cost": json.loads(kept.cost)}
 
 
-def charged(curator: Curator, entries: Iterable[Any]) -> list[dict[str, Any]]:
+def list_charges(curator: Curator, entries: Iterable[Any]) -> list[dict[str, Any]]:
     """Return lines of the ledger as JSON."""
     accountant = accountant_of(curator.policy)
 

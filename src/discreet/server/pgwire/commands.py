@@ -405,7 +405,7 @@ _COMMANDS: dict[str, Command] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class CursorDeclaration:
     """DECLARE name ... CURSOR [WITH HOLD] FOR question."""
 
     name: str
@@ -413,14 +413,16 @@ class Declared:
     source: Statement
 
 
-def parse_declare(statement: Statement) -> Declared:
+def parse_declare(statement: Statement) -> CursorDeclaration:
     words = [token.upper for token in statement.tokens]
     if "FOR" not in words or "CURSOR" not in words or len(words) < 2:
         raise Fault("42601", "Write DECLARE name CURSOR FOR SELECT ...")
     start = words.index("FOR")
     options = words[2:start]
     holds = any(options[index : index + 2] == ["WITH", "HOLD"] for index in range(len(options)))
-    return Declared(name=statement.tokens[1].name, hold=holds, source=statement.rest(start + 1))
+    return CursorDeclaration(
+        name=statement.tokens[1].name, hold=holds, source=statement.rest(start + 1)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class ObjectName:
     """Describe or Close: of a statement (S) or a portal (P)."""
 
     kind: str
@@ -137,14 +137,14 @@ def _value(body: Body) -> bytes | None:
     return None if size == -1 else body.take(size)
 
 
-def parse_named(data: bytes) -> Named:
+def parse_named(data: bytes) -> ObjectName:
     body = Body(data)
     kind = body.byte().decode("latin-1")
     if kind not in ("S", "P"):
         raise Broken("neither a statement nor a portal")
     name = body.string()
     body.end()
-    return Named(kind=kind, name=name)
+    return ObjectName(kind=kind, name=name)
 
 
 def parse_execute(data: bytes) -> Execute:

@@ -53,7 +53,7 @@ def _fault(error: CatalogError, statement: Statement) -> Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
+class CopyResult:
     """A result that leaves by the COPY protocol."""
 
     copy: copying.Copy
@@ -151,23 +151,23 @@ class Runner:
 
     # --- running ----------------------------------------------------------------------------------
 
-    async def run(self, statement: Statement) -> Result | Copied:
+    async def run(self, statement: Statement) -> Result | CopyResult:
         """Run a statement that has no parameters."""
         return await self._run(Portal(prepared=Prepared(statement=statement, parameters=())))
 
-    async def execute(self, portal: Portal) -> Result | Copied:
+    async def execute(self, portal: Portal) -> Result | CopyResult:
         """Run a portal; what it gives is kept in it, so that it is made once."""
         if portal.result is None:
             if self.state.held > self._most_held:
                 hint = "CLOSE some. What they asked is stored, and free to ask again."
                 raise Fault("53200", "The cursors of this session hold too much.", hint=hint)
             made = await self._run(portal)
-            if isinstance(made, Copied):
+            if isinstance(made, CopyResult):
                 return made
             portal.result = made
         return portal.result
 
-    async def _run(self, portal: Portal) -> Result | Copied:
+    async def _run(self, portal: Portal) -> Result | CopyResult:
         statement = portal.prepared.statement
         assert statement is not None
         self.state.require_sound(statement.verb)
@@ -184,7 +184,7 @@ class Runner:
                 return await self._explain(statement)
             case "COPY":
                 copy = copying.parse(statement)
-                return Copied(copy=copy, result=await self._ask(copy.source, portal))
+                return CopyResult(copy=copy, result=await self._ask(copy.source, portal))
             case "DECLARE":
                 return await self._declare(statement, portal)
             case "FETCH" | "MOVE":

@@ -25,7 +25,7 @@ from discreet.server.pgwire.login import Login
 from discreet.server.pgwire.messages import Broken, Field
 from discreet.server.pgwire.parameters import decode
 from discreet.server.pgwire.question import Asker, Result
-from discreet.server.pgwire.running import Copied, Look, Runner, bind, only_one
+from discreet.server.pgwire.running import CopyResult, Look, Runner, bind, only_one
 from discreet.server.settings import SETTINGS, Settings
 
 _CELLS = 2_000  # that are written at once
@@ -262,7 +262,7 @@ class Session:
             return
         first = portal.result is None
         made = await self._runner.execute(portal)
-        if isinstance(made, Copied):
+        if isinstance(made, CopyResult):
             await self._send_copy(made)
             return
         self._notify(made.notices if first else ())
@@ -383,8 +383,8 @@ class Session:
 
     # --- sending ----------------------------------------------------------------------------------
 
-    async def _send_all(self, made: Result | Copied) -> None:
-        if isinstance(made, Copied):
+    async def _send_all(self, made: Result | CopyResult) -> None:
+        if isinstance(made, CopyResult):
             await self._send_copy(made)
             return
         self._notify(made.notices)
@@ -405,7 +405,7 @@ class Session:
                     await self._flush()
                 await asyncio.sleep(0)  # others' messages come between
 
-    async def _send_copy(self, made: Copied) -> None:
+    async def _send_copy(self, made: CopyResult) -> None:
         self._notify(made.result.notices)
         table = made.result.table
         assert table is not None

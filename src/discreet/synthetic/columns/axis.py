@@ -34,7 +34,7 @@ from discreet.policy.domain import (
 )
 from discreet.sql.plan.keys import key_position
 from discreet.sql.values.value import Value, widen
-from discreet.synthetic.workload import listed
+from discreet.synthetic.workload import list_texts
 
 BINS = 100  # intervals of numbers, dates and times that have more values than this
 MOST_VALUES = 10_000  # of a list of values
@@ -66,7 +66,7 @@ class Intervals:
             or not 2 <= self.bins <= 1000
         ):
             raise UsageError(f"bins must be a whole number from 2 to 1000, not {self.bins!r}.")
-        object.__setattr__(self, "quantiles", listed(self.quantiles, what="quantiles"))
+        object.__setattr__(self, "quantiles", list_texts(self.quantiles, what="quantiles"))
 
 
 USUAL = Intervals()
@@ -364,10 +364,10 @@ def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
     firsts = [-(-index * size // cells) for index in range(cells)]
     before = [bisect_right(cuts, first) for first in firsts]
     cell = widen(place, size * cells) * cells // size
-    number = looked_up(before, cell)
+    number = look_up(before, cell)
     for further in range(most):
         nth = [cuts[rank + further] if rank + further < len(cuts) else size for rank in before]
-        number = number + case((place >= looked_up(nth, cell), 1), otherwise=0)
+        number = number + case((place >= look_up(nth, cell), 1), otherwise=0)
     return number
 
 
@@ -380,7 +380,7 @@ def _most_in_a_cell(cuts: tuple[int, ...], size: int, cells: int) -> int:
     return max(inside.values(), default=0)
 
 
-def looked_up(numbers: Sequence[int], place: Expression) -> Expression:
+def look_up(numbers: Sequence[int], place: Expression) -> Expression:
     """Return the number at a place of a list that counts from 0; NULL outside of it."""
     kind = "BIGINT[]" if max(map(abs, numbers)) < 2**62 else "HUGEINT[]"
     # One constant: of a list of thousands of numbers, DuckDB would bind each by itself.

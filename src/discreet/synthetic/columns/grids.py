@@ -60,7 +60,7 @@ def shares_of_grids(axes: Sequence[Grid]) -> list[Fraction]:
     return [prices.get(type(axis), min(SHARE, MOST_SHARE / max(1, dear))) for axis in axes]
 
 
-def found_grids(
+def find_grids(
     axes: Sequence[Grid],
     source: TableSource,
     *,

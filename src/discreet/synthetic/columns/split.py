@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from discreet.algebra import Aggregate, Expression, case
 from discreet.budget import AccountantName
 from discreet.mechanisms.currency import currency
-from discreet.synthetic.columns.axis import Axis, Unsplit, between, looked_up
+from discreet.synthetic.columns.axis import Axis, Unsplit, between, look_up
 from discreet.synthetic.source import TableSource
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
@@ -90,7 +90,7 @@ class Level:
         none.
         """
         number = between(place, self.starts[1:], self.ends[-1])
-        start, end = (looked_up(each, number) for each in (self.starts, self.ends))
+        start, end = (look_up(each, number) for each in (self.starts, self.ends))
         part = number * self.parts + (place - start) // self.width
         return case((place < start, None), (place < end, part))
 
@@ -129,7 +129,7 @@ def split(
     beyond, total, cuts = noise.margin(SURE), None, {0, 1, equal.values - 1, equal.values}
     for left in reversed(range(most)):  # how many levels may still follow
         size = len(level.starts) * level.parts
-        exact = fetch(counted(source, axis, level))
+        exact = fetch(count_parts(source, axis, level))
         rows = np.asarray(
             allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size)
         )
@@ -149,7 +149,7 @@ def split(
     return Axis(column=axis.column, bins=len(bounds) - 1, cuts=bounds)
 
 
-def counted(source: TableSource, axis: Unsplit, level: Level) -> Aggregate:
+def count_parts(source: TableSource, axis: Unsplit, level: Level) -> Aggregate:
     """Return rows per part of a level's intervals."""
     rows, places = source.placed([axis.name])
     return Aggregate(rows, (level.cell(places[0]),), (source.reading,), known=(0,))

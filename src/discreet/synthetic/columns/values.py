@@ -139,7 +139,7 @@ def able(axis: Axis) -> bool:
     return axis.ordered and axis.values > 2
 
 
-def shown(axis: Axis, place: float) -> str:
+def show_value(axis: Axis, place: float) -> str:
     """Return a value as people write it."""
     return str(axis.values_at(np.array([round(place)], dtype=np.int64)).to_pylist()[0])
 
@@ -154,7 +154,7 @@ def number(axis: Axis, place: float) -> float | None:
     )
 
 
-def told(description: Description, column: int) -> dict[str, Any] | None:
+def tell_values(description: Description, column: int) -> dict[str, Any] | None:
     """Return what a description says of a column's values: for `inspect`."""
     axis = description.axes[column]
     if not able(axis):
@@ -162,9 +162,10 @@ def told(description: Description, column: int) -> dict[str, Any] | None:
     spread = Spread.of(description, column)
     return {
         "mean": number(axis, spread.mean),
-        "quantiles": {str(rank): shown(axis, spread.quantile(rank)) for rank in QUANTILES},
+        "quantiles": {str(rank): show_value(axis, spread.quantile(rank)) for rank in QUANTILES},
         "heavy": [
-            {"value": shown(axis, place), "share": spread.share(place)} for place in spread.heavy
+            {"value": show_value(axis, place), "share": spread.share(place)}
+            for place in spread.heavy
         ],
     }
 
@@ -183,11 +184,11 @@ def exact_figures(description: Description, table: pa.Table) -> tuple[Figure, ..
         heaviest = values[np.argsort(-counts, kind="stable")][:MOST_HEAVY]
         heavy = [int(place) for place in heaviest if (places == place).mean() >= HEAVY]
         watched = [
-            (f"share of {shown(axis, p)}", float((places == p).mean()), spread.share(p))
+            (f"share of {show_value(axis, p)}", float((places == p).mean()), spread.share(p))
             for p in sorted({*spread.watched, *heavy})
         ]
         ranks = [
-            (f"at most {shown(axis, p)}", float((places <= p).mean()), spread.below(p + 1))
+            (f"at most {show_value(axis, p)}", float((places <= p).mean()), spread.below(p + 1))
             for p in sorted({spread.quantile(rank) for rank in QUANTILES})
         ]
         gap = max(abs(float((places <= p).mean()) - spread.below(int(p) + 1)) for p in _few(values))
@@ -211,7 +212,7 @@ def noisy_figures(description: Description, data: Marginals, *, share: float) ->
     """Return the figures of the true table with noise, beside a description's, for a share of what
     was paid.
     """
-    columns = compared_columns(description)
+    columns = columns_to_compare(description)
     found = []
     for done, column in enumerate(columns):
         data.tell("values", done / len(columns))
@@ -220,7 +221,7 @@ def noisy_figures(description: Description, data: Marginals, *, share: float) ->
     return tuple(found)
 
 
-def compared_columns(description: Description) -> list[int]:
+def columns_to_compare(description: Description) -> list[int]:
     """Return the columns whose values are compared for a price: those that have too many to be
     cells of their own.
     """
@@ -255,7 +256,7 @@ def _noisy(spread: Spread, data: Marginals, *, share: float) -> list[Figure]:
 
     found = [
         figure(
-            f"share of {shown(axis, place)}",
+            f"share of {show_value(axis, place)}",
             float(counts[cuts.index(place)]),
             1,
             spread.share(place),
@@ -265,7 +266,9 @@ def _noisy(spread: Spread, data: Marginals, *, share: float) -> list[Figure]:
     for place in ranks:
         cells = cuts.index(place + 1)
         rows = float(counts[:cells].sum())
-        found.append(figure(f"at most {shown(axis, place)}", rows, cells, spread.below(place + 1)))
+        found.append(
+            figure(f"at most {show_value(axis, place)}", rows, cells, spread.below(place + 1))
+        )
     fine = Axis(column=asked.column, bins=min(axis.values, FINE))
     half = fine.bins // 2
     summed, noise = data.sum_of(fine, center=half, share=share)

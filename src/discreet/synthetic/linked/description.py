@@ -36,7 +36,7 @@ def counter_name(table: str, kind: str | None) -> str:
     return f"{COUNTER}{table}" if kind is None else f"{COUNTER}{table}: {kind}"
 
 
-def inherited(people: str, name: str) -> str:
+def person_column(people: str, name: str) -> str:
     """Return what a person's column is called beside a row."""
     return f"{people}.{name}"
 
@@ -125,7 +125,7 @@ class LinkedDescription:
         """
         found, description = {}, part.description
         for column, axis in enumerate(description.axes[part.own :], start=part.own):
-            own = axis.name.removeprefix(inherited(self.people.table, ""))
+            own = axis.name.removeprefix(person_column(self.people.table, ""))
             if own == OWN_KIND:
                 codes = axis.codes(pa.chunked_array([pa.array(alike)]))
             else:
@@ -223,7 +223,7 @@ def _part(entry: dict[str, Any], name: str) -> Part:
 def _check(found: LinkedDescription, name: str) -> None:
     """Refuse parts that do not belong together."""
     columns = {axis.name: axis for axis in found.people.axes}
-    known = {inherited(found.people.table, column) for column in (*columns, OWN_KIND)}
+    known = {person_column(found.people.table, column) for column in (*columns, OWN_KIND)}
     for part in found.rows:
         names = [axis.name for axis in part.description.axes]
         sound = 0 < part.own <= len(names) and set(names[part.own :]) <= known

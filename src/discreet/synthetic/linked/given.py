@@ -30,7 +30,7 @@ def draw_given(
     columns are in.
     """
     stream = Stream.fresh()
-    groups = drawn_groups(description.model, known, rows, stream.derive("groups", 0))
+    groups = draw_groups(description.model, known, rows, stream.derive("groups", 0))
     arrays, names = [], []
     for column, axis in enumerate(description.axes[:width]):
         cells = _cells(
@@ -42,7 +42,7 @@ def draw_given(
     return pa.table(arrays, names=names)
 
 
-def drawn_groups(
+def draw_groups(
     model: Model, known: Mapping[int, Integers], rows: int, stream: Stream
 ) -> dict[int, Integers]:
     """Return the groups of all columns: those that are known, and the others drawn given them."""

@@ -41,7 +41,7 @@ from discreet.policy.owners import EachRow
 from discreet.policy.policy import Policy, Table
 from discreet.synthetic.columns.axes import Grid, axes_of
 from discreet.synthetic.columns.axis import USUAL, Axis, Intervals, Unlisted
-from discreet.synthetic.compare import compared, comparison
+from discreet.synthetic.compare import comparison, comparison_work
 from discreet.synthetic.describe import (
     CarryOut,
     Commission,
@@ -56,7 +56,7 @@ from discreet.synthetic.linked.description import (
     COUNTER,
     LinkedDescription,
     Part,
-    inherited,
+    person_column,
 )
 from discreet.synthetic.linked.rows import Rows, rows_given_people
 from discreet.synthetic.linked.sources import (
@@ -125,7 +125,7 @@ class Lot(Tables):
 
     def carry_out(self, progress: Progress | None) -> CarryOut:
         """Make the descriptions, within what was paid."""
-        return lambda allowance, fetch, told: described_together(
+        return lambda allowance, fetch, told: describe_together(
             self, allowance, fetch, told, progress
         )
 
@@ -219,7 +219,7 @@ def sources(
     parts: list[tuple[tuple[Grid, ...], TableSource]] = [(first, people_source(work))]
     for table in rows:
         known = (
-            replace(axis, column=replace(axis.column, name=inherited(people.name, axis.name)))
+            replace(axis, column=replace(axis.column, name=person_column(people.name, axis.name)))
             for axis in (*axes[people.name], alike_axis(table))
         )
         parts.append(((*axes[table.name], *known), rows_source(work, table)))
@@ -245,11 +245,11 @@ def comparisons(
     found = []
     for each, joined in zip(linked.parts, sources(policy, linked), strict=True):
         work = comparison(policy, each, part, questions=None, target=None, joined=joined)
-        found.append((work, work.carry_out(compared(each, target=None), None)))
+        found.append((work, work.carry_out(comparison_work(each, target=None), None)))
     return found
 
 
-def described_together(
+def describe_together(
     work: Lot,
     allowance: Allowance,
     fetch: Fetch,
@@ -290,7 +290,7 @@ def _rows_part(work: Lot, table: Table, people: Description) -> Commission:
     texts = {axis.name for axis in work.axes[work.people.name] if isinstance(axis, Unlisted)}
     attributes = people.axes[: len(work.axes[work.people.name])]
     for axis in (*attributes, alike_axis(table)):
-        name = inherited(work.people.name, axis.name)
+        name = person_column(work.people.name, axis.name)
         known.append(replace(axis, column=replace(axis.column, name=name)))
         if axis.name in texts:
             listed = axis.column.domain

@@ -37,7 +37,7 @@ from discreet.policy.policy import Policy, Table
 from discreet.sql.rows.relation import scan
 from discreet.sql.values.value import Number, Value
 from discreet.synthetic.columns.axis import Axis, place_of
-from discreet.synthetic.linked.description import COUNTER, OWN_KIND, counter_name, inherited
+from discreet.synthetic.linked.description import COUNTER, OWN_KIND, counter_name, person_column
 from discreet.synthetic.source import TableSource
 
 UNIT = 1 << 12  # that all rows of one person weigh, at most
@@ -101,7 +101,7 @@ def people_source(work: Tables) -> TableSource:
     values = {field.name: field.value for field in read.fields}
     for number, table in enumerate(work.rows):
         stage = f"n{number}"
-        source = OwnerJoin(source, _counted(table, stage), outer=True)
+        source = OwnerJoin(source, _count_rows(table, stage), outer=True)
         for place, name in enumerate(counters(table)):
             rows = call("coalesce", Column(stage, f"rows{place}"), 0)
             values[name] = _number(rows, table)
@@ -114,9 +114,9 @@ def rows_source(work: Tables, table: Table) -> TableSource:
         scan(table, table.name, "t0", frozenset()),
         scan(work.people, work.people.name, "t1", frozenset()),
     )
-    joined = OwnerJoin(OwnerJoin(read.source, person.source), _counted(table, "n0"))
+    joined = OwnerJoin(OwnerJoin(read.source, person.source), _count_rows(table, "n0"))
     values = {field.name: field.value for field in read.fields}
-    values |= {inherited(work.people.name, field.name): field.value for field in person.fields}
+    values |= {person_column(work.people.name, field.name): field.value for field in person.fields}
     numbers = [Column("n0", f"rows{place}") for place in range(len(counters(table)))]
     alike: Expression = numbers[0]
     kind = kind_of(table)
@@ -126,7 +126,7 @@ def rows_source(work: Tables, table: Table) -> TableSource:
     met: Expression = expression(0)
     for each in numbers:
         met = met + case((each > 0, 1), otherwise=0)
-    values[inherited(work.people.name, _alike(table))] = _number(alike, table)
+    values[person_column(work.people.name, _alike(table))] = _number(alike, table)
     return TableSource(
         scan=joined,
         max_rows=table.max_rows,
@@ -146,7 +146,7 @@ def _alike(table: Table) -> str:
     return OWN_KIND if kind_of(table) is not None else COUNTER + table.name
 
 
-def _counted(table: Table, stage: str) -> Stage:
+def _count_rows(table: Table, stage: str) -> Stage:
     """Return how many rows of each kind each person has who has any."""
     read = scan(table, table.name, f"{stage}s", frozenset())
     columns: Columns = (("rows0", Fold("count", ())),)

@@ -37,7 +37,7 @@ def expected_error(description: Description, columns: tuple[int, ...]) -> float:
     )
 
 
-def counted(description: Description, columns: tuple[int, ...]) -> bool:
+def is_counted(description: Description, columns: tuple[int, ...]) -> bool:
     """Return True if some released table has all of these columns."""
     return any(set(columns) <= set(each.columns) for each in description.measured)
 
@@ -45,13 +45,13 @@ def counted(description: Description, columns: tuple[int, ...]) -> bool:
 def cell_errors(description: Description, column: int) -> Floats:
     """Return the expected error of every cell's count."""
     cells = description.marginal((column,))
-    std = combined_std([each for each in description.measured if each.columns == (column,)])
+    std = std_of_average([each for each in description.measured if each.columns == (column,)])
     if std is None:  # `random` has no histograms: what a cell holds is only a guess
         return cells
     return _MEAN * std * cells / (std + cells)
 
 
-def combined_std(measured: list[NoisyMarginal]) -> float | None:
+def std_of_average(measured: list[NoisyMarginal]) -> float | None:
     """Return the standard deviation of the average of several releases of the same counts, weighted
     by precision.
     """
@@ -68,6 +68,6 @@ def _pair(description: Description, pair: tuple[int, ...]) -> float | None:
     if not found:
         return None
     finest = max(found, key=lambda each: math.prod(each.shape))
-    std = combined_std([each for each in found if each.shape == finest.shape]) or finest.std
+    std = std_of_average([each for each in found if each.shape == finest.shape]) or finest.std
     cells = np.maximum(finest.counts.astype(np.float64), 0.0)
     return float((_MEAN * std * cells / (std + cells)).sum()) / 2 / description.model.total

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.synthetic.columns.values import told
+from discreet.synthetic.columns.values import tell_values
 from discreet.synthetic.description import Description
-from discreet.synthetic.report.errors import counted, expected_error
+from discreet.synthetic.report.errors import expected_error, is_counted
 
 Progress = Callable[[str, float], None] | None
 
@@ -32,7 +32,7 @@ def as_json(description: Description, *, progress: Progress = None) -> dict[str,
                 "columns": [axes[column].name for column in pair],
                 "association": _association(description, pair),
                 "expected_error": expected_error(description, pair),
-                "counted": counted(description, pair),
+                "counted": is_counted(description, pair),
             }
         )
     return {
@@ -47,7 +47,7 @@ def as_json(description: Description, *, progress: Progress = None) -> dict[str,
                 "cells": axis.size,
                 "groups": int(description.groups[column].max()) + 1,
                 "expected_error": expected_error(description, (column,)),
-                "values": told(description, column),
+                "values": tell_values(description, column),
             }
             for column, axis in enumerate(axes)
         ],

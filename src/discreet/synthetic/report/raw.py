@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import UsageError
 from discreet.noise import Items, Stream
-from discreet.synthetic.classify import area, counted, learned, target_of
+from discreet.synthetic.classify import area, count_by_label, learn_score, target_of
 from discreet.synthetic.columns.values import Figure, exact_figures
 from discreet.synthetic.compare import lines
 from discreet.synthetic.description import Description
@@ -28,7 +28,7 @@ BANNER = "NOT FOR RELEASE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class ClassifierScores:
     """AUC on true rows of a classifier made from synthetic rows, and of one made from (other) true
     rows.
     """
@@ -47,7 +47,7 @@ class RawReport:
     values: tuple[Figure, ...]
     distances: dict[tuple[str, ...], float]
     correlations: dict[tuple[str, ...], tuple[float, float]]
-    classifier: Trained | None
+    classifier: ClassifierScores | None
     risks: tuple[tuple[str, ...], ...]
 
     @property
@@ -124,18 +124,18 @@ def _correlations(
 
 def _train(
     description: Description, true: Integers, made: Integers, target: str, label: tuple[int, int]
-) -> Trained:
+) -> ClassifierScores:
     """Train a classifier on synthetic rows and one on true rows; both are tried on the same half of
     the true rows.
     """
     order = np.argsort(Stream.fresh().words(Items.positions(len(true)), 0)[:, 0])
     learning, trying = order[: len(order) // 2], order[len(order) // 2 :]
     scores = [
-        learned(cells[learning], description.groups, label=label[0], positive=label[1])
+        learn_score(cells[learning], description.groups, label=label[0], positive=label[1])
         for cells in (made, true)
     ]
-    areas = [_area(counted(score, true[trying])) for score in scores]
-    return Trained(target=target, synthetic=areas[0], true=areas[1])
+    areas = [_area(count_by_label(score, true[trying])) for score in scores]
+    return ClassifierScores(target=target, synthetic=areas[0], true=areas[1])
 
 
 def _area(counts: Integers) -> float:

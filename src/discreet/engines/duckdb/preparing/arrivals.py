@@ -28,7 +28,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.algebra import Aggregate
-from discreet.engines.duckdb.preparing.order import shuffled
+from discreet.engines.duckdb.preparing.order import shuffle_key
 from discreet.engines.duckdb.preparing.prepare import load
 from discreet.engines.layout import LIVE, OWNER
 from discreet.engines.quoting import name
@@ -52,7 +52,7 @@ class Arrivals:
         self._schedule, self._table = schedule, table
         self._columns = [name(column) for column in table.columns]
         domains = {column.name: column.domain for column in table.columns.values()}
-        self._order = shuffled(domains, key.hex(), copy=f"f.{_COPY}", table="f.")
+        self._order = shuffle_key(domains, key.hex(), copy=f"f.{_COPY}", table="f.")
         policy.store.mkdir(mode=0o700, parents=True, exist_ok=True)
         _clear(policy.store)
         self._folder = Path(tempfile.mkdtemp(prefix=f"{LIVE}{os.getpid()}-", dir=policy.store))
@@ -128,7 +128,7 @@ class Arrivals:
             self._run(f"INSERT INTO {_COUNTED} SELECT DISTINCT {owner}, {period} FROM {table}")
             seen = f"SELECT {owner} AS owner, {_CONTENT} AS content, max({_COPY}) AS copies FROM {_FRESH} GROUP BY ALL"
             counted = f"SELECT DISTINCT {owner} AS owner FROM {table}"
-            return packed(
+            return pack(
                 [
                     self._connection.sql(sql).to_arrow_table()
                     for sql in (*map(Spelling().aggregate, queries), seen, counted)
@@ -176,7 +176,7 @@ def _moment(moment: datetime) -> str:
     return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
 
 
-def packed(tables: Sequence[pa.Table]) -> bytes:
+def pack(tables: Sequence[pa.Table]) -> bytes:
     """Write tables as bytes, one after the other."""
     parts = []
     for table in tables:
@@ -187,8 +187,8 @@ def packed(tables: Sequence[pa.Table]) -> bytes:
     return b"".join(parts)
 
 
-def unpacked(content: bytes) -> list[pa.Table]:
-    """Read the tables that `packed` wrote."""
+def unpack(content: bytes) -> list[pa.Table]:
+    """Read the tables that `pack` wrote."""
     stream, found = io.BytesIO(content), []
     while head := stream.read(8):
         found.append(pa.ipc.open_stream(stream.read(int.from_bytes(head, "little"))).read_all())

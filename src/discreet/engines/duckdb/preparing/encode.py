@@ -75,7 +75,7 @@ _DECIMAL_ROOM = 10**37  # a decimal times its own power of ten stays in DECIMAL(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class ColumnForm:
     """The stored form of a column: the SQL of its value, its type, and two conditions in SQL: the
     value was clamped, and rounding changed it by more than a tenth of itself.
     """
@@ -97,14 +97,14 @@ def family(type_name: str) -> str:
     return _FAMILIES.get(type_name, OTHER)
 
 
-def accepted(domain: Domain) -> tuple[str, ...]:
+def acceptable_kinds(domain: Domain) -> tuple[str, ...]:
     """Return the kinds of source columns that a domain can be read from."""
     if isinstance(domain, Categories) and isinstance(domain.values[0], str):
         return (WHOLE, TEXT, BOOLEAN, DATE, UUID)  # not 1.0, which is written in more than one way
     return _ENCODERS[type(domain)][0]
 
 
-def stored(
+def form_of(
     domain: Domain,
     column: str,
     type_name: str,
@@ -112,7 +112,7 @@ def stored(
     lookup: str = "",
     read: Reading = AS_IT_IS,
     format: str | None = None,
-) -> Stored:
+) -> ColumnForm:
     """Return the stored form of a source column (SQL text) of a type that the domain accepts.
 
     `lookup` is the SQL name of a table ("#value" VARCHAR, "#code") that holds a long list of
@@ -135,7 +135,7 @@ def stored(
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _number(domain: Integers | Decimals, column: str, type_name: str) -> Stored:
+def _number(domain: Integers | Decimals, column: str, type_name: str) -> ColumnForm:
     kept = next(
         name for name, most in _INTEGERS.items() if -most <= domain.first and domain.last < most
     )
@@ -154,7 +154,7 @@ def _digits_after_point(type_name: str) -> int | None:
     return 0 if family(type_name) in (WHOLE, BOOLEAN) else None
 
 
-def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> Stored:
+def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> ColumnForm:
     """Write whole numbers and decimals without rounding on the way: clamp, then take the nearest n
     / d in whole numbers.
     """
@@ -185,7 +185,7 @@ def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> 
     ends = f"WHEN {x} < {low} THEN {domain.first} WHEN {x} > {high} THEN {domain.last}"
     value = f"CASE {ends} WHEN {x} IS NOT NULL THEN {steps} END"
     never = ratio.denominator == 1  # all such numbers are steps
-    return Stored(
+    return ColumnForm(
         value=f"CAST({value} AS {kept})",
         type=kept,
         clamped=f"({x} < {low} OR {x} > {high})",
@@ -193,7 +193,7 @@ def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> 
     )
 
 
-def _from_double(domain: Integers | Decimals, x: str, kept: str) -> Stored:
+def _from_double(domain: Integers | Decimals, x: str, kept: str) -> ColumnForm:
     p, q = domain.step.numerator, domain.step.denominator
     lo, hi, first, last = (
         _double(each) for each in (domain.lo, domain.hi, domain.first, domain.last)
@@ -208,7 +208,7 @@ def _from_double(domain: Integers | Decimals, x: str, kept: str) -> Stored:
         f" WHEN {x} <= {lo} THEN {domain.first} WHEN {x} >= {hi} THEN {domain.last} ELSE {steps} END"
     )
     clamped = f"(NOT isnan({x}) AND ({x} < {lo} OR {x} > {hi}))"
-    return Stored(
+    return ColumnForm(
         value=f"CAST({value} AS {kept})",
         type=kept,
         clamped=clamped,
@@ -242,7 +242,7 @@ def is_long(domain: Domain) -> bool:
 
 def _category(
     domain: Categories, column: str, type_name: str, lookup: str, *, fold: bool
-) -> Stored:
+) -> ColumnForm:
     kept = next(name for name, most in _UNSIGNED.items() if domain.size <= most)
     text = f"CAST({column} AS VARCHAR)"
     if isinstance(domain.values[0], int):
@@ -252,12 +252,12 @@ def _category(
         # Hidden names, so that a source's column called "value" or "code" is not taken for the
         # list's.
         found = f'SELECT "#list"."#code" FROM {lookup} AS "#list" WHERE "#list"."#value" = {text}'
-        return Stored(value=f"CAST(({found}) AS {kept})", type=kept)
+        return ColumnForm(value=f"CAST(({found}) AS {kept})", type=kept)
     listed = [
         f"lower({literal(str(value))})" if fold else literal(str(value)) for value in domain.values
     ]
     codes = " ".join(f"WHEN {value} THEN {code}" for code, value in enumerate(listed))
-    return Stored(value=f"CAST(CASE {text} {codes} END AS {kept})", type=kept)
+    return ColumnForm(value=f"CAST(CASE {text} {codes} END AS {kept})", type=kept)
 
 
 def whole_number(column: str, type_name: str) -> str:
@@ -274,24 +274,24 @@ def whole_number(column: str, type_name: str) -> str:
     return f"CASE WHEN abs({x}) <= {_DOUBLE_IS_EXACT} AND {x} = trunc({x}) THEN TRY_CAST({x} AS HUGEINT) END"
 
 
-def _boolean(domain: Booleans, column: str, type_name: str) -> Stored:
+def _boolean(domain: Booleans, column: str, type_name: str) -> ColumnForm:
     value = {BOOLEAN: column, TEXT: f"TRY_CAST(CAST({column} AS VARCHAR) AS BOOLEAN)"}.get(
         family(type_name)
     )
-    return Stored(
+    return ColumnForm(
         value=value or f"CASE WHEN {column} = 1 THEN true WHEN {column} = 0 THEN false END",
         type="BOOLEAN",
     )
 
 
-def _date(domain: Dates, column: str, type_name: str) -> Stored:
+def _date(domain: Dates, column: str, type_name: str) -> ColumnForm:
     day = f"TRY_CAST({column} AS DATE)"
     lo, hi = f"DATE '{domain.lo}'", f"DATE '{domain.hi}'"
     value = f"CASE WHEN {day} < {lo} THEN {lo} WHEN {day} > {hi} THEN {hi} ELSE {day} END"
-    return Stored(value=value, type="DATE", clamped=f"({day} < {lo} OR {day} > {hi})")
+    return ColumnForm(value=value, type="DATE", clamped=f"({day} < {lo} OR {day} > {hi})")
 
 
-def _timestamp(domain: Timestamps, column: str, type_name: str) -> Stored:
+def _timestamp(domain: Timestamps, column: str, type_name: str) -> ColumnForm:
     moment = f"TRY_CAST({column} AS TIMESTAMP)"
     lo, hi = f"TIMESTAMP '{domain.lo}'", f"TIMESTAMP '{domain.hi}'"
     first = int((domain.lo - datetime(1970, 1, 1)).total_seconds()) * 10**6 + domain.lo.microsecond
@@ -300,7 +300,9 @@ def _timestamp(domain: Timestamps, column: str, type_name: str) -> Stored:
     value = (
         f"CASE WHEN {moment} <= {lo} THEN {lo} WHEN {moment} >= {hi} THEN {hi} ELSE {floored} END"
     )
-    return Stored(value=value, type="TIMESTAMP", clamped=f"({moment} < {lo} OR {moment} > {hi})")
+    return ColumnForm(
+        value=value, type="TIMESTAMP", clamped=f"({moment} < {lo} OR {moment} > {hi})"
+    )
 
 
 def _moment(column: str, type_name: str, zone: str | None, format: str | None) -> str:
@@ -339,29 +341,29 @@ def _with_point(column: str, decimal: str) -> str:
     return f"CASE WHEN regexp_full_match({text}, {literal(pattern)}) THEN {plain} END"
 
 
-def trimmed(text: str) -> str:
+def trim(text: str) -> str:
     """Return a text (SQL) without the blanks around it; NULL where nothing is left."""
     return f"nullif(trim({text}, {literal(BLANKS)}), '')"
 
 
-def _text(domain: Texts, column: str, type_name: str) -> Stored:
-    return Stored(value=_short(spelled(column, type_name), domain.letters), type="VARCHAR")
+def _text(domain: Texts, column: str, type_name: str) -> ColumnForm:
+    return ColumnForm(value=_short(spell(column, type_name), domain.letters), type="VARCHAR")
 
 
-def _identifier(domain: Identifier, column: str, type_name: str) -> Stored:
+def _identifier(domain: Identifier, column: str, type_name: str) -> ColumnForm:
     if family(type_name) == WHOLE:
         whole = "BIGINT" if type_name in (*_INTEGERS, *_UNSIGNED) else "HUGEINT"
-        return Stored(value=f"CAST({column} AS {whole})", type=whole)
+        return ColumnForm(value=f"CAST({column} AS {whole})", type=whole)
     if family(type_name) == UUID:
-        return Stored(value=column, type=type_name)
-    return Stored(value=_short(spelled(column, type_name), LETTERS), type="VARCHAR")
+        return ColumnForm(value=column, type=type_name)
+    return ColumnForm(value=_short(spell(column, type_name), LETTERS), type="VARCHAR")
 
 
 def _short(text: str, letters: int) -> str:
     return f"CASE WHEN length({text}) <= {letters} THEN {text} END"
 
 
-def spelled(column: str, type_name: str) -> str:
+def spell(column: str, type_name: str) -> str:
     """Return a value as text. A number has one spelling, whatever its column's type: 2138, 2138.0
     and 2138.00 are '2138'.
     """
@@ -379,7 +381,7 @@ def spelled(column: str, type_name: str) -> str:
 _NUMERIC = (WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN)
 _TIME = (DATE, TIMESTAMP, TEXT)
 _ANY = (WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP, UUID)
-_ENCODERS: dict[type[Domain], tuple[tuple[str, ...], Callable[..., Stored]]] = {
+_ENCODERS: dict[type[Domain], tuple[tuple[str, ...], Callable[..., ColumnForm]]] = {
     Integers: (_NUMERIC, _number),
     Decimals: (_NUMERIC, _number),
     Categories: (_NUMERIC, _category),
@@ -431,7 +433,7 @@ def key(column: str, type_name: str, common: str) -> str:
         return f"TRY_CAST({whole_number(column, type_name)} AS {common})"
     if common not in ("VARCHAR", NUMBERS):
         return f"CAST({column} AS {common})"
-    text = spelled(column, type_name)
+    text = spell(column, type_name)
     if common == NUMBERS and family(type_name) == TEXT:  # '1.0' and '1.00' are 1; '1.50' is 1.5
         text = rf"regexp_replace({text}, '^([-+]?[0-9]+)\.0+$', '\1')"
         text = rf"regexp_replace({text}, '^([-+]?[0-9]+\.[0-9]*[1-9])0+$', '\1')"

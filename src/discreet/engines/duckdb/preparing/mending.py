@@ -34,7 +34,7 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 def unread(column: Column, source: str, read: Reading, *, lookup: str) -> str:
     """Return the SQL of a text `source` that is not read as the policy has it."""
-    now = encode.stored(
+    now = encode.form_of(
         column.domain, source, "VARCHAR", lookup=lookup, read=read, format=column.format
     )
     return f"({now.value}) IS NULL"
@@ -47,15 +47,15 @@ def mendings(column: Column, source: str, read: Reading, *, lookup: str) -> dict
     text = f"CAST({source} AS VARCHAR)"
     found = {UNREADABLE: f"{source} IS NULL"}
     for way, reads in _ways(column, read).items():
-        cleaned = encode.trimmed(text) if reads.trim else text
+        cleaned = encode.trim(text) if reads.trim else text
         # A long list is in a table, folded as the policy says; without it a list is written out,
         # whatever its length.
-        mended = encode.stored(
+        mended = encode.form_of(
             _short(column), cleaned, "VARCHAR", lookup=lookup, read=reads, format=column.format
         )
         found[way] = f"({mended.value}) IS NOT NULL"
     if isinstance(column.domain, Dates | Timestamps):
-        cleaned = encode.trimmed(text)
+        cleaned = encode.trim(text)
         times = ("",) if isinstance(column.domain, Dates) else _TIMES
         for format in (day + time for time in times for day in _DAYS):
             found[f"format: '{format}'"] = f"try_strptime({cleaned}, '{format}') IS NOT NULL"

@@ -32,7 +32,7 @@ def first_rows(rows: str, columns: Mapping[str, Domain], key: int, most: int) ->
     copies = f"SELECT *, row_number() OVER (PARTITION BY {equal}) AS {_COPY} FROM ({rows})"
     # What is sorted is narrow. Different rows of equal hash do not occur (2^-128); copies have
     # different hashes.
-    hashed = f"SELECT {ROW}, {owner}, {shuffled(columns, f'{key:016x}', copy=_COPY)} AS place FROM ({copies})"
+    hashed = f"SELECT {ROW}, {owner}, {shuffle_key(columns, f'{key:016x}', copy=_COPY)} AS place FROM ({copies})"
     return f"SELECT {ROW} FROM ({hashed}) QUALIFY row_number() OVER (PARTITION BY {owner} ORDER BY place) <= {most}"
 
 
@@ -47,7 +47,7 @@ def row_owner(columns: Mapping[str, Domain], key: int, *, copy: str) -> str:
     return f"CAST(md5(concat_ws(',', {', '.join([literal(f'row {key:016x}'), copy, *values])})) AS UUID)"
 
 
-def shuffled(columns: Mapping[str, Domain], key: str, *, copy: str, table: str = "") -> str:
+def shuffle_key(columns: Mapping[str, Domain], key: str, *, copy: str, table: str = "") -> str:
     """Return the SQL of a row's hash; `copy` is the SQL of its number among equal rows of one
     owner.
     """

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.engines.files import PARQUET, csv_header, listed, opened, parquet, texts
+from discreet.engines.files import PARQUET, csv_header, list_of, open_file, parquet, texts
 from discreet.engines.frames import check_dataset, first_twice
 from discreet.engines.quoting import literal, name
-from discreet.engines.source import Folder, Given, Source, columns_of, files_of, is_csv, scan
+from discreet.engines.source import Folder, PythonTables, Source, columns_of, files_of, is_csv, scan
 from discreet.errors import UsageError
 from discreet.noise.bits import SYSTEM
 
@@ -62,7 +62,7 @@ def parts_of(
     read.
     """
     if not isinstance(source, Folder):
-        if isinstance(source, Given) and hasattr(source.tables[table], "scanner"):
+        if isinstance(source, PythonTables) and hasattr(source.tables[table], "scanner"):
             check_dataset(table, source.tables[table], used)
         relation = scan(source, table, as_text=True)
         columns = _declaration(connection, table, relation)
@@ -113,7 +113,7 @@ def _alike(connection: Any, source: Folder, table: str) -> list[list[Path]]:
 
     groups: dict[object, list[Path]] = {}
     for file in files_of(source, table):
-        sql = f"SELECT * EXCLUDE (file_name, field_id) FROM parquet_schema({listed([file])}) ORDER BY column_id"
+        sql = f"SELECT * EXCLUDE (file_name, field_id) FROM parquet_schema({list_of([file])}) ORDER BY column_id"
         try:
             schema = connection.execute(sql).fetchall()
         except duckdb.Error:
@@ -180,7 +180,7 @@ def _csv(source: Folder, file: Path, scratch: Path | None, encoding: str | None)
 def _is_utf8(file: Path) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        with opened(file) as content:
+        with open_file(file) as content:
             while chunk := content.read(_CHUNK):
                 decoder.decode(chunk)
         decoder.decode(b"", final=True)
@@ -197,7 +197,7 @@ def _mark(file: Path, copy: Path, mark: str, encoding: str) -> None:
     """
     codecs.register_error("discreet.unreadable", lambda error: ("\udcff", error.end))  # type: ignore[attr-defined]
     decoder = codecs.getincrementaldecoder(encoding)("discreet.unreadable")
-    with opened(file) as content, copy.open("wb") as written:
+    with open_file(file) as content, copy.open("wb") as written:
         while True:
             chunk = content.read(_CHUNK)
             written.write(_UNREADABLE.sub(mark, decoder.decode(chunk, final=not chunk)).encode())

@@ -53,9 +53,9 @@ from discreet.engines.source import (
     Folder,
     Source,
     attach,
-    changed,
     engine_errors,
     files_of,
+    find_changes,
     fingerprint,
     is_csv,
     loading,
@@ -79,13 +79,16 @@ def prepare(
     threads: int | None = None,
 ) -> Snapshot:
     """Make snapshot `number` in a folder; nothing of it is seen until it is whole."""
-    with prepared(policy, source, store, number, progress, threads=threads) as (building, snapshot):
+    with prepare_file(policy, source, store, number, progress, threads=threads) as (
+        building,
+        snapshot,
+    ):
         building.finish(snapshot)
         return snapshot
 
 
 @contextmanager
-def prepared(
+def prepare_file(
     policy: Policy,
     source: object,
     store: str | Path,
@@ -117,7 +120,7 @@ def prepared(
                 raise
             with _say_where(policy, found):
                 reports = fill(scratch=building.renewed())
-        if before is not None and changed(before, found, policy.tables):
+        if before is not None and find_changes(before, found, policy.tables):
             raise UsageError(
                 "The source changed while it was read. Take the snapshot again when it is at rest."
             )

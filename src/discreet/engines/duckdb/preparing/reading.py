@@ -112,14 +112,14 @@ class Reading:
             kind = types[column.name.lower()]
             if kind is None:
                 elsewhere = next(iter(self._kinds(table, column.name)), "VARCHAR")
-                nothing = encode.stored(column.domain, "NULL", elsewhere).type
+                nothing = encode.form_of(column.domain, "NULL", elsewhere).type
                 found.append(f"CAST(NULL AS {nothing}) AS {_place('value', place)}")
                 found.append(
                     f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}, "
                     f"false AS {_place('rounded', place)}"
                 )
                 continue
-            own = encode.stored(
+            own = encode.form_of(
                 column.domain,
                 source_column(column.name),
                 kind,
@@ -200,8 +200,8 @@ def source_columns(part: Part, used: list[str], *, trim: bool) -> str:
         if encode.family(kind) == encode.TEXT:
             value = part.readable(own)
         if encode.family(kind) == encode.TEXT and trim:
-            missing = f"({missing} OR coalesce({encode.trimmed(value)} IS NULL AND {value} IS NOT NULL, false))"
-            value = encode.trimmed(value)
+            missing = f"({missing} OR coalesce({encode.trim(value)} IS NULL AND {value} IS NOT NULL, false))"
+            value = encode.trim(value)
         found.append(f"{value} AS {source_column(column)}, {missing} AS {is_missing(column)}")
     return f"SELECT {', '.join(found) or 'true'} FROM {part.relation}"
 

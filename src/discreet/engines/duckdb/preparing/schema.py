@@ -105,10 +105,10 @@ def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
         kind = kind_of(part, column.name)
         if kind is not None and column.format is not None and encode.family(kind) != encode.TEXT:
             return f"{what} has a format, which is for texts, and {part.where} has {kind} there. Remove format."
-        if kind is not None and encode.family(kind) not in encode.accepted(column.domain):
+        if kind is not None and encode.family(kind) not in encode.acceptable_kinds(column.domain):
             return f"{what} is declared {column.domain.yaml}, and {part.where} has {kind} there."
         if kind is not None:
-            stored[part.where] = encode.stored(column.domain, "x", kind).type
+            stored[part.where] = encode.form_of(column.domain, "x", kind).type
     return _different(what, stored)
 
 

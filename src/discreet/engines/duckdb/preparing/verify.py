@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from discreet.engines.layout import OWNER, private, stored_columns, types_of
+from discreet.engines.layout import OWNER, private, snapshot_columns, types_of
 from discreet.engines.quoting import name
 from discreet.engines.source import columns_of, loading
 from discreet.errors import UsageError
@@ -64,7 +64,7 @@ def rules_of(
     """Return what no row of a table with columns of these types may have; `micros` spells
     microseconds since 1970.
     """
-    if list(kinds) != stored_columns(table):
+    if list(kinds) != snapshot_columns(table):
         raise _wrong(table.name, "its columns are not those of the policy")
     rules = [
         ("a row has no owner", f"{name(OWNER)} IS NULL"),

@@ -52,7 +52,7 @@ _SYSTEM_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class TableEntry:
     """A table of the policy as the catalog tells it: number, columns with their Postgres types,
     key, comments.
     """
@@ -69,12 +69,12 @@ class Described:
         return f"{self.name}_pkey"
 
 
-def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Described, ...]:
+def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[TableEntry, ...]:
     """Return the policy's tables in their order; the columns of public ones are those of the
     snapshot.
     """
     return tuple(
-        Described(
+        TableEntry(
             oid=FIRST_OID + _STEP * place,
             name=table.name,
             columns={
@@ -90,7 +90,7 @@ def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Described
     )
 
 
-def fill(tables: tuple[Described, ...], *, database: str) -> dict[str, pa.Table]:
+def fill(tables: tuple[TableEntry, ...], *, database: str) -> dict[str, pa.Table]:
     """Return the stored relations that do not depend on who asks, as Arrow tables by their stored
     names.
     """
@@ -174,7 +174,7 @@ def _namespaces() -> Iterator[Row]:
         yield {"oid": oid, "nspname": name, "nspowner": CURATOR_OID}
 
 
-def _classes(tables: tuple[Described, ...]) -> Iterator[Row]:
+def _classes(tables: tuple[TableEntry, ...]) -> Iterator[Row]:
     common = {
         "relowner": CURATOR_OID,
         "relpersistence": "p",
@@ -221,7 +221,7 @@ def _classes(tables: tuple[Described, ...]) -> Iterator[Row]:
             }
 
 
-def _attributes(tables: tuple[Described, ...]) -> Iterator[Row]:
+def _attributes(tables: tuple[TableEntry, ...]) -> Iterator[Row]:
     for relation in relations().values():
         yield from _columns(relation.oid, relation.columns, stored=relation.kind == "r")
     for table in tables:
@@ -267,7 +267,7 @@ def _type_rows() -> dict[str, dict[str, str]]:
 # --- types and functions --------------------------------------------------------------------------
 
 
-def _types(tables: tuple[Described, ...]) -> Iterator[Row]:
+def _types(tables: tuple[TableEntry, ...]) -> Iterator[Row]:
     for row in rows("pg_type"):
         yield {
             **row,
@@ -334,13 +334,13 @@ def _procedures() -> Iterator[Row]:
 # --- keys and comments ----------------------------------------------------------------------------
 
 
-def _tables_with_keys(tables: tuple[Described, ...]) -> Iterator[tuple[Described, int]]:
+def _tables_with_keys(tables: tuple[TableEntry, ...]) -> Iterator[tuple[TableEntry, int]]:
     for table in tables:
         if table.key is not None:
             yield table, list(table.columns).index(table.key) + 1
 
 
-def _indexes(tables: tuple[Described, ...]) -> Iterator[Row]:
+def _indexes(tables: tuple[TableEntry, ...]) -> Iterator[Row]:
     for table, place in _tables_with_keys(tables):
         yield {
             "indexrelid": table.oid + 3,
@@ -371,7 +371,7 @@ def _operators(kind: str) -> int:
     return next((int(row["oid"]) for row in matching if row["opcdefault"] == "t"), 0)
 
 
-def _constraints(tables: tuple[Described, ...]) -> Iterator[Row]:
+def _constraints(tables: tuple[TableEntry, ...]) -> Iterator[Row]:
     for table, place in _tables_with_keys(tables):
         yield {
             "oid": table.oid + 4,
@@ -390,7 +390,7 @@ def _constraints(tables: tuple[Described, ...]) -> Iterator[Row]:
         }
 
 
-def _dependencies(tables: tuple[Described, ...]) -> Iterator[Row]:
+def _dependencies(tables: tuple[TableEntry, ...]) -> Iterator[Row]:
     """Yield that a key's index belongs to its constraint, and the constraint to its column."""
     classes, constraints = (
         relations()[PG_CATALOG, name].oid for name in ("pg_class", "pg_constraint")
@@ -408,7 +408,7 @@ def _dependencies(tables: tuple[Described, ...]) -> Iterator[Row]:
         }
 
 
-def _descriptions(tables: tuple[Described, ...]) -> Iterator[Row]:
+def _descriptions(tables: tuple[TableEntry, ...]) -> Iterator[Row]:
     said_of = {"classoid": relations()[PG_CATALOG, "pg_class"].oid}
     for table in tables:
         yield {**said_of, "objoid": table.oid, "objsubid": 0, "description": table.comment}
@@ -422,15 +422,18 @@ def _descriptions(tables: tuple[Described, ...]) -> Iterator[Row]:
                 }
 
 
-def texts_of_keys(tables: tuple[Described, ...]) -> pa.Table:
+def texts_of_keys(tables: tuple[TableEntry, ...]) -> pa.Table:
     """Return each key as Postgres writes it: as a constraint, as an index, and the index's
     column.
     """
     found: list[tuple[int, int, str]] = []
     for table, _ in _tables_with_keys(tables):
-        column = quoted(table.key or "")
+        column = quote_name(table.key or "")
         found.append((table.oid + 4, 0, f"PRIMARY KEY ({column})"))
-        index = f"CREATE UNIQUE INDEX {quoted(table.index)} ON public.{quoted(table.name)} USING btree ({column})"
+        index = (
+            f"CREATE UNIQUE INDEX {quote_name(table.index)} "
+            f"ON public.{quote_name(table.name)} USING btree ({column})"
+        )
         found += [(table.oid + 3, 0, index), (table.oid + 3, 1, column)]
     kinds = (pa.int64(), pa.int64(), pa.string())
     columns = list(zip(*found, strict=True)) or [(), (), ()]
@@ -438,7 +441,7 @@ def texts_of_keys(tables: tuple[Described, ...]) -> pa.Table:
     return pa.table({name: array(values, kind) for name, values, kind in named})
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Write a name as quote_ident does."""
     reserved = {row["word"] for row in rows("keyword") if row["catcode"] != "U"}
     plain = (
