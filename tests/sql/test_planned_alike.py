@@ -126,6 +126,9 @@ JOINED = {  # where more than the test looks at what is joined: as many rows as 
         "SELECT COUNT(l.value) FROM labs l RIGHT JOIN people p ON p.id = l.id WHERE l.id IS NULL"
     ),
     "a join that counts": "SELECT COUNT(*) FROM people p JOIN labs l ON p.id = l.id WHERE l.value > 1",
+    "a join that counts values": (
+        "SELECT COUNT(p.age) FROM people p JOIN labs l ON p.id = l.id WHERE l.value > 1"
+    ),
     "a join whose columns are shown": (
         "SELECT COUNT(*) FROM (SELECT DISTINCT p.id, l.value FROM people p JOIN labs l ON p.id = l.id) AS t"
     ),
