@@ -36,8 +36,7 @@ from discreet.engines.spelling import Spelling
 from discreet.errors import Unproved
 from discreet.mechanisms import Quantiles
 from discreet.sql.plan import picks
-from discreet.sql.plan.nearest import COARSE, FEWEST, _widths, nearest
-from discreet.sql.plan.picks import FAN, MOST_CELLS, Pick
+from discreet.sql.plan.picks import COARSE, FAN, FEWEST, MOST_CELLS, Pick, _widths, count_near
 from discreet.sql.values.value import Number
 from discreet.vault.allowance import Allowance
 
@@ -123,7 +122,7 @@ def near(table: str, keys: list[str], cell: Expression, choices: list[Any]) -> s
     counted = Aggregate(
         Scan(table, "t"), places, (Sum(),), known=tuple(range(min(len(keys), 1), len(places)))
     )
-    return Spelling().nearest(nearest(counted, choices, groups=10 if keys else 1))
+    return Spelling().nearest(count_near(counted, choices, groups=10 if keys else 1))
 
 
 def test_no_more_is_read_than_told() -> None:

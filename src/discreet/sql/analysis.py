@@ -17,7 +17,6 @@ from sqlglot import exp
 
 from discreet.algebra import weight_of
 from discreet.errors import EngineFailure
-from discreet.policy.domain import Texts as DeclaredText
 from discreet.policy.policy import Policy
 from discreet.sql import catalog, rolling
 from discreet.sql.after import after
@@ -98,19 +97,6 @@ class Analysis:
             evaluate=self.evaluate,
             sets=bool(self.sets),
         )
-
-    def letters(self, table: str, column: str) -> int:
-        """Return the most letters that a text of a column may have."""
-        declared = self.policy.tables[table]
-        if not declared.public:
-            domain = declared.columns[column].domain if column in declared.columns else None
-            return domain.letters if isinstance(domain, DeclaredText) else 0
-        values = self.public[table].column(column)
-        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            import pyarrow.compute as pc
-
-            return pc.max(pc.utf8_length(values)).as_py() or 0
-        return 0
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
         """Return the table that a query stands for: private rows, or an output table after noise.
@@ -337,41 +323,19 @@ class Analysis:
     # --- SELECT -----------------------------------------------------------------------------------
 
     def select(self, node: exp.Select, environment: Environment) -> Relation | OutputTable:
-        if node.args.get("sample"):
-            raise reject(
-                node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same."
-            )
-        for name, part in node.args.items():
-            if name not in _SELECT_PARTS and part not in (None, False, []):
-                raise reject(
-                    node,
-                    f"{word(name)} is not answered.",
-                    "Leave it out, or write it where it is used.",
-                )
-        node = rewrite_top_groups(grouping.without_tuples(drop_brackets(node)))
-        private = private_columns(self.policy, named=environment)
-        node = without_filters(without_antijoins(node, private), private)
+        """Return what a SELECT stands for: private rows, or a table after noise if it aggregates
+        them or reads none.
+        """
+        _check_clauses(node)
+        node = self.without_habits(node, environment)
         if grouping.has_sets(node):
-            self.sets += 1
-            found_sets = self.query(
-                grouping.expand_sets(node, self.columns_of(node, environment)), environment
-            )
-            self.sets -= 1
-            return found_sets
+            return self.select_sets(node, environment)
         sources = self.sources(node, environment)
         relation = self.join_sources(node, sources)
-        if relation is not None and self.lists_keys(node, relation, environment):
-            node = node.copy()
-            node.set(
-                "group", exp.Group(expressions=[item.unalias().copy() for item in node.expressions])
-            )
-            node.set("distinct", None)
         if relation is None:
-            released = [each for each in sources if isinstance(each, OutputTable)]
-            node = with_meanings(
-                node, {output.name.lower() for each in released for output in each.outputs}
-            )
-            return after.select(node, released, self, environment)
+            return self.select_after_noise(node, sources, environment)
+        if self.lists_keys(node, relation, environment):
+            node = _group_by_items(node)
         if node.args.get("where"):
             relation = filter_rows(node.args["where"].this, self.scope(relation, environment))
         if node.args.get("group") or has_aggregate(node):
@@ -380,6 +344,31 @@ class Analysis:
                 return group_by_owner(node, relation, keys, self.alias)
             return self.measure(node, relation, environment, keys)
         return project(node, self.scope(relation, environment), self.alias)
+
+    def without_habits(self, node: exp.Select, environment: Environment) -> exp.Select:
+        """Return the SELECT with brackets, rows of keys and joins that only filter written in the
+        one way that is analyzed.
+        """
+        node = rewrite_top_groups(grouping.without_tuples(drop_brackets(node)))
+        private = private_columns(self.policy, named=environment)
+        return without_filters(without_antijoins(node, private), private)
+
+    def select_sets(self, node: exp.Select, environment: Environment) -> Relation | OutputTable:
+        """Return what a SELECT with GROUPING SETS, ROLLUP or CUBE stands for: a UNION of them."""
+        self.sets += 1
+        found = self.query(
+            grouping.expand_sets(node, self.columns_of(node, environment)), environment
+        )
+        self.sets -= 1
+        return found
+
+    def select_after_noise(
+        self, node: exp.Select, sources: list[Relation | OutputTable], environment: Environment
+    ) -> OutputTable:
+        """Return a SELECT over tables that are public or already noisy."""
+        tables = [each for each in sources if isinstance(each, OutputTable)]
+        known = {output.name.lower() for each in tables for output in each.outputs}
+        return after.select(with_meanings(node, known), tables, self, environment)
 
     def lists_keys(self, node: exp.Select, relation: Relation, environment: Environment) -> bool:
         """Return True if SELECT DISTINCT is of public keys, which the policy lists; of owners and
@@ -466,6 +455,30 @@ class Analysis:
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
         return [translate(meaning, names) for meaning in meanings_of(node, names)]
+
+
+def _check_clauses(node: exp.Select) -> None:
+    """Refuse a SELECT with a clause that is not understood."""
+    if node.args.get("sample"):
+        raise reject(
+            node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same."
+        )
+    for name, part in node.args.items():
+        if name not in _SELECT_PARTS and part not in (None, False, []):
+            raise reject(
+                node,
+                f"{word(name)} is not answered.",
+                "Leave it out, or write it where it is used.",
+            )
+
+
+def _group_by_items(node: exp.Select) -> exp.Select:
+    """Return SELECT DISTINCT a, b as SELECT a, b ... GROUP BY a, b."""
+    grouped = node.copy()
+    keys = [item.unalias().copy() for item in node.expressions]
+    grouped.set("group", exp.Group(expressions=keys))
+    grouped.set("distinct", None)
+    return grouped
 
 
 _NO_KEYS = (Opaque, Missing, Text)

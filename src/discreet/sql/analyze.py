@@ -119,7 +119,7 @@ def _plan(tree: exp.Query, result: OutputTable, analysis: Analysis) -> Plan:
     if uses is not None:
         alone = analysis.alone[0]
         blocks = (running.measure_running_totals(blocks[0], uses, alone, accountant=accountant),)
-    check_work(tree, blocks, policy, analysis.letters)
+    check_work(tree, blocks, policy, analysis.public)
     check_room(tree, blocks, policy)
     noisy_tables = {
         table_name(index): describe_noisy_table(block) for index, block in enumerate(blocks)

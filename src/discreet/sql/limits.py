@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
+import pyarrow as pa
 from sqlglot import exp
 
+from discreet.policy.domain import Texts
 from discreet.policy.policy import Policy
 from discreet.sql import work
 from discreet.sql.check.counts import Counts
@@ -17,23 +20,21 @@ def check_work(
     tree: exp.Expression,
     blocks: Sequence[Block],
     policy: Policy,
-    letters: Callable[[str, str], int],
+    public: Mapping[str, pa.Table],
 ) -> None:
     """Refuse a question in which one person alone could take more than a thousandth of the engine's
     time (S21).
-
-    `letters` says how many letters the texts of a table's column have at most.
     """
     limits, counts = policy.limits, Counts(policy=policy)
     allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
-    told = work.Work(rows=counts.rows, letters=letters)
+    costs = work.Work(rows=counts.rows, letters=partial(_letters, policy, public))
     queries = [
         (query, block)
         for block in blocks
         if not isinstance(block.kind, Shared)
         for query in block.queries
     ]
-    needed = sum(block.passes * told.seconds(query) for query, block in queries)
+    needed = sum(block.passes * costs.seconds(query) for query, block in queries)
     if needed > allowed:
         rows = max(counts.rows(query.source) for query, _ in queries)
         raise reject(
@@ -60,3 +61,17 @@ def check_room(tree: exp.Expression, blocks: Sequence[Block], policy: Policy) ->
 
 def _milliseconds(seconds: float) -> str:
     return f"{float(f'{seconds * 1000:.2g}'):,g} ms"
+
+
+def _letters(policy: Policy, public: Mapping[str, pa.Table], table: str, column: str) -> int:
+    """Return the most letters that a text of a column may have."""
+    declared = policy.tables[table]
+    if not declared.public:
+        domain = declared.columns[column].domain if column in declared.columns else None
+        return domain.letters if isinstance(domain, Texts) else 0
+    values = public[table].column(column)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        import pyarrow.compute as pc
+
+        return pc.max(pc.utf8_length(values)).as_py() or 0
+    return 0

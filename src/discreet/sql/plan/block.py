@@ -29,8 +29,7 @@ from discreet.mechanisms.running import Grid
 from discreet.mechanisms.shapes import Keys, Movement, Nearby, nearby
 from discreet.sql.after.estimates import Estimate
 from discreet.sql.plan.keys import Joint, Key, Unknown
-from discreet.sql.plan.nearest import nearest
-from discreet.sql.plan.picks import Pick
+from discreet.sql.plan.picks import Pick, count_near
 from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.values.value import (
     Category,
@@ -318,7 +317,7 @@ class Block:
 
     def near(self, pick: Pick, choices: Sequence[Nearby]) -> Nearest:
         """Return the query that counts rows in the cells near the wanted rank of each choice."""
-        return nearest(self.rows_in(pick), choices, groups=pick.groups)
+        return count_near(self.rows_in(pick), choices, groups=pick.groups)
 
     @property
     def public_places(self) -> tuple[int, ...]:

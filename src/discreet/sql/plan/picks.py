@@ -2,12 +2,13 @@
 
 A pick chooses one cell of a public grid per group, or one for each of several quantiles. Of a grid
 of up to `FAN` cells all counts are read. Of a finer one only the cells near each wanted rank are
-(`sql.plan.nearest`), and quantiles are chosen one by one: what is told about their ranks then holds
+(`count_near`), and quantiles are chosen one by one: what is told about their ranks then holds
 whatever the data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
@@ -16,12 +17,12 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from discreet import arrow
-from discreet.algebra import Expression
+from discreet.algebra import Aggregate, Expression, Nearest, Rank
 from discreet.budget import AccountantName, Neighbors
 from discreet.mechanisms.currency import Currency, currency
-from discreet.mechanisms.fine_quantile import FineQuantile, reach_for
+from discreet.mechanisms.fine_quantile import FARTHEST, FineQuantile, reach_for
 from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
-from discreet.mechanisms.shapes import PersonRows, Selection
+from discreet.mechanisms.shapes import Nearby, PersonRows, Selection
 from discreet.sql.after.estimates import as_written, number_type
 from discreet.sql.values.value import Category, Day, Flag, Moment, Number, widen
 
@@ -31,6 +32,9 @@ MOST_CELLS = 1 << 23  # counts of all groups together: 64 MB
 UNKNOWN_FAN = 1 << 12
 # how often a maximum must not lie above the largest value, or a minimum below the smallest
 INSIDE = Fraction(19, 20)
+
+COARSE = 1 << 16  # wide cells of all groups together, and narrower ones of one wide cell
+FEWEST = 1 << 8  # wide cells of a group, where there are many groups or no telling how many
 
 PickDomain = Number | Category | Flag | Day | Moment
 
@@ -176,3 +180,31 @@ class Pick:
         # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond
         # them.
         return widen(self.position, self.domain.size)
+
+
+def count_near(counted: Aggregate, choices: Sequence[Nearby], *, groups: int) -> Nearest:
+    """Return the query that counts the cells which hold rows within the reach of a choice.
+
+    Cells are counted in a few steps, from wide ones to the finest.
+    """
+    return Nearest(counted, _widths(choices[0].cells, groups), tuple(map(_rank, choices)))
+
+
+def _widths(cells: int, groups: int) -> tuple[int, ...]:
+    """Return the widths of the cells counted at each step, in cells of the finest grid; the last is
+    1.
+
+    Each is a multiple of the next. Privacy: were they not, a narrow cell could lie in two wide
+    ones, its rows would be read with both, and one person would count twice.
+    """
+    widest = -(-cells // max(FEWEST, COARSE // groups))
+    steps = 0
+    while COARSE ** (steps + 1) <= widest:
+        steps += 1
+    least = -(-widest // COARSE**steps)
+    return tuple(dict.fromkeys([*(least * COARSE**step for step in range(steps, -1, -1)), 1]))
+
+
+def _rank(choice: Nearby) -> Rank:
+    reach = None if choice.reach >= FARTHEST else choice.reach
+    return Rank(choice.q.numerator, choice.q.denominator, choice.shift, reach)
