@@ -308,6 +308,19 @@ def test_a_model_made_by_hand_does_not_make_distances_wrap() -> None:
     assert shown[1] - shown[0] == 1
 
 
+def test_sums_of_points_do_not_wrap() -> None:
+    """Rows of 2^61 with four points each would pass 64 bits, and one row more would show."""
+    shown = []
+    for rows in (2**61, 2**61 + 1):
+        counts = Exact(pa.table({"k0": [0], "s0": [rows]}))
+        noise = DiscreteLaplace(scale=Fraction(1), l1=Fraction(1))
+        allowance = Allowance(
+            key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1))
+        )
+        shown.append(int(allowance.sums(noise, [counts], moved=ONE, points=[np.array([4])])[0]))
+    assert shown[1] - shown[0] == 4
+
+
 ONE = Sensitivity(l0=1, l1=1, l2_squared=1, linf=1)
 
 

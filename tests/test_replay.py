@@ -141,7 +141,8 @@ def test_describe_pair_by_pair(neighbors: Pair, monkeypatch: pytest.MonkeyPatch)
 
     found = transcripts(neighbors, work, monkeypatch)
     names = [step.name for step in found[0].steps]
-    assert names.count("farthest") == 5
+    assert names.count("farthest") == 2
+    assert names.count("sums") == 1
     assert "distances" not in names
     check(found)
 

@@ -138,6 +138,15 @@ RELEASES: dict[str, tuple[Release, pa.Table]] = {
         ),
         pa.table({"k0": [0, 1], "s0": [1, 2]}),
     ),
+    "sums": (
+        lambda allowance, name, claim, real, exact: allowance.sums(
+            currency(name).noise(amount=F(1), moved=moved(claim)),
+            [exact],
+            moved=moved(real),
+            points=[np.arange(2)],
+        ),
+        pa.table({"k0": [0, 1], "s0": [1, 2]}),
+    ),
     "farthest": (
         lambda allowance, name, claim, real, exact: allowance.farthest(
             currency(name).choice(amount=F(1), moved=Scores(linf=5 * claim, monotone=False)),

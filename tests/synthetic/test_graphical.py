@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -170,3 +171,19 @@ def test_a_fit_of_few_rows_and_little_noise_stays_finite() -> None:
             targets.append(Target(columns=columns, cells=np.arange(cells), counts=counts, std=0.6))
         model = estimate(sizes, targets, total=110.0, prior=0.003, steps=60, tolerance=1e-3).model
         assert all(np.isfinite(table).all() for table in model.tables)
+
+
+@pytest.mark.parametrize("far", [700.0, 709.0, 720.0, 745.0, 2000.0])
+def test_messages_of_next_to_nothing_stay_finite(far: float) -> None:
+    """Two columns that say the opposite of a third with all their weight: beyond 300 digits one of
+    them is not heard, and nothing overflows.
+    """
+    tree = junction_tree([2, 2, 2, 2], [(0, 1), (1, 2), (2, 3)])
+    against = np.array([[0.0, -far], [0.0, -far]])
+    potentials = [against if clique == (1, 2) else -against for clique in tree.cliques]
+    with np.errstate(all="raise", under="ignore"):
+        tables, log_z = propagate(tree, potentials)
+    assert math.isfinite(log_z)
+    assert all(np.isfinite(table).all() for table in tables)
+    if far <= 700:
+        assert [float(table.sum()) for table in tables] == pytest.approx([1.0] * len(tables))

@@ -25,6 +25,7 @@ from discreet.binding import create_ledger
 from discreet.mechanisms import from_row
 from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description
+from discreet.synthetic.marginals import SCALE
 from discreet.synthetic.synthesizers import default
 from discreet.vault import allowance
 from discreet.vault.allowance import Allowance
@@ -75,13 +76,16 @@ class Seen:
 
     choices: list[dict[str, Any]] = field(default_factory=list)
     apart: list[np.ndarray] = field(default_factory=list)
+    sums: list[dict[str, Any]] = field(default_factory=list)
+    points: list[int] = field(default_factory=list)
 
 
 @contextmanager
 def watching() -> Iterator[Seen]:
-    """Note every choice of the farthest, and the exact distances behind it."""
+    """Note every choice of the farthest and every vector of sums, and what is exact behind them."""
     seen = Seen()
     measured, chosen = allowance._apart, Allowance.farthest
+    pointed, summed = allowance._points, Allowance.sums
 
     def apart(*given: Any) -> Any:
         seen.apart.append(measured(*given))
@@ -91,9 +95,19 @@ def watching() -> Iterator[Seen]:
         seen.choices.append({"mechanism": mechanism, **named})
         return chosen(self, mechanism, exact, **named)
 
+    def points(*given: Any) -> int:
+        seen.points.append(pointed(*given))
+        return seen.points[-1]
+
+    def sums(self: Allowance, mechanism: Any, exact: Any, **named: Any) -> Any:
+        seen.sums.append({"mechanism": mechanism, **named})
+        return summed(self, mechanism, exact, **named)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(allowance, "_apart", apart)
         patch.setattr(Allowance, "farthest", farthest)
+        patch.setattr(allowance, "_points", points)
+        patch.setattr(Allowance, "sums", sums)
         yield seen
 
 
@@ -147,6 +161,7 @@ def test_one_person_moves_a_score_by_what_is_paid_for(
     every, moved = pairs_of_neighbors(neighbors, max_rows)
     others = [VALUES[i * i % 6] for i in range(30)] + [VALUES[0]] * 20
     found: list[np.ndarray] = []
+    related: list[np.ndarray] = []
     first: Transcript | None = None
     for number, own in enumerate(every):
         rows = [*own, *others]
@@ -178,26 +193,38 @@ def test_one_person_moves_a_score_by_what_is_paid_for(
             assert all(isinstance(each, int) for each in (*choice["factors"], *choice["expected"]))
             assert all(model.dtype == np.int64 for model in choice["models"])
         found.append(np.concatenate(seen.apart))
+        (vector,) = seen.sums
+        related.append(np.array(seen.points, dtype=object))
+        count, largest = len(seen.points), SCALE**2
+        assert vector["moved"].l1 == count * moved * largest
+        assert vector["mechanism"].l2_squared >= count * (moved * largest) ** 2
     assert len(found[0]) > 1
-    compared = (
-        [(found[0], each) for each in found[1:]]
-        if neighbors == "add_remove"
-        else list(combinations(found, 2))
-    )
-    assert max(int(np.abs(a - b).max()) for a, b in compared) == moved
+    assert len(related[0]) > 0
+    for exact, most in ((found, moved), (related, moved * SCALE**2)):
+        compared = (
+            [(exact[0], each) for each in exact[1:]]
+            if neighbors == "add_remove"
+            else list(combinations(exact, 2))
+        )
+        assert max(int(np.abs(a - b).max()) for a, b in compared) == most
 
 
 # --- what is chosen, and what is paid -------------------------------------------------------------
 
 
 def test_the_pair_that_matters_is_chosen_first(tmp_path: Path) -> None:
-    """Of 28 pairs one is no chance, and its score leads by so much that no other can come first."""
+    """Of 28 pairs one is no chance, and its score leads by so much that no other can come first.
+
+    It neither rises nor falls, so that sums of products have not told of it before.
+    """
     count = 400
     columns = {}
     for i in range(8):
-        bit = 2 if i == 5 else i  # column 5 is a copy of column 2
-        bits = [bool(row * 37 % 257 >> bit & 1) for row in range(count)]
+        bits = [bool(row * 37 % 257 >> i & 1) for row in range(count)]
         columns[f"c{i}"] = ("boolean: true", bits)
+    thirds = [row * 37 % 257 % 3 for row in range(count)]
+    columns["c2"] = ("integer: [0, 2]", thirds)
+    columns["c5"] = ("boolean: true", [third == 1 for third in thirds])
     curator = opened(tmp_path, columns, range(count))
     made, seen = scarce_only(lambda: curator.describe("t", epsilon=20))
     scores = seen.apart[0] - np.array(seen.choices[0]["expected"])
@@ -206,7 +233,7 @@ def test_the_pair_that_matters_is_chosen_first(tmp_path: Path) -> None:
     assert 28 * math.exp(-float(mechanism.epsilon) * lead / 2 / mechanism.linf) < 1e-9
     assert next(each.columns for each in made.measured if len(each.columns) > 1) == (2, 5)
     both = made.marginal((2, 5)) / made.model.total
-    assert both[0, 0] + both[1, 1] > 0.9
+    assert both[0, 0] + both[1, 1] + both[2, 0] > 0.9
 
 
 @pytest.mark.parametrize("budget", ["delta: 1e-6, accountant: zcdp", "accountant: sum"])
@@ -278,7 +305,7 @@ def test_many_columns(tmp_path: Path) -> None:
         columns[f"c{i}"] = ("values: [p, q, r, s]", ["pqrs"[each] for each in own])
     curator = opened(tmp_path, columns, range(count))
     made, seen = scarce_only(lambda: curator.describe("t", epsilon=10))
-    assert len(seen.choices) == 32
+    assert len(seen.choices) == width - 1
     assert made.model.tree.cells <= 400_000
     lump, used = paid(curator)
     assert lump * Fraction(99, 100) < used <= lump

@@ -28,6 +28,7 @@ STEPS = (
     "marginal",
     "roll_up",
     "distances",
+    "sums",
     "farthest",
 )
 Result = TypeVar("Result")

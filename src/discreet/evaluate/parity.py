@@ -234,9 +234,11 @@ def repeat_of(study: Study, description: Description, judge: Judge) -> Repeat:
     """Draw as many rows as the description expects, and judge the findings on them."""
     rows = description.generate(rows=max(1, description.rows))
     names = [axis.name for axis in description.axes]
-    measured = {
-        frozenset(names[column] for column in each.columns) for each in description.measured
-    }
+    sets = [
+        *(each.columns for each in description.measured),
+        *(pair for each in description.related for pair in each.columns),
+    ]
+    measured = {frozenset(names[column] for column in each) for each in sets}
     return Repeat(
         verdicts=tuple(judge.judge(each, rows) for each in study.findings),
         measured=tuple(measured),

@@ -248,6 +248,7 @@ def description(
         counts=tuple(column.counts for column in found.histograms),
         model=found.model,
         measured=tuple(data.measured),
+        related=tuple(data.related),
         warnings=_warnings(work, [axis.name for axis in data.axes], errors),
         cost=certificate["cost"],
         certificate={**certificate, "mechanisms": data.mechanisms},

@@ -25,7 +25,7 @@ from discreet.files import write_file
 from discreet.policy.domain import Column
 from discreet.synthetic.columns.axes import domain_from, plain_domain
 from discreet.synthetic.columns.axis import Axis
-from discreet.synthetic.marginals import NoisyMarginal
+from discreet.synthetic.marginals import SCALE, NoisyMarginal, Relations
 from discreet.synthetic.synthesizers.graphical import Model, Tree
 
 Floats = NDArray[np.float64]
@@ -49,6 +49,7 @@ class Description:
     counts: tuple[Floats, ...]  # for every column, how many rows are expected in each cell
     model: Model
     measured: tuple[NoisyMarginal, ...]
+    related: tuple[Relations, ...] = ()
     warnings: tuple[str, ...]
     cost: dict[str, Any]
     certificate: dict[str, Any] = field(default_factory=dict)
@@ -160,6 +161,19 @@ class Description:
             }
             for each in self.measured
         ]
+        related = [
+            {
+                "scores": [
+                    {"column": names[column], "points": line.tolist()}
+                    for column, line in each.scores
+                ],
+                "pairs": [list(pair) for pair in each.pairs],
+                "noise": each.noise,
+                "standard_deviation": float(f"{each.std:.6g}"),
+                "noisy_sums": each.sums.tolist(),
+            }
+            for each in self.related
+        ]
         parts: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -172,6 +186,7 @@ class Description:
             "columns": columns,
             "model": cliques,
             "measured": measured,
+            "related": related,
         }
         lines = [f" {json.dumps(key)}: {_lines(value)}" for key, value in parts.items()]
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
@@ -269,6 +284,9 @@ def _describe(parts: dict[str, Any]) -> Description:
         measured=tuple(
             _measured(entry, names, axes) for entry in _list(parts["measured"], "measured")
         ),
+        related=tuple(
+            _relations(entry, names, axes) for entry in _list(parts.get("related", []), "related")
+        ),
         warnings=tuple(_text(each) for each in _list(parts["warnings"], "warnings")),
         cost=_mapping(parts["cost"]),
         certificate=_mapping(parts["certificate"]),
@@ -335,6 +353,38 @@ def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: 
         tree=Tree(sizes=sizes, cliques=tuple(cliques), parents=tuple(parents)),
         tables=tuple(tables),
         total=total,
+    )
+
+
+def _relations(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> Relations:
+    scores = []
+    for each in _list(entry["scores"], "scores"):
+        column = names.index(_text(each["column"]))
+        points = _list(each["points"], "points")
+        _require(
+            len(points) == axes[column].size
+            and all(type(point) is int and abs(point) <= SCALE for point in points),
+            f"the points of {names[column]} do not fit its cells",
+        )
+        scores.append((column, np.array(points, dtype=np.int64)))
+    pairs = [tuple(_list(pair, "pairs")) for pair in _list(entry["pairs"], "pairs")]
+    for pair in pairs:
+        fits = len(pair) == 2 and all(type(n) is int and 0 <= n < len(scores) for n in pair)
+        _require(fits and scores[pair[0]][0] < scores[pair[1]][0], "a pair has no two scores")
+    sums = _list(entry["noisy_sums"], "noisy_sums")
+    known = all(type(each) in (int, float) and abs(each) < 1e18 for each in sums)
+    _require(known and len(sums) == len(pairs), "a pair has no sum")
+    noise, std = _mapping(entry["noise"]), _number(entry["standard_deviation"])
+    _require(
+        all(isinstance(value, str) for value in noise.values()), "noise is a mechanism's fields"
+    )
+    _require(std >= _LEAST_ROWS, "a standard deviation must be positive")
+    return Relations(
+        scores=tuple(scores),
+        pairs=tuple((a, b) for a, b in pairs),
+        sums=np.array(sums, dtype=np.float64),
+        std=std,
+        noise=noise,
     )
 
 

@@ -78,6 +78,26 @@ class NoisyMarginal:
         return tuple(int(groups.max()) + 1 for groups in self.partition)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Relations:
+    """Noisy sums, over all rows, of products of two columns' scores, in rows.
+
+    A score has a whole number from -SCALE to SCALE for every cell of its column; a product is
+    divided by SCALE^2.
+    """
+
+    scores: tuple[tuple[int, Integers], ...]  # the column, and the score of each of its cells
+    pairs: tuple[tuple[int, int], ...]  # which two scores each sum multiplies
+    sums: Floats
+    std: float
+    noise: dict[str, str]
+
+    @property
+    def columns(self) -> frozenset[Columns]:
+        """Return the pairs of columns that these tell of."""
+        return frozenset((self.scores[a][0], self.scores[b][0]) for a, b in self.pairs)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Error:
     """The error that noise adds to a number: its standard deviation, and the half-width of its 95 %
@@ -133,6 +153,7 @@ class Marginals:
         self.axes = axes
         self.workload = workload
         self.measured: list[NoisyMarginal] = []
+        self.related: list[Relations] = []
         self._source, self._fetch = source, fetch
         self._twice = source.neighbors == "change_one"
         self._currency, self._amount, self._allowance = currency(accountant), amount, allowance
@@ -194,10 +215,44 @@ class Marginals:
         noise = self._noise(share, moved)
         models = _models(candidates, unit)
         noisy = self._allowance.distances(
-            noise, self._every_exact(candidates), moved=moved, **models
+            noise,
+            self._every_exact([each.columns for each in candidates]),
+            moved=moved,
+            **models,
         )
         error = Error(deviation=noise.deviation / unit, margin=noise.margin(CONFIDENCE) / unit)
         return np.asarray(noisy, dtype=np.float64) / unit, error
+
+    def relations(
+        self,
+        scores: Sequence[tuple[int, Integers]],
+        pairs: Sequence[tuple[int, int]],
+        *,
+        share: float,
+    ) -> Relations:
+        """Noisy sums over all rows of the products of pairs of scores, the earlier column's first.
+
+        A product is between -SCALE^2 and SCALE^2, and all sums get noise as one vector.
+        """
+        moved = self._moved_numbers(len(pairs), largest=SCALE**2)
+        noise = self._noise(share, moved)
+        lines = [np.clip(line, -SCALE, SCALE) for _, line in scores]
+        noisy = self._allowance.sums(
+            noise,
+            self._every_exact([(scores[a][0], scores[b][0]) for a, b in pairs]),
+            moved=moved,
+            points=(np.multiply.outer(lines[a], lines[b]).ravel() for a, b in pairs),
+        )
+        row = SCALE**2 * self._source.unit
+        found = Relations(
+            scores=tuple((column, line) for (column, _), line in zip(scores, lines, strict=True)),
+            pairs=tuple(pairs),
+            sums=np.asarray(noisy, dtype=np.float64) / row,
+            std=noise.deviation / row,
+            noise=to_row(noise),
+        )
+        self.related.append(found)
+        return found
 
     def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, Additive]:
         """Return noisy sums of all products of two columns, of the columns themselves and of the
@@ -297,7 +352,7 @@ class Marginals:
         moved, unit = self._source.most * (2 if self._twice else 1), self._source.unit
         scores = Scores(linf=max(factors) * moved, monotone=False)
         choice = self._currency.choice(amount=self._part(share), moved=scores)
-        exact = self._every_exact(candidates)
+        exact = self._every_exact([each.columns for each in candidates])
         return self._allowance.farthest(
             choice,
             exact,
@@ -323,12 +378,12 @@ class Marginals:
     def _noise(self, share: float, moved: Movement) -> Additive:
         return self._currency.noise(amount=self._part(share), moved=moved)
 
-    def _every_exact(self, candidates: Sequence[Candidate]) -> Iterator[Exact]:
-        """Read the exact counts of all candidates, one after another."""
-        for place, candidate in enumerate(candidates):
-            if candidate.columns not in self._known:
-                self.tell("counts", place / len(candidates))
-            yield self._exact(candidate.columns)
+    def _every_exact(self, sets: Sequence[Columns]) -> Iterator[Exact]:
+        """Read the exact counts of all these columns, one set after another."""
+        for place, columns in enumerate(sets):
+            if columns not in self._known:
+                self.tell("counts", place / len(sets))
+            yield self._exact(columns)
         self.tell("counts", 1.0)
 
     def _exact(self, columns: Columns) -> Exact:

@@ -309,6 +309,24 @@ class Allowance:
             mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(models)))
         )
 
+    def sums(
+        self,
+        mechanism: Additive,
+        exact: Iterable[Exact],
+        *,
+        moved: Sensitivity,
+        points: Iterable[IntegerArray],
+    ) -> IntegerArray:
+        """Return noisy sums over rows of points; together one vector.
+
+        Each sum has exact counts of rows by cell, and the whole number of points of every cell.
+        """
+        _require(mechanism, mechanism.hides(moved))
+        stream = self._spend(mechanism)
+        found = [_points(e.unwrap(), each) for e, each in zip(exact, points, strict=True)]
+        whole = narrow(np.array(found, dtype=object))
+        return np.asarray(mechanism.add_to(whole, stream, Items.positions(len(found))))
+
     def farthest(
         self,
         mechanism: Choice,
@@ -361,6 +379,13 @@ def _group(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
         integers(table.column(number_column(0))),
     )
     return counts
+
+
+def _points(table: pa.Table, points: IntegerArray) -> int:
+    """Return the exact sum of the points of all rows."""
+    cells = integers(table.column(key_column(0)))
+    rows = integers(table.column(number_column(0))).astype(object)  # which no sum overflows
+    return int((rows * points[cells]).sum())
 
 
 def _places_of(

@@ -86,6 +86,15 @@ def description_page(description: Description, *, progress: Progress = None) -> 
                     f"{each.std:.1f}",
                 )
                 for each in description.measured
+            ]
+            + [
+                (
+                    "products of two columns' scores",
+                    f"{len(each.pairs):,}",
+                    _NOISES.get(each.noise.get("mechanism", ""), ""),
+                    f"{each.std:.1f}",
+                )
+                for each in description.related
             ],
         ),
     ]

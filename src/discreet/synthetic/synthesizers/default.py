@@ -12,7 +12,8 @@ their noise".
    where the model is still wrong. The last round also looks at three columns at a time, where the
    model has them together already: what pairs do not tell of a third column.
 All choices are functions of what was released, so they cost nothing more. Where noise would drown
-the distances, as in small tables, pairs are chosen privately instead, one by one: see `scarce`.
+the distances, as in small tables, one number for each pair tells how it hangs together (`related`),
+and then pairs are chosen privately, one by one, for coarse tables of counts (`scarce`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from discreet.synthetic.synthesizers.independent import (
     product,
 )
 from discreet.synthetic.synthesizers.mst import one_way_targets, target
+from discreet.synthetic.synthesizers.related import related
 from discreet.synthetic.synthesizers.scarce import pair_by_pair
 from discreet.synthetic.synthesizers.smooth import fair, in_groups
 
@@ -58,7 +60,9 @@ PRIOR = 0.02
 CAUTION = 1.0  # standard deviations by which a noisy distance is taken to be less
 # noise on distances, as a part of the rows, above which pairs are chosen one by one
 POOR = 0.05
-POOR_ONE_WAY = 0.60
+POOR_ONE_WAY = 0.60  # shares then: of the one-way marginals,
+POOR_RELATED = 0.14  # and of what tells how all pairs hang together
+POOR_GROUPS = 8
 POOR_LEVELS = 3  # as many of the levels
 
 
@@ -93,7 +97,7 @@ def default(data: Marginals) -> Synthesis:
     poor = pairs > 0 and data.distance_std(DISTANCES, pairs * len(LEVELS)) > POOR * total
     if poor:
         fine, total = histograms(data, share=POOR_ONE_WAY - ONE_WAY, before=fine)
-    columns = grouped(data, fine, least=LEAST, most=MOST_GROUPS)
+    columns = grouped(data, fine, least=LEAST, most=POOR_GROUPS if poor else MOST_GROUPS)
     targets, model = one_way_targets(columns), product(columns, total)
     if not pairs:
         return Synthesis(histograms=columns, model=model)
@@ -103,7 +107,9 @@ def default(data: Marginals) -> Synthesis:
     ]
     if poor:
         coarse = [each[:POOR_LEVELS] for each in levels]
-        share = (1 - POOR_ONE_WAY) * (1 - 1e-6)
+        targets += related(data, columns, total, share=POOR_RELATED)
+        rest = 1 - POOR_ONE_WAY - (POOR_RELATED if data.related else 0.0)
+        share = rest * (1 - 1e-6)
         model = pair_by_pair(data, columns, coarse, model, targets, sets=sets, share=share)
         return Synthesis(histograms=columns, model=model)
     share = (1 - ONE_WAY - DISTANCES * len(ROUNDS)) * (1 - 1e-6)

@@ -32,6 +32,7 @@ Columns = tuple[int, ...]
 
 _MEMORY = 12  # pairs of steps that L-BFGS remembers
 _TINY = 1e-300
+_NORMAL = 2.3e-308  # about the smallest number that has all its digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,11 +146,12 @@ def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], f
         [np.zeros(())] * count,
     )
     for child in range(count - 1, 0, -1):
-        upward[child] = summed(weights[child], tree.cliques[child], separators[child])
-        top = max(float(upward[child].max()), _TINY)
+        message = summed(weights[child], tree.cliques[child], separators[child])
+        top = max(float(message.max()), _TINY)
         tops[child] += math.log(top)
+        weights[child], upward[child] = weights[child] / top, message / top
         weights[tree.parents[child]] *= _spread(
-            upward[child] / top, separators[child], tree.cliques[tree.parents[child]]
+            upward[child], separators[child], tree.cliques[tree.parents[child]]
         )
     whole = float(weights[0].sum())
     if whole <= 0:
@@ -159,7 +161,7 @@ def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], f
         parent, separator = tree.parents[child], separators[child]
         sums = summed(tables[parent], tree.cliques[parent], separator)
         # what is smaller has lost its digits, and what is divided by it may pass every number
-        able = upward[child] > _TINY
+        able = upward[child] > _NORMAL
         factors = np.divide(sums, upward[child], out=np.zeros_like(sums), where=able)
         tables.append(weights[child] * _spread(factors, separator, tree.cliques[child]))
     return tables, math.log(whole) + math.fsum(tops)
@@ -262,7 +264,8 @@ def _einsum(*operands: Any) -> Floats:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Target:
     """Noisy counts that a model is to fit: cell `cells[i]` counts the i-th combination of values of
-    `columns`.
+    `columns`. With `scores`, noisy sums instead: each row of scores has a number for every
+    combination.
     """
 
     columns: Columns
@@ -270,6 +273,7 @@ class Target:
     counts: Floats
     std: float
     center: Floats | None = None
+    scores: Floats | None = None
 
     @cached_property
     def identical(self) -> bool:
@@ -280,11 +284,19 @@ class Target:
     def seen(self, table: Floats) -> Floats:
         """Return what a table over the columns looks like here."""
         flat = table.ravel()
+        if self.scores is not None:
+            return np.asarray(self.scores @ flat)
         if self.identical:
             return flat
         return np.asarray(
             np.bincount(self.cells, weights=flat, minlength=len(self.counts)), dtype=np.float64
         )
+
+    def potential(self, parameters: Floats) -> Floats:
+        """Return what the parameters of its counts add to the log-potential of each combination."""
+        if self.scores is not None:
+            return np.asarray(parameters @ self.scores)
+        return np.asarray(parameters[self.cells])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,7 +334,7 @@ def estimate(
     def value(x: Floats) -> tuple[float, Floats, list[Floats]]:
         shares = [np.zeros(tree.shape(columns)) for columns in nest.sets]
         for target, place, (lo, hi) in zip(targets, places, pairwise(ends), strict=True):
-            shares[place] += x[lo:hi][target.cells].reshape(shares[place].shape)
+            shares[place] += target.potential(x[lo:hi]).reshape(shares[place].shape)
         tables, log_z = propagate(tree, nest.gathered(tree, shares))
         sums = nest.spread(tree, tables)
         seen = [target.seen(sums[place]) for target, place in zip(targets, places, strict=True)]
@@ -336,10 +348,18 @@ def estimate(
     first = center.copy()
     for known, lo in zip(start, ends[: len(start)], strict=True):
         first[lo : lo + len(known)] = known
-    scale = np.maximum(noisy, 1.0) + ridge
+    scale = np.concatenate([_curvature(target, total) for target in targets]) + ridge
     found, tables = _minimize(value, first, scale, steps, tolerance * max(total, 1.0), progress)
     model = Model(tree=tree, tables=tuple(tables), total=total)
     return Fit(model=model, parameters=tuple(found[lo:hi] for lo, hi in pairwise(ends)))
+
+
+def _curvature(target: Target, total: float) -> Floats:
+    """A first guess of how fast the model's counts grow with their parameters."""
+    if target.scores is None:
+        return np.asarray(np.maximum(target.counts, 1.0), dtype=np.float64)
+    squares = (target.scores**2).mean(axis=1) * total
+    return np.asarray(np.maximum(squares, 1.0), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

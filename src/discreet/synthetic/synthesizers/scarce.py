@@ -33,9 +33,8 @@ Floats = NDArray[np.float64]
 Levels = Sequence[Sequence[NDArray[np.int64]]]  # for each column, its groups at every level
 
 CHOOSING = 0.2  # of a round's part; the rest counts
-ROUNDS = 2.5  # times as many as a tree over the columns has edges
-MOST_ROUNDS = 60  # unless a tree has more edges
-MOST_CELLS = 200_000  # of the junction tree
+LEAST_ROUNDS = 2
+MOST_CELLS = 60_000  # of the junction tree
 PRIOR = 0.003
 FINEST = 20  # steps in which a question's weight is told apart from another's
 
@@ -54,13 +53,15 @@ def pair_by_pair(
     it.
     """
     sizes, found, total = [column.size for column in columns], list(targets), model.total
-    edges = len(columns) - 1
-    rounds = max(edges, min(round(ROUNDS * edges), MOST_ROUNDS))
+    rounds = max(LEAST_ROUNDS, len(columns) - 1)  # as many as a tree has edges
     part = share / rounds * (1 - 1e-7)
     counting = part * (1 - CHOOSING)
     heaviest = max(data.workload.weight(each) for each in sets)
     finest = FINEST if data.workload.sets else 1
     fit: Fit | None = None
+    if any(len(each.columns) > 1 for each in found):
+        fit = estimate(sizes, found, total=total, prior=PRIOR)
+        model = fit.model
     for number in range(rounds):
         data.tell("rounds", number / rounds)
         known = {each.columns for each in found}
