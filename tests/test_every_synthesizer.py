@@ -16,6 +16,7 @@ import pytest
 from discreet.accounting import SumAccountant, ZcdpAccountant
 from discreet.algebra import Sum
 from discreet.asking.view import View
+from discreet.asking.work import purse_of
 from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
@@ -275,7 +276,7 @@ def test_over_budget_changes_nothing(tmp_path: Path) -> None:
 
 
 def commissioned(made, name: str):  # type: ignore[no-untyped-def]
-    return module.commission(made.policy, "people", made._purse(1), synthesizer=name)
+    return module.commission(made.policy, "people", purse_of(made._view, 1), synthesizer=name)
 
 
 def test_a_commission_is_known_by_all_that_it_depends_on() -> None:
@@ -332,7 +333,7 @@ def test_the_currency_with_less_noise_is_taken(tmp_path: Path) -> None:
     """In a sum budget, few columns are cheaper by Laplace; many by one (ε, δ) row."""
     made = curator(tmp_path, count=10, budget=BUDGETS["sum with delta"])
     few = module.commission(
-        made.policy, "people", made._purse(1), synthesizer="independent", columns=["sex"]
+        made.policy, "people", purse_of(made._view, 1), synthesizer="independent", columns=["sex"]
     )
     many = commissioned(made, "mst")
     assert isinstance(few.inside, SumAccountant)
