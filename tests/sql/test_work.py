@@ -162,7 +162,7 @@ TOO_MANY = {
     "under EXISTS": f"{_STACKS} SELECT COUNT(*) FROM people p"
     f" WHERE EXISTS (SELECT 1 {_PAIRS} WHERE a.person_id = p.person_id)",
     "grouped by the owner": f"{_STACKS} SELECT AVG(n) FROM ({_COUNTED}) AS s",
-    "only owners": f"{_STACKS} SELECT COUNT(*) FROM (SELECT DISTINCT a.person_id {_PAIRS}) AS s",
+    "only owners": f"{_STACKS} SELECT COUNT(*) FROM (SELECT DISTINCT a.person_id, b.person_id {_PAIRS}) AS s",
 }
 
 
