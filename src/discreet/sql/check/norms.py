@@ -74,15 +74,14 @@ def extremes(readings: Sequence[Reading], forms: Forms) -> Iterator[Vector]:
         raise Unproved("a value has two ranges")
     controls = [[None, *range(degree + 1)] for degree in degrees.values()]
     conditions = [each.where for each in sums if each.where is not None]
+    combined = [[(place, each) for place, each in enumerate(form) if each] for form in forms]
     for true in satisfiable(conditions):
         for chosen in itertools.product(*controls):
             at = dict(zip(degrees, chosen, strict=True))
             row = [contribution(each, true, at, degrees) for each in sums]
-            yield tuple(combine(form, row) for form in forms)
-
-
-def combine(form: Sequence[int], row: Sequence[Fraction]) -> Fraction:
-    return sum((factor * read for factor, read in zip(form, row, strict=True)), ZERO)
+            yield tuple(
+                sum((factor * row[place] for place, factor in each), ZERO) for each in combined
+            )
 
 
 def contribution(
@@ -123,17 +122,31 @@ def of_rows(vectors: Sequence[Vector], rows: int, neighbors: Neighbors, *, one_c
     """Return the largest norms of what `rows` rows add; for change_one, of the difference of two
     such persons.
     """
-    moves: Sequence[Vector] = vectors
+    step = math.lcm(*(number.denominator for each in vectors for number in each))
+    single = [
+        {place: int(number * step) for place, number in enumerate(each) if number}
+        for each in dict.fromkeys(vectors)
+    ]
+    found: list[tuple[int, ...]] = list(map(_sizes, single))
     if neighbors == "change_one":
-        pairs = list(itertools.product(vectors, repeat=2))
-        moves = [tuple(a - b for a, b in zip(one, other, strict=True)) for one, other in pairs]
+        most = [2 * max(l1 for l1, _, _ in found), 2 * max(l2 for _, l2, _ in found)]
+        found += (_sizes(_less(*pair)) for pair in itertools.combinations(single, 2))
         if not one_cell:  # out of one group and into another
-            moves += [(*one, *other) for one, other in pairs]
-    l1 = max(sum(map(abs, move), ZERO) for move in moves)
-    l2_squared = max(sum((number**2 for number in move), ZERO) for move in moves)
-    linf = max(abs(number) for move in moves for number in move)
+            found.append((*most, 0))
+    l1, l2_squared, linf = (max(sizes) for sizes in zip(*found, strict=True))
     return Norms(
-        l1=math.ceil(rows * l1),
-        l2_squared=math.ceil(rows**2 * l2_squared),
-        linf=math.ceil(rows * linf),
+        l1=math.ceil(Fraction(rows * l1, step)),
+        l2_squared=math.ceil(Fraction(rows**2 * l2_squared, step**2)),
+        linf=math.ceil(Fraction(rows * linf, step)),
     )
+
+
+def _sizes(move: Mapping[int, int]) -> tuple[int, int, int]:
+    """Return l1, l2 squared and linf of a vector, of which only what is not zero is there."""
+    each = [abs(number) for number in move.values()]
+    return sum(each), sum(number**2 for number in each), max(each, default=0)
+
+
+def _less(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
+    """Return the difference of two vectors."""
+    return {place: one.get(place, 0) - other.get(place, 0) for place in one.keys() | other.keys()}
