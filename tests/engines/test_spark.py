@@ -7,6 +7,7 @@ Sail stands in for Spark; one test asks a real one, and `make slow` kills some o
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import pickle
 import shutil
 import time
@@ -52,6 +53,7 @@ from discreet.policy.engine import EngineChoice
 from discreet.policy.policy import Policy
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
+from small_disk import small_disk
 
 PEOPLE = """\
   people:
@@ -338,6 +340,10 @@ def test_no_java_and_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(UsageError, match="needs Java 17: apt install openjdk-17-jre-headless"):
         sessions.connect("local[2]")
+    monkeypatch.undo()
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    with pytest.raises(UsageError, match="needs Java 17: apt install openjdk-17-jre-headless"):
+        sessions.connect("local[2]")
     monkeypatch.setattr("discreet.extras.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"pip install 'discreet\[spark\]'"):
         sessions.connect("local[2]")
@@ -440,6 +446,31 @@ def test_no_error_of_a_worker_prints_a_value() -> None:
     assert "nobody may know" not in shown
     for each in (WriteFiles, WriteRows, OfPartition, EachTable):
         assert hasattr(each.__call__, "__wrapped__"), each
+
+
+def test_a_disk_that_is_full(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """There is no snapshot, the log has the kind of error and no value; with room there is one."""
+    folder_of(tmp_path / "data")
+    count = 200_000
+    many = pa.table(
+        {
+            "person": range(count),
+            "age": [at % 130 for at in range(count)],
+            "word": [hashlib.sha256(str(at).encode()).hexdigest() for at in range(count)],
+            "visit": range(count),
+        }
+    )
+    pq.write_table(many, tmp_path / "data/people/d.parquet")
+    policy = policy_of(PEOPLE, tmp_path)
+    with small_disk(tmp_path / "disk", "6m") as disk:
+        store = store_on(policy, on_sail(), disk)
+        with pytest.raises(EngineFailure):
+            store.build(1, tmp_path / "data")
+        assert "Preparing a snapshot failed in Spark: PythonException, on a worker" in caplog.text
+        assert store.numbers() == []
+        (tmp_path / "data/people/d.parquet").unlink()
+        store.build(1, tmp_path / "data")
+        assert store.numbers() == [1]
 
 
 def test_a_store_in_a_folder_of_any_name(tmp_path: Path) -> None:

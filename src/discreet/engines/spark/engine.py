@@ -26,7 +26,7 @@ from discreet.engines.limits.overrun import Overrun
 from discreet.engines.spark.layout import address, arrow_file, kinds_file, public_file, table_folder
 from discreet.engines.spark.session import ANSI, connect
 from discreet.engines.spark.spelling import PRIVATE, PUBLIC, WHOLE, SparkSpelling, view
-from discreet.engines.spark.workers import EachTable
+from discreet.engines.spark.workers import EachTable, kind_of
 from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure
 from discreet.noise.bits import SYSTEM
@@ -242,7 +242,7 @@ class Spark:
         except EngineFailure:
             raise
         except BaseException as error:
-            _log.error("%s in: %s", type(error).__name__, told)
+            _log.error("%s in: %s", kind_of(error), told)
             raise EngineFailure from None
 
     def _cancel(self, tag: str) -> None:

@@ -116,12 +116,18 @@ def _started(master: str) -> str:
     """
     with _lock:
         if master not in _local:
-            if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+            if not _has_java():
                 raise UsageError(
                     f"Spark on this machine ({master}) needs Java 17: apt install openjdk-17-jre-headless."
                 )
             _local[master] = _start(master)
         return _local[master]
+
+
+def _has_java() -> bool:
+    """Return whether there is a Java where Spark looks for it."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java" if home is None else str(Path(home) / "bin/java")) is not None
 
 
 def _start(master: str) -> str:

@@ -31,6 +31,7 @@ from discreet.engines.spark.engine import Spark
 from discreet.engines.spark.layout import address, manifest_file, numbers_in, snapshot_folder
 from discreet.engines.spark.prepare import Work
 from discreet.engines.spark.session import connect
+from discreet.engines.spark.workers import kind_of
 from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.policy.policy import Policy
 
@@ -126,7 +127,7 @@ class SparkStore:
         except (DiscreetError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
-            _log.error("Preparing a snapshot failed in Spark: %s.", type(error).__name__)
+            _log.error("Preparing a snapshot failed in Spark: %s.", kind_of(error))
             raise EngineFailure from None
 
     def _frames(self, session: Any, source: Source) -> tuple[Mapping[str, Any], Source]:

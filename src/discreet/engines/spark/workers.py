@@ -8,6 +8,7 @@ the same ones, for nothing here depends on anything else.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -75,6 +76,13 @@ def silent(work: Callable[[Any, Batches], Batches]) -> Callable[[Any, Batches], 
 
 class WorkerFailure(Exception):
     """What failed on a worker: the kind of error, and nothing that it says."""
+
+
+def kind_of(error: BaseException) -> str:
+    """Return what kind of error this is, and what kind it was on a worker; no value is in it."""
+    here = type(error).__name__
+    there = re.search(rf"\b{WorkerFailure.__name__}: (\w+)", str(error))
+    return here if there is None else f"{here}, on a worker {there[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
