@@ -12,6 +12,7 @@ import os
 import shutil
 import socket
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -140,7 +141,8 @@ def _start(master: str) -> str:
         raise UsageError(
             f"A process can have one Spark of its own, and has {next(iter(_local))} already."
         )
-    token = f"{SYSTEM.bits(128):032x}"
+    token, folder = f"{SYSTEM.bits(128):032x}", tempfile.mkdtemp(prefix="discreet-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {
         "spark.master": master,
@@ -155,6 +157,7 @@ def _start(master: str) -> str:
         "spark.executor.memory": _MEMORY,
         "spark.executorEnv.PYTHONPATH": _python_path(),
         "spark.eventLog.enabled": "false",  # it has exact numbers
+        "spark.local.dir": folder,  # of this account alone: what is shuffled is exact, too
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
