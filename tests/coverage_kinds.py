@@ -150,6 +150,9 @@ KINDS = {
         "SELECT g, COUNT(*) FILTER (WHERE age > 50) * 1.0 / SUM(COUNT(*) FILTER (WHERE age > 50)) "
         "OVER (PARTITION BY g // 2) AS x FROM people GROUP BY g"
     ),
+    "beside a calendar": (
+        f"{_T} SELECT s.g, COALESCE(t.n, 0) AS x FROM range(210) AS s(g) LEFT JOIN t ON t.g = s.g"
+    ),
     "stacked": "SELECT g, COUNT(*) AS x FROM people GROUP BY g UNION ALL SELECT 999, 2 * SUM(age) FROM people",
 }
 # Answers of one question that share noise: within runs of so many, so that every 4th running total

@@ -94,6 +94,33 @@ def test_rows_that_noise_chooses_have_no_known_sum(made: Any) -> None:
     assert kinds(made, grouped)[1] == Kind.UNKNOWN
 
 
+CALENDAR = (
+    "SELECT s.g, COALESCE(t.n, 0) AS x FROM range(210) AS s(g) LEFT JOIN {} AS t ON t.g = s.g"
+)
+
+
+def test_noisy_numbers_beside_a_calendar(made: Any) -> None:
+    counts = "(SELECT g, COUNT(*) AS n FROM people GROUP BY g)"
+    assert kinds(made, CALENDAR.format(counts)) == (Kind.PUBLIC, Kind.STRAIGHT)
+    answer = made.ask(CALENDAR.format(counts), analyst="alice", epsilon="0.5")
+    margins = answer.margins.column("x").to_pylist()
+    assert all(margin > 1 for margin in margins[:200])
+    assert margins[200:] == [0] * 10
+
+
+def test_a_row_that_noise_hid_is_no_zero(made: Any) -> None:
+    """Beside a calendar a hidden group reads 0, which is not what it is."""
+    few = "(SELECT g, COUNT(*) AS n FROM people GROUP BY g HAVING COUNT(*) > 60)"
+    words = (
+        "SELECT s.w, COALESCE(t.n, 0) AS x FROM (VALUES ('w001'), ('nobody')) AS s(w) LEFT JOIN"
+        " (SELECT word, COUNT(*) AS n FROM people GROUP BY word) AS t ON t.word = s.w"
+    )
+    for sql in (CALENDAR.format(few), words):
+        answer = made.ask(sql, analyst="alice", epsilon="0.5")
+        assert set(answer.margins.column("x").to_pylist()) == {None}
+        assert list(answer.certificate["without_margin"]) == ["x"]
+
+
 def test_what_has_no_margin_says_so(made: Any) -> None:
     answer = made.ask(
         f"{T} SELECT SUM(n) AS s, MAX(n) AS largest FROM t", analyst="alice", epsilon="0.5"

@@ -185,15 +185,42 @@ class _Walk:
         joins = node.args.get("joins") or []
         if any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in joins):
             self.possible = False
+        if any(self._may_lack(each, scope) for each in joins):
+            self.possible = False
         noisy = [alias for alias in aliases if scope.sources[alias].noisy]
-        if not noisy or (joins and not scope.sources[aliases[0]].noisy and _has_outer(joins)):
+        if not noisy:
             return self._all_draws(node, aliases, joins)
+        if not scope.sources[aliases[0]].noisy and _has_outer(joins):
+            return self._draws_before(node, scope, joins)
         draw = exp.column(DRAW, table=noisy[0], quoted=True)
         reached = scope.sources[aliases[0]].noisy
         for alias, join in zip(aliases[1:], joins, strict=True):
             if scope.sources[alias].noisy and reached:
                 _meet(join, exp.column(DRAW, table=alias, quoted=True), draw)
             reached = reached or scope.sources[alias].noisy
+        return draw
+
+    @staticmethod
+    def _may_lack(join: exp.Join, scope: Scope) -> bool:
+        """Return True if a row may meet nothing because noise hid what it would meet: COALESCE(n, 0)
+        is no zero there.
+        """
+        source = scope.sources[join.this.alias_or_name.lower()]
+        return bool(join.args.get("side")) and source.noisy and source.selected
+
+    def _draws_before(
+        self, node: exp.Select, scope: Scope, joins: Sequence[exp.Join]
+    ) -> exp.Expression:
+        """Return the draw of public rows to which noisy tables are joined, whether they meet one or
+        not: the days of a calendar.
+        """
+        draw = exp.column(DRAW, table="#all", quoted=True)
+        for join in joins:
+            alias = join.this.alias_or_name
+            if scope.sources[alias.lower()].noisy:
+                _meet(join, exp.column(DRAW, table=alias, quoted=True), draw)
+        table = exp.alias_(exp.table_(DRAWS, quoted=True), "#all", quoted=True, table=True)
+        node.set("joins", [exp.Join(this=table, kind="CROSS"), *joins])
         return draw
 
     def _all_draws(
