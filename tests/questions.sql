@@ -139,3 +139,108 @@ SHOW TABLES;
 
 -- information_schema
 SELECT table_name, column_name FROM information_schema.columns;
+
+-- policy: trial
+
+-- deaths by treatment
+SELECT rx, COUNT(*) AS patients, SUM(status) AS deaths, ROUND(100.0 * SUM(status) / COUNT(*), 1) AS pct
+FROM trial WHERE etype = 2 GROUP BY rx ORDER BY rx;
+
+-- median follow-up of the living
+SELECT rx, MEDIAN(time) AS days, COUNT(*) AS n FROM trial WHERE etype = 2 AND status = 0 GROUP BY rx;
+
+-- five-year survival with an interval
+WITH s AS (SELECT rx, COUNT(*) AS n, AVG(CASE WHEN status = 1 AND time <= 1825 THEN 0.0 ELSE 1.0 END) AS surv
+FROM trial WHERE etype = 2 GROUP BY rx)
+SELECT rx, surv, surv - 1.96 * SQRT(surv * (1 - surv) / n) AS low, surv + 1.96 * SQRT(surv * (1 - surv) / n) AS high
+FROM s;
+
+-- dead within a year of a recurrence
+SELECT COUNT(DISTINCT r.id) AS patients FROM trial r JOIN trial d ON r.id = d.id
+WHERE r.etype = 1 AND r.status = 1 AND d.etype = 2 AND d.status = 1 AND d.time - r.time <= 365;
+
+-- positive nodes by treatment
+SELECT CASE WHEN nodes = 0 THEN '0' WHEN nodes <= 4 THEN '1-4' ELSE '5+' END AS positive, rx, COUNT(*) AS n
+FROM trial WHERE etype = 1 AND nodes IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- complications together
+SELECT obstruct, perfor, adhere, COUNT(*) AS n FROM trial WHERE etype = 1 GROUP BY CUBE (obstruct, perfor, adhere);
+
+-- life table by half-years
+SELECT time // 182 AS half_year, COUNT(*) FILTER (WHERE status = 1) AS deaths,
+COUNT(*) FILTER (WHERE status = 0) AS censored, SUM(COUNT(*)) OVER (ORDER BY time // 182 DESC) AS at_risk
+FROM trial WHERE etype = 2 GROUP BY 1 ORDER BY 1;
+
+-- deaths per 1,000 patient years
+SELECT sex, 365250.0 * SUM(status) / SUM(time) AS per_1000 FROM trial WHERE etype = 2 GROUP BY sex;
+
+-- the oldest patients
+SELECT id, age, rx FROM trial ORDER BY age DESC LIMIT 10;
+
+-- policy: stops
+
+-- stops by race, share
+SELECT race, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS pct FROM stops GROUP BY race ORDER BY n DESC;
+
+-- search rate by race, larger groups
+SELECT race, AVG(CASE WHEN personSearch = 'YES' THEN 1.0 ELSE 0.0 END) AS search_rate, COUNT(*) AS n FROM stops
+GROUP BY race HAVING COUNT(*) > 500 ORDER BY search_rate DESC;
+
+-- weekdays and hours
+SELECT EXTRACT(ISODOW FROM date) AS weekday, EXTRACT(HOUR FROM date) AS hour, COUNT(*) AS n FROM stops
+GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- weeks of one precinct, four together
+SELECT DATE_TRUNC('week', date) AS wk, COUNT(*) AS n,
+AVG(COUNT(*)) OVER (ORDER BY DATE_TRUNC('week', date) ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS ma4
+FROM stops WHERE policePrecinct = 4 GROUP BY 1 ORDER BY 1;
+
+-- neighborhoods with most stops
+SELECT neighborhood, COUNT(*) AS n FROM stops GROUP BY neighborhood ORDER BY n DESC LIMIT 10;
+
+-- race as expected and as found
+SELECT preRace, race, COUNT(*) AS n FROM stops WHERE preRace <> 'Unknown' AND race <> 'Unknown' GROUP BY 1, 2;
+
+-- change from June to July
+WITH m AS (SELECT policePrecinct AS precinct, COUNT(*) FILTER (WHERE MONTH(date) = 6) AS june,
+COUNT(*) FILTER (WHERE MONTH(date) = 7) AS july FROM stops GROUP BY 1)
+SELECT precinct, june, july, 100.0 * (july - june) / NULLIF(june, 0) AS change FROM m ORDER BY precinct;
+
+-- how many times as often searched
+SELECT (SELECT AVG(CASE WHEN vehicleSearch = 'YES' THEN 1.0 ELSE 0.0 END) FROM stops WHERE race = 'Black')
+/ (SELECT AVG(CASE WHEN vehicleSearch = 'YES' THEN 1.0 ELSE 0.0 END) FROM stops WHERE race = 'White') AS ratio;
+
+-- a day and its precincts
+SELECT DATE_TRUNC('hour', date) AS hour, policePrecinct, COUNT(*) AS n FROM stops
+WHERE date >= '2017-07-04' AND date < '2017-07-05' GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- days with more than 200 stops
+SELECT COUNT(*) AS days FROM (SELECT CAST(date AS DATE) AS d, COUNT(*) AS n FROM stops GROUP BY 1) AS t WHERE n > 200;
+
+-- where the last stops were
+SELECT DISTINCT neighborhood FROM stops WHERE date >= '2017-12-31';
+
+-- policy: survey
+
+-- visits by insurance
+SELECT private, freepoor, freerepat, AVG(visits) AS mean_visits, COUNT(*) AS n FROM survey
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+
+-- how many visits
+SELECT visits, COUNT(*) AS n, ROUND(100.0 * COUNT(*) / (SELECT COUNT(*) FROM survey), 2) AS pct FROM survey
+GROUP BY visits ORDER BY visits;
+
+-- quartiles of income by gender
+SELECT gender, QUANTILE_CONT(income, [0.25, 0.5, 0.75]) AS quartiles, COUNT(*) AS n FROM survey GROUP BY gender;
+
+-- what goes with visits
+SELECT CORR(income, visits) AS income, CORR(age, visits) AS age, REGR_SLOPE(visits, illness) AS each_illness FROM survey;
+
+-- odds of a visit with a chronic condition
+SELECT COUNT(*) FILTER (WHERE lchronic = 'yes' AND visits > 0) * COUNT(*) FILTER (WHERE lchronic = 'no' AND visits = 0)
+/ NULLIF(COUNT(*) FILTER (WHERE lchronic = 'yes' AND visits = 0)
+* COUNT(*) FILTER (WHERE lchronic = 'no' AND visits > 0), 0)
+AS odds_ratio FROM survey;
+
+-- who goes more often than the mean
+SELECT COUNT(*) FROM survey WHERE visits > (SELECT AVG(visits) FROM survey);
