@@ -35,7 +35,7 @@ from discreet.census.counts import Counts
 from discreet.census.errors import make_whole
 from discreet.census.grid import Floats, Grid, Integers
 from discreet.census.measure import levels_of
-from discreet.census.plan import Plan
+from discreet.census.plan import PublicationPlan
 from discreet.census.solve.least_squares import Alone, Level, by_table, down, from_below
 from discreet.census.solve.top_down import Split
 from discreet.census.solve.whole import at_the_top
@@ -81,7 +81,7 @@ def _names() -> list[str]:
 # --- the published description, plainly -----------------------------------------------------------
 
 
-def described(levels: list[Level], plan: Plan) -> list[Counts]:
+def described(levels: list[Level], plan: PublicationPlan) -> list[Counts]:
     """From the top down: every level by its own measurements, within its parents' numbers."""
     grid = plan.grid
     own = from_below(levels, grid, alone=True)
@@ -174,7 +174,7 @@ def _nearest(wished: Floats, group: Integers, wanted: Floats) -> Floats:
 # --- the comparison -------------------------------------------------------------------------------
 
 
-def exact_counts(folder: Path, plan: Plan) -> list[Counts]:
+def exact_counts(folder: Path, plan: PublicationPlan) -> list[Counts]:
     """The truth, which a benchmark of a generated country may look at."""
     import pyarrow.parquet as pq
 
@@ -219,7 +219,9 @@ def _of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def report(plan: Plan, noisy: dict[tuple[int, int], Integers], truth: list[Counts]) -> None:
+def report(
+    plan: PublicationPlan, noisy: dict[tuple[int, int], Integers], truth: list[Counts]
+) -> None:
     grid, sizes = plan.grid, plan.places.sizes
     levels = levels_of(plan, noisy)
     began = time.monotonic()
@@ -260,7 +262,7 @@ def report(plan: Plan, noisy: dict[tuple[int, int], Integers], truth: list[Count
         measures(name, plan, found, truth)
 
 
-def measures(name: str, plan: Plan, found: list[Counts], truth: list[Counts]) -> None:
+def measures(name: str, plan: PublicationPlan, found: list[Counts], truth: list[Counts]) -> None:
     """The census's own: the largest group's share within 5 points, and how far places of 2,500
     people move.
     """

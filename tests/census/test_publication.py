@@ -22,7 +22,7 @@ from discreet import cli
 from discreet.accounting import Accountant
 from discreet.census import running
 from discreet.census.measure import measure
-from discreet.census.plan import Plan
+from discreet.census.plan import PublicationPlan
 from discreet.census.publication import Publication
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, EngineFailure, Unproved, UsageError
@@ -283,12 +283,12 @@ def test_noise_for_less_is_refused(tmp_path: Path) -> None:
         measure(_with_noise(run.plan, weak), _allowed(run.accountant), lambda _: None)  # type: ignore[arg-type, return-value]
 
 
-def opened_plan(folder: Path, accountant: Accountant) -> Plan:
+def opened_plan(folder: Path, accountant: Accountant) -> PublicationPlan:
     (folder / "weak").mkdir()
     return opened(folder / "weak", policy_text(rows=1)).publication("census").plan
 
 
-def _with_noise(plan: Plan, other: Plan) -> Plan:
+def _with_noise(plan: PublicationPlan, other: PublicationPlan) -> PublicationPlan:
     from dataclasses import replace
 
     return replace(plan, noises=other.noises)

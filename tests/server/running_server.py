@@ -18,7 +18,7 @@ import discreet
 from discreet.binding import create_ledger
 from discreet.curator import Curator
 from discreet.policy.policy import Policy
-from discreet.server.limits import Limits
+from discreet.server.limits import ServerLimits
 from discreet.server.serve import Address, Server
 from discreet.server.tls import Tls
 from discreet.server.users import UserFile
@@ -112,14 +112,18 @@ class Running:
 
 @contextmanager
 def running(
-    curator: Curator, *, limits: Limits | None = None, tls: Tls | None = None, proxied: bool = False
+    curator: Curator,
+    *,
+    limits: ServerLimits | None = None,
+    tls: Tls | None = None,
+    proxied: bool = False,
 ) -> Iterator[Running]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
     async def begin() -> tuple[Server, tuple[str, int], tuple[str, int]]:
-        server = Server(curator=curator, limits=limits or Limits(), tls=tls, proxied=proxied)
+        server = Server(curator=curator, limits=limits or ServerLimits(), tls=tls, proxied=proxied)
         anywhere = Address(host="127.0.0.1", port=0)
         return server, await server.open_postgres(anywhere), await server.open_http(anywhere)
 

@@ -19,13 +19,13 @@ from discreet.binding import create_ledger
 from discreet.curator import Curator
 from discreet.examples import town
 from discreet.policy.policy import Policy
-from discreet.server.catalog import Catalog, CatalogError, Session, catalog
+from discreet.server.catalog import Catalog, CatalogError, CatalogSession, catalog
 from discreet.server.catalog.tables import contents
 from discreet.server.settings import Settings
 from real_postgres import postgres
 
 PEOPLE = contents.FIRST_OID
-ASKING = Session(user="alice", database="town", pid=77)
+ASKING = CatalogSession(user="alice", database="town", pid=77)
 # Answers that differ from a real Postgres, and why; names and types of columns are the same in all
 # of them.
 DIFFERENT = {
@@ -430,7 +430,7 @@ def test_what_is_too_large_is_not_made(looked_up: Catalog, sql: str) -> None:
 
 def test_nobody_sees_what_another_session_is(looked_up: Catalog) -> None:
     settings = Settings({"application_name": "secret"})
-    other = Session(user="bob", database="town", settings=settings, pid=78)
+    other = CatalogSession(user="bob", database="town", settings=settings, pid=78)
     [row] = looked_up.answer(
         "SELECT current_user, application_name FROM pg_stat_activity", other
     ).to_pylist()
@@ -449,7 +449,7 @@ def test_a_session_is_cancelled_by_its_number(looked_up: Catalog) -> None:
         cancelled.append(number)
         return number == 7
 
-    asking = Session(user="alice", database="town", cancel=cancel)
+    asking = CatalogSession(user="alice", database="town", cancel=cancel)
     looked_up.describe("SELECT pg_cancel_backend(7)", asking)
     assert cancelled == []
     for sql, given, expected in (

@@ -21,7 +21,7 @@ import pytest
 
 from discreet.errors import EngineFailure, LedgerUnavailable
 from discreet.ledger import Ledger
-from discreet.server.limits import Limits
+from discreet.server.limits import ServerLimits
 from server.running_server import PASSWORD, Running, open_town, running
 from server.wire_client import SYNC, TERMINATE, Client, bind, describe, execute, pack, parse, text
 
@@ -31,7 +31,7 @@ COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    limits = Limits(
+    limits = ServerLimits(
         connections=100, connections_per_user=40, message=100_000, sending=2.0, stopping=60.0
     )
     with running(open_town(tmp_path_factory.mktemp("faults")), limits=limits) as server:

@@ -17,14 +17,14 @@ from discreet.errors import UsageError
 from discreet.server.auth import FREE_TRIES
 from discreet.server.http.application import ROOT
 from discreet.server.http.sessions import LONGEST, MOST, Sessions
-from discreet.server.limits import Limits
+from discreet.server.limits import ServerLimits
 from discreet.server.serve import Address
 from discreet.server.users import UserFile
 from server.http_client import Browser, raw
 from server.running_server import PASSWORD, POLICY, Running, open_town, running
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
-LIMITS = Limits(message=100_000, login=1.5)
+LIMITS = ServerLimits(message=100_000, login=1.5)
 
 
 @pytest.fixture(scope="module")
@@ -360,7 +360,7 @@ def refused(port: int, request: bytes) -> bool:
 
 
 def test_many_idle_connections_of_one_address_are_closed(tmp_path: Path) -> None:
-    limits = Limits(connections_before_login_per_address=5)
+    limits = ServerLimits(connections_before_login_per_address=5)
     with running(open_town(tmp_path), limits=limits) as town:
         held = [socket.create_connection(("127.0.0.1", town.http), timeout=60) for _ in range(5)]
         for connection in held:  # each is there: it is answered

@@ -21,7 +21,7 @@ import pyarrow as pa
 from discreet.census.counts import Counts
 from discreet.census.grid import Columns, Floats, Grid, Integers
 from discreet.census.measure import Noisy, levels_of
-from discreet.census.plan import Plan
+from discreet.census.plan import PublicationPlan
 from discreet.census.solve.least_squares import (
     AT_ONCE,
     Level,
@@ -79,7 +79,7 @@ class ErrorForecast:
         }
 
 
-def expect(plan: Plan) -> list[ErrorForecast]:
+def expect(plan: PublicationPlan) -> list[ErrorForecast]:
     """Return the expected error of every level and table, from the plan alone: by least squares,
     before rounding.
     """
@@ -107,7 +107,7 @@ def expect(plan: Plan) -> list[ErrorForecast]:
     return found
 
 
-def _losses(plan: Plan) -> list[list[float]]:
+def _losses(plan: PublicationPlan) -> list[list[float]]:
     """Return what each level and table costs, in the currency of its noise."""
     return [[0.0 if noise is None else _amount(noise) for noise in row] for row in plan.noises]
 
@@ -119,7 +119,7 @@ def _amount(noise: Additive) -> float:
     return float(found)
 
 
-def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
+def _precisions(plan: PublicationPlan) -> list[dict[Columns, Floats]]:
     """Return the precision of every part at every place after least squares over all levels."""
     levels = [
         Level(
@@ -147,7 +147,7 @@ def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
 # --- afterwards -----------------------------------------------------------------------------------
 
 
-def make_whole(plan: Plan, noisy: Noisy, workers: Workers | None = None) -> list[Counts]:
+def make_whole(plan: PublicationPlan, noisy: Noisy, workers: Workers | None = None) -> list[Counts]:
     """Make the whole numbers of every level from what was measured."""
     known = by_table(levels_of(plan, noisy), plan.grid)
     return top_down(
@@ -155,7 +155,9 @@ def make_whole(plan: Plan, noisy: Noisy, workers: Workers | None = None) -> list
     )
 
 
-def simulate(plan: Plan, people: Sequence[Counts], workers: Workers | None = None) -> pa.Table:
+def simulate(
+    plan: PublicationPlan, people: Sequence[Counts], workers: Workers | None = None
+) -> pa.Table:
     """Simulate how far whole numbers lie from the truth, by level, table and size of place or cell.
 
     Each row tells over how many places (or cells) it is, their mean error the second time, the
@@ -170,7 +172,7 @@ def simulate(plan: Plan, people: Sequence[Counts], workers: Workers | None = Non
     return rows.table(times)
 
 
-def _runs(plan: Plan) -> Iterator[tuple[int, int, int]]:
+def _runs(plan: PublicationPlan) -> Iterator[tuple[int, int, int]]:
     """Yield every level with a run of places whose tables fit into memory together."""
     at_once = max(1, AT_ONCE // plan.grid.together)
     for level, places in enumerate(plan.places.sizes):
@@ -190,7 +192,9 @@ class _Pair:
     after: Counts
 
 
-def _pairs(plan: Plan, before: Sequence[Counts], after: Sequence[Counts]) -> Iterator[_Pair]:
+def _pairs(
+    plan: PublicationPlan, before: Sequence[Counts], after: Sequence[Counts]
+) -> Iterator[_Pair]:
     for level, first, last in _runs(plan):
         yield _Pair(
             level=plan.places.levels[level],
@@ -269,7 +273,7 @@ class _Again:
     noises: tuple[Additive | None, ...]
 
 
-def _redraw(plan: Plan, people: Sequence[Counts], time: int, workers: Workers) -> Noisy:
+def _redraw(plan: PublicationPlan, people: Sequence[Counts], time: int, workers: Workers) -> Noisy:
     """Measure the given people again, by noise that is no secret."""
     key = hashlib.sha256(f"{plan.question} {time}".encode()).digest()
     tasks = (

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.algebra import Aggregate
 from discreet.census.counts import project
 from discreet.census.grid import Flags, Integers
-from discreet.census.plan import Plan
+from discreet.census.plan import PublicationPlan
 from discreet.census.solve.least_squares import Level
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
@@ -20,7 +20,9 @@ from discreet.vault.exact import Exact
 Noisy = dict[tuple[int, int], Integers]
 
 
-def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact]) -> Noisy:
+def measure(
+    plan: PublicationPlan, allowance: Allowance, fetch: Callable[[Aggregate], Exact]
+) -> Noisy:
     """Return noisy counts of every table at every level. Rows are read once; exact counts pass
     through unseen.
     """
@@ -35,7 +37,7 @@ def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact
     return found
 
 
-def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
+def levels_of(plan: PublicationPlan, noisy: Noisy) -> list[Level]:
     """Return what was measured, level by level; cells that nobody can be in are zero, whatever was
     drawn.
     """
@@ -63,7 +65,7 @@ def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
     return levels
 
 
-def _open(plan: Plan, zeros: Flags, at: int) -> Flags:
+def _open(plan: PublicationPlan, zeros: Flags, at: int) -> Flags:
     """Flag the cells of a table that somebody can be in."""
     table = plan.grid.tables[at]
     cells = project(np.arange(len(zeros)), plan.grid, table)

@@ -49,7 +49,7 @@ _WIDE = 4_000  # a deviation from which on noise may not fit into 16 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
+class PublicationPlan:
     """One publication, ready to be paid for. `noises[l][t]` is None where a table is not measured
     at a level.
     """
@@ -106,7 +106,7 @@ class Plan:
 
 def plan(
     policy: Policy, terms: PublicationTerms, public: Mapping[str, pa.Table], accountant: Accountant
-) -> Plan:
+) -> PublicationPlan:
     """Check and price a publication. Reads no private data."""
     table = policy.tables[terms.table]
     refuse = _Refusal(policy, terms)
@@ -143,7 +143,7 @@ def plan(
     noises = _noises(terms, grid, places, accountant, moved, refuse)
     _require_storable(noises, grid, places, refuse)
     used = [noise for row in noises for noise in row if noise is not None]
-    return Plan(
+    return PublicationPlan(
         terms=terms,
         places=places,
         axes=axes,

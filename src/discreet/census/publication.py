@@ -18,7 +18,7 @@ import pyarrow as pa
 from discreet.census.counts import Counts
 from discreet.census.grid import Columns, Floats, Integers
 from discreet.census.measure import Noisy, levels_of
-from discreet.census.plan import Plan
+from discreet.census.plan import PublicationPlan
 from discreet.census.solve.least_squares import down, from_below
 from discreet.files import replacing, write_file
 
@@ -61,7 +61,7 @@ class Publication:
     place) or of count (`of` cell), with their bias.
     """
 
-    plan: Plan
+    plan: PublicationPlan
     noisy: Noisy
     people: Counts  # at the finest level
     margins: pa.Table
@@ -176,7 +176,7 @@ class Publication:
         return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
     @classmethod
-    def from_bytes(cls, content: bytes, plan: Plan) -> Publication:
+    def from_bytes(cls, content: bytes, plan: PublicationPlan) -> Publication:
         parts, stream = [], io.BytesIO(content)
         while head := stream.read(8):
             parts.append(stream.read(int.from_bytes(head, "little")))

@@ -14,7 +14,7 @@ from discreet.algebra import Aggregate
 from discreet.budget import Budget
 from discreet.census.errors import ErrorForecast, expect, make_whole, simulate
 from discreet.census.measure import Noisy, measure
-from discreet.census.plan import Plan
+from discreet.census.plan import PublicationPlan
 from discreet.census.publication import Publication
 from discreet.census.workers import Workers
 from discreet.errors import UsageError
@@ -83,7 +83,7 @@ class PublicationRun:
     what did.
     """
 
-    plan: Plan
+    plan: PublicationPlan
     accountant: Accountant
     told: dict[str, Any]
     left: Callable[[], Budget]

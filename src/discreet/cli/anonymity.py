@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from discreet.anonymity.hierarchies import Spec
 
 
-class Recoding(StrEnum):
+class RecodingName(StrEnum):
     local = "local"
     global_ = "global"
 
 
-class Loss(StrEnum):
+class LossName(StrEnum):
     ncp = "ncp"
     lm = "lm"
     precision = "precision"
@@ -31,13 +31,13 @@ class Loss(StrEnum):
     discernibility = "discernibility"
 
 
-class Diversity(StrEnum):
+class DiversityName(StrEnum):
     distinct = "distinct"
     entropy = "entropy"
     recursive = "recursive"
 
 
-class Closeness(StrEnum):
+class ClosenessName(StrEnum):
     equal = "equal"
     ordered = "ordered"
     hierarchical = "hierarchical"
@@ -112,9 +112,9 @@ def anonymize(
         float, typer.Option(metavar="SHARE", help="The share of rows that may be left out.")
     ] = 0.0,
     recoding: Annotated[
-        Recoding,
+        RecodingName,
         typer.Option(help="local: each class only as far as it needs; global: all rows alike."),
-    ] = Recoding.local,
+    ] = RecodingName.local,
     hierarchies: Hierarchies = None,
     write_hierarchies: Annotated[
         Path | None,
@@ -122,16 +122,16 @@ def anonymize(
             metavar="FILE", help="Only write the hierarchies that would be used, to edit them."
         ),
     ] = None,
-    loss: Annotated[Loss, typer.Option(help="The kind of loss to keep small.")] = Loss.ncp,
+    loss: Annotated[LossName, typer.Option(help="The kind of loss to keep small.")] = LossName.ncp,
     weights: Annotated[
         str | None, typer.Option(help="Weights of columns: age=2,zip=0.5; the others weigh 1.")
     ] = None,
     diversity: Annotated[
-        Diversity, typer.Option(help="The kind of diversity that l demands.")
-    ] = Diversity.distinct,
+        DiversityName, typer.Option(help="The kind of diversity that l demands.")
+    ] = DiversityName.distinct,
     c: Annotated[float | None, typer.Option("--c", help="The c of recursive diversity.")] = None,
     closeness: Annotated[
-        Closeness | None,
+        ClosenessName | None,
         typer.Option(help="The distance that t limits; by default the column's type decides."),
     ] = None,
     drop: Annotated[str | None, typer.Option(help="Columns not to publish, such as names.")] = None,

@@ -52,7 +52,7 @@ def serve(
     """Open the doors for analysts, until Ctrl-C or SIGTERM. `discreet user` says who may log in."""
     import asyncio
 
-    from discreet.server.limits import Limits
+    from discreet.server.limits import ServerLimits
     from discreet.server.log import log_to_stderr
     from discreet.server.serve import Address, Server
     from discreet.server.serve import serve as serve_until_stopped
@@ -85,7 +85,7 @@ def serve(
     async def run() -> bool:
         server = Server(
             curator=curator,
-            limits=Limits(workers=workers),
+            limits=ServerLimits(workers=workers),
             tls=tls,
             origins=allow_origin or (),
             proxied=behind_proxy,

@@ -19,7 +19,7 @@ import numpy as np
 from discreet.accounting import Accountant
 from discreet.budget import Neighbors, round_down
 from discreet.continual.margins import half_widths
-from discreet.continual.question import PeriodQuestion, Statistic
+from discreet.continual.question import PeriodQuestion, StatisticColumn
 from discreet.continual.strategies.buffered import Buffered
 from discreet.continual.strategies.choose import choose
 from discreet.continual.strategies.dense import Dense
@@ -90,7 +90,7 @@ class Design:
             found.append(Movement(l1=_nearly(exact.l1), l2_squared=_nearly(exact.l2_squared)))
         return found
 
-    def margins(self, statistic: Statistic, publish: Publish, *, first: int) -> list[float]:
+    def margins(self, statistic: StatisticColumn, publish: Publish, *, first: int) -> list[float]:
         """Return the half-width of each period's estimate, from a first period on."""
         noise, factors = (
             self.mechanisms[statistic.measurement],

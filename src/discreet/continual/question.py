@@ -31,7 +31,7 @@ from discreet.sql.text.parse import parse, refuse_depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
+class StatisticColumn:
     """A column of numbers: factors of the parts of one measurement, in units of `step`."""
 
     name: str
@@ -54,7 +54,7 @@ class PeriodQuestion:
     own: tuple[Sensitivity, ...]
     signed: tuple[bool, ...]
     keys: Mapping[str, pa.Array]  # key columns of the whole grid
-    statistics: tuple[Statistic, ...]
+    statistics: tuple[StatisticColumn, ...]
     canonical: str
 
 
@@ -156,7 +156,7 @@ def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
             )
         statistic, estimate = aggregate[0], aggregate[1]
         statistics.append(
-            Statistic(
+            StatisticColumn(
                 name=column.name,
                 measurement=block.statistics.index(statistic),
                 factors=estimate.factors,

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from discreet.server.scram import Exchange, Verifier
-from discreet.server.users import MOST_NAME, Token, User, UserFile, parse_token
+from discreet.server.users import MOST_NAME, TokenRecord, User, UserFile, parse_token
 
 # failures before one must wait; people behind one address are many
 FREE_TRIES = {"name": 5, "address": 20}
@@ -135,7 +135,7 @@ class Gate:
             for user in self._file.read().users.values()
             for each in user.tokens
         }
-        nobodys = Token(id="", digest=bytes(32), made=0, expires=None)
+        nobodys = TokenRecord(id="", digest=bytes(32), made=0, expires=None)
         user, stored = held.get(identity, (None, nobodys))
         if not stored.fits(secret, time.time()) or user is None or user.locked:
             self._tries.failed(name, address)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from discreet.curator import Curator
 from discreet.server.auth import Gate
 from discreet.server.catalog import Catalog
-from discreet.server.limits import Limits
+from discreet.server.limits import ServerLimits
 from discreet.server.metrics import Metrics
 from discreet.server.queue import Queue
 
@@ -33,7 +33,7 @@ class NoRoom(Exception):
 class Doorway:
     """One per server. Used from one event loop."""
 
-    def __init__(self, curator: Curator, gate: Gate, *, limits: Limits) -> None:
+    def __init__(self, curator: Curator, gate: Gate, *, limits: ServerLimits) -> None:
         self.curator = curator
         self.gate = gate
         self.limits = limits

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """Counts, bytes and seconds. A message may hold a statement of the policy's length and as much
     of parameters.
     """

@@ -18,7 +18,7 @@ from discreet.errors import UsageError
 from discreet.server import catalog
 from discreet.server.auth import Gate
 from discreet.server.doorway import Doorway
-from discreet.server.limits import Limits
+from discreet.server.limits import ServerLimits
 from discreet.server.pgwire.listener import Listener
 from discreet.server.pgwire.login import is_loopback
 from discreet.server.tls import Tls
@@ -71,7 +71,7 @@ class Server:
     """The doors of one policy."""
 
     curator: Curator
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
     tls: Tls | None = None
     origins: Sequence[str] = ()  # hosts whose pages may send requests of their own
     # TLS of HTTP ends at a proxy of this machine, which says who sent a request
@@ -86,7 +86,7 @@ class Server:
 
     async def open_postgres(self, address: Address) -> tuple[str, int]:
         address.require_private(self.tls)
-        nobody = catalog.Session(user="", database="")
+        nobody = catalog.CatalogSession(user="", database="")
         # the first look fills its tables
         await asyncio.to_thread(self.door.catalog.describe, "SELECT 1", nobody)
         self.postgres = Listener(self.door, tls=self.tls)

@@ -34,7 +34,7 @@ _DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class TokenRecord:
     """The stored form of a token: its number, and a hash of its 256 random bits (which needs no
     salt).
     """
@@ -59,7 +59,7 @@ class User:
     role: Role
     locked: bool = False
     verifier: Verifier = field(repr=False)
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[TokenRecord, ...] = ()
 
     @property
     def analyst(self) -> str | None:
@@ -160,7 +160,7 @@ class UserFile:
         if days is not None and not 1 <= days <= 36_500:
             raise UsageError("A token lasts from 1 to 36500 days.")
         identity, secret, now = fresh_bytes(6).hex(), fresh_bytes(32).hex(), int(time.time())
-        token = Token(
+        token = TokenRecord(
             id=identity,
             digest=hashlib.sha256(secret.encode()).digest(),
             made=now,
@@ -277,7 +277,7 @@ def _user(name: str, content: dict[str, Any]) -> User:
         locked=content["locked"],
         verifier=Verifier.parse(content["scram"]),
         tokens=tuple(
-            Token(
+            TokenRecord(
                 id=each["id"],
                 digest=bytes.fromhex(each["sha256"]),
                 made=each["made"],

@@ -24,7 +24,7 @@ _KEPT = 2**21  # row groups of tables that were rolled up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class VectorLook:
     """The result of one level vector: rows suppressed, the loss with them (infinite if they are too
     many), and a lower bound on the loss of it and of all coarser vectors.
     """
@@ -76,7 +76,7 @@ class _View:
             averages=table.averages(),
         )
 
-    def look(self, vector: Integers) -> Look:
+    def look(self, vector: Integers) -> VectorLook:
         self.looks += 1
         finer = self._roll_up(vector)
         classes, number = finer.classes(vector)
@@ -97,7 +97,7 @@ class _View:
                 extra = finer.cost(self.table.heights, bad) - finer.cost(vector, bad)
                 loss += float((extra * finer.counts[bad]).sum()) / rows
         enough = suppressed <= self.most_suppressed
-        return Look(suppressed=suppressed, loss=loss if enough else np.inf, bound=bound)
+        return VectorLook(suppressed=suppressed, loss=loss if enough else np.inf, bound=bound)
 
     def good(self, table: RowGroups, classes: Integers, number: int) -> Flags:
         """Flag classes that have the guarantee; closeness is to what is published: the rows that

@@ -109,14 +109,14 @@ def _sums_by(group: Integers, values: Floats | Integers) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Sums:
+class _RunningSums:
     """Running sums over the children of what is known of one table, to add up any run of them."""
 
     counts: Floats
     variances: Floats
 
     @classmethod
-    def of(cls, known: Alone, table: Columns) -> _Sums:
+    def of(cls, known: Alone, table: Columns) -> _RunningSums:
         counts = known.counts[table].astype(np.float64)
         running = np.zeros((len(counts) + 1, counts.shape[1]))
         np.cumsum(counts, axis=0, out=running[1:])
@@ -177,13 +177,13 @@ class Splitter:
     """Splits places of one level among their children, by what is known of the children."""
 
     grid: Grid
-    sums: dict[Columns, _Sums]
+    sums: dict[Columns, _RunningSums]
     totals: Integers | None  # running sums of totals that are known
     plain: bool  # take estimates as they are
 
     @classmethod
     def of(cls, known: Alone, grid: Grid, totals: Integers | None, *, plain: bool) -> Splitter:
-        sums = {table: _Sums.of(known, table) for table in grid.tables}
+        sums = {table: _RunningSums.of(known, table) for table in grid.tables}
         return cls(
             grid=grid,
             sums=sums,

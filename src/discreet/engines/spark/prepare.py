@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.engines.duckdb.preparing.reading import (
-    Reading,
+    SourceReading,
     counts_of,
     list_values,
     reports_of,
@@ -101,7 +101,7 @@ class Work:
                 parts, problems = schemas(connection, self.policy, self.source)
                 if problems:
                     raise PolicyError(*problems)
-                reading, found = Reading(self.policy, parts), dict[str, TableReport]()
+                reading, found = SourceReading(self.policy, parts), dict[str, TableReport]()
                 for table in self.policy.tables.values():
                     chain = [table]
                     while isinstance(chain[-1].owner, Through):
@@ -122,7 +122,7 @@ class Work:
         if self.progress is not None:
             self.progress(table.name, done)
 
-    def _public(self, connection: Any, reading: Reading, table: Table) -> TableReport:
+    def _public(self, connection: Any, reading: SourceReading, table: Table) -> TableReport:
         """Copy a public table: as it is, and in types that Spark has."""
         (part,) = reading.parts[table.name]
         ordered = f"(SELECT * FROM {part.relation} ORDER BY ALL)"
@@ -141,7 +141,7 @@ class Work:
             name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=()
         )
 
-    def _private(self, connection: Any, reading: Reading, table: Table) -> TableReport:
+    def _private(self, connection: Any, reading: SourceReading, table: Table) -> TableReport:
         if isinstance(table.owner, EachRow | Through):
             read = self._owned(table, self._all_written(connection, reading, table))
             read.createOrReplaceTempView(_view(table))
@@ -194,7 +194,7 @@ class Work:
 
     # reading
 
-    def _all_written(self, connection: Any, reading: Reading, table: Table) -> Any:
+    def _all_written(self, connection: Any, reading: SourceReading, table: Table) -> Any:
         """Let all rows of a table be written once, and return them: not yet with their owners."""
         kinds = self._kinds_of(connection, reading, table)
         place = self._scratch("rows", table)
@@ -202,7 +202,7 @@ class Work:
         self._write(reading, table, kinds, outputs, ("count(*)",))
         return self._read_back(place, kinds)
 
-    def _stored_written(self, connection: Any, reading: Reading, table: Table) -> list[int]:
+    def _stored_written(self, connection: Any, reading: SourceReading, table: Table) -> list[int]:
         """Write the rows that have owners as they will be stored, and beside them the keys of
         tables that go through this one; return what was counted.
         """
@@ -225,7 +225,7 @@ class Work:
             self._read_back(place, keys).createOrReplaceTempView(_view(table))
         return counted
 
-    def _kinds_of(self, connection: Any, reading: Reading, table: Table) -> dict[str, str]:
+    def _kinds_of(self, connection: Any, reading: SourceReading, table: Table) -> dict[str, str]:
         """Return the types of a table's rows, from those of the whole source: no row is read."""
         list_values(connection, table)
         rows = rows_of(reading, table, reading.parts[table.name])
@@ -235,7 +235,7 @@ class Work:
 
     def _write(
         self,
-        reading: Reading,
+        reading: SourceReading,
         table: Table,
         kinds: Mapping[str, str],
         outputs: Mapping[Path, Output],

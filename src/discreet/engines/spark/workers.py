@@ -21,7 +21,7 @@ import pyarrow as pa
 from discreet.engines.duckdb.preparing.encode import NOTHING
 from discreet.engines.duckdb.preparing.order import ROW, first_rows, row_owner
 from discreet.engines.duckdb.preparing.parts import Part, part_of
-from discreet.engines.duckdb.preparing.reading import KEY, Reading, list_values
+from discreet.engines.duckdb.preparing.reading import KEY, SourceReading, list_values
 from discreet.engines.layout import OWNER
 from discreet.engines.quoting import literal, name
 from discreet.engines.source import Folder, columns_of, loading
@@ -104,7 +104,7 @@ class Writer:
     changes nothing of what was counted and checked.
     """
 
-    reading: Reading
+    reading: SourceReading
     table: Table
     kinds: Mapping[str, str]  # DuckDB's types of the rows, as the whole source decides them
     outputs: tuple[Output, ...]
@@ -137,7 +137,7 @@ WRITTEN = pa.schema({"file": pa.string(), "counts": pa.list_(pa.int64())})
 WRITTEN_IN_SPARK = "file STRING, counts ARRAY<BIGINT>"
 
 
-def rows_of(reading: Reading, table: Table, parts: Iterable[Part]) -> str:
+def rows_of(reading: SourceReading, table: Table, parts: Iterable[Part]) -> str:
     """Return the rows of these parts (SQL), with their owner where they say it themselves."""
     rows = reading.rows(table, parts)
     if isinstance(table.owner, EachRow | Through):

@@ -11,6 +11,6 @@ catalog, session      who asks, and the answer
 
 from discreet.server.catalog.catalog import Catalog, Description
 from discreet.server.catalog.failure import CatalogError
-from discreet.server.catalog.session import Session
+from discreet.server.catalog.session import CatalogSession
 
-__all__ = ["Catalog", "CatalogError", "Description", "Session"]
+__all__ = ["Catalog", "CatalogError", "CatalogSession", "Description"]

@@ -24,11 +24,11 @@ from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.functions import macros
 from discreet.server.catalog.outputs import name_outputs
 from discreet.server.catalog.parse import parse
-from discreet.server.catalog.session import Session
+from discreet.server.catalog.session import CatalogSession
 from discreet.server.catalog.tables import contents, fixed
 from discreet.server.catalog.tables.builtin import rows
 from discreet.server.catalog.tables.views import fill_views
-from discreet.server.catalog.translate import PER_SESSION, Statement, cancel_backends, translate
+from discreet.server.catalog.translate import PER_SESSION, Translation, cancel_backends, translate
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SECONDS = 10.0  # that one statement may take
 
 
-class Reference(Protocol):
+class CatalogDatabase(Protocol):
     """The locked database that the curator gives: it runs what is written anew here, and nothing
     else.
     """
@@ -61,7 +61,7 @@ class _SnapshotDatabase:
     """The database of one snapshot's public columns, and the names of the objects in it."""
 
     public: Mapping[str, pa.Schema]
-    reference: Reference
+    reference: CatalogDatabase
     numbers: Mapping[str, Mapping[str, int]]  # of regclass, regtype, ...: by name
     names: Mapping[str, Mapping[int, str]]
 
@@ -77,7 +77,7 @@ class Catalog:
     def answer(
         self,
         statement: str,
-        session: Session,
+        session: CatalogSession,
         parameters: Sequence[object] = (),
         kinds: Sequence[int] = (),
     ) -> pa.Table | None:
@@ -95,7 +95,7 @@ class Catalog:
         return _finish(table, made, filled.names)
 
     def describe(
-        self, statement: str, session: Session, kinds: Sequence[int] = ()
+        self, statement: str, session: CatalogSession, kinds: Sequence[int] = ()
     ) -> Description | None:
         """Return types of parameters and columns without running anything; None if not about the
         catalog.
@@ -116,10 +116,10 @@ class Catalog:
     def _read(
         self,
         statement: str,
-        session: Session,
+        session: CatalogSession,
         parameters: Sequence[object] | None,
         kinds: Sequence[int],
-    ) -> tuple[Statement, _SnapshotDatabase] | None:
+    ) -> tuple[Translation, _SnapshotDatabase] | None:
         tree = parse(statement, database=self._database)
         if tree is None:
             return None
@@ -167,7 +167,7 @@ class Catalog:
         )
 
 
-def _beside(made: Statement, session: Session) -> dict[str, pa.Table]:
+def _beside(made: Translation, session: CatalogSession) -> dict[str, pa.Table]:
     return {
         name: session.relation(name) for name in (*PER_SESSION, SETTINGS_NOW) if name in made.reads
     }
@@ -193,7 +193,7 @@ def _why(error: EngineFailure) -> CatalogError:
 # --- what comes out -------------------------------------------------------------------------------
 
 
-def _finish(table: pa.Table, made: Statement, names: Mapping[str, Mapping[int, str]]) -> pa.Table:
+def _finish(table: pa.Table, made: Translation, names: Mapping[str, Mapping[int, str]]) -> pa.Table:
     """Return the result with Postgres's types, by number in the metadata of each column."""
     columns, fields = [], []
     positional = len(made.kinds) == table.num_columns

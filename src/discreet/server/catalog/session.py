@@ -16,7 +16,7 @@ from discreet.server.settings import SETTINGS, VERSION, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class CatalogSession:
     """One session that asks the catalog. `settings` have every name that can be shown, in small
     letters.
     """

@@ -60,7 +60,7 @@ _MOST_ITEMS = 1_000  # of an array that is written out; of one that is computed,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class Translation:
     """SQL for the catalog's database, the relations it reads, and the types of columns and
     parameters, if known.
     """
@@ -80,7 +80,7 @@ def translate(
     objects: Mapping[str, Mapping[str, int]],
     parameters: Sequence[object] | None,
     given: Sequence[int] = (),
-) -> Statement:
+) -> Translation:
     """Write a statement anew for the catalog's database.
 
     `session` has literals for {user}, {database}, ...; `objects` the numbers of regclass, regtype,
@@ -98,7 +98,7 @@ def translate(
     )
     made = rewriter.rewrite(tree)
     most = max(kinds.parameters, default=0)
-    return Statement(
+    return Translation(
         sql=made.sql(dialect="duckdb", comments=False),
         reads=frozenset(rewriter.reads),
         kinds=() if starred else tuple(columns.values()),

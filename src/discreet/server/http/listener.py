@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from discreet.server.doorway import Doorway
-from discreet.server.limits import Limits
+from discreet.server.limits import ServerLimits
 from discreet.server.tls import Tls
 
 MOST_HEADERS = 16 << 10  # bytes
@@ -29,7 +29,11 @@ class Connection(H11Protocol):
     """
 
     def __init__(
-        self, config: Config, state: ServerState, limits: Limits, addresses: Counter[str] | None
+        self,
+        config: Config,
+        state: ServerState,
+        limits: ServerLimits,
+        addresses: Counter[str] | None,
     ) -> None:
         """`addresses` counts the connections from each; None where all come from one proxy."""
         super().__init__(config=config, server_state=state, app_state={})

@@ -16,7 +16,7 @@ MOST = 20  # sessions of one user; the oldest ends when another begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class CookieSession:
     """A logged-in user, and the CSRF token that a changing request must bring along."""
 
     user: User
@@ -30,19 +30,19 @@ class Sessions:
 
     def __init__(self, *, idle: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._idle, self._clock = idle, clock
-        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+        self._sessions: OrderedDict[bytes, CookieSession] = OrderedDict()
 
-    def begin(self, user: User) -> tuple[str, Session]:
+    def begin(self, user: User) -> tuple[str, CookieSession]:
         """Begin a session; its secret is always a new one, whatever cookie the browser sent."""
         own = [key for key, each in self._sessions.items() if each.user.name == user.name]
         for key in own[: max(0, len(own) + 1 - MOST)]:
             del self._sessions[key]
         now, secret = self._clock(), fresh_text(32)
-        session = Session(user=user, csrf=fresh_text(24), began=now, seen=now)
+        session = CookieSession(user=user, csrf=fresh_text(24), began=now, seen=now)
         self._sessions[_key(secret)] = session
         return secret, session
 
-    def find(self, secret: str) -> Session | None:
+    def find(self, secret: str) -> CookieSession | None:
         """Return the session of a cookie, if it has not ended."""
         key, now = _key(secret), self._clock()
         session = self._sessions.get(key)

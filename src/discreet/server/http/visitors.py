@@ -15,7 +15,7 @@ from fastapi import Depends, Request
 from discreet.server.auth import Denied
 from discreet.server.doorway import Doorway
 from discreet.server.http.faults import Refusal, log_in_first, not_yours
-from discreet.server.http.sessions import Session, Sessions
+from discreet.server.http.sessions import CookieSession, Sessions
 from discreet.server.users import Role, User
 
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -27,7 +27,7 @@ class Visitor:
     """A user, and the session by which the request came; None where it brought a token."""
 
     user: User
-    session: Session | None
+    session: CookieSession | None
 
     @property
     def analyst(self) -> str:
@@ -74,7 +74,7 @@ class Reception:
                 )
         return Visitor(user=self._still(session.user), session=session)
 
-    def session(self, request: Request) -> Session | None:
+    def session(self, request: Request) -> CookieSession | None:
         """Return the session of a request's cookie, whatever it asks for."""
         secret = request.cookies.get(self.cookie)
         return None if secret is None else self.sessions.find(secret)

@@ -159,7 +159,7 @@ class Listener:
             loop.call_soon_threadsafe(known[1].cancel)
             return True
 
-        seen = catalog.Session(
+        seen = catalog.CatalogSession(
             user=name, database=database, settings=settings, pid=number, cancel=cancel
         )
         return Look(catalog=self._door.catalog, session=seen)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from discreet.policy.policy import Policy
-from discreet.server.catalog import Catalog, CatalogError, Description, Session
+from discreet.server.catalog import Catalog, CatalogError, CatalogSession, Description
 from discreet.server.pgwire import commands, copying, types
 from discreet.server.pgwire.commands import Portal, Prepared, State
 from discreet.server.pgwire.faults import Fault
@@ -31,7 +31,7 @@ class Look:
     """
 
     catalog: Catalog
-    session: Session
+    session: CatalogSession
 
     def answer(
         self, statement: Statement, values: Sequence[object], oids: Sequence[int]

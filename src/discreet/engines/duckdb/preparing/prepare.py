@@ -30,7 +30,7 @@ from discreet.engines.duckdb.preparing.mending import best_of, mendings, unread
 from discreet.engines.duckdb.preparing.order import ROW, first_rows, row_owner
 from discreet.engines.duckdb.preparing.reading import (
     KEY,
-    Reading,
+    SourceReading,
     counts_of,
     is_missing,
     key_of,
@@ -215,7 +215,7 @@ class _Work:
         self.parts, problems = schemas(connection, policy, source, scratch=scratch)
         if problems:
             raise PolicyError(*problems)
-        self.reading = Reading(policy, self.parts)
+        self.reading = SourceReading(policy, self.parts)
         connection.execute(f"CREATE SCHEMA {PUBLIC}")
 
     def tables(self, progress: Progress | None = None) -> tuple[TableReport, ...]:

@@ -27,7 +27,7 @@ MISSING, NULLED, CLAMPED, ROUNDED = 1, 2, 3, 4  # what became of a value
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SourceReading:
     """The rules for reading the tables of a policy; `parts` are those of the whole source, by their
     names and types.
     """
