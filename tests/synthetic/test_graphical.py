@@ -187,3 +187,19 @@ def test_messages_of_next_to_nothing_stay_finite(far: float) -> None:
     assert all(np.isfinite(table).all() for table in tables)
     if far <= 700:
         assert [float(table.sum()) for table in tables] == pytest.approx([1.0] * len(tables))
+
+
+def test_a_start_that_is_impossible_is_left() -> None:
+    """Parameters under which two tables contradict each other beyond 300 digits: the fit begins
+    anew, and is the same.
+    """
+    counts = np.array([30.0, 20, 20, 30])
+    targets = [
+        Target(columns=pair, cells=np.arange(4), counts=counts, std=1.0)
+        for pair in ((0, 1), (1, 2))
+    ]
+    start = [np.array([0.0, -900, 0, -900]), np.array([-900.0, -900, 0, 0])]
+    found = estimate([2, 2, 2], targets, total=100.0, prior=0.01, start=start).model
+    plain = estimate([2, 2, 2], targets, total=100.0, prior=0.01).model
+    assert all(float(table.sum()) == pytest.approx(1) for table in found.tables)
+    assert np.abs(found.marginal((0, 2)) - plain.marginal((0, 2))).max() < 0.01

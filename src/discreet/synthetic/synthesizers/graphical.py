@@ -348,6 +348,8 @@ def estimate(
     first = center.copy()
     for known, lo in zip(start, ends[: len(start)], strict=True):
         first[lo : lo + len(known)] = known
+    if not math.isfinite(value(first)[0]):  # too far out for this tree's tables
+        first = center.copy()
     scale = np.concatenate([_curvature(target, total) for target in targets]) + ridge
     found, tables = _minimize(value, first, scale, steps, tolerance * max(total, 1.0), progress)
     model = Model(tree=tree, tables=tuple(tables), total=total)
