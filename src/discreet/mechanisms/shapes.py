@@ -34,8 +34,8 @@ Norm = Literal["l1", "l2"]
 
 
 class Sensitivity(Protocol):
-    """How far one person moves a vector of whole numbers. None is a norm that was not derived: no
-    noise hides that.
+    """The distance by which one person moves a vector of whole numbers. None is a norm that was not
+    derived: no noise hides that.
     """
 
     @property

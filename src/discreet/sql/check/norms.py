@@ -29,8 +29,8 @@ ZERO = Fraction(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Norms:
-    """How much one person can change the numbers of a statistic in all groups together, by each
-    norm.
+    """The distance by which one person can move the numbers of a statistic in all groups together,
+    by each norm.
     """
 
     l1: int

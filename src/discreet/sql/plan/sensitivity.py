@@ -15,7 +15,7 @@ from discreet.budget import Neighbors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """How much one person can change a vector of exact sums, by each norm."""
+    """The distance by which one person can move a vector of exact sums, by each norm."""
 
     l0: int
     l1: int
