@@ -7,7 +7,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from small_sources import policy_of
 from test_every_engine import ODD, VISITS, odd_rows
 
 from discreet.algebra import Aggregate, Sum
+from discreet.engines.postgres.schema import InSchema
 from discreet.engines.readers import copied
 from discreet.errors import UsageError
 from discreet.policy.engine import EngineChoice
@@ -57,6 +60,47 @@ def test_a_source_that_goes_away_in_the_middle(
     assert store.numbers() == []
     assert not [file for file in (tmp_path / "store").iterdir() if "building" in file.name]
     assert store.build(1, choice.at).tables[0].kept == 30_000
+
+
+def test_two_that_take_the_same_number_at_once(
+    database: Callable[[], EngineChoice], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From two machines, each with a store of its own: one has it, the other is told."""
+    choice = database()
+    first, second = (
+        store_on(policy_of(ODD, tmp_path), choice, tmp_path / place) for place in ("one", "other")
+    )
+    verify, rows = InSchema.verify, odd_rows()
+
+    def meanwhile(target: InSchema) -> None:
+        verify(target)
+        monkeypatch.setattr(InSchema, "verify", verify)
+        said.append(pool.submit(second.build, 1, {"visits": rows}))
+        wait_for_lock(choice)
+
+    said: list[Future[Any]] = []
+    monkeypatch.setattr(InSchema, "verify", meanwhile)
+    with ThreadPoolExecutor() as pool:
+        first.build(1, {"visits": rows})
+        with pytest.raises(UsageError, match=r"under the same number\. Take the next one"):
+            said[0].result(60)
+    assert first.numbers() == second.numbers() == [1]
+    engine = first.open(1)
+    assert sum(row[0] for row in rows_of(engine, COUNT)) == rows.num_rows
+    engine.close()
+    second.build(2, {"visits": rows})
+
+
+def wait_for_lock(choice: EngineChoice) -> None:
+    """Wait until somebody waits for a lock of this database."""
+    assert choice.at is not None
+    waiting = (
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+        " AND wait_event_type = 'Lock'"
+    )
+    with psycopg.connect(choice.at, autocommit=True) as connection:
+        while not connection.execute(waiting).fetchall():
+            time.sleep(0.01)
 
 
 def test_a_disk_that_is_full(postgres_server: Server, tmp_path: Path) -> None:

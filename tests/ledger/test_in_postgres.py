@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
+import socket
+import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +231,26 @@ def test_a_database_that_was_set_back_is_noticed(
     assert "once had row 3" in refused(place)
 
 
+def test_a_server_that_has_written_nothing_since_needs_the_head_of_the_other(
+    ledger: Ledger, place: Place, run: Callable[[str], Any], tmp_path: Path
+) -> None:
+    """Of rows that a standby lost it can know by nothing else."""
+    ask(ledger)
+    other = Place(path=tmp_path / "hospital.ledger", address=place.address)
+    for end in (".key", ".head"):
+        shutil.copy(f"{place.path}{end}", f"{other.path}{end}")
+    ask(ledger, "lost")
+    head = ledger.head()
+    run("DELETE FROM home.rows WHERE number = 3")
+    run("DELETE FROM home.keys WHERE charge = 3")
+    with pytest.raises(LedgerUnavailable, match="once had row 3"):
+        ask(ledger, "next")
+    with Ledger.open(other) as second:
+        with pytest.raises(LedgerUnavailable):
+            second.verify(head)
+        second.verify()
+
+
 # --- the server -----------------------------------------------------------------------------------
 
 
@@ -320,6 +345,84 @@ def test_a_server_that_crashes_in_the_middle_of_a_write(
         assert released(ledger, "posted") == posted
         assert ledger.spent() == charge("3/10")
         ledger.verify()
+
+
+@pytest.mark.parametrize("what", ["a charge", "an answer"])
+def test_a_commit_of_which_the_reply_is_lost(
+    path: Path, running_postgres: Server, what: str
+) -> None:
+    """On the wire: the server has it, and nobody hears of it. It is there once, and goes on."""
+    place = in_postgres(path, lambda: running_postgres)
+    with ExitStack() as stack:
+        wire = stack.enter_context(Wire(running_postgres.folder))
+        assert place.address is not None
+        folder = str(running_postgres.folder).replace("/", "%2F")
+        between = place.address.replace(folder, str(wire.folder).replace("/", "%2F"))
+        ledger = stack.enter_context(
+            Ledger.create(Place(path=place.path, address=between), some_terms())
+        )
+        waiting = ask(ledger, "waiting")
+        wire.lose_commit = True
+        asked = (ask, "new") if what == "a charge" else (released, "waiting")
+        with pytest.raises(LedgerUnavailable) as error:
+            asked[0](ledger, asked[1])
+        assert str(error.value) == AWAY
+        assert wire.lost == 1
+        with Ledger.open(place) as other:  # what another server sees meanwhile
+            assert other.spent() == charge("2/10" if what == "a charge" else "1/10")
+            assert recalled(other, "waiting") == ([] if what == "a charge" else [noisy(waiting)])
+        assert ask(ledger, "new").resumed == (what == "a charge")
+        assert released(ledger, "waiting") == noisy(waiting)
+        assert ledger.spent() == charge("2/10")
+        ledger.verify()
+
+
+class Wire:
+    """A socket in a folder of its own that passes on what goes to a server and comes back, until the
+    reply to a commit of a write is to be lost: then it ends instead of passing that on.
+    """
+
+    def __init__(self, server: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="wire-"))
+        self._server, self.lose_commit, self.lost = str(server / ".s.PGSQL.5432"), False, 0
+        self._socket = socket.socket(socket.AF_UNIX)
+
+    def __enter__(self) -> Wire:
+        self._socket.bind(str(self.folder / ".s.PGSQL.5432"))
+        self._socket.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        shutil.rmtree(self.folder)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._socket.accept()
+                threading.Thread(target=self._pass_on, args=(client,), daemon=True).start()
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with client, socket.socket(socket.AF_UNIX) as server, suppress(OSError):
+            server.connect(self._server)
+            written = False
+            while True:
+                ready, _, _ = select.select([client, server], [], [])
+                source = ready[0]
+                data = source.recv(65_536)
+                if not data:
+                    return
+                if source is client:
+                    written = written or b"INSERT" in data
+                    server.sendall(data)
+                    continue
+                if written and b"COMMIT\x00" in data:
+                    written = False
+                    if self.lose_commit:
+                        self.lose_commit, self.lost = False, self.lost + 1
+                        return
+                client.sendall(data)
 
 
 def test_a_server_that_does_not_sync_is_refused(path: Path, crashing: Server) -> None:

@@ -171,6 +171,10 @@ def _told(connection: Link, how: str) -> Iterator[Link]:
             f"The snapshot could not be {how}: the reader's role does not exist. "
             "Make it: CREATE ROLE discreet_reader LOGIN PASSWORD '...'."
         ) from None
+    except (psycopg.errors.DuplicateSchema, psycopg.errors.UniqueViolation):
+        raise UsageError(
+            "Another snapshot was taken in this database meanwhile, under the same number. Take the next one."
+        ) from None
     except psycopg.Error as error:
         logging.getLogger("discreet.engine").error(
             "Postgres: %s (%s).", type(error).__name__, error.sqlstate
