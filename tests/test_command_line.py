@@ -22,7 +22,7 @@ from discreet.binding import create_ledger
 from discreet.budget import with_margin
 from discreet.cli import HOMES, app, run
 from discreet.cli.completion import _words
-from discreet.cli.tables import budget_bar
+from discreet.cli.printing.tables import budget_bar
 from discreet.display.show import cell, cells
 from discreet.examples import town
 from discreet.policy.policy import Policy

@@ -19,7 +19,7 @@ import pytest
 import typer
 
 from discreet import cli
-from discreet.cli.formats import Format, print_rows
+from discreet.cli.printing.formats import Format, print_rows
 from discreet.errors import UsageError
 from discreet.files import replacing, write_file
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import discreet
-from discreet.cli.formats import print_json
+from discreet.cli.printing.formats import print_json
 from discreet.display.show import printable
 from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.extras import EXTRAS, missing

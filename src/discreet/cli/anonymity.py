@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat, print_json
+from discreet.cli.printing.formats import Format, ReportFormat, print_json
 from discreet.errors import UsageError
 from discreet.files import require_writable, write_file
 
@@ -157,7 +157,7 @@ def anonymize(
             "Say how many people must look alike, and name a file for the table: --k 5 --out FILE."
         )
     require_writable(out, report)
-    from discreet.cli.tables import progress_bar
+    from discreet.cli.printing.tables import progress_bar
 
     demand = Demand(
         quasi=_names(quasi),

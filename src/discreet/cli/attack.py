@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.printing.formats import Format, ReportFormat
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-from discreet.cli.findings import (
+from discreet.cli.printing.findings import (
     MOST_SHOWN,
     print_finding,
     print_links,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat, print_json
+from discreet.cli.printing.formats import Format, ReportFormat, print_json
 from discreet.files import require_writable, write_file
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def mechanism(
     """Prove a lower bound on a mechanism's ε from runs alone, and hold it beside the claim."""
     from discreet.audit.cases import audit_case, cases
     from discreet.audit.report import mechanisms_page
-    from discreet.cli.tables import progress_bar
+    from discreet.cli.printing.tables import progress_bar
 
     require_writable(out)
     with progress_bar("running") as progress:
@@ -83,7 +83,7 @@ def question(
     """
     from discreet.audit.question import Leavers, audit_question
     from discreet.audit.report import question_page
-    from discreet.cli.tables import progress_bar
+    from discreet.cli.printing.tables import progress_bar
     from discreet.policy.policy import Policy
 
     require_writable(out)
@@ -198,7 +198,7 @@ def _show_question(found: QuestionAudit) -> None:
 def _show(findings: Any) -> None:
     from rich.table import Table
 
-    from discreet.cli.tables import output, plainly
+    from discreet.cli.printing.tables import output, plainly
 
     table = Table("", "claimed ε", "at δ", "proved ε", "runs", "")
     for column in table.columns[1:5]:

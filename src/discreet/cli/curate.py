@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat, print_json, print_report
+from discreet.cli.printing.formats import Format, ReportFormat, print_json, print_report
 from discreet.cli.question import Policy, Quiet
 from discreet.errors import UsageError
 
@@ -28,7 +28,7 @@ def check(policy: Policy, format: ReportFormat = Format.table) -> None:
     """Validate a policy against its source; say what would be refused and why, and what to do
     next.
     """
-    from discreet.cli.tables import output, plainly
+    from discreet.cli.printing.tables import output, plainly
     from discreet.errors import PolicyError
     from discreet.policy.policy import Policy as PolicyValue
     from discreet.upkeep import check as look
@@ -55,7 +55,7 @@ def snapshot(policy: Policy, quiet: Quiet = False) -> None:
     it.
     """
     from discreet.binding import take_snapshot
-    from discreet.cli.tables import output, plainly, progress_bar
+    from discreet.cli.printing.tables import output, plainly, progress_bar
     from discreet.engines.report import SHOUT, report
     from discreet.policy.policy import Policy as PolicyValue
 
@@ -251,7 +251,7 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
     from rich.table import Table
 
     from discreet.binding import accountant_of
-    from discreet.cli.tables import budget_bar, output, plainly
+    from discreet.cli.printing.tables import budget_bar, output, plainly
 
     accountant, entries = accountant_of(policy), book.entries(analyst)
     limit, shares = book.limits

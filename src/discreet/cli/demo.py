@@ -47,7 +47,7 @@ def demo(
     """Build a town, ask about it, attack it, and leave it on disk to play with."""
     import discreet
     from discreet.binding import create_ledger
-    from discreet.cli.tables import output, plainly
+    from discreet.cli.printing.tables import output, plainly
     from discreet.errors import UsageError
     from discreet.examples import town
     from discreet.policy.policy import Policy
@@ -78,7 +78,7 @@ def demo(
 
 
 def _ask(console: Console, curator: Curator, title: str, sql: str, epsilon: str) -> None:
-    from discreet.cli.tables import budget_bar, print_answer
+    from discreet.cli.printing.tables import budget_bar, print_answer
 
     console.print(f"[bold cyan]{title}[/]  (alice, ε = {epsilon})")
     console.print(f"[dim]{sql}[/]")

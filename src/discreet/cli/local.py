@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat, print_json
+from discreet.cli.printing.formats import Format, ReportFormat, print_json
 from discreet.errors import UsageError
 from discreet.files import require_writable, write_file
 

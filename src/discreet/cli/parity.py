@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat, print_json
+from discreet.cli.printing.formats import Format, ReportFormat, print_json
 from discreet.errors import UsageError
 from discreet.files import require_writable, write_file
 
@@ -79,7 +79,7 @@ def parity(
     --epsilon, on the private rows by paid questions. With --raw, on the rows themselves: NOT FOR
     RELEASE.
     """
-    from discreet.cli.tables import progress_bar
+    from discreet.cli.printing.tables import progress_bar
     from discreet.evaluate.data import study
     from discreet.extras import require
 
@@ -226,7 +226,7 @@ def _show(found: Parity, html: Path | None, format: Format) -> None:
         return
     from rich.table import Table
 
-    from discreet.cli.tables import output, plainly
+    from discreet.cli.printing.tables import output, plainly
 
     console = output()
     if found.secret:

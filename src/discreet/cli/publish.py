@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat, print_report
+from discreet.cli.printing.formats import Format, ReportFormat, print_report
 from discreet.cli.question import Policy
 from discreet.display.show import printable
 from discreet.files import require_writable, write_file

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.formats import (
+from discreet.cli.printing.formats import (
     Format,
     ReportFormat,
     RowsFormat,
@@ -72,7 +72,7 @@ def ask(
         case Format.json:
             print_json(answer.as_json())
         case Format.table:
-            from discreet.cli.tables import print_answer
+            from discreet.cli.printing.tables import print_answer
 
             print_answer(answer, quiet=quiet)
         case _:
@@ -132,7 +132,7 @@ def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
         }
         print_json(told)
         return
-    from discreet.cli.tables import output, print_listing
+    from discreet.cli.printing.tables import output, print_listing
 
     console = output()
     for table in curator.tables():
@@ -160,7 +160,7 @@ def open_curator(policy: str) -> Curator:
     progress bar.
     """
     import discreet
-    from discreet.cli.tables import progress_bar
+    from discreet.cli.printing.tables import progress_bar
 
     with progress_bar() as progress:
         return discreet.open(policy, progress=progress)

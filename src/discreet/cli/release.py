@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.formats import (
+from discreet.cli.printing.formats import (
     Format,
     ReportFormat,
     RowsFormat,

@@ -252,7 +252,7 @@ class Session:
     def run(self, text: str) -> None:
         """Run one statement, or one command."""
         if not text.startswith("\\"):
-            from discreet.cli.tables import print_answer
+            from discreet.cli.printing.tables import print_answer
 
             print_answer(self.source.ask(text, self.price))
             return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.formats import (
+from discreet.cli.printing.formats import (
     Format,
     ReportFormat,
     RowsFormat,
@@ -86,8 +86,8 @@ def describe(
     format: ReportFormat = Format.table,
 ) -> None:
     """Model private tables, at a price, in one file to read and to generate rows from."""
+    from discreet.cli.printing.tables import progress_bar
     from discreet.cli.question import open_curator
-    from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError
     from discreet.synthetic.columns.axis import BINS, Intervals
 
@@ -195,7 +195,7 @@ def generate(
     ] = None,
 ) -> None:
     """Draw synthetic rows from a description. Free, any number, any number of times."""
-    from discreet.cli.tables import progress_bar
+    from discreet.cli.printing.tables import progress_bar
     from discreet.errors import UsageError
     from discreet.synthetic.description import Description
     from discreet.synthetic.linked.description import is_linked
@@ -277,7 +277,7 @@ def inspect(
     With --raw, a second report beside the description, NOT FOR RELEASE: exact scores, and the risks
     of attacks.
     """
-    from discreet.cli.tables import progress_bar
+    from discreet.cli.printing.tables import progress_bar
     from discreet.display.show import printable
     from discreet.errors import UsageError
     from discreet.synthetic.description import Description
@@ -404,8 +404,8 @@ def compare(
     """Compare real with synthetic rows, at a price: distances, correlations, questions, a
     classifier. Publishable.
     """
+    from discreet.cli.printing.tables import progress_bar
     from discreet.cli.question import open_curator
-    from discreet.cli.tables import progress_bar
     from discreet.display.show import printable
     from discreet.errors import UsageError
     from discreet.synthetic.description import Description
@@ -451,7 +451,7 @@ def query(
     from rich.table import Table
 
     from discreet.attacks.inputs.source import table as read
-    from discreet.cli.tables import output, plainly
+    from discreet.cli.printing.tables import output, plainly
     from discreet.display.show import readable
     from discreet.synthetic.released import ask
     from discreet.vault.answer import plain

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from discreet.cli.formats import Format, ReportFormat, print_json
+from discreet.cli.printing.formats import Format, ReportFormat, print_json
 from discreet.cli.question import Policy
 from discreet.errors import UsageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from discreet.cli.formats import Format, print_json
+from discreet.cli.printing.formats import Format, print_json
 from discreet.display.show import printable, readable
 from discreet.errors import UsageError
 from discreet.files import require_writable, write_file
@@ -110,7 +110,7 @@ def print_finding(
         return
     from rich.console import Console
 
-    from discreet.cli.tables import plainly
+    from discreet.cli.printing.tables import plainly
 
     Console(highlight=False).print(plainly(str(found.finding)))
     if rows:
@@ -120,7 +120,7 @@ def print_finding(
 def print_table(columns: tuple[str, ...], rows: list[list[Any]]) -> None:
     from rich.table import Table
 
-    from discreet.cli.tables import output, plainly
+    from discreet.cli.printing.tables import output, plainly
 
     table = Table(show_edge=False, pad_edge=False, header_style="bold", show_header=any(columns))
     for name in columns:
