@@ -24,13 +24,16 @@ from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.noise import Stream
 from discreet.policy.policy import Policy
+from discreet.synthetic import describe
 from discreet.synthetic.columns.axis import Intervals
+from discreet.synthetic.describe import expected_one_way
 from discreet.synthetic.linked.description import LinkedDescription
 from discreet.synthetic.linked.given import draw_groups
 from discreet.synthetic.linked.sources import UNIT, Tables, counters, people_source, rows_source
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.synthetic.synthesizers.graphical import Model, Tree
+from discreet.synthetic.synthesizers.independent import Histogram
 from test_replay import check, transcripts
 
 COUNT = 3000
@@ -149,6 +152,25 @@ def test_joins_counts_and_last_values(
     exact, synthetic = asked(sql, true), asked(sql, linked.generate(people=COUNT))
     for a, b in zip(exact[0], synthetic[0], strict=True):
         assert abs(float(a) - float(b)) < near  # type: ignore[arg-type]
+
+
+def test_where_there_is_little_noise_no_column_is_expected_to_err(
+    true: dict[str, pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person's columns beside a row are as well known as in the people's part; else a description
+    would warn of noise that is not there.
+    """
+    errors = []
+
+    def noted(column: Histogram) -> float:
+        errors.append(expected_one_way(column))
+        return errors[-1]
+
+    monkeypatch.setattr(describe, "expected_one_way", noted)
+    some = {name: table.slice(0, 2000) for name, table in true.items()}
+    opened(tmp_path, some).describe_together(["people", "labs"], epsilon=200)
+    assert len(errors) == 5 + 6
+    assert max(errors) < 0.1
 
 
 def test_identifiers_are_fresh_and_link(linked: LinkedDescription) -> None:

@@ -133,7 +133,16 @@ def _known(axis: Axis, rows: Rows, total: float) -> Histogram:
         counts[0] = 1e-9  # a row's person has at least one
     counts = counts * (total / counts.sum())
     groups = _groups(axis, counts, least=FEWEST * total, most=MOST_KNOWN)
-    return _column(groups, counts, TRUST * total)
+    scale = total / max(1.0, rows.people.model.total)
+    return _column(groups, counts, scale * max(_noise(rows.people, each) for each in places))
+
+
+def _noise(people: Description, place: int) -> float:
+    """Return the standard deviation of a column's counts in the people's part; of what it did not
+    count alone, none is known.
+    """
+    counted = [each.std for each in people.measured if each.columns == (place,)]
+    return sum(std**-2 for std in counted) ** -0.5 if counted else 0.0
 
 
 def _column(groups: Integers, counts: Floats, std: float) -> Histogram:
