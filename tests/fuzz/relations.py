@@ -280,10 +280,12 @@ class Relations:
         text, columns = self.relation(depth)
         for _ in range(self.draw.any(1, 1, 2, 3)):
             alias = self.draw.alias()
-            rows = ", ".join(f"({place})" for place in range(self.draw.any(2, 7, 30, 100)))
-            text = (
-                f"{text} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}(v) ON TRUE"
+            size = self.draw.any(2, 7, 30, 100)
+            rows = ", ".join(f"({place})" for place in range(size))
+            listed = self.draw.any(
+                f"(VALUES {rows})", f"UNNEST(RANGE(0, {size}))", f"UNNEST([{rows}])"
             )
+            text = f"{text} {self.draw.any('JOIN', 'LEFT JOIN')} {listed} AS {alias}(v) ON TRUE"
             columns = columns | {f"{alias}.v": "number"}
         return text, columns
 

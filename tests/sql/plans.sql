@@ -51,6 +51,15 @@ SELECT FLOOR(EXTRACT(EPOCH FROM seen) / 21600) * 21600 AS since, COUNT(*) AS see
 SELECT SUM(TRUNC(cost, -1)) AS paid FROM visits;
 --> SUM(TRUNC(cost, -1)): 300 300 300 | 300 300 300
 
+-- count / public join / list unnested: People of two sexes, which the question lists
+SELECT s.sex, COUNT(*) AS people FROM people p JOIN UNNEST(['F', 'M']) AS s(sex) ON s.sex = p.sex GROUP BY s.sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / visits / group day and category where: Visits of two days by clinic
+SELECT CAST(seen AS DATE) AS d, clinic, COUNT(*) AS n FROM visits
+WHERE seen >= '2024-01-02' AND seen < '2024-01-04' GROUP BY d, clinic;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
 -- count / semi join / plain: Who was seen at the harbor, by sex
 SELECT sex, COUNT(*) AS people FROM people SEMI JOIN visits ON people.person_id = visits.person_id AND clinic = 'Harbor' GROUP BY sex;
 --> COUNT(*): 1 1 1 | 2 √2 1

@@ -55,7 +55,7 @@ def list_rows(node: exp.Expression) -> list[exp.Expression] | None:
     if not isinstance(node, exp.Array) or not 0 < len(node.expressions) <= constants.MOST_SERIES:
         return None
     known = all(_is_constant(each) for each in node.expressions)
-    return [each.copy() for each in node.expressions] if known else None
+    return [each.unnest().copy() for each in node.expressions] if known else None
 
 
 def _is_constant(node: exp.Expression) -> bool:
