@@ -28,6 +28,7 @@ from typing import Any
 import discreet
 from discreet.binding import create_ledger
 from discreet.engines.spark.session import connect
+from discreet.engines.stores import store_of
 from discreet.policy.policy import Policy
 from peers import PEERS, installed
 
@@ -136,19 +137,28 @@ def ours(folder: Path, address: str, *, rows: int, keys: int, only: str) -> None
 
 
 def prepared(session: Any, folder: Path) -> discreet.Curator:
-    """Return a curator of a first snapshot; print how long it took, between two plain copies."""
+    """Return a curator of a first snapshot. Print how long it took beside a copy, both the first
+    that this Spark makes, and a second one beside a second copy.
+    """
+    policy = Policy.read(folder / "policy.yaml")
+    store, copied = store_of(policy), list[float]()
 
-    def copy(name: str) -> None:
+    def copy() -> None:
         for table in GENERATE:
-            session.table(table).write.parquet((folder / name / table).as_uri())
+            session.table(table).write.parquet((folder / "copy" / table).as_uri())
 
-    copied, made = [timed(lambda: copy("before"))], list[discreet.Curator]()
-    took = timed(lambda: made.append(discreet.open(folder / "policy.yaml")))
-    copied.append(timed(lambda: copy("after")))
-    for name in ("before", "after"):
-        shutil.rmtree(folder / name)
-    ratios = ", ".join(f"{took / each:.1f} times {each:.1f} s" for each in copied)
-    print(f"prepared in {took:.1f} s; copies before and after it: {ratios}", flush=True)
+    snapshots, made = list[float](), list[discreet.Curator]()
+    for build in (
+        lambda: made.append(discreet.open(folder / "policy.yaml")),
+        lambda: store.build(2, policy.source),
+    ):
+        copied.append(timed(copy))
+        shutil.rmtree(folder / "copy")
+        snapshots.append(timed(build))
+    store.remove(2)
+    for what, one, other in zip(("first", "second"), snapshots, copied, strict=True):
+        told = f"{one:.1f} s, a copy {other:.1f} s: {one / other:.1f} times"
+        print(f"the {what} snapshot: {told}", flush=True)
     return made[0]
 
 
