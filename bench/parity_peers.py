@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.evaluate.data import shipped, study, study_table
+from discreet.evaluate.data import study, study_names, study_table
 from discreet.evaluate.findings import Study
 from discreet.evaluate.judge import Judge
 from discreet.evaluate.public import describe_public
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--peer", action="append", choices=("MST", "AIM"))
     parser.add_argument("--epsilon", action="append")
-    parser.add_argument("--study", action="append", choices=shipped())
+    parser.add_argument("--study", action="append", choices=study_names())
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=300)
     parser.add_argument("--python", type=Path)
@@ -128,7 +128,7 @@ def main() -> None:
         return
     for peer in arguments.peer or ["MST"]:
         for epsilon in arguments.epsilon or ["1"]:
-            for name in arguments.study or shipped():
+            for name in arguments.study or study_names():
                 key = {"study": name, "peer": peer, "epsilon": epsilon}
                 there = sum(key.items() <= row.items() for row in rows)
                 for _ in range(arguments.repeats - there):
