@@ -43,6 +43,9 @@ def test_from_the_login_to_a_chart_with_margins(browser: Any, tmp_path: Path) ->
             ask(page)
             page.wait_for_selector("text=Show: free")
             assert page.locator("#answer .bars .name").all_inner_texts() == ["F", "M", "X"]
+            colors = "part => [getComputedStyle(part).color, getComputedStyle(document.body).color]"
+            tab, text = page.locator("#answer [role=tab][aria-selected=true]").evaluate(colors)
+            assert tab == text  # and not that of the paper
             page.evaluate("document.getElementById('notices').replaceChildren()")
             page.locator(".share").scroll_into_view_if_needed()
             take(page, "answer")
