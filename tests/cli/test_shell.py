@@ -144,6 +144,15 @@ def test_files_are_asked(policy: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert "sex  text  one of F, M, X" in said
 
 
+def test_without_a_price_the_shell_says_how_to_set_one(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "questions.sql"
+    file.write_text(COUNT)
+    assert cli.run(["shell", str(policy), str(file), "--analyst", "bob"]) == 2
+    assert r"\epsilon 0.1 in the shell" in capsys.readouterr().err
+
+
 def test_the_first_error_ends_a_file_with_its_code(
     policy: Path,
     tmp_path: Path,

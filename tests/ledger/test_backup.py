@@ -69,6 +69,8 @@ def test_a_backup_is_whole_and_for_one_account(policy: Path, tmp_path: Path) -> 
         assert list(copy.rows()) == list(book.rows())
     with pytest.raises(UsageError, match="overwrites nothing"):
         backup(tmp_path / "p.ledger", folder)
+    with pytest.raises(UsageError, match=r"no folder .*nowhere\. Make it first"):
+        backup(tmp_path / "p.ledger", tmp_path / "nowhere" / "monday")
 
 
 def test_put_back_with_its_head_nothing_is_missing(policy: Path, tmp_path: Path) -> None:

@@ -49,7 +49,8 @@ def explanation(
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
         lines.append(
-            "Rows are left out after the noise; margins hold before that, and the answer marks such rows."
+            "Rows are left out by noisy numbers; ± does not cover that choice, "
+            "and the answer marks the rows that stay."
         )
     if offered.plan.blocks:
         lines.append(

@@ -60,7 +60,11 @@ from discreet.vault.answer import Sheet
 from discreet.vault.exact import Exact
 from discreet.vault.released import Released, from_bytes, to_bytes
 
-_EITHER = "Give either epsilon, what the answer may cost, or margin, how wrong it may be."
+_BOTH = "Give epsilon, what the answer may cost, or margin, how wrong it may be; not both."
+_NEITHER = (
+    "Say what the answer may cost: epsilon=0.1 in Python, --epsilon 0.1 behind a command, "
+    r"\epsilon 0.1 in the shell. Or say how wrong it may be: margin, in the same way."
+)
 MOST_BYTES = 1 << 18  # of an answer that is kept
 # plans that are kept, then all are forgotten; of questions no longer than this
 MOST_PLANS, MOST_LETTERS = (256, 10_000)
@@ -180,11 +184,11 @@ class View:
         most = self.accountant.allot(epsilon=self.policy.limits.epsilon)
         spend = self.amount(epsilon) if epsilon is not None else None
         if epsilon is not None and margin is not None:
-            raise UsageError(_EITHER)
+            raise UsageError(_BOTH)
         found = self.plan(sql, find_dialect(dialect))
         if epsilon is None and margin is None:
             if found.blocks:
-                raise UsageError(_EITHER)
+                raise UsageError(_NEITHER)
             spend = Fraction(0)  # of what is public
         if spend is None:
             wanted = amount(margin, name="margin")

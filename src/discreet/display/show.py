@@ -161,7 +161,10 @@ def notes(answer: Answer) -> list[str]:
         for name, why in answer.certificate.get("without_margin", {}).items()
     ]
     if any(answer.selected):
-        lines.append("Rows were selected after noise: the margins hold before selection.")
+        lines.append(
+            "These rows were chosen by noisy numbers (a threshold, HAVING or LIMIT); "
+            "± does not cover that choice."
+        )
     people = answer.certificate.get("shared_by", [])
     if people and not answer.table.num_rows:
         lines.append(f"No value passed the test: {shared_by(max(people))}")

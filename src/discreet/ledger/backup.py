@@ -28,6 +28,8 @@ def backup(ledger: str | Path | Place, folder: Path) -> int:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
+    except FileNotFoundError:
+        raise UsageError(f"There is no folder {folder.parent}. Make it first.") from None
     except OSError as error:
         raise UsageError(f"The backup cannot be written to {folder}: {error.strerror}.") from None
     place = place_of(ledger)

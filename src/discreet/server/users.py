@@ -231,7 +231,10 @@ def _check(password: str) -> str:
 
 def _find(users: Mapping[str, User], name: str) -> User:
     if name not in users:
-        raise UsageError(f"There is no user {name}. discreet user list POLICY shows them.")
+        raise UsageError(
+            f"There is no user {name}. discreet user add POLICY NAME adds one, and "
+            "discreet user list POLICY shows who there is."
+        )
     return users[name]
 
 
