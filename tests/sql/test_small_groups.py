@@ -164,6 +164,14 @@ def test_every_format_has_ranks() -> None:
     assert json.dumps(again.as_json())
 
 
+def test_a_quantile_that_nothing_counts_is_no_bare_number() -> None:
+    answer = asked("SELECT sex, MEDIAN(age) AS m FROM people GROUP BY sex ORDER BY sex", "1")
+    ranks = answer.certificate["ranks"]["m"]
+    for row, value in enumerate(answer.table.column("m").to_pylist(), start=1):
+        assert str(answer).splitlines()[row].endswith(f"  {value} ± {ranks} ranks")
+    assert answer_html(answer, "").count(f"± {ranks} ranks") == answer.table.num_rows
+
+
 def test_large_groups_have_no_mark() -> None:
     answer = asked("SELECT sex, COUNT(*) AS n, MEDIAN(age) AS m FROM people GROUP BY sex", "1")
     assert answer.as_json()["ranks"]["m"]["told"] == [True, True]

@@ -139,7 +139,7 @@ def answer_text(answer: Answer) -> str:
         listed = values.to_pylist()
         unknown = name in answer.certificate.get("without_margin", {})
         shown = cells(listed, margins.to_pylist(), unknown=unknown)
-        texts = [name, *in_range(answer, name, shown)]
+        texts = [name, *with_ranks(answer, name, shown)]
         numeric = any(isinstance(each, int | float | Decimal) for each in listed)
         width = max(map(len, texts))
         columns.append([text.rjust(width) if numeric else text.ljust(width) for text in texts])
@@ -262,21 +262,21 @@ def _ranks(margin: dict[str, Any]) -> str:
     return f"within {margin['ranks']:,} ranks{ties}"
 
 
-def in_range(answer: Answer, name: str, texts: Sequence[str]) -> list[str]:
-    """Write the range behind values of groups that may be so small that they could be any of
-    it.
+def with_ranks(answer: Answer, name: str, texts: Sequence[str]) -> list[str]:
+    """Write behind each quantile how far it may be off, in ranks; or the range of the column, where
+    its group may be so small that it could be any of it.
     """
-    if name not in answer.certificate.get("ranks", {}):
+    ranks = answer.certificate.get("ranks", {}).get(name)
+    if ranks is None:
         return list(texts)
     from discreet.vault.answer import ranks_tell
 
-    told = ranks_tell(answer, name)
-    if False not in told:
-        return list(texts)
-    whole = label(readable(answer.certificate["beside_ranks"][name]["range"]))
+    within = f"± {ranks:,} rank{'s' * (ranks != 1)}"
+    beside = answer.certificate.get("beside_ranks", {}).get(name, {})
+    anywhere = f"in {label(readable(beside['range']))}" if "range" in beside else within
+    marks = [anywhere if told is False else within for told in ranks_tell(answer, name)]
     return [
-        f"{text} in {whole}" if each is False and text != "–" else text
-        for text, each in zip(texts, told, strict=True)
+        text if text == "–" else f"{text} {mark}" for text, mark in zip(texts, marks, strict=True)
     ]
 
 
@@ -370,7 +370,7 @@ def answer_html(answer: Answer, chart: str) -> str:
         for row, half in zip(rows, margins, strict=True)
     ]
     by_column = [
-        in_range(answer, name, column)
+        with_ranks(answer, name, column)
         for name, column in zip(answer.table.column_names, zip(*cells, strict=True), strict=False)
     ]
     cells = [list(row) for row in zip(*by_column, strict=True)]

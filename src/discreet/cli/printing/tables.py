@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.budget import Budget
-from discreet.display.show import cells, in_range, notes, printable
+from discreet.display.show import cells, notes, printable, with_ranks
 
 if TYPE_CHECKING:
     from discreet.policy.dictionary import Listing
@@ -46,7 +46,7 @@ def print_answer(answer: Answer, console: Console | None = None, *, quiet: bool 
         table.add_column(plainly(name), justify="right" if numeric else "left", overflow="fold")
         unknown = name in answer.certificate.get("without_margin", {})
         shown = cells(listed, margins.to_pylist(), unknown=unknown)
-        columns.append(in_range(answer, name, shown))
+        columns.append(with_ranks(answer, name, shown))
     for row in zip(*columns, strict=True):
         table.add_row(*map(plainly, row))
     console.print(table)

@@ -14,6 +14,14 @@ function measuresOf(answer) {
   return answer.columns.map((_, place) => place).filter((place) => answer.margins.some((row) => row[place] !== null));
 }
 
+// How far a quantile may be off, in ranks; or the range, where its group may be so small that it could be any of it.
+function rankText(answer, place, at) {
+  const found = answer.ranks?.[answer.columns[place]];
+  if (found === undefined || answer.rows[at][place] === null) return null;
+  if (found.told[at] === false && found.range) return ` in [${found.range.join(", ")}]`;
+  return ` ± ${found.ranks.toLocaleString("en-US")} rank${found.ranks === 1 ? "" : "s"}`;
+}
+
 function table(answer) {
   const without = answer.certificate?.without_margin ?? {};
   const measures = measuresOf(answer);
@@ -21,6 +29,8 @@ function table(answer) {
   const rows = answer.rows.slice(0, MOST_ROWS).map((row, at) => row.map((value, place) => {
     const margin = answer.margins[at][place];
     const number = typeof value === "string" && numeric.includes(place) ? value : valueText(value, margin);
+    const ranks = rankText(answer, place, at);
+    if (ranks !== null) return make("span", {}, number, make("span", { class: "pm" }, ranks));
     if (margin === null && !(answer.columns[place] in without && value !== null)) return number;
     const small = margin !== null && Math.abs(Number(value)) <= margin;
     return make("span", { class: small ? "pale" : null, title: small ? "not larger than its margin" : null }, number, make("span", { class: "pm" }, ` ± ${marginText(margin)}`));
