@@ -137,6 +137,15 @@ def test_the_format_of_a_ledger_names_every_table_and_kind_of_row() -> None:
     assert listed == set(_KINDS) | {name for kind, name, _ in _SCHEMA if kind == "table"}
 
 
+def test_the_promise_counts_planted_bugs_and_wrong_claims() -> None:
+    from mutations.bugs import BUGS
+    from sql.test_check_alone import PLANTS
+
+    text = (ROOT / "docs" / "promise.md").read_text()
+    assert f"**Planted bugs**: {len(BUGS)} (" in text
+    assert f"`tests/sql/test_check_alone.py` plants {len(PLANTS)} wrong claims" in text
+
+
 def test_the_glossary_has_every_public_name_and_at_most_forty_words() -> None:
     words = [word for word in _glossary() if word != "word"]
     assert 20 < len(words) <= 40
