@@ -49,6 +49,19 @@ def test_readme_shell_commands_run(in_a_town: Path, capsys: pytest.CaptureFixtur
     assert "±" in capsys.readouterr().out
 
 
+def test_the_quote_in_how_to_ask_is_what_is_printed(
+    in_a_town: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A quote reads no data, so only what is left to bob may differ."""
+    text = (ROOT / "docs" / "asking.md").read_text()
+    found = re.search(
+        r"^(discreet quote .*)\n```\n\n```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    )
+    assert found is not None
+    assert cli.run(shlex.split(found[1])[1:]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == found[2].splitlines()[1:]
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
 def test_python_blocks_run(in_a_town: Path, page: str) -> None:
     names: dict[str, object] = {}
