@@ -109,6 +109,8 @@ def read_study(path: str | Path) -> Study:
         if path.stat().st_size > _MOST_BYTES:
             raise UsageError(f"{path} is larger than any file of findings.")
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {path}.") from None
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{path} cannot be read as a file of findings.") from None
     return parse_study(text, file=str(path))
