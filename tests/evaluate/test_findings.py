@@ -311,10 +311,10 @@ def test_all_mistakes_are_told_at_once() -> None:
 def test_findings_that_are_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"Did you mean affairs\?"):
         study("affair")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="There is no file"):
         study(str(tmp_path / "none.yaml"))
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="There is no file"):
         study(str(tmp_path / "bytes.yaml"))
 
 
