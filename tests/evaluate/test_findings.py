@@ -314,7 +314,7 @@ def test_findings_that_are_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="There is no file"):
         study(str(tmp_path / "none.yaml"))
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="There is no file"):
+    with pytest.raises(UsageError, match="cannot be read"):
         study(str(tmp_path / "bytes.yaml"))
 
 
