@@ -26,7 +26,7 @@ from discreet.noise import Stream
 from discreet.policy.policy import Policy
 from discreet.synthetic import describe
 from discreet.synthetic.columns.axis import Intervals
-from discreet.synthetic.describe import expected_one_way
+from discreet.synthetic.describe import one_way_error
 from discreet.synthetic.linked.description import LinkedDescription
 from discreet.synthetic.linked.given import draw_groups
 from discreet.synthetic.linked.sources import UNIT, Tables, counters, people_source, rows_source
@@ -163,10 +163,10 @@ def test_where_there_is_little_noise_no_column_is_expected_to_err(
     errors = []
 
     def noted(column: Histogram) -> float:
-        errors.append(expected_one_way(column))
+        errors.append(one_way_error(column))
         return errors[-1]
 
-    monkeypatch.setattr(describe, "expected_one_way", noted)
+    monkeypatch.setattr(describe, "one_way_error", noted)
     some = {name: table.slice(0, 2000) for name, table in true.items()}
     opened(tmp_path, some).describe_together(["people", "labs"], epsilon=200)
     assert len(errors) == 5 + 6
