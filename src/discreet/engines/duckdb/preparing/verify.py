@@ -119,7 +119,8 @@ def _outside(domain: Domain, column: str, micros: Callable[[str], str]) -> str |
         case Integers() | Decimals():
             return f"{column} < {domain.first} OR {column} > {domain.last}"
         case Categories():
-            return f"{column} >= {domain.size}"
+            # an engine without unsigned numbers has room for codes below the first
+            return f"{column} < 0 OR {column} >= {domain.size}"
         case Dates():
             return f"{column} < DATE '{domain.lo}' OR {column} > DATE '{domain.hi}'"
         case Timestamps():
