@@ -31,8 +31,6 @@ Integers = NDArray[np.int64]
 Columns = tuple[int, ...]
 
 _MEMORY = 12  # pairs of steps that L-BFGS remembers
-_TINY = 1e-300
-_NORMAL = 2.3e-308  # about the smallest number that has all its digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,35 +134,28 @@ def _bits(mask: int) -> list[int]:
 def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
     """Return the probabilities of every clique, and log Z, for log-potentials on the cliques.
 
-    Weights are taken relative to the largest of their table, so what is less likely than that by
-    300 digits is taken to be impossible. If everything is, log Z is -inf and all tables are 0.
+    Each clique's weights are taken relative to the largest beside the same values of the separator,
+    and messages are logarithms: however far two cliques are apart, no weight is lost.
     """
-    separators, count = tree.separators, len(tree.cliques)
-    tops = [float(each.max()) for each in potentials]
-    weights, upward = (
-        [np.exp(each - top) for each, top in zip(potentials, tops, strict=True)],
-        [np.zeros(())] * count,
-    )
-    for child in range(count - 1, 0, -1):
-        message = summed(weights[child], tree.cliques[child], separators[child])
-        top = max(float(message.max()), _TINY)
-        tops[child] += math.log(top)
-        weights[child], upward[child] = weights[child] / top, message / top
-        weights[tree.parents[child]] *= _spread(
-            upward[child], separators[child], tree.cliques[tree.parents[child]]
-        )
-    whole = float(weights[0].sum())
-    if whole <= 0:
-        return [np.zeros_like(each) for each in weights], -math.inf
-    tables = [weights[0] / whole]
-    for child in range(1, count):
+    separators, logs = tree.separators, list(potentials)
+    weights, sums = list(potentials), list(potentials)
+    for child in range(len(tree.cliques) - 1, 0, -1):
+        parent, separator, clique = tree.parents[child], separators[child], tree.cliques[child]
+        beside = tuple(axis for axis, column in enumerate(clique) if column not in separator)
+        top = logs[child].max(axis=beside, keepdims=True)
+        weights[child] = np.exp(logs[child] - top)
+        sums[child] = summed(weights[child], clique, separator)
+        message = top.reshape(sums[child].shape) + np.log(sums[child])
+        logs[parent] = logs[parent] + _spread(message, separator, tree.cliques[parent])
+    most = float(logs[0].max())
+    root = np.exp(logs[0] - most)
+    whole = float(root.sum())
+    tables = [root / whole]
+    for child in range(1, len(tree.cliques)):
         parent, separator = tree.parents[child], separators[child]
-        sums = summed(tables[parent], tree.cliques[parent], separator)
-        # what is smaller has lost its digits, and what is divided by it may pass every number
-        able = upward[child] > _NORMAL
-        factors = np.divide(sums, upward[child], out=np.zeros_like(sums), where=able)
+        factors = summed(tables[parent], tree.cliques[parent], separator) / sums[child]
         tables.append(weights[child] * _spread(factors, separator, tree.cliques[child]))
-    return tables, math.log(whole) + math.fsum(tops)
+    return tables, math.log(whole) + most
 
 
 def summed(table: Floats, columns: Columns, kept: Columns) -> Floats:
@@ -348,8 +339,6 @@ def estimate(
     first = center.copy()
     for known, lo in zip(start, ends[: len(start)], strict=True):
         first[lo : lo + len(known)] = known
-    if not math.isfinite(value(first)[0]):  # too far out for this tree's tables
-        first = center.copy()
     scale = np.concatenate([_curvature(target, total) for target in targets]) + ridge
     found, tables = _minimize(value, first, scale, steps, tolerance * max(total, 1.0), progress)
     model = Model(tree=tree, tables=tuple(tables), total=total)
