@@ -38,7 +38,14 @@ from discreet.synthetic.classify import (
 from discreet.synthetic.columns.axes import Grid, axes_of
 from discreet.synthetic.columns.axis import Axis, Unlisted
 from discreet.synthetic.columns.values import Figure, columns_to_compare, noisy_figures
-from discreet.synthetic.describe import Commission, Purse, Work, currency, private_table
+from discreet.synthetic.describe import (
+    Commission,
+    Purse,
+    Work,
+    currency,
+    private_table,
+    require_in_range,
+)
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import (
     SCALE,
@@ -218,6 +225,7 @@ def comparison(
         _partition(description, columns)
     count = len(names) * (len(names) + 1) // 2 + len(asked.sets)
     inside, paid, cost = currency(purse, questions=count, texts=False)
+    require_in_range(inside, paid, source.moved, unit=source.unit)
     return Commission(
         table=description.table,
         synthesizer=description.synthesizer,

@@ -21,6 +21,8 @@ from discreet.accounting.zcdp import rho_of
 from discreet.algebra import Aggregate
 from discreet.budget import Charge
 from discreet.errors import UsageError
+from discreet.mechanisms import currency as currencies
+from discreet.mechanisms.shapes import Movement
 from discreet.policy.policy import Policy, Table
 from discreet.synthetic.columns.axes import Grid, axes_of
 from discreet.synthetic.columns.axis import USUAL, Intervals, Unlisted
@@ -43,6 +45,9 @@ from discreet.vault.exact import Exact
 Fetch = Callable[[Aggregate], Exact]
 CarryOut = Callable[[Allowance, Fetch, dict[str, Any]], bytes]
 
+# rows by which noise may move a count that gets all that is paid: beyond, files hold no such numbers
+MOST_NOISE = Fraction(10**9)
+LEAST_NOISE = Fraction(1, 10**8)
 TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
 
 
@@ -176,11 +181,13 @@ def commission(
             f"that. Declare budget.delta and budget.keys, or the values, as in {texts[0]}: {{values: [...]}}, or leave "
             "the column out: --columns with the others."
         )
+    source = source_of(policy, found)
+    require_in_range(inside, paid, source.moved)
     return Commission(
         table=table,
         synthesizer=chosen,
         axes=axes,
-        source=source_of(policy, found),
+        source=source,
         inside=inside,
         paid=paid,
         cost=cost,
@@ -226,6 +233,24 @@ def currency(purse: Purse, *, questions: int, texts: bool) -> tuple[Accountant, 
             inside = ZcdpAccountant(delta_convert=convert)
             return inside, Charge(amount=rho, delta=keys), SumAccountant().price([loss])
     return accountant, plain, plain
+
+
+def require_in_range(inside: Accountant, paid: Charge, moved: Movement, *, unit: int = 1) -> None:
+    """Refuse an amount whose noise on counts of rows, in parts of a `unit`, is more than any table
+    has rows, or none at all: it would be charged, and no description could be made.
+    """
+    noise = currencies.currency(inside.name).noise(amount=paid.amount, moved=moved)
+    spread = noise.spread / unit
+    if spread > MOST_NOISE:
+        raise UsageError(
+            f"This epsilon is too small: noise on a count of rows would be larger than {int(MOST_NOISE):,}. "
+            "Spend more."
+        )
+    if spread < LEAST_NOISE:
+        raise UsageError(
+            "This epsilon is too large: noise of less than a hundred-millionth of a row hides nobody. "
+            "Spend less."
+        )
 
 
 @one_thread()

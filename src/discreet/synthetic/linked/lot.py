@@ -50,6 +50,7 @@ from discreet.synthetic.describe import (
     currency,
     description,
     private_table,
+    require_in_range,
 )
 from discreet.synthetic.description import Description
 from discreet.synthetic.linked.description import (
@@ -164,6 +165,9 @@ def lot(
         raise UsageError(
             f"{texts[0]} is text, whose values are found at the price of some δ, and the budget has none."
         )
+    together = Tables(people=people, rows=rows, policy=policy)
+    # rows beside people are counted in units, of which one person moves as many as one row has
+    require_in_range(inside, paid, people_source(together).moved)
     return Lot(
         people=people,
         rows=rows,

@@ -17,12 +17,15 @@ Floats = NDArray[np.float64]
 _CUTS = (0.05, 0.15, 0.4, 0.7, 0.95)
 _STIFFNESS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # of a smooth curve
 _EMPTY = 0.5  # and that a run is empty
+# of noise on whole numbers: less is next to never anything, and its square would lose digits
+_LEAST = 1e-3
+_FAR = 1e6  # standard deviations
 _FEW = 25  # cells below which there is no prior to learn
 
 
 def smoothed(counts: Floats, *, std: float, ordered: bool, total: float) -> Floats:
     """Return counts that are not negative, are plausible together, and add up to `total`."""
-    counts = np.asarray(counts, dtype=np.float64)
+    counts, std = np.asarray(counts, dtype=np.float64), max(std, _LEAST)
     found = _order(counts, std) if ordered and len(counts) > 2 else _exchangeable(counts, std)
     if found.sum() <= 0:
         return np.full(len(counts), total / len(counts))
@@ -83,12 +86,16 @@ def _runs(y: Floats, std: float) -> Floats:
     # Even where chances are equal, counts differ by chance: noise around a run's level has that
     # variance too.
     variance = std**2 + _typical(y)
-    sums = np.concatenate([[0.0], np.cumsum(y / variance)])
+    # a spike beyond is one in any case, and the square of its height would lose digits
+    held = np.clip(y, -_FAR * np.sqrt(variance), _FAR * np.sqrt(variance))
+    sums = np.concatenate([[0.0], np.cumsum(held / variance)])
     precision = np.concatenate([[0.0], np.cumsum(1 / variance)])
     length = np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None]  # of the run from i to j
     inside = length > 0
     length = np.maximum(length, 1)
-    precision = np.where(inside, precision[None, :] - precision[:, None], 1.0)
+    # a difference of large sums may lose all digits: no run is less precise than the worst cell
+    precision = np.maximum(precision[None, :] - precision[:, None], 1 / float(variance.max()))
+    precision = np.where(inside, precision, 1.0)
     mean, error = (sums[None, :] - sums[:, None]) / precision, 1 / np.sqrt(precision)
     z = mean / error
     tail = log_ndtr(z)
