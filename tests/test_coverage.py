@@ -30,6 +30,8 @@ FEW, MANY = 1_000, 20_000
 
 DOORS = {  # where ± is printed, and the test of what stands behind it
     "asking/savings.py": "test_savings.test_whoever_follows_gets_the_figure",
+    # a sentence about ±, and margins that quotes tell
+    "asking/explain.py": "test_savings.test_whoever_follows_gets_the_figure",
     "display/show.py": "test_coverage.test_margins_cover",
     "budget.py": "test_coverage.test_what_is_printed_holds",
     "display/formats.py": "test_coverage.test_margins_cover",

@@ -284,9 +284,10 @@ def test_an_epsilon_that_is_none_changes_nothing(curator: Curator, epsilon: obje
 
 
 def test_either_epsilon_or_margin(curator: Curator) -> None:
-    for wrong in ({}, {"epsilon": "1", "margin": "1"}):
-        with pytest.raises(UsageError, match="either epsilon"):
-            curator.ask(COUNT, analyst="alice", **wrong)
+    with pytest.raises(UsageError, match="Say what the answer may cost"):
+        curator.ask(COUNT, analyst="alice")
+    with pytest.raises(UsageError, match=r"Give epsilon, .* or margin, .* not both"):
+        curator.ask(COUNT, analyst="alice", epsilon="1", margin="1")
 
 
 @pytest.mark.parametrize("epsilon", ["1e-12", "1e-30", "1e-100", "1e-300"])

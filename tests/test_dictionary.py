@@ -215,7 +215,7 @@ def test_what_is_not_there_is_refused(curator: discreet.Curator, sql: str) -> No
 
 
 def test_private_rows_still_need_an_amount(curator: discreet.Curator) -> None:
-    with pytest.raises(UsageError, match="either epsilon"):
+    with pytest.raises(UsageError, match="Say what the answer may cost"):
         curator.ask("SELECT COUNT(*) FROM people", analyst="bob")
 
 

@@ -129,7 +129,7 @@ def test_a_description_of_several_tables_keeps_its_claim(tmp_path: Path) -> None
         synthesizer="independent",
         intervals=Intervals(bins=people),
     )
-    scores = np.asarray(linked.rows[0][2].counts[0], dtype=np.float64)[:people]
+    scores = np.asarray(linked.rows[0].description.counts[0], dtype=np.float64)[:people]
     found = one_run(included, scores, guesses=people // 2, delta=0.0, confidence=SURE)
     assert 0 < found.proved <= 100
 

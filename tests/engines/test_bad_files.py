@@ -155,7 +155,11 @@ def test_what_rounding_loses_is_counted_for_every_type(
 
 def test_words_that_are_neither_true_nor_false(tmp_path: Path) -> None:
     lines, _ = told(tmp_path, "boolean", written(["ja", "nein"]))
-    assert lines[2].strip().startswith("Read are true, t, yes, y, 1 and false, f, no, n, 0.")
+    assert (
+        lines[2]
+        .strip()
+        .startswith("The words that are read are true, t, yes, y, 1 and false, f, no, n, 0.")
+    )
 
 
 def test_one_reading_for_all_columns(tmp_path: Path) -> None:

@@ -81,7 +81,9 @@ def test_another_workload_is_another_question(tmp_path: Path) -> None:
     for asked in (None, ["SELECT sex, ill FROM people"], ["SELECT sex, age FROM people"]):
         made.describe("people", epsilon=1, workload=asked)
     assert len(made.ledger()) == 3
-    with pytest.raises(UsageError, match="mst does not look at a workload"):
+    with pytest.raises(
+        UsageError, match="mst does not use a workload; independent, aim and default do"
+    ):
         made.describe("people", epsilon=1, synthesizer="mst", workload=["SELECT sex FROM people"])
 
 

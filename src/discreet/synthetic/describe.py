@@ -162,7 +162,8 @@ def commission(
             f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}."
         )
     if questions is not None and chosen not in FOR_WORKLOADS:
-        raise UsageError(f"{chosen} does not use a workload; {' and '.join(FOR_WORKLOADS)} do.")
+        *some, last = FOR_WORKLOADS
+        raise UsageError(f"{chosen} does not use a workload; {', '.join(some)} and {last} do.")
     found = private_table(policy, table)
     if not isinstance(intervals, Intervals):
         raise UsageError(f"intervals must be Intervals, not {type(intervals).__name__}.")
