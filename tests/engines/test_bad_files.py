@@ -94,6 +94,18 @@ def test_days_that_fit_either_order_name_both(tmp_path: Path) -> None:
     ]
 
 
+def test_days_in_two_formats_are_told_that_a_column_has_one(tmp_path: Path) -> None:
+    """A format that reads the few must not look like a way to read them beside the many."""
+    days = ["2024-12-30", "2024-12-31", "2025-01-01", "31.12.2024"]
+    (offer,) = [line for line in told(tmp_path, DAY % "", written(days))[0] if "would be" in line]
+    assert offer.endswith("(and those that are read now would not: a column has one format)")
+    lines, rows = told(tmp_path, DAY % ", format: '%d.%m.%Y'", written(days))
+    assert {row[1] for row in rows} == {None, date(2024, 12, 31)}
+    assert (
+        "      Are all written as the policy says, in %d.%m.%Y? A column has one format." in lines
+    )
+
+
 def test_a_mark_of_thousands_elsewhere_is_no_number(tmp_path: Path) -> None:
     """1.5 is not 15 where the comma is the decimal mark."""
     values = ["1.5", "1.2345", "12,34,5", "1,5", "-2.000,25", "1 234,5", "1e2", "x"]

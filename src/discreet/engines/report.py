@@ -18,6 +18,8 @@ from discreet.policy.reading import Reading
 
 SHOUT = "! "
 _READ = "read: {"
+_FORMAT = "format: "
+_INSTEAD = "  (and those that are read now would not: a column has one format)"
 _REMINDER = (
     "What you read here comes from the data. A range or a list that you choose by looking at it is not covered by the "
     "promise: choose from what everybody knows, or pay for it (discreet bounds POLICY TABLE COLUMN --epsilon E)."
@@ -116,7 +118,11 @@ def _column(found: ColumnReport, table: Table, rows: int) -> Iterator[str]:
         return
     yield f"  {SHOUT if found.stands_out(rows) else ''}{found.name}: {'; '.join(parts)}"
     for way, count in found.mended:
-        yield f"      {count:,} would be read with  {_beside(table.read, way)}"
+        instead = way.startswith(_FORMAT) and found.nulled < rows
+        yield (
+            f"      {count:,} would be read with  {_beside(table.read, way)}"
+            f"{_INSTEAD if instead else ''}"
+        )
     if declared is None:
         return
     if found.nulled > MUCH * rows and not found.mended:
@@ -132,6 +138,10 @@ def _hint(column: Column) -> str:
     if isinstance(column.domain, Integers | Decimals):
         return "Words such as NA are NULL, as they should be. So are numbers with a unit: 5 kg."
     if isinstance(column.domain, Dates | Timestamps):
+        if column.format is not None:
+            return (
+                f"Are all written as the policy says, in {column.format}? A column has one format."
+            )
         return "Say how they are written:  format: '%d.%m.%Y'"
     if isinstance(column.domain, Booleans):
         return (
