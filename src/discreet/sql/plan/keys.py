@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -49,35 +50,44 @@ class Key:
         return self.domain.size + self.nullable
 
     def labels(self) -> pa.Array:
+        """Return the labels of all places."""
+        return self.labels_at(range(self.size))
+
+    def labels_at(self, places: Sequence[int]) -> pa.Array:
+        """Return the labels at these places; the place behind the last value is that of NULL.
+
+        Of a domain of millions only the few that can be are written.
+        """
         domain = self.domain
-        null: list[Any] = [None] if self.nullable else []
         match domain:
             case Number():
                 kind = number_type(domain.step, domain.largest)
                 return arrow.array(
-                    [
-                        as_written(domain.at(units), kind)
-                        for units in range(domain.lo, domain.hi + 1)
-                    ]
-                    + null,
+                    self._each(
+                        places, lambda place: as_written(domain.at(domain.lo + place), kind)
+                    ),
                     kind,
                 )
             case Category(values=values):
-                return arrow.array([*values, *null])
+                return arrow.array([*values, None]).take(arrow.array(places, pa.int64()))
             case Flag():
-                return arrow.array([False, True, *null])
+                return arrow.array([False, True, None]).take(arrow.array(places, pa.int64()))
+            case Day() if not domain.stamp:
+                return arrow.array(self._each(places, domain.at), pa.date32())
             case Day():
-                days = [domain.at(index) for index in range(domain.size)]
-                if domain.stamp:
-                    return arrow.array(
-                        [datetime(day.year, day.month, day.day) for day in days] + null,
-                        pa.timestamp("us"),
-                    )
-                return arrow.array(days + null, pa.date32())
+                days = self._each(places, domain.at)
+                return arrow.array(
+                    [day and datetime(day.year, day.month, day.day) for day in days],
+                    pa.timestamp("us"),
+                )
         step = timedelta(microseconds=int(domain.step * 1_000_000))
         return arrow.array(
-            [domain.lo + step * index for index in range(domain.size)] + null, pa.timestamp("us")
+            self._each(places, lambda place: domain.lo + step * place), pa.timestamp("us")
         )
+
+    def _each(self, places: Sequence[int], label: Callable[[int], Any]) -> list[Any]:
+        null = self.domain.size
+        return [None if place == null else label(place) for place in places]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +108,7 @@ class Joint:
         places = np.unravel_index(
             np.array(self.cells, dtype=np.int64), [key.size for key in self.keys]
         )
-        return [
-            key.labels().take(arrow.array(place))
-            for key, place in zip(self.keys, places, strict=True)
-        ]
+        return [key.labels_at(place.tolist()) for key, place in zip(self.keys, places, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,26 +132,9 @@ class Unknown:
         if isinstance(self.domain, Text):
             short = values.nbytes < 2**30 and pa.types.is_large_string(values.type)
             return (values.cast(pa.string()) if short else values).combine_chunks()
-        labels = [None if value is None else int(value) for value in values.to_pylist()]
         size = self.domain.size
-        known = self.domain
-        if isinstance(known, Number):
-            kind = number_type(known.step, known.largest)
-            return arrow.array(
-                [
-                    None if v is None or v == size else as_written(known.at(known.lo + v), kind)
-                    for v in labels
-                ],
-                kind,
-            )
-        if isinstance(known, Moment):
-            step = timedelta(microseconds=int(known.step * 1_000_000))
-            return arrow.array(
-                [None if v is None or v == size else known.lo + step * v for v in labels],
-                pa.timestamp("us"),
-            )
-        places = arrow.array([size if place is None else place for place in labels], pa.int64())
-        return Key(domain=known, nullable=True).labels().take(places)
+        places = [size if value is None else int(value) for value in values.to_pylist()]
+        return Key(domain=self.domain, nullable=True).labels_at(places)
 
 
 def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> Expression:
