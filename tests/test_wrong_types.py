@@ -129,7 +129,7 @@ def test_describe_takes_names_in_any_kind_of_list(
 
 @pytest.mark.parametrize("what", ["x", None, 1, []], ids=repr)
 def test_compare_something_else(curator: Curator, what: Any) -> None:
-    with pytest.raises(UsageError, match="Compare what describe or"):
+    with pytest.raises(UsageError, match="Pass a description, from describe or"):
         curator.compare(what, epsilon=1)
 
 

@@ -133,7 +133,7 @@ def test_the_nearest_part_of_a_claim_counts() -> None:
     assert steady("ARG_MAX(x, x) = 1", values, 20).distance is None
     assert steady("COUNT(*) > 3", values, 20).distance == np.inf
     assert steady("AVG(x) > 3", values[:0], 5) == Steadiness(
-        verdict=Verdict(holds=False, value=None, gaps=(None,)),
+        verdict=Verdict(holds=False, value=None, gaps=(None,), null=True),
         resamples=5,
         flips=0,
         distance=None,
