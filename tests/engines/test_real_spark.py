@@ -33,6 +33,7 @@ from discreet.engines.spark.workers import WriteFiles
 from discreet.policy.engine import EngineChoice
 from discreet.vault.exact import Exact
 
+ALONE = "DISCREET_TEST_ALONE"  # set where this process has no other Spark
 WORDS = "  people:\n    owner: person\n    columns:\n      word: {text: true, nullable: true}\n"
 
 
@@ -71,8 +72,26 @@ def tells_nobody() -> bool:
 
 
 @pytest.mark.timeout(900)
-def test_a_real_spark_gives_the_same(local: EngineChoice, tmp_path: Path) -> None:
-    """Rows that its workers prepare, values of some words, and noise that its workers draw."""
+def test_a_real_spark_gives_the_same(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Rows that its workers prepare, values of some words, and noise that its workers draw.
+
+    In a process of its own: Java is started by a fork, and a process that has asked Sail has threads
+    of gRPC, which do not always survive one.
+    """
+    if ALONE not in os.environ:
+        kept = {name: each for name, each in os.environ.items() if not name.startswith("PYTEST_")}
+        this = f"{Path(__file__)}::{request.node.name}"
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", this],
+            env=kept | {ALONE: "1"},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return
+    local: EngineChoice = request.getfixturevalue("local")
     policy, tables = policy_of(ODD, tmp_path), {"visits": odd_rows()}
     visits = Scan("visits", "v")
     with (
