@@ -75,7 +75,7 @@ def silent(work: Callable[[Any, Batches], Batches]) -> Callable[[Any, Batches], 
 
 
 class WorkerFailure(Exception):
-    """What failed on a worker: the kind of error, and nothing that it says."""
+    """A worker failed; it tells the kind of its error, and nothing that the error says."""
 
 
 def kind_of(error: BaseException) -> str:

@@ -262,8 +262,8 @@ def _tree(tables: Mapping[tuple[int, int], Floats]) -> list[tuple[int, int]]:
 
 
 def _sets(width: int, rows: Rows) -> list[Columns]:
-    """What may be counted: a column of the row's own, but for the kind, with another; and both with
-    the kind.
+    """Return what may be counted: a column of the row's own with any other, the kind left out; and
+    each such pair together with the kind.
     """
     others = [place for place in range(rows.own) if place != rows.kind]
     pairs: list[Columns] = [

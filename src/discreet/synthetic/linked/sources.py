@@ -1,5 +1,5 @@
-"""What the engine reads for a description of several tables: people with how many rows they have of
-each kind, and rows beside whose they are.
+"""Read what a description of several tables needs: people with how many rows they have of each
+kind, and rows beside whose they are.
 
 The kind of a row is the first column of its table that lists two to `MOST_KINDS` values and is never
 missing: the test of a laboratory's row, the event of an event. A person's rows are counted for each

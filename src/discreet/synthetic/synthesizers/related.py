@@ -39,7 +39,7 @@ MOST_CELLS = 60_000  # of the junction tree
 def related(
     data: Marginals, columns: Sequence[Histogram], total: float, *, share: float
 ) -> list[Target]:
-    """What a model is to fit of the pairs that are asked for: those that stand out.
+    """Return what a model is to fit of the pairs that are asked for: those that stand out.
 
     Nothing is measured, and the share is left, where noise would drown every pair.
     """

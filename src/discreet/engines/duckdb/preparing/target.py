@@ -12,7 +12,7 @@ from discreet.policy.policy import Policy, Table
 
 
 class Target(Protocol):
-    """What a snapshot's private tables are written to. Nobody sees them before they are checked."""
+    """A place for a snapshot's private tables; nobody sees them before they are checked."""
 
     def begin(self) -> None:
         """Forget what was kept: the source is read from its beginning, maybe not for the first
