@@ -16,21 +16,28 @@ Result = TypeVar("Result")
 
 
 class Steps:
-    """Work that waits until it is let go, and notes in which order it began."""
+    """Work that waits until it is let go, in the order in which it began, and notes that order."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
-        self.go = threading.Semaphore(0)
-        self.lock = threading.Lock()
+        self.free = 0
+        self.changed = threading.Condition()
 
     def step(self, name: str) -> Callable[[], str]:
         def work() -> str:
-            with self.lock:
+            with self.changed:
+                place = len(self.begun)
                 self.begun.append(name)
-            assert self.go.acquire(timeout=60)
+                assert self.changed.wait_for(lambda: place < self.free, timeout=60)
             return name
 
         return work
+
+    def release(self, count: int = 1) -> None:
+        """Let the next so many go: those that began first, never one that begins later instead."""
+        with self.changed:
+            self.free += count
+            self.changed.notify_all()
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -52,7 +59,7 @@ def test_each_gets_a_turn_however_much_one_asks() -> None:
         queue, steps = Queue(workers=1, most_waiting=100), Steps()
         jobs = [queue.submit("flood", steps.step(f"flood {index}")) for index in range(20)]
         jobs += [queue.submit("calm", steps.step(f"calm {index}")) for index in range(3)]
-        steps.go.release(len(jobs))
+        steps.release(len(jobs))
         await asyncio.gather(*jobs)
         return steps.begun
 
@@ -69,10 +76,10 @@ def test_one_alone_has_all_workers_but_one_and_several_share_them() -> None:
         jobs += [queue.submit("calm", steps.step("calm")) for _ in range(10)]
         await until(lambda: len(steps.begun) == 8)
         assert steps.begun[-1] == "calm"
-        steps.go.release(8)
+        steps.release(8)
         await until(lambda: len(steps.begun) == 12)
         shared = dict(queue._running)
-        steps.go.release(len(jobs))
+        steps.release(len(jobs))
         await asyncio.gather(*jobs)
         return alone, shared
 
@@ -88,7 +95,7 @@ def test_a_long_question_does_not_keep_its_user_from_another_while_others_ask() 
         await until(lambda: len(steps.begun) == 2)
         jobs.append(queue.submit("long", steps.step("cancel it")))
         await until(lambda: len(steps.begun) == 3)
-        steps.go.release(len(jobs))
+        steps.release(len(jobs))
         await asyncio.gather(*jobs)
         return steps.begun
 
@@ -103,7 +110,7 @@ def test_too_many_that_wait_are_refused_and_others_are_not() -> None:
             queue.submit("flood", steps.step("flood"))
         jobs.append(queue.submit("calm", steps.step("calm")))
         assert (queue.running, queue.waiting) == (1, 3)
-        steps.go.release(len(jobs))
+        steps.release(len(jobs))
         await asyncio.gather(*jobs)
 
     carried_out(scene())
@@ -115,7 +122,7 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
         jobs = [queue.submit("a", steps.step(str(index))) for index in range(5)]
         for job in jobs[1:4]:
             job.cancel()
-        steps.go.release(5)
+        steps.release(5)
         await jobs[4]
         return steps.begun
 
@@ -149,7 +156,7 @@ def test_stopping_lets_what_runs_end_and_begins_nothing() -> None:
             await waiting
         with pytest.raises(Stopping):
             queue.submit("b", steps.step("late"))
-        steps.go.release(2)
+        steps.release(2)
         assert await stopping
         assert await running == "runs"
         assert steps.begun == ["runs"]
@@ -166,4 +173,4 @@ def test_stopping_does_not_wait_for_ever() -> None:
 
     steps = Steps()
     assert not carried_out(scene(steps))
-    steps.go.release()
+    steps.release()
