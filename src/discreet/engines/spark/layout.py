@@ -45,8 +45,8 @@ def address(path: Path) -> str:
     """
     if strange := [letter for letter in _STRANGE if letter in str(path)]:
         raise UsageError(
-            f"The store's path has the letter {strange[0]}, which Spark does not take as it is. "
-            "Choose another folder: store in the policy."
+            f"The path of the store has a {strange[0]}, which Spark does not take as it is. Rename the folder, or name "
+            "one without any of * ? [ ] {} \\ % # , : as `store:` in the policy."
         )
     return f"file://{path}"
 
