@@ -12,7 +12,8 @@
     ├── Unproved            the plan claims less than its proof: our mistake, told before anything
                             is charged
     └── EngineFailure       the engine failed; the detail is in the curator's log, never in the
-                            message
+        │                   message
+        └── SnapshotFailure it failed while the curator's snapshot was prepared, before any charge
 
 Messages depend on the question and the policy only, never on the data.
 """
@@ -144,7 +145,18 @@ class EngineFailure(DiscreetError):
     kind = "engine"
     exit_code = 1
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The engine could not answer this question. The curator's log has the details."
+    def __init__(self, what: str = "The engine could not answer this question.") -> None:
+        super().__init__(f"{what} The curator's log has the details.")
+
+
+class SnapshotFailure(EngineFailure):
+    """A snapshot could not be prepared: what failed, and what the curator can do. Nobody's budget
+    is touched.
+    """
+
+    def __init__(self, doing: str, remedy: str) -> None:
+        DiscreetError.__init__(
+            self,
+            f"The snapshot was not made: {doing} failed in the engine. {remedy} Nothing was charged, and earlier "
+            "snapshots are as they were.",
         )

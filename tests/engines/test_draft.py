@@ -640,13 +640,13 @@ def test_postgres_is_read_as_of_one_moment(server: str, monkeypatch: pytest.Monk
         reader = Postgres(address=f"{server}&options=-csearch_path%3Dmoment")
         one_table = Postgres._stream
 
-        def then_write(self: Postgres, opened: Any, table: str, errors: Any) -> Any:
-            found = one_table(self, opened, table, errors)
+        def then_write(self: Postgres, opened: Any, table: str, wanted: Any, errors: Any) -> Any:
+            found = one_table(self, opened, table, wanted, errors)
             connection.execute("INSERT INTO moment.a VALUES (1); INSERT INTO moment.b VALUES (1)")
             return found
 
         def counts(*rows: str) -> dict[str, int]:
-            with reader.read(rows) as tables:
+            with reader.read(dict.fromkeys(rows)) as tables:
                 return {table: pa.table(found).num_rows for table, found in tables.items()}
 
         monkeypatch.setattr(Postgres, "_stream", then_write)

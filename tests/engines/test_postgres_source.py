@@ -11,10 +11,13 @@ import psycopg
 import pytest
 from small_sources import kept
 
+from discreet.binding import create_ledger
+from discreet.curator import Curator
+from discreet.engines.advice import check
 from discreet.engines.drafts.draft import draft
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.preparing.prepare import prepare
-from discreet.errors import UsageError
+from discreet.errors import PolicyError, UsageError
 from discreet.policy.policy import Policy
 from real_postgres import Server
 
@@ -202,6 +205,105 @@ def test_what_cannot_be_read_is_told_without_a_value(
         prepared(made(postgres_server, sql), tmp_path, NUMBER)
     assert "SECRET" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+# types of which no domain holds a value, what is made before them, and a value
+UNHELD = {
+    "point": ("", "(1,2)"),
+    "integer[]": ("", "{1,2}"),
+    "json": ("", "7"),
+    "jsonb": ("", "7"),
+    "xml": ("", "<a/>"),
+    "bytea": ("", "7"),
+    "interval": ("", "1 day"),
+    "time without time zone": ("", "12:00"),
+    "int4range": ("", "[1,7)"),
+    "inet": ("", "10.0.0.1"),
+    "bit(3)": ("", "101"),
+    "tsvector": ("", "7"),
+    "pair": ("CREATE TYPE pair AS (a int, b int);", "(1,2)"),
+    "spot": ("CREATE DOMAIN place AS point; CREATE DOMAIN spot AS place;", "(1,2)"),
+}
+SHOWN = {"spot": "point"}  # a domain is told as what is under it
+DOMAINS = (NUMBER, MONEY, DAY, MOMENT, "{values: [7, 8]}", "boolean", "text", "{identifier: true}")
+
+
+@pytest.mark.parametrize("kind", UNHELD)
+def test_a_type_that_no_domain_can_hold_is_refused(
+    kind: str, postgres_server: Server, tmp_path: Path
+) -> None:
+    """However the policy declares it, by `check` and before a snapshot; and the view that the
+    message speaks of is read.
+    """
+    before, value = UNHELD[kind]
+    sql = f"{before} CREATE TABLE t (p int, x {kind}); INSERT INTO t VALUES (1, '{value}')"
+    address = made(postgres_server, sql)
+    for declared in DOMAINS if kind == "point" else (NUMBER, "text"):
+        with pytest.raises(PolicyError) as caught:
+            prepared(address, tmp_path, declared)
+        (problem,) = caught.value.problems
+        assert problem.line == 5
+        assert problem.message.startswith("t.x is declared ")
+        there = f"and the source has {SHOWN.get(kind, kind)} there, which no domain can hold"
+        assert there in problem.message
+    assert check(policy_for(address, tmp_path, declared)).problems == (problem,)
+    assert not list(tmp_path.glob("**/*.duckdb"))
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("ALTER TABLE t RENAME TO base")
+        connection.execute("CREATE VIEW t AS SELECT p, x::text AS x FROM base")
+    assert len(prepared(address, tmp_path, "text")) == 1
+
+
+def test_nothing_is_charged_where_a_type_is_refused(
+    postgres_server: Server, tmp_path: Path
+) -> None:
+    """Not even where there is an earlier snapshot: it is asked, and the next one is refused."""
+    address = made(postgres_server, "CREATE TABLE t (p int, x int); INSERT INTO t VALUES (1, 2)")
+    policy = policy_for(address, tmp_path, NUMBER)
+    create_ledger(policy)
+    curator = Curator(policy)
+    curator.snapshot()
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("ALTER TABLE t ALTER x TYPE point USING point(x, x)")
+    with pytest.raises(PolicyError, match="no domain can hold"):
+        curator.snapshot()
+    assert not curator.ledger()
+    assert curator.ask("SELECT COUNT(*) FROM t", analyst="curator", epsilon="0.5")
+
+
+def test_columns_that_are_not_declared_are_not_read(
+    postgres_server: Server, tmp_path: Path
+) -> None:
+    """The curator's role needs no right to them; and what a view fails on there fails nothing."""
+    choice = postgres_server.database()
+    assert choice.at is not None
+    with psycopg.connect(choice.at, autocommit=True) as connection:
+        connection.execute(
+            """CREATE TABLE t ("P" int, secret text, "X" int); INSERT INTO t VALUES (1, 'SECRET', 2);
+            REVOKE ALL ON t FROM curator; GRANT SELECT ("P", "X") ON t TO curator"""
+        )
+    policy = policy_for(choice.at, tmp_path, NUMBER)
+    prepare(policy, policy.source, policy.store, 1)
+    declared = policy_for(choice.at, tmp_path, f"{NUMBER}, secret: text")
+    with pytest.raises(UsageError, match="its role lacks SELECT"):
+        prepare(declared, declared.source, declared.store, 2)
+    with psycopg.connect(choice.at, autocommit=True) as connection:
+        connection.execute(
+            """ALTER TABLE t RENAME TO base; GRANT ALL ON base TO curator;
+            CREATE VIEW t AS SELECT "P", "X", secret::int FROM base"""
+        )
+    prepare(policy, policy.source, policy.store, 2)
+    with pytest.raises(UsageError, match="a view fails on one of its rows"):
+        prepare(declared, declared.source, declared.store, 3)
+
+
+def test_rows_are_counted_where_no_column_is_declared(
+    postgres_server: Server, tmp_path: Path
+) -> None:
+    address = made(postgres_server, "CREATE TABLE t (a int, b int); INSERT INTO t VALUES (1, 2)")
+    text = f"source: '{address}'\nunit: p\nbudget: {{epsilon: 1}}\ntables: {{t: {{owner: row}}}}\n"
+    policy = Policy.parse(text, path=tmp_path / "p.yaml")
+    assert prepare(policy, policy.source, policy.store, 1).tables[0].kept == 1
 
 
 def test_texts_that_are_not_utf_8(postgres_server: Server, tmp_path: Path) -> None:

@@ -22,9 +22,12 @@ from small_sources import Rows, kept, policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.preparing.prepare import prepare
+from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.snapshot import ColumnReport, TableReport
 from discreet.engines.stores import changes_since_snapshot
-from discreet.errors import EngineFailure, PolicyError, UsageError
+from discreet.errors import EngineFailure, PolicyError, SnapshotFailure, UsageError
+from discreet.policy.policy import Policy
+from small_disk import small_disk
 
 Prepared = Callable[..., dict[str, Rows]]
 
@@ -513,6 +516,58 @@ def test_a_line_in_the_middle_of_a_long_file(tmp_path: Path, place: int) -> None
         found = engine.read("SELECT count(*) AS n, max(x) AS x FROM people", 10)
         assert found.to_pylist() == [{"n": before + 1001, "x": 1}]
         engine.close()
+
+
+def numbers_of(folder: Path, *, rows: int) -> Policy:
+    """A policy over a Parquet file of numbers that hardly compress."""
+    folder.joinpath("data").mkdir()
+    dice = Random("numbers")
+    numbers = pa.table({each: [dice.randrange(2**62) for _ in range(rows)] for each in ("id", "x")})
+    pyarrow.parquet.write_table(numbers, folder / "data" / "t.parquet")
+    return policy_of("  t: {owner: id, columns: {x: {integer: [0, 9000000000000000]}}}\n", folder)
+
+
+def test_a_damaged_file_fails_the_snapshot(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And the sentence says what failed and what to do; nothing else changes."""
+    policy = numbers_of(tmp_path, rows=20_000)
+    prepare(policy, policy.source, policy.store, 1)
+    file = tmp_path / "data" / "t.parquet"
+    content = bytearray(file.read_bytes())
+    content[4:5004] = bytes(5000)  # where the first column begins
+    file.write_bytes(content)
+    with pytest.raises(SnapshotFailure) as caught:
+        prepare(policy, policy.source, policy.store, 2)
+    assert str(caught.value).startswith(
+        "The snapshot was not made: preparing t failed in the engine. "
+    )
+    assert "Is a file of the source damaged?" in str(caught.value)
+    assert "Nothing was charged" in str(caught.value)
+    assert "Preparing t failed in the engine: " in caplog.text
+    assert SnapshotFolder(policy.store).numbers() == [1]
+
+
+def test_a_full_disk_fails_the_snapshot(tmp_path: Path) -> None:
+    policy = numbers_of(tmp_path, rows=300_000)
+    with small_disk(tmp_path / "disk", "2m") as disk:
+        with pytest.raises(SnapshotFailure, match=r"preparing t failed .* is the disk full"):
+            prepare(policy, policy.source, disk, 1)
+        assert SnapshotFolder(disk).numbers() == []
+
+
+def test_too_little_memory_fails_the_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = numbers_of(tmp_path, rows=10)
+
+    def too_much(*_: object) -> str:
+        raise duckdb.OutOfMemoryException("SECRET")
+
+    monkeypatch.setattr("discreet.engines.duckdb.preparing.prepare._Work._kept", too_much)
+    with pytest.raises(SnapshotFailure, match=r"raise limits\.memory in the policy") as caught:
+        prepare(policy, policy.source, policy.store, 1)
+    assert "SECRET" not in str(caught.value)
 
 
 def test_files_of_one_table_with_other_columns(tmp_path: Path) -> None:

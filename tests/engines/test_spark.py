@@ -46,7 +46,7 @@ from discreet.engines.spark.workers import (
     WriteRows,
     silent,
 )
-from discreet.errors import EngineFailure, UsageError
+from discreet.errors import EngineFailure, SnapshotFailure, UsageError
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Keys
 from discreet.policy.engine import EngineChoice
@@ -464,7 +464,7 @@ def test_a_disk_that_is_full(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     policy = policy_of(PEOPLE, tmp_path)
     with small_disk(tmp_path / "disk", "6m") as disk:
         store = store_on(policy, on_sail(), disk)
-        with pytest.raises(EngineFailure):
+        with pytest.raises(SnapshotFailure, match="preparing it on the cluster failed"):
             store.build(1, tmp_path / "data")
         assert "Preparing a snapshot failed in Spark: PythonException, on a worker" in caplog.text
         assert store.numbers() == []

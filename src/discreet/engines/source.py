@@ -21,8 +21,8 @@ from discreet.engines.files import CSV, PARQUET, delimiter_of, guess_csv, parque
 from discreet.engines.frames import arrow
 from discreet.engines.quoting import literal, name
 from discreet.engines.readers import lake_at, reader_at
-from discreet.engines.readers.reader import Reader
-from discreet.errors import EngineFailure, UsageError
+from discreet.engines.readers.reader import NO_ROWS, Reader, Wanted
+from discreet.errors import EngineFailure, SnapshotFailure, UsageError
 from discreet.policy.addresses import hide_passwords
 from discreet.policy.policy import Policy
 
@@ -126,6 +126,16 @@ def loading(
     return connection
 
 
+class SourceFailure(EngineFailure):
+    """DuckDB failed while it was `doing` something with a source; `error` is the kind of error,
+    which the message does not tell.
+    """
+
+    def __init__(self, doing: str, error: str) -> None:
+        super().__init__(f"{doing} failed in the engine.")
+        self.doing, self.error = doing, error
+
+
 @contextmanager
 def engine_errors(doing: str, *, again: bool = False) -> Iterator[None]:
     """Replace an error of DuckDB by a fixed sentence, because its messages can print values; the
@@ -141,13 +151,39 @@ def engine_errors(doing: str, *, again: bool = False) -> Iterator[None]:
         place = f" at line {line[1]} of the file" if line else ""
         level = logging.DEBUG if again else logging.ERROR
         _log.log(level, "%s failed in the engine: %s%s.", doing, type(error).__name__, place)
-        raise EngineFailure from None
+        raise SourceFailure(doing, type(error).__name__) from None
 
 
 @contextmanager
-def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> Iterator[None]:
-    """Make the source's tables readable through `scan`; of a foreign source `rows` of these, and no
-    row of others.
+def told_to_curator() -> Iterator[None]:
+    """Say what failed while a snapshot was prepared, and what to do about errors of its kind."""
+    try:
+        yield
+    except SourceFailure as failure:
+        doing = failure.doing[0].lower() + failure.doing[1:]
+        raise SnapshotFailure(doing, remedy_for(failure.error)) from None
+
+
+def remedy_for(error: str) -> str:
+    """Return what the curator can do about an error of this kind."""
+    return next((remedy for kind, remedy in _REMEDIES.items() if error.endswith(kind)), _LOOK)
+
+
+_LOOK = (
+    "Is a file of the source damaged? `discreet check` looks at its columns; the log discreet.engine "
+    "has the kind of error."
+)
+_REMEDIES = {
+    "OutOfMemoryException": "It ran out of memory, or of room for its temporary files: raise limits.memory in the "
+    "policy, or free some.",
+    "IOException": "A file could not be read or written: is the disk full, or a file of the source damaged?",
+}
+
+
+@contextmanager
+def attach(connection: Any, source: Source, *, rows: Wanted = NO_ROWS) -> Iterator[None]:
+    """Make the source's tables readable through `scan`; of a foreign source the rows and columns
+    that are wanted, and no row of other tables.
     """
     import duckdb
 
@@ -165,7 +201,7 @@ def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> Iter
         for table, content in source.tables.items():
             connection.register(f"#{table}", arrow(table, content))
     elif isinstance(source, Foreign):
-        with source.reader.read([each.lower() for each in rows]) as tables:
+        with source.reader.read(rows) as tables:
             for table, content in tables.items():
                 connection.register(f"#{table}", content)
             yield

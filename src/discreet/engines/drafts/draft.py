@@ -181,8 +181,9 @@ def _schemas(
     For public tables also return the values of those columns that others refer to.
     """
     connection = loading(None)
+    wanted = dict.fromkeys(map(str.lower, public))
     try:
-        with engine_errors("Reading the schema"), attach(connection, source, rows=public):
+        with engine_errors("Reading the schema"), attach(connection, source, rows=wanted):
             found = {
                 name: _declaration(connection, source, name)
                 for name in tables_in(connection, source)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.frames import first_twice
-from discreet.engines.readers.reader import Declarations, texts
+from discreet.engines.readers.reader import Declarations, Wanted, texts
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -48,12 +48,16 @@ class Excel:
         with self._opened() as book:
             return Declarations(types=dict.fromkeys(self._header(book, table), ""))
 
+    def unheld(self, table: str) -> dict[str, str]:
+        """Return nothing: a sheet declares no types."""
+        return {}
+
     @contextmanager
-    def read(self, rows: Iterable[str]) -> Iterator[dict[str, pa.Table]]:
-        wanted, read = set(rows), {}
+    def read(self, rows: Wanted) -> Iterator[dict[str, pa.Table]]:
+        read = {}
         with self._opened() as book:
             for table in _sheets_with_content(book):
-                asked = table.lower() in wanted
+                asked = table.lower() in rows
                 try:
                     names = self._header(book, table)
                 except UsageError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.frames import first_twice
-from discreet.engines.readers.reader import Declarations, texts
+from discreet.engines.readers.reader import Declarations, Wanted, texts
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -82,9 +82,13 @@ class Labelled:
         known = catalog.value_labels
         return {column: known[format] for column, format in formats if format in known}
 
+    def unheld(self, table: str) -> dict[str, str]:
+        """Return nothing: these files hold numbers and texts alone."""
+        return {}
+
     @contextmanager
-    def read(self, rows: Iterable[str]) -> Iterator[dict[str, pa.Table]]:
-        if self.file.stem.lower() not in set(rows):
+    def read(self, rows: Wanted) -> Iterator[dict[str, pa.Table]]:
+        if self.file.stem.lower() not in rows:
             _, meta = self._read(metadataonly=True)
             yield {self.file.stem: texts(meta.column_names, [])}
             return

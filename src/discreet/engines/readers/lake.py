@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.readers.reader import Declarations
+from discreet.engines.readers.reader import NO_ROWS, Declarations, Wanted
 from discreet.engines.spark.session import connect
 from discreet.engines.spark.spelling import identifier
 from discreet.errors import UsageError
@@ -49,12 +49,16 @@ class Lake:
             return tuple(self.frames(session))
 
     def declared(self, table: str) -> Declarations:
-        with self.read(()) as found:
+        with self.read(NO_ROWS) as found:
             schema = found[table].schema
         return Declarations(types={field.name: str(field.type) for field in schema})
 
+    def unheld(self, table: str) -> dict[str, str]:
+        """Return nothing: `frames` leaves such columns out."""
+        return {}
+
     @contextmanager
-    def read(self, rows: Iterable[str]) -> Iterator[Mapping[str, pa.Table]]:
+    def read(self, rows: Wanted) -> Iterator[Mapping[str, pa.Table]]:
         with self._opened() as session:
             yield self.arrow(self.frames(session), rows)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.readers.copied import copy_rows
-from discreet.engines.readers.reader import Declarations, Rows
+from discreet.engines.readers.reader import Declarations, Rows, Wanted
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -21,17 +21,27 @@ _ARROW = {
     "bool": "bool_",
     "date": "date32",
 }
+# Types whose values a domain can hold; those of other databases, such as citext, by their category.
+_HELD = frozenset(
+    (
+        *(*_ARROW, "numeric", "money", "timestamp", "timestamptz"),
+        *("text", "varchar", "bpchar", "name", "char", "uuid"),
+    )
+)
+_ENUM, _STRINGS = "e", "S"
 # A domain is what it is over. A type of somebody else's may have the name of one of Postgres's own.
 _COLUMNS = """
-SELECT a.attname, a.attnum, format_type(t.oid, t.mod), t.typtype,
+SELECT a.attname, a.attnum, format_type(t.oid, t.mod), t.typtype, t.typcategory,
        CASE WHEN t.typnamespace = 'pg_catalog'::regnamespace THEN t.typname ELSE '' END, t.mod,
        ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
 FROM pg_attribute a CROSS JOIN LATERAL (
   WITH RECURSIVE under AS (
-    SELECT d.oid, d.typname, d.typnamespace, d.typtype, d.typbasetype, a.atttypmod AS mod, d.typtypmod
+    SELECT d.oid, d.typname, d.typnamespace, d.typtype, d.typcategory, d.typbasetype,
+      a.atttypmod AS mod, d.typtypmod
     FROM pg_type d WHERE d.oid = a.atttypid
     UNION ALL
-    SELECT d.oid, d.typname, d.typnamespace, d.typtype, d.typbasetype, under.typtypmod, d.typtypmod
+    SELECT d.oid, d.typname, d.typnamespace, d.typtype, d.typcategory, d.typbasetype,
+      under.typtypmod, d.typtypmod
     FROM under JOIN pg_type d ON d.oid = under.typbasetype
   ) SELECT * FROM under WHERE typtype <> 'd'
 ) AS t
@@ -138,23 +148,29 @@ class Postgres:
             _Column(
                 name=name,
                 number=number,
-                told="enum" if _text(form) == "e" else written,
+                told="enum" if _text(form) == _ENUM else written,
                 kind=kind,
+                held=kind in _HELD or _text(form) == _ENUM or _text(category) == _STRINGS,
                 mod=mod,
                 labels=tuple(labels),
             )
-            for name, number, written, form, kind, mod, labels in rows
+            for name, number, written, form, category, kind, mod, labels in rows
         ]
 
+    def unheld(self, table: str) -> dict[str, str]:
+        with self._opened() as connection, _one_sentence():
+            columns = self._columns(connection, table)
+        return {column.name: column.told for column in columns if not column.held}
+
     @contextmanager
-    def read(self, rows: Iterable[str]) -> Iterator[dict[str, Rows]]:
-        wanted, found = set(rows), dict[str, Rows]()
+    def read(self, rows: Wanted) -> Iterator[dict[str, Rows]]:
+        found: dict[str, Rows] = {}
         errors: list[Exception] = []
         with self._opened() as connection:
             with _one_sentence():
                 for (table,) in connection.execute(_TABLES).fetchall():
-                    stream = self._stream(connection, table, errors)
-                    asked = table.lower() in wanted
+                    asked = table.lower() in rows
+                    stream = self._stream(connection, table, rows.get(table.lower()), errors)
                     found[table] = stream if asked else stream.schema.empty_table()
             try:
                 yield found
@@ -165,10 +181,20 @@ class Postgres:
                 with _one_sentence():
                     raise errors[0] from None
 
-    def _stream(self, connection: Any, table: str, errors: list[Exception]) -> _Stream:
+    def _stream(
+        self,
+        connection: Any,
+        table: str,
+        wanted: frozenset[str] | None,
+        errors: list[Exception],
+    ) -> _Stream:
+        """Return the rows of a table, with the columns that are wanted: others are not sent."""
         import pyarrow as pa
 
         columns = self._columns(connection, table)
+        if wanted is not None:
+            asked = [column for column in columns if column.name.lower() in wanted]
+            columns = asked or columns[:1]  # a row without columns cannot be counted
         schema = pa.schema([(column.name, column.arrow) for column in columns])
         listed = ", ".join(column.expression for column in columns)
         select = f"SELECT {listed} FROM {_quoted(table)}"
@@ -243,6 +269,7 @@ class _Column:
     number: int
     told: str
     kind: str  # the name of a type of pg_catalog, or ""
+    held: bool  # whether there are domains for its values
     mod: int  # of a numeric, how many digits it has
     labels: tuple[str, ...]
 

@@ -8,7 +8,7 @@ declares. `declared` never reads a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,12 @@ from discreet.engines.frames import text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# Tables (in lower case) whose rows are wanted, and which of their columns (in lower case); None:
+# all of them.
+Wanted = Mapping[str, frozenset[str] | None]
+NO_ROWS: Wanted = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +64,13 @@ class Reader(Protocol):
     def declared(self, table: str) -> Declarations:
         """Return what it declares about a table."""
 
-    def read(self, rows: Iterable[str]) -> AbstractContextManager[Mapping[str, Rows]]:
-        """Return all tables as of one moment: those named in `rows` (in lower case) with their
-        rows, others without any. They can be read, one at a time, until the context ends.
+    def unheld(self, table: str) -> Mapping[str, str]:
+        """Return the columns whose types no domain can hold, and those types."""
+
+    def read(self, rows: Wanted) -> AbstractContextManager[Mapping[str, Rows]]:
+        """Return all tables as of one moment: those that are wanted with their rows and, at least,
+        the columns that are wanted; others without rows. They can be read, one at a time, until
+        the context ends.
         """
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.readers.reader import Declarations, texts
+from discreet.engines.readers.reader import Declarations, Wanted, texts
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,15 +67,19 @@ class SQLite:
             checks=tuple(_checks(made[0] if made and made[0] else "")),
         )
 
+    def unheld(self, table: str) -> dict[str, str]:
+        """Return nothing: its columns hold values of any type."""
+        return {}
+
     @contextmanager
-    def read(self, rows: Iterable[str]) -> Iterator[dict[str, pa.Table]]:
-        wanted, found = set(rows), {}
+    def read(self, rows: Wanted) -> Iterator[dict[str, pa.Table]]:
+        found = {}
         columns = {table: list(self.declared(table).types) for table in self.tables()}
         with self._opened() as connection:
             connection.execute("BEGIN")  # what others write from here on is not seen
             for table, names in columns.items():
                 quoted = table.replace('"', '""')
-                read = f'SELECT * FROM "{quoted}"' if table.lower() in wanted else None
+                read = f'SELECT * FROM "{quoted}"' if table.lower() in rows else None
                 found[table] = texts(
                     names, [] if read is None else connection.execute(read).fetchall()
                 )

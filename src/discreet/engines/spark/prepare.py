@@ -26,7 +26,7 @@ from discreet.engines.duckdb.preparing.reading import (
     list_values,
     reports_of,
 )
-from discreet.engines.duckdb.preparing.schema import keys_of, schemas
+from discreet.engines.duckdb.preparing.schema import schemas, used_columns
 from discreet.engines.engine import Progress
 from discreet.engines.frames import arrow
 from discreet.engines.layout import OWNER
@@ -97,7 +97,7 @@ class Work:
             )
         connection = loading(None, memory=self.policy.limits.memory)
         try:
-            with attach(connection, self.source, rows=self.policy.tables):
+            with attach(connection, self.source, rows=used_columns(self.policy)):
                 parts, problems = schemas(connection, self.policy, self.source)
                 if problems:
                     raise PolicyError(*problems)
@@ -266,7 +266,7 @@ class Work:
         """
         if table.name in self.frames:
             frame = self.frames[table.name]
-            used = {column.lower() for column in keys_of(self.policy, table) | set(table.columns)}
+            used = used_columns(self.policy)[table.name.lower()] or ()
             rows = frame.select(
                 *[self._column(each) for each in frame.columns if each.lower() in used]
             )
@@ -295,8 +295,9 @@ class Work:
         of no rows.
         """
         if isinstance(self.source, Foreign):
-            with self.source.reader.read([table.name.lower()]) as tables:
-                whole = pa.table(tables[table.name.lower()])
+            wanted = table.name.lower()
+            with self.source.reader.read({wanted: used_columns(self.policy)[wanted]}) as tables:
+                whole = next(pa.table(tables[each]) for each in tables if each.lower() == wanted)
         else:
             assert isinstance(self.source, PythonTables)
             content: Any = arrow(table.name, self.source.tables[table.name])

@@ -25,14 +25,16 @@ from discreet.engines.source import (
     engine_errors,
     find_changes,
     fingerprint,
+    remedy_for,
     source_at,
+    told_to_curator,
 )
 from discreet.engines.spark.engine import Spark
 from discreet.engines.spark.layout import address, manifest_file, numbers_in, snapshot_folder
 from discreet.engines.spark.prepare import Work
 from discreet.engines.spark.session import connect
 from discreet.engines.spark.workers import kind_of
-from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.errors import DiscreetError, SnapshotFailure, UsageError
 from discreet.policy.policy import Policy
 
 _log = logging.getLogger("discreet.engine")
@@ -121,14 +123,15 @@ class SparkStore:
                 scratch=scratch,
                 progress=progress,
             )
-            with engine_errors("Preparing a snapshot"):
+            with told_to_curator(), engine_errors("Preparing a snapshot"):
                 reports = work.tables()
             return folder, reports
         except (DiscreetError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
             _log.error("Preparing a snapshot failed in Spark: %s.", kind_of(error))
-            raise EngineFailure from None
+            remedy = remedy_for(kind_of(error))
+            raise SnapshotFailure("preparing it on the cluster", remedy) from None
 
     def _frames(self, session: Any, source: Source) -> tuple[Mapping[str, Any], Source]:
         """Return tables that the cluster reads by itself, if the source is such; and what is to be

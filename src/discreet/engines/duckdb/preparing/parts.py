@@ -14,14 +14,23 @@ import codecs
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from discreet.engines.files import PARQUET, csv_header, list_of, open_file, parquet, texts
 from discreet.engines.frames import check_dataset, first_twice
 from discreet.engines.quoting import literal, name
-from discreet.engines.source import Folder, PythonTables, Source, columns_of, files_of, is_csv, scan
+from discreet.engines.source import (
+    Folder,
+    Foreign,
+    PythonTables,
+    Source,
+    columns_of,
+    files_of,
+    is_csv,
+    scan,
+)
 from discreet.errors import UsageError
 from discreet.noise.bits import SYSTEM
 
@@ -40,6 +49,9 @@ class Part:
     relation: str
     columns: Mapping[str, str]
     text: str = "{text}"
+    # columns that are read as texts because no domain can hold their types: a database's own names
+    # of those
+    unheld: Mapping[str, str] = field(default_factory=dict)
 
     def readable(self, column: str) -> str:
         """Return the SQL of a text column, NULL where its bytes are no UTF-8."""
@@ -70,7 +82,10 @@ def parts_of(
         # decoded has no collation either: texts are equal when their bytes are, whatever a database
         # says of 'a' and 'A'.
         valid = "TRY(decode(encode(CAST({text} AS VARCHAR))))"
-        return (Part(where="the source", relation=relation, columns=columns, text=valid),)
+        unheld = source.reader.unheld(table) if isinstance(source, Foreign) else {}
+        return (
+            Part(where="the source", relation=relation, columns=columns, text=valid, unheld=unheld),
+        )
     if is_csv(source, table):
         return tuple(_csv(source, file, scratch, encoding) for file in files_of(source, table))
     return tuple(

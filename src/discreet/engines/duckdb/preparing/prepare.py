@@ -40,7 +40,7 @@ from discreet.engines.duckdb.preparing.reading import (
     source_columns,
     values_of,
 )
-from discreet.engines.duckdb.preparing.schema import kind_of, schemas
+from discreet.engines.duckdb.preparing.schema import kind_of, schemas, used_columns
 from discreet.engines.duckdb.preparing.target import InFile, Target
 from discreet.engines.duckdb.store import Building, SnapshotFolder
 from discreet.engines.engine import Progress
@@ -60,6 +60,7 @@ from discreet.engines.source import (
     is_csv,
     loading,
     source_at,
+    told_to_curator,
 )
 from discreet.errors import EngineFailure, PolicyError, UsageError
 from discreet.policy.owners import EachRow, Through
@@ -107,7 +108,7 @@ def prepare_file(
     meanwhile, or the number is taken.
     """
     found = source_at(source, policy)
-    with SnapshotFolder(Path(store)).build(number) as building:
+    with told_to_curator(), SnapshotFolder(Path(store)).build(number) as building:
         before = fingerprint(found, policy.tables)
         kept = target or InFile(path=building.path, policy=policy, threads=threads)
         fill = partial(_fill, building, policy, found, kept, progress, threads=threads)
@@ -163,7 +164,7 @@ def _fill(
         target.begin()
         connection = loading(building.path, memory=policy.limits.memory, threads=threads)
         try:
-            with attach(connection, source, rows=policy.tables):
+            with attach(connection, source, rows=used_columns(policy)):
                 work = _Work(connection, policy, source, building.key, target, scratch=scratch)
                 reports = work.tables(progress)
             connection.execute("CHECKPOINT")
@@ -178,7 +179,8 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
     """
     found = source_at(source, policy)
     target = InFile(path=scratch, policy=policy, threads=None)
-    with engine_errors("Reading the source"), attach(connection, found, rows=policy.tables):
+    wanted = used_columns(policy)
+    with engine_errors("Reading the source"), attach(connection, found, rows=wanted):
         for carefully in (scratch,) if _copies_first(policy) else (None, scratch):
             connection.execute("BEGIN")  # never committed: nothing of it has to reach the disk
             try:

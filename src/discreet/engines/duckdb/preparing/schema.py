@@ -13,6 +13,7 @@ from typing import Any
 from discreet.engines.duckdb.preparing import encode
 from discreet.engines.duckdb.preparing.parts import Part, parts_of
 from discreet.engines.quoting import literal
+from discreet.engines.readers.reader import Wanted
 from discreet.engines.source import Source, columns_of, engine_errors, is_csv, scan, tables_in
 from discreet.errors import Problem, UsageError
 from discreet.policy.domain import Column
@@ -52,9 +53,13 @@ def _parts(
     connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None
 ) -> tuple[Part, ...]:
     if not table.public:
-        used = keys_of(policy, table) | set(table.columns)
         return parts_of(
-            connection, source, table.name, used=used, scratch=scratch, encoding=table.read.encoding
+            connection,
+            source,
+            table.name,
+            used=_used(policy, table),
+            scratch=scratch,
+            encoding=table.read.encoding,
         )
     relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
     return (Part(where="the source", relation=relation, columns=columns_of(connection, relation)),)
@@ -102,6 +107,12 @@ def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
         return f"{what}: the source has no such column."
     stored = {}
     for part in parts:
+        unheld = _of(part.unheld, column.name)
+        if unheld is not None:
+            return (
+                f"{what} is declared {column.domain.yaml}, and the source has {unheld} there, which no domain can "
+                f"hold. Leave the column out, or read a view that makes a number or a text of it."
+            )
         kind = kind_of(part, column.name)
         if kind is not None and column.format is not None and encode.family(kind) != encode.TEXT:
             return f"{what} has a format, which is for texts, and {part.where} has {kind} there. Remove format."
@@ -127,6 +138,10 @@ def _has(part: Part, column: str) -> bool:
     return any(each.lower() == column.lower() for each in part.columns)
 
 
+def _of(columns: Mapping[str, str], name: str) -> str | None:
+    return next((kind for each, kind in columns.items() if each.lower() == name.lower()), None)
+
+
 def kind_of(part: Part, column: str) -> str | None:
     """Return the type of a part's column; None where it has no such column, or one that is NULL
     everywhere.
@@ -147,6 +162,22 @@ def keys_of(policy: Policy, table: Table) -> set[str]:
         *table.owner_columns,
         *(each.on for each in _throughs(policy) if each.table == table.name),
     }
+
+
+def used_columns(policy: Policy) -> Wanted:
+    """Return the columns of each table (in lower case) that a snapshot reads; None, which is all,
+    for a public table.
+    """
+    return {
+        table.name.lower(): None
+        if table.public
+        else frozenset(map(str.lower, _used(policy, table)))
+        for table in policy.tables.values()
+    }
+
+
+def _used(policy: Policy, table: Table) -> set[str]:
+    return keys_of(policy, table) | set(table.columns)
 
 
 def _throughs(policy: Policy) -> Iterator[Through]:
