@@ -21,8 +21,8 @@ import discreet
 from discreet.binding import create_ledger
 from discreet.budget import with_margin
 from discreet.cli import HOMES, app, run
-from discreet.cli.completion import _words
 from discreet.cli.printing.tables import budget_bar
+from discreet.cli.terminal.completion import _words
 from discreet.display.show import cell, cells
 from discreet.examples import town
 from discreet.policy.policy import Policy

@@ -22,7 +22,7 @@ from coverage_kinds import ACCOUNTANTS, EPSILON, KINDS, TOGETHER, answered, cura
 from discreet.budget import with_margin
 from discreet.display.show import cell
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, combined
-from discreet.mechanisms.simulate import redrawn, straight_half_widths
+from discreet.mechanisms.tails.simulate import redrawn, straight_half_widths
 
 SOURCE = Path(__file__).parent.parent / "src" / "discreet"
 ALARM = 1e-9 / 200
@@ -35,7 +35,7 @@ DOORS = {  # where ± is printed, and the test of what stands behind it
     "display/show.py": "test_coverage.test_margins_cover",
     "budget.py": "test_coverage.test_what_is_printed_holds",
     "display/formats.py": "test_coverage.test_margins_cover",
-    "cli/demo.py": "test_coverage.test_margins_cover",
+    "cli/start/demo.py": "test_coverage.test_margins_cover",
     # of an example
     "engines/drafts/dialogue.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
     "continual/quote.py": "continual.test_release_quote.test_what_is_quoted_is_what_is_published",

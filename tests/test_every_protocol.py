@@ -26,7 +26,6 @@ from discreet.local.collector.estimate import Tally, frequencies, mean
 from discreet.local.collector.poisoning import effect, implausible
 from discreet.local.collector.prefix_tree import _extensions, _margins
 from discreet.local.protocols import odds
-from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary
 from discreet.local.protocols.protocol import (
     PROTOCOLS,
     Duchi,
@@ -47,6 +46,7 @@ from discreet.local.protocols.protocol import (
     from_wire,
     to_wire,
 )
+from discreet.local.protocols.repeated.memoize import MemoizedResponse, MemoizedUnary
 from discreet.noise import bits, exact, recording
 from discreet.policy.domain import Decimals, Integers
 

@@ -282,7 +282,7 @@ def test_a_reader_that_goes_away(policy: Path, form: str) -> None:
 def test_a_long_output_cut_short() -> None:
     """`discreet ... | head -1`, with more than a pipe holds."""
     verb = "def many():\n    for i in range(10**6): print(i)\n"
-    many = f"{verb}from discreet.cli import completion\ncompletion.register = lambda app: app.command()(many)"
+    many = f"{verb}from discreet.cli.terminal import completion\ncompletion.register = lambda app: app.command()(many)"
     command = words("many", prepared=many)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, combined
-from discreet.mechanisms.simulate import Several
+from discreet.mechanisms.tails.simulate import Several
 from discreet.sql.after.widths.margins import half_width
 
 KINDS = ("laplace", "gaussian")

@@ -34,7 +34,7 @@ from discreet.mechanisms import (
     LaplaceThreshold,
     TruncatedLaplaceThreshold,
 )
-from discreet.mechanisms.simulate import redrawn
+from discreet.mechanisms.tails.simulate import redrawn
 from discreet.noise import Stream
 from discreet.sql.after.finish import Noisy, noisy_table
 from discreet.sql.after.naming import table_name

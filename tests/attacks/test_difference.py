@@ -16,7 +16,7 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.inputs.questions import read_log
 from discreet.attacks.solve import ranges
 from discreet.attacks.solve.modular import factor, mod, prime, rational
-from discreet.cli.demo import MALICIOUS, QUESTIONS
+from discreet.cli.start.demo import MALICIOUS, QUESTIONS
 from discreet.errors import UsageError
 from discreet.examples import town
 

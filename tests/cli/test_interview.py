@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from discreet.cli.interview import Do, Interview, Listener
+from discreet.cli.start.interview import Do, Interview, Listener
 from discreet.engines.advice import check
 from discreet.engines.drafts.draft import draft
 from discreet.pages.forms import OTHER

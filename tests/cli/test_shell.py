@@ -22,9 +22,9 @@ import pytest
 from discreet import cli
 from discreet.binding import create_ledger
 from discreet.budget import Budget
-from discreet.cli import line_editing, shell
-from discreet.cli.line_editing import CtrlC, completer
-from discreet.cli.shell import is_complete, pieces
+from discreet.cli.terminal import line_editing, shell
+from discreet.cli.terminal.line_editing import CtrlC, completer
+from discreet.cli.terminal.shell import is_complete, pieces
 from discreet.examples import town
 from discreet.policy.policy import Policy
 from discreet.vault.answer import Answer
@@ -280,7 +280,9 @@ def test_ctrl_c_forgets_what_was_begun(
 
     monkeypatch.setattr("builtins.input", line)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("discreet.cli.shell.line_editing", lambda source: contextlib.nullcontext())
+    monkeypatch.setattr(
+        "discreet.cli.terminal.shell.line_editing", lambda source: contextlib.nullcontext()
+    )
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         assert cli.run(["shell", str(policy), "--analyst", "bob"]) == 0

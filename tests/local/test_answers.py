@@ -115,9 +115,9 @@ def test_a_very_large_epsilon_is_never_certain(epsilon: int) -> None:
 
 LOCAL = Path(local.__file__).parent
 ENCODERS = [
-    f"{room}.{path.stem}"
+    ".".join(path.relative_to(LOCAL).with_suffix("").parts)
     for room in ("protocols", "respondent")
-    for path in sorted((LOCAL / room).glob("*.py"))
+    for path in sorted((LOCAL / room).rglob("*.py"))
     if path.stem != "__init__"
 ]
 LOADED = "import sys; import discreet.local.{module}; print(*sorted(sys.modules))"

@@ -19,8 +19,14 @@ from small_survey import SURE
 from discreet.errors import UsageError
 from discreet.local.collector.estimate import Tally
 from discreet.local.protocols import odds
-from discreet.local.protocols.few_changes import MOST_CHANGES, FewChanges, _gap, _pattern, _patterns
-from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary, lifetime
+from discreet.local.protocols.repeated.few_changes import (
+    MOST_CHANGES,
+    FewChanges,
+    _gap,
+    _pattern,
+    _patterns,
+)
+from discreet.local.protocols.repeated.memoize import MemoizedResponse, MemoizedUnary, lifetime
 from discreet.local.question import choose_protocol
 from discreet.noise import bits, exact
 

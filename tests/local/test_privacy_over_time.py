@@ -20,8 +20,8 @@ from discreet.local.collector.poisoning import effect, implausible, suspicions
 from discreet.local.collector.shuffle import amplified, amplified_tightly, local_epsilon
 from discreet.local.protocols import odds
 from discreet.local.protocols.hashing import LocalHashing
-from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary
 from discreet.local.protocols.numeric import Duchi, Hybrid, Piecewise
+from discreet.local.protocols.repeated.memoize import MemoizedResponse, MemoizedUnary
 from discreet.local.protocols.response import KaryResponse, TwoCoins
 from discreet.local.protocols.square_wave import SquareWave
 from discreet.local.protocols.subset import SubsetSelection

@@ -10,7 +10,8 @@ from typing import Any
 import mpmath
 import pytest
 
-from discreet.mechanisms import fields, tails
+from discreet.mechanisms import fields
+from discreet.mechanisms.tails import enclose
 
 F = Fraction
 BITS = 200
@@ -40,7 +41,7 @@ def holds(enclosure: tuple[int, int], part: Any, sums: Any) -> bool:
 def test_the_tail_of_the_discrete_laplace(scale: Fraction) -> None:
     sums = weights(lambda z: z * scale.denominator / scale.numerator, int(200 * scale) + 200)
     for t in (1, 2, 5, 30, 100):
-        assert holds(tails.laplace(scale)(t, BITS), sums[t], sums)
+        assert holds(enclose.laplace(scale)(t, BITS), sums[t], sums)
 
 
 @pytest.mark.parametrize("sigma", [F(1, 3), F(1), F(5, 2), F(12)])
@@ -48,7 +49,7 @@ def test_the_tail_of_the_discrete_gaussian(sigma: Fraction) -> None:
     over, under = sigma.denominator**2, 2 * sigma.numerator**2
     sums = weights(lambda z: z * z * over / under, int(30 * sigma) + 30)
     for t in (1, 2, 5, 17, 25):
-        assert holds(tails.gaussian(sigma)(t, BITS), sums[t], sums)
+        assert holds(enclose.gaussian(sigma)(t, BITS), sums[t], sums)
 
 
 @pytest.mark.parametrize("scale", [F(1, 2), F(3), F(20)])
@@ -57,14 +58,14 @@ def test_the_tail_of_truncated_noise(scale: Fraction, linf: int) -> None:
     for reach in (linf, linf + 1, 60):
         sums = weights(lambda z: z * scale.denominator / scale.numerator, reach + 1)
         beyond = sums[reach - linf + 1]
-        assert holds(tails.truncated_laplace(scale, linf)(reach, BITS), beyond, sums)
+        assert holds(enclose.truncated_laplace(scale, linf)(reach, BITS), beyond, sums)
 
 
 @pytest.mark.parametrize("times", [1, 2, 1000])
 @pytest.mark.parametrize("delta", [F(1, 3), F(1, 10**4), F(1, 10**20)])
 def test_the_first_that_is_rare_enough(times: int, delta: Fraction) -> None:
-    tail = tails.laplace(F(4))
-    t = tails.smallest(tail, times=times, delta=delta)
+    tail = enclose.laplace(F(4))
+    t = enclose.smallest(tail, times=times, delta=delta)
     with mpmath.workdps(90):
         spent = [
             1 - (1 - mpmath.mpf(tail(s, 280)[0]) / mpmath.mpf(2) ** 280) ** times
@@ -76,8 +77,8 @@ def test_the_first_that_is_rare_enough(times: int, delta: Fraction) -> None:
 
 
 def test_a_search_starts_at_its_least() -> None:
-    assert tails.smallest(tails.laplace(F(1)), times=1, delta=F(1, 3), least=7) == 7
-    assert tails.smallest(tails.laplace(F(1)), times=1, delta=F(1, 10**9), least=7) == 21
+    assert enclose.smallest(enclose.laplace(F(1)), times=1, delta=F(1, 3), least=7) == 7
+    assert enclose.smallest(enclose.laplace(F(1)), times=1, delta=F(1, 10**9), least=7) == 21
 
 
 @pytest.mark.parametrize("wrong", [0, 1, -0.5, 1.5, float("nan"), float("inf"), True, None, "0.95"])

@@ -88,14 +88,14 @@ BUGS = (
     ),
     bug(
         "who has no partner counted as who has one",
-        "sql/text/semijoins.py",
+        "sql/text/rules/semijoins.py",
         'none = _kind(join) == "ANTI"',
         'none = _kind(join) == "SEMI"',
         "tests/sql/test_planned_alike.py",
     ),
     bug(
         "a count of two taken as a test for one",
-        "sql/text/semijoins.py",
+        "sql/text/rules/semijoins.py",
         "if (type(node), number) not in some | none:",
         "if False:",
         "tests/sql/test_rejected.py",
@@ -165,7 +165,7 @@ BUGS = (
     ),
     bug(
         "an earlier name goes before a column",
-        "sql/text/earlier_names.py",
+        "sql/text/rules/earlier_names.py",
         "if own and name in meanings and name not in known:",
         "if own and name in meanings:",
         "tests/sql/test_planned_alike.py",
@@ -343,7 +343,7 @@ BUGS = (
     ),
     bug(
         "thresholds raised a little too rarely",
-        "mechanisms/tails.py",
+        "mechanisms/tails/enclose.py",
         "return Fraction(smallest(mixed, times=times, delta=delta), _PARTS)",
         "return Fraction(smallest(mixed, times=times, delta=delta) - 1, _PARTS)",
         "tests/mechanisms/test_threshold.py",
@@ -716,7 +716,7 @@ BUGS = (
     ),
     bug(
         "more changes than were promised",
-        "local/protocols/few_changes.py",
+        "local/protocols/repeated/few_changes.py",
         "return places[-1] if changed == self.changes else place",
         "return place",
         "tests/local/test_histories.py",

@@ -10,7 +10,7 @@ import pytest
 
 from coverage_kinds import curator
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
-from discreet.mechanisms.simulate import straight_half_widths
+from discreet.mechanisms.tails.simulate import straight_half_widths
 from discreet.sql.after.widths.kinds import Kind
 
 T = "WITH t AS (SELECT g, sex, COUNT(*) AS n, AVG(age) AS m, MEDIAN(age) AS q FROM people GROUP BY g, sex)"

@@ -25,7 +25,7 @@ from discreet.budget import Charge
 from discreet.curator import Curator
 from discreet.errors import Unproved
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
-from discreet.mechanisms.simulate import Several
+from discreet.mechanisms.tails.simulate import Several
 from discreet.noise import Stream
 from discreet.sql import rolling
 from discreet.sql.after.finish import Noisy, noisy_table, roll_up_numbers

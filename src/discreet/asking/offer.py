@@ -27,7 +27,7 @@ from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import Currency, currency
 from discreet.mechanisms.running import UNIT, Running
 from discreet.mechanisms.shapes import Additive, Mechanism, Selection, Threshold
-from discreet.mechanisms.simulate import Noise, Several
+from discreet.mechanisms.tails.simulate import Noise, Several
 from discreet.policy.domain import MOST_PEOPLE
 from discreet.sql.after.widths.half_width import half_width, instead, of_totals
 from discreet.sql.after.widths.small_groups import counting_column, ends, most_rows

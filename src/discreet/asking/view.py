@@ -34,7 +34,7 @@ from discreet.engines.words import Unspelled
 from discreet.errors import DiscreetError, EngineFailure, Rejected, UsageError
 from discreet.ledger import Standing
 from discreet.mechanisms import from_row, to_row
-from discreet.mechanisms.simulate import Noise
+from discreet.mechanisms.tails.simulate import Noise
 from discreet.policy.policy import Policy
 from discreet.sql.after.error_bars import take_places
 from discreet.sql.after.finish import (

@@ -34,26 +34,18 @@ READER_GONE = 141  # as if SIGPIPE had ended it: `discreet ... | head -1`
 
 _interrupted = threading.Event()
 
-FAMILIES = (
-    *(
-        "demo",
-        "init",
-        "curate",
-        "question",
-        "local",
-        "synthetic",
-        "release",
-        "publish",
-        "anonymity",
-        "attack",
-        "audit",
-    ),
-    *("parity", "user", "serve", "shell", "completion"),
+FAMILIES = (  # where the commands are, in the order of the help
+    *("start.demo", "start.init", "curate", "question", "local", "synthetic", "release"),
+    *("publish", "anonymity", "attack", "audit", "parity", "user", "serve"),
+    *("terminal.shell", "terminal.completion"),
 )
 HOMES = {  # the family of a verb that is typed often: the others need not be imported for it
     **dict.fromkeys(("ask", "quote", "explain"), "question"),
     **dict.fromkeys(("check", "snapshot", "ledger", "bounds"), "curate"),
-    **{verb: verb for verb in ("demo", "init", "release", "publish")},
+    "demo": "start.demo",
+    "init": "start.init",
+    "release": "release",
+    "publish": "publish",
 }
 # a command makes fewer before it ends: looking for circles among them frees nothing
 _MANY_OBJECTS = 200_000

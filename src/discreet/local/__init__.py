@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.local.choice import best as best
     from discreet.local.collector.estimate import Estimate as Estimate
-    from discreet.local.protocols.few_changes import FewChanges as FewChanges
     from discreet.local.protocols.hadamard import HadamardResponse as HadamardResponse
     from discreet.local.protocols.hashing import LocalHashing as LocalHashing
     from discreet.local.protocols.heavy_hitters import HeavyHitters as HeavyHitters
-    from discreet.local.protocols.memoize import MemoizedResponse as MemoizedResponse
-    from discreet.local.protocols.memoize import MemoizedUnary as MemoizedUnary
     from discreet.local.protocols.numeric import Duchi as Duchi
     from discreet.local.protocols.numeric import Hybrid as Hybrid
     from discreet.local.protocols.numeric import Piecewise as Piecewise
     from discreet.local.protocols.protocol import PROTOCOLS as PROTOCOLS
+    from discreet.local.protocols.repeated.few_changes import FewChanges as FewChanges
+    from discreet.local.protocols.repeated.memoize import MemoizedResponse as MemoizedResponse
+    from discreet.local.protocols.repeated.memoize import MemoizedUnary as MemoizedUnary
     from discreet.local.protocols.response import KaryResponse as KaryResponse
     from discreet.local.protocols.response import Truthful as Truthful
     from discreet.local.protocols.response import TwoCoins as TwoCoins
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 _HOME = {
     "best": "choice",
     "Estimate": "collector.estimate",
-    "FewChanges": "protocols.few_changes",
+    "FewChanges": "protocols.repeated.few_changes",
     "HadamardResponse": "protocols.hadamard",
     "LocalHashing": "protocols.hashing",
     "HeavyHitters": "protocols.heavy_hitters",
-    "MemoizedResponse": "protocols.memoize",
-    "MemoizedUnary": "protocols.memoize",
+    "MemoizedResponse": "protocols.repeated.memoize",
+    "MemoizedUnary": "protocols.repeated.memoize",
     "Duchi": "protocols.numeric",
     "Hybrid": "protocols.numeric",
     "Piecewise": "protocols.numeric",

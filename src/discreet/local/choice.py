@@ -10,7 +10,7 @@ from discreet.budget import number
 from discreet.errors import UsageError
 from discreet.local.protocols.hadamard import HadamardResponse
 from discreet.local.protocols.hashing import LocalHashing
-from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary
+from discreet.local.protocols.repeated.memoize import MemoizedResponse, MemoizedUnary
 from discreet.local.protocols.response import KaryResponse
 from discreet.local.protocols.subset import SubsetSelection
 from discreet.local.protocols.unary import OptimizedUnary

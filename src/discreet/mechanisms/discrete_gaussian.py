@@ -11,8 +11,9 @@ from math import exp, fsum, log, pi
 from typing import ClassVar
 
 from discreet.budget import Loss
-from discreet.mechanisms import fields, gaussian_tail, tails
+from discreet.mechanisms import fields
 from discreet.mechanisms.shapes import Integers, Norm, Sensitivity
+from discreet.mechanisms.tails import enclose, gaussian_tail
 from discreet.noise import Items, Stream, add_noise, discrete_gaussian, table
 
 
@@ -80,4 +81,4 @@ def _log_total(sigma: Fraction) -> float:
 
 @lru_cache(maxsize=4096)
 def _margin(sigma: Fraction, confidence: Fraction) -> int:
-    return tails.smallest(gaussian_tail.exactly(sigma), times=1, delta=(1 - confidence) / 2) - 1
+    return enclose.smallest(gaussian_tail.exactly(sigma), times=1, delta=(1 - confidence) / 2) - 1

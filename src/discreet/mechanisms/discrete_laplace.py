@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from discreet.accounting.zcdp import pure_rho
 from discreet.budget import Loss
-from discreet.mechanisms import fields, tails
+from discreet.mechanisms import fields
 from discreet.mechanisms.shapes import Integers, Norm, Sensitivity
+from discreet.mechanisms.tails import enclose
 from discreet.noise import Items, Stream, add_noise, discrete_laplace, table
 
 
@@ -75,4 +76,4 @@ class DiscreteLaplace:
 
 @lru_cache(maxsize=4096)
 def _margin(scale: Fraction, confidence: Fraction) -> int:
-    return tails.smallest(tails.laplace(scale), times=1, delta=(1 - confidence) / 2) - 1
+    return enclose.smallest(enclose.laplace(scale), times=1, delta=(1 - confidence) / 2) - 1

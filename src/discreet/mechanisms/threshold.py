@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 
 from discreet.accounting.zcdp import pure_rho
 from discreet.budget import Loss, Neighbors
-from discreet.mechanisms import fields, gaussian_tail, tails
+from discreet.mechanisms import fields
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.shapes import Additive, Integers, Keys, Survivors
+from discreet.mechanisms.tails import enclose, gaussian_tail
 from discreet.noise import Items, Stream, add_noise, bernoulli, discrete_laplace
 
 
@@ -319,19 +320,19 @@ def _offset(mechanism: _Threshold) -> tuple[int, Fraction]:
     """Return how far the noise must rarely go, and how often one further; see each class."""
     tail, ends = _tail(mechanism), isinstance(mechanism, TruncatedLaplaceThreshold)
     times, least = (_keys_moved(mechanism), mechanism.linf) if ends else (mechanism.max_groups, 1)
-    far = tails.smallest(tail, times=times, delta=mechanism.delta, least=least)
+    far = enclose.smallest(tail, times=times, delta=mechanism.delta, least=least)
     if far == least:
         return far, Fraction(0)
-    return far - 1, tails.smallest_share(tail, far, times=times, delta=mechanism.delta)
+    return far - 1, enclose.smallest_share(tail, far, times=times, delta=mechanism.delta)
 
 
-def _tail(mechanism: _Threshold) -> tails.Tail:
+def _tail(mechanism: _Threshold) -> enclose.Tail:
     match mechanism:
         case LaplaceThreshold():
-            return tails.laplace(mechanism.scale)
+            return enclose.laplace(mechanism.scale)
         case GaussianThreshold():
             return gaussian_tail.exactly(mechanism.sigma)
-    return tails.truncated_laplace(mechanism.scale, mechanism.linf)
+    return enclose.truncated_laplace(mechanism.scale, mechanism.linf)
 
 
 def _raise(later: Fraction, stream: Stream, items: Items) -> NDArray[np.int64]:
@@ -344,7 +345,7 @@ def _survivors(noisy: Integers, threshold: NDArray[np.int64]) -> Survivors:
     return kept, noisy[kept]
 
 
-def _log_below(tail: tails.Tail, t: int) -> float:
+def _log_below(tail: enclose.Tail, t: int) -> float:
     """Return log P(noise < t), for noise that is symmetric around 0."""
     bits = 256
     low, high = tail(max(t, 1 - t), bits)

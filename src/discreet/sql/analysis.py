@@ -41,7 +41,6 @@ from discreet.sql.rows.relation import Names, Relation, links_of, scan
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.sources import check_name, check_table, name_columns, series
 from discreet.sql.text import grouping
-from discreet.sql.text.earlier_names import with_meanings
 from discreet.sql.text.parse import (
     MOST_NODES,
     check_weight,
@@ -49,7 +48,8 @@ from discreet.sql.text.parse import (
     reject,
     show,
 )
-from discreet.sql.text.top import rewrite_top_groups
+from discreet.sql.text.rules.earlier_names import with_meanings
+from discreet.sql.text.rules.top import rewrite_top_groups
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Missing, Opaque, Text, Value
 from discreet.sql.walk import Environment

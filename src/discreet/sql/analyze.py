@@ -35,7 +35,6 @@ from discreet.sql.plan.plan import (
 from discreet.sql.rows.keys.possible import Spell
 from discreet.sql.rows.project import SPREAD, example
 from discreet.sql.rows.relation import Relation
-from discreet.sql.text import clients
 from discreet.sql.text.dialect import Dialect
 from discreet.sql.text.parse import (
     count_labels,
@@ -44,6 +43,7 @@ from discreet.sql.text.parse import (
 )
 from discreet.sql.text.postgres import mean_as_postgres
 from discreet.sql.text.probe import without_empty_clauses
+from discreet.sql.text.rules import clients
 from discreet.sql.text.spelling import spell_one_way
 
 

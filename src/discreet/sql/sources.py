@@ -9,12 +9,12 @@ from sqlglot import exp
 from discreet.sql.after.released import OutputTable, require_distinct_names
 from discreet.sql.after.tables import constants
 from discreet.sql.rows.relation import Relation
-from discreet.sql.text import explode
 from discreet.sql.text.parse import (
     columns_of,
     reject,
     show,
 )
+from discreet.sql.text.rules import explode
 
 WRITTEN_OUT = "Write its rows out: (VALUES (1), (2), (3)) AS t(n)."
 

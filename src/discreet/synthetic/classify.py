@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import UsageError
 from discreet.mechanisms.shapes import Additive
-from discreet.mechanisms.simulate import half_widths
+from discreet.mechanisms.tails.simulate import half_widths
 from discreet.noise import Stream
 from discreet.synthetic.generate import codes
 from discreet.synthetic.marginals import Score

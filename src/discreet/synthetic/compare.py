@@ -24,7 +24,7 @@ import numpy as np
 from discreet.budget import with_margin
 from discreet.errors import UsageError
 from discreet.mechanisms.shapes import Additive
-from discreet.mechanisms.simulate import half_widths
+from discreet.mechanisms.tails.simulate import half_widths
 from discreet.policy.domain import Categories
 from discreet.policy.policy import Policy
 from discreet.synthetic.classify import (

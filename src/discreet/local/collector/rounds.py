@@ -14,7 +14,7 @@ from discreet.local.collector.estimate import Estimate, Tally, norm_sub
 from discreet.local.collector.transform import walsh_hadamard
 
 if TYPE_CHECKING:
-    from discreet.local.protocols.few_changes import FewChanges
+    from discreet.local.protocols.repeated.few_changes import FewChanges
 
 
 def read_round(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Protocol as Seam
 
 from discreet.errors import UsageError
-from discreet.local.protocols.few_changes import FewChanges
 from discreet.local.protocols.hadamard import HadamardResponse
 from discreet.local.protocols.hashing import LocalHashing
 from discreet.local.protocols.heavy_hitters import HeavyHitters
-from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary
 from discreet.local.protocols.numeric import Duchi, Hybrid, Piecewise
+from discreet.local.protocols.repeated.few_changes import FewChanges
+from discreet.local.protocols.repeated.memoize import MemoizedResponse, MemoizedUnary
 from discreet.local.protocols.response import KaryResponse, Truthful, TwoCoins, Warner
 from discreet.local.protocols.square_wave import SquareWave
 from discreet.local.protocols.subset import SubsetSelection

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet import arrow
 from discreet.mechanisms.running import Running
-from discreet.mechanisms.simulate import Noise, part, redrawn, simulate
+from discreet.mechanisms.tails.simulate import Noise, part, redrawn, simulate
 from discreet.sql.after.widths.margins import half_width
 
 # integers, also as Python objects where they pass 64 bits

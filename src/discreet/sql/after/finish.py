@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from discreet import arrow
 from discreet.errors import EngineFailure
-from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulate
+from discreet.mechanisms.tails.simulate import Noise, part, redrawn, redrawn_quantile, simulate
 from discreet.sql.after.after import drop_filters
 from discreet.sql.after.estimates import Components, redraws
 from discreet.sql.after.guards import guard_with_try

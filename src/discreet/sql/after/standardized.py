@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arrow
-from discreet.mechanisms.simulate import Noise
+from discreet.mechanisms.tails.simulate import Noise
 from discreet.sql.after.estimates import Components, Floats, floats, raw_moments, reach
 
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from discreet import arrow
 from discreet.algebra import Expression
-from discreet.mechanisms.simulate import Noise
+from discreet.mechanisms.tails.simulate import Noise
 from discreet.sql.after.estimates import Components, Estimate, Floats, reach
 from discreet.sql.after.widths.margins import ratio_quantile
 from discreet.sql.requests.request import Member, Moment, Place, Request, number

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from discreet import arrow
 from discreet.algebra import Expression
-from discreet.mechanisms.simulate import Noise
+from discreet.mechanisms.tails.simulate import Noise
 from discreet.sql.after.estimates import Components, Estimate, Floats, floats, reach
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.requests.request import Corner, Member, Pair, Reader, Request

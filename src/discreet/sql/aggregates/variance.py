@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from discreet import arrow
 from discreet.algebra import Expression
-from discreet.mechanisms.simulate import Noise
+from discreet.mechanisms.tails.simulate import Noise
 from discreet.sql.after.estimates import (
     Components,
     Floats,

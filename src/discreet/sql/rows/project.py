@@ -17,7 +17,6 @@ from discreet.sql.rows import persons, windows
 from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation
 from discreet.sql.rows.scope import RowScope
-from discreet.sql.text.earlier_names import with_meanings
 from discreet.sql.text.parse import (
     quote_if_needed,
     reject,
@@ -26,6 +25,7 @@ from discreet.sql.text.parse import (
     whole,
 )
 from discreet.sql.text.postgres import kind_of
+from discreet.sql.text.rules.earlier_names import with_meanings
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag
 from discreet.sql.values.value import Category, Flag, Number, Opaque, Value

@@ -15,8 +15,9 @@ from functools import partial
 from sqlglot import exp
 
 from discreet.sql.aggregates import NAMED
-from discreet.sql.text import clients, constants, first_rows, neutral, semijoins
+from discreet.sql.text import constants
 from discreet.sql.text.parse import reject, show, whole, word
+from discreet.sql.text.rules import clients, first_rows, neutral, semijoins
 
 Rule = Callable[[exp.Expression], exp.Expression]
 

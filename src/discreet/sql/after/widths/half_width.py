@@ -13,7 +13,7 @@ from discreet.mechanisms import combined
 from discreet.mechanisms.combined import CONFIDENCE, Part
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.running import Running
-from discreet.mechanisms.simulate import Noise, part
+from discreet.mechanisms.tails.simulate import Noise, part
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.widths.linear import Form
 from discreet.sql.plan.block import Block, Shared

@@ -21,7 +21,7 @@ import pyarrow as pa
 from discreet import arrow
 from discreet.errors import EngineFailure
 from discreet.mechanisms.running import UNIT, Running
-from discreet.mechanisms.simulate import Noise, part, redrawn, straight_half_widths
+from discreet.mechanisms.tails.simulate import Noise, part, redrawn, straight_half_widths
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.finish import (
     Noisy,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from discreet.mechanisms import combined
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.running import Running
-from discreet.mechanisms.simulate import Noise, part
+from discreet.mechanisms.tails.simulate import Noise, part
 
 Floats = npt.NDArray[np.float64]
 

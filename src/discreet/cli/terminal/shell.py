@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from discreet.cli.line_editing import CtrlC, line_editing
 from discreet.cli.question import Epsilon, Margin
+from discreet.cli.terminal.line_editing import CtrlC, line_editing
 from discreet.errors import DiscreetError, UsageError
 
 if TYPE_CHECKING:

@@ -70,7 +70,7 @@ def init(
     if ask:
         made = _ask_all(made)
     if page:
-        from discreet.cli.interview import ask_on_a_page
+        from discreet.cli.start.interview import ask_on_a_page
 
         made = ask_on_a_page(made, out=out)
     else:

@@ -1,7 +1,7 @@
 """Enclose the probability that discrete Gaussian noise reaches t, as narrowly as wished at any
 sigma.
 
-At a small sigma the terms are added (`tails.gaussian`). At a large one there are too many, and the
+At a small sigma the terms are added (`enclose.gaussian`). At a large one there are too many, and the
 sum is the integral plus the corrections of Euler and Maclaurin, whose rest is bounded. With y = t /
 sigma, phi the normal density,
 
@@ -25,7 +25,7 @@ from functools import lru_cache
 from math import ceil, comb, factorial, floor
 
 from discreet.errors import UsageError
-from discreet.mechanisms import tails
+from discreet.mechanisms.tails import enclose
 from discreet.noise import exact
 from discreet.noise.exact import Enclosure
 
@@ -33,10 +33,10 @@ LARGE = 16
 MOST_BITS = 6000
 
 
-def exactly(sigma: Fraction) -> tails.Tail:
+def exactly(sigma: Fraction) -> enclose.Tail:
     """Return P(Z >= t) for t >= 1, enclosed."""
     if sigma <= LARGE:
-        return tails.gaussian(sigma)
+        return enclose.gaussian(sigma)
     return lambda t, bits: _enclose(sigma, t, bits)
 
 

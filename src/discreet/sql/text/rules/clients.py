@@ -12,9 +12,10 @@ from datetime import date
 
 from sqlglot import exp
 
-from discreet.sql.text import constants, explode, moments
-from discreet.sql.text.formats import rewrite_format
+from discreet.sql.text import constants
 from discreet.sql.text.parse import reject, show
+from discreet.sql.text.rules import explode, moments
+from discreet.sql.text.rules.formats import rewrite_format
 
 Rule = Callable[[exp.Expression], exp.Expression]
 _UTC = ("utc", "etc/utc", "gmt", "z", "zulu", "+00", "+00:00")

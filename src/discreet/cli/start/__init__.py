@@ -1,0 +1,1 @@
+"""Commands to begin with: the demo, and the interview that writes a policy."""

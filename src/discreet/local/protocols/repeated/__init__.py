@@ -1,0 +1,1 @@
+"""Protocols that ask the same person again and again."""

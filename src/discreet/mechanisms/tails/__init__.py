@@ -1,0 +1,1 @@
+"""How far noise goes: its tail probabilities, and draws of it anew."""

@@ -1,0 +1,1 @@
+"""Rules that rewrite what people and tools write into the words that the analysis knows."""
