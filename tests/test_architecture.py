@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -400,6 +401,11 @@ def test_submodules_are_imported_where_they_are_used() -> None:
 def test_modules_stay_readable() -> None:
     long = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in MODULES}
     assert {name: lines for name, lines in long.items() if lines > 500} == {}
+
+
+def test_no_folder_has_over_fifteen_modules() -> None:
+    crowds = Counter(str(path.parent.relative_to(SOURCE)) for path in MODULES)
+    assert {folder: count for folder, count in crowds.items() if count > 15} == {}
 
 
 def test_no_two_test_files_share_a_name() -> None:
