@@ -23,7 +23,7 @@ from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
-from discreet.sql.check.counts import Counts
+from discreet.sql.check.counts import PersonCounts
 from discreet.sql.work import Work
 
 ROWS, LETTERS, SECONDS = 1_000, 1_000, 60
@@ -129,7 +129,7 @@ def main() -> int:
         root = Path(folder)
         few = [opened(root / f"few{place}", FEW, text) for place, text in enumerate(TEXTS)]
         more = [opened(root / f"more{place}", FEW + MORE, text) for place, text in enumerate(TEXTS)]
-        counts, missed = Counts(policy=few[0][0]), 0
+        counts, missed = PersonCounts(policy=few[0][0]), 0
         told = Work(
             rows=counts.rows, letters=lambda table, column: LETTERS * (column in ("word", "other"))
         )

@@ -222,7 +222,7 @@ def test_straight_half_widths_are_those_of_the_masses(kind: str) -> None:
     found = straight_half_widths(slopes, [noise] * 3)
     for each, factors in zip(found, whole, strict=True):
         exact = float(
-            combined.half_width(combined.Part(noise=noise, factor=Fraction(f)) for f in factors)
+            combined.half_width(combined.DrawSum(noise=noise, factor=Fraction(f)) for f in factors)
         )
         assert exact - 0.01 * sum(factors) <= each <= 1.03 * exact + sum(factors)
 

@@ -81,6 +81,16 @@ def test_one_word_is_one_class(house: ModuleType) -> None:
     assert {word: places for word, places in classes.items() if len(places) > 1} == {}
 
 
+def test_no_name_is_that_of_three_classes(house: ModuleType) -> None:
+    places: dict[str, list[str]] = {}
+    for module in house.modules_of(house.SOURCE):
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                path = str(module.path.relative_to(house.SOURCE))
+                places.setdefault(node.name, []).append(path)
+    assert {name: found for name, found in places.items() if len(found) > 2} == {}
+
+
 @pytest.mark.parametrize(
     ("source", "ways"),
     [

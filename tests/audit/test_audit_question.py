@@ -248,7 +248,7 @@ def test_shared_noise_is_found_out() -> None:
         for _ in range(2):
             discrete_laplace(stream, Items.positions(3), discreet.budget.Fraction(2))
     twice = replay.Transcript(
-        tape=tape, steps=(replay.Step(name="measure", draws=tuple(tape.draws), left=None),)
+        tape=tape, steps=(replay.ReplayStep(name="measure", draws=tuple(tape.draws), left=None),)
     )
     assert replay.find_shared_noise(twice)
 

@@ -22,7 +22,7 @@ from discreet.errors import LedgerUnavailable
 from discreet.ledger import Ledger
 from discreet.ledger.backup import backup, move, restore
 from discreet.ledger.place import Place
-from discreet.ledger.stores.postgres import Tables
+from discreet.ledger.stores.postgres import LedgerTables
 from discreet.ledger.stores.rights import setup
 from real_postgres import Server, server
 from small_disk import small_disk
@@ -305,7 +305,7 @@ def test_a_server_that_crashes_in_the_middle_of_a_write(
 ) -> None:
     """Nothing is charged, or it is charged and goes on with the same noise; never twice."""
     place = in_postgres(path, lambda: crashing)
-    send, commit, armed = Tables._send, Tables._commit, list[bool]()
+    send, commit, armed = LedgerTables._send, LedgerTables._commit, list[bool]()
 
     def crash(now: str) -> bool:
         if now != moment or not armed:
@@ -314,12 +314,12 @@ def test_a_server_that_crashes_in_the_middle_of_a_write(
         crashing.crash()
         return True
 
-    def crash_at_send(tables: Tables) -> None:
+    def crash_at_send(tables: LedgerTables) -> None:
         if tables._pending:
             crash("before it is sent")
         send(tables)
 
-    def crash_at_commit(tables: Tables) -> None:
+    def crash_at_commit(tables: LedgerTables) -> None:
         writes = tables._last is not None
         if writes:
             crash("before the commit")
@@ -327,8 +327,8 @@ def test_a_server_that_crashes_in_the_middle_of_a_write(
         if writes and crash("after the commit"):
             raise tables._away()  # nobody heard of it
 
-    monkeypatch.setattr(Tables, "_send", crash_at_send)
-    monkeypatch.setattr(Tables, "_commit", crash_at_commit)
+    monkeypatch.setattr(LedgerTables, "_send", crash_at_send)
+    monkeypatch.setattr(LedgerTables, "_commit", crash_at_commit)
     with Ledger.create(place, some_terms()) as ledger:
         posted, waiting = released(ledger, "posted"), ask(ledger, "waiting")
         for work in (lambda: ask(ledger, "new"), lambda: released(ledger, "waiting")):

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from discreet.local.collector.collector import Store
+from discreet.local.collector.collector import ReportStore
 from discreet.local.collector.serve import listen
 from discreet.local.question import Survey, submission
 from discreet.local.survey import from_text
@@ -53,12 +53,12 @@ def serving(survey: Survey, path: Path) -> Iterator[str]:
     started: queue.Queue[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = queue.Queue()
 
     def estimate() -> dict[str, Any]:
-        with closing(Store(path, survey)) as reading:
+        with closing(ReportStore(path, survey)) as reading:
             return reading.sums().as_estimate_json()
 
     async def run() -> None:
         stop = asyncio.Event()
-        with closing(Store(path, survey)) as store:
+        with closing(ReportStore(path, survey)) as store:
             server, committing, shown = await listen(
                 store, host="127.0.0.1", port=0, address=None, estimate=estimate
             )

@@ -18,7 +18,7 @@ from vectors import survey as every_protocol
 from discreet.errors import UsageError
 from discreet.local.collector import collector
 from discreet.local.collector.chart import with_margin
-from discreet.local.collector.collector import REASONS, Store, sums_from_json
+from discreet.local.collector.collector import REASONS, ReportStore, sums_from_json
 from discreet.local.question import submission
 from discreet.local.survey import from_text
 
@@ -31,14 +31,17 @@ questions:
 
 
 def test_a_report_is_counted_once(tmp_path: Path) -> None:
-    store, sent = Store(tmp_path / "r", weekend()), line(weekend(), {"drank": "yes", "hours": "8"})
+    store, sent = (
+        ReportStore(tmp_path / "r", weekend()),
+        line(weekend(), {"drank": "yes", "hours": "8"}),
+    )
     assert store.accept([sent]).as_json() == {"accepted": 2, "repeated": 0, "refused": {}}
     assert store.accept([sent, sent]).as_json() == {"accepted": 0, "repeated": 4, "refused": {}}
-    assert Store(tmp_path / "r", weekend()).sums().tallies["drank"].n == 1
+    assert ReportStore(tmp_path / "r", weekend()).sums().tallies["drank"].n == 1
 
 
 def test_a_second_report_of_a_respondent_is_refused(tmp_path: Path) -> None:
-    store, survey, name = Store(tmp_path / "r", weekend()), weekend(), person()
+    store, survey, name = ReportStore(tmp_path / "r", weekend()), weekend(), person()
     assert store.accept([submission(survey, name, {"drank": 0})]).accepted == 1
     assert store.accept([submission(survey, name, {"drank": 1})]).refused == {"second_report": 1}
     assert store.sums().tallies["drank"].counts.tolist() == [1, 0]
@@ -79,7 +82,7 @@ def wrong_lines() -> dict[str, bytes]:
 
 @pytest.mark.parametrize("sent", wrong_lines().values(), ids=wrong_lines().keys())
 def test_what_is_wrong_is_counted_and_dropped(tmp_path: Path, sent: bytes) -> None:
-    store = Store(tmp_path / "r", weekend())
+    store = ReportStore(tmp_path / "r", weekend())
     receipt = store.accept([sent, line(weekend(), {"drank": "no"})])
     assert receipt.accepted == 1
     assert sum(receipt.refused.values()) == 1
@@ -90,7 +93,7 @@ def test_what_is_wrong_is_counted_and_dropped(tmp_path: Path, sent: bytes) -> No
 
 def test_a_report_that_votes_for_everything_is_refused(tmp_path: Path) -> None:
     survey = from_text(UNARY, file="a")
-    store = Store(tmp_path / "r", survey)
+    store = ReportStore(tmp_path / "r", survey)
     everything = submission(survey, person(), {"apps": (1 << 200) - 1})
     nothing = submission(survey, person(), {"apps": 0})
     honest = [line(survey, {"apps": "a7"}) for _ in range(200)]
@@ -111,7 +114,7 @@ def test_a_respondent_cannot_invent_rounds_without_end(
 ) -> None:
     monkeypatch.setattr(collector, "MOST_ROUNDS", 10)
     survey, one = from_text(REPEATED, file="d"), person()
-    store = Store(tmp_path / "r", survey)
+    store = ReportStore(tmp_path / "r", survey)
     assert store.accept([submission(survey, one, {"mood@a": 1, "mood@b": 1})]).accepted == 2
     many = submission(survey, one, {f"mood@{i}": 1 for i in range(40)})
     assert store.accept([many]).as_json() == {
@@ -133,7 +136,7 @@ def test_invented_rounds_do_not_hide_those_that_people_answer(
 ) -> None:
     monkeypatch.setattr(collector, "MOST_ROUNDS", 10)
     survey = from_text(REPEATED, file="d")
-    store = Store(tmp_path / "r", survey)
+    store = ReportStore(tmp_path / "r", survey)
     store.accept(
         [submission(survey, person(), {f"mood@{i}-{j}": 1 for j in range(5)}) for i in range(8)]
     )
@@ -149,7 +152,7 @@ def test_many_rounds_are_read_in_one_pass(tmp_path: Path) -> None:
     for minutes.
     """
     survey = from_text(REPEATED, file="d")
-    store = Store(tmp_path / "r", survey)
+    store = ReportStore(tmp_path / "r", survey)
     store.accept(
         [submission(survey, person(), {f"mood@{i}": i % 2 for i in range(50)}) for _ in range(4)]
     )
@@ -165,7 +168,7 @@ def test_many_rounds_are_read_in_one_pass(tmp_path: Path) -> None:
 def test_a_number_that_no_answer_sends_is_refused(tmp_path: Path) -> None:
     """At ε = 0.4 the default for numbers uses Duchi's two reports only."""
     survey = weekend()
-    store, hours = Store(tmp_path / "r", survey), survey.question("hours").protocol
+    store, hours = ReportStore(tmp_path / "r", survey), survey.question("hours").protocol
     none = [
         submission(survey, person(), {"hours": report}) for report in (0, hours.piecewise.size - 1)
     ]
@@ -174,18 +177,18 @@ def test_a_number_that_no_answer_sends_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_store_belongs_to_one_version(tmp_path: Path) -> None:
-    Store(tmp_path / "r", weekend()).close()
+    ReportStore(tmp_path / "r", weekend()).close()
     with pytest.raises(UsageError, match="another version"):
-        Store(tmp_path / "r", from_text(WEEKEND.replace("0.4", "0.3"), file="w"))
+        ReportStore(tmp_path / "r", from_text(WEEKEND.replace("0.4", "0.3"), file="w"))
     (tmp_path / "text").write_text(
         "this is not a database, and long enough not to be taken for one" * 20
     )
     with pytest.raises(UsageError, match="not a store"):
-        Store(tmp_path / "text", weekend())
+        ReportStore(tmp_path / "text", weekend())
 
 
 def test_rows_are_only_added_and_say_nothing_of_their_order(tmp_path: Path) -> None:
-    store = Store(tmp_path / "r", weekend())
+    store = ReportStore(tmp_path / "r", weekend())
     store.accept([line(weekend(), {"drank": "no"}) for _ in range(50)])
     for statement in ("DELETE FROM reports", "UPDATE reports SET report = 1"):
         with pytest.raises(sqlite3.IntegrityError, match="only added"):
@@ -231,11 +234,11 @@ def same(one: Any, two: Any) -> bool:
 def test_partial_sums_of_many_collectors_merge_to_the_same_estimate(tmp_path: Path) -> None:
     """In any order and any grouping, and also through JSON."""
     survey, lines = every_protocol(), everybody(120)
-    whole = Store(tmp_path / "whole", survey)
+    whole = ReportStore(tmp_path / "whole", survey)
     whole.accept(lines)
     shards = []
     for number in range(4):
-        shard = Store(tmp_path / f"shard{number}", survey)
+        shard = ReportStore(tmp_path / f"shard{number}", survey)
         shard.accept(lines[number::4])
         shards.append(shard.sums())
     for order in itertools.permutations(shards):
@@ -250,7 +253,7 @@ def test_partial_sums_of_many_collectors_merge_to_the_same_estimate(tmp_path: Pa
 
 def test_an_empty_shard_changes_nothing(tmp_path: Path) -> None:
     survey = every_protocol()
-    whole, empty = Store(tmp_path / "whole", survey), Store(tmp_path / "empty", survey)
+    whole, empty = ReportStore(tmp_path / "whole", survey), ReportStore(tmp_path / "empty", survey)
     whole.accept(everybody(10))
     assert same(whole.sums() + empty.sums(), whole.sums())
 
@@ -273,7 +276,7 @@ def test_sums_that_are_not_of_this_survey_are_refused(wrong: dict[str, Any]) -> 
 
 
 def test_estimates_are_right(tmp_path: Path) -> None:
-    survey, store = weekend(), Store(tmp_path / "r", weekend())
+    survey, store = weekend(), ReportStore(tmp_path / "r", weekend())
     browsers = ["firefox", "chrome", "chrome", "chrome", "other"]
     store.accept([line(survey, {"browser": browsers[i % 5], "drank": "yes"}) for i in range(3000)])
     question = survey.question("browser")

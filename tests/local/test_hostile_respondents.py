@@ -19,7 +19,7 @@ from discreet import cli
 from discreet.display.show import json_text, label
 from discreet.errors import UsageError
 from discreet.local.collector.chart import document, text
-from discreet.local.collector.collector import Store, sums_from_json
+from discreet.local.collector.collector import ReportStore, sums_from_json
 from discreet.local.question import submission
 from discreet.local.survey import from_text
 
@@ -99,7 +99,7 @@ def test_a_frequent_escape_does_not_reach_the_terminal(
     survey = from_text(NAMES, file="n")
     written = ["\x1b[2J", "\x9b31m", "\u202ex"]
     reports = [survey.question("name").protocol.respond(written[i % 3]) for i in range(3000)]
-    Store(tmp_path / "names.reports", survey).accept(
+    ReportStore(tmp_path / "names.reports", survey).accept(
         submission(survey, person(), {"name": each}) for each in reports
     )
     assert cli.run(["collect", "estimate", "names.yaml", "--chart", "c.html"]) == 0

@@ -15,7 +15,7 @@ import pytest
 import vectors
 from small_survey import SURE, WEEKEND, serving, weekend
 
-from discreet.local.collector.collector import Store
+from discreet.local.collector.collector import ReportStore
 from discreet.local.question import submission
 from discreet.local.respondent.page import page, page_hash
 from discreet.local.survey import from_text
@@ -189,7 +189,7 @@ def test_a_saved_page_works_from_a_file(
     with tab.expect_response("**/reports") as reply:
         tab.click("#send")
     assert reply.value.status == 200
-    assert sum(Store(path, weekend()).counts().values()) == 3
+    assert sum(ReportStore(path, weekend()).counts().values()) == 3
     context.close()
 
 
@@ -212,7 +212,7 @@ def test_a_thousand_respondents(opened: tuple[Any, list[Any]], collector: tuple[
         for i in range(1000)
     ]
     assert tab.evaluate(THOUSAND, answers) == {"accepted": 3000, "repeated": 0, "refused": {}}
-    store = Store(collector[1], weekend())
+    store = ReportStore(collector[1], weekend())
     for question in store.survey.questions:
         given = Counter(each[question.name] for each in answers)
         found = question.protocol.read(store.sums().tallies[question.name], confidence=SURE)
@@ -294,7 +294,7 @@ def test_questions_that_are_asked_again_in_the_browser(browser: Any, tmp_path: P
         assert [key for key in sent if key.startswith("mood")] == ["mood@1", "mood@2", "mood@3"]
         assert len({sent[f"mood@{number}"] // 2 for number in (1, 2, 3)}) == 1
         assert len(sent) == 4
-        store = Store(tmp_path / "r", survey)
+        store = ReportStore(tmp_path / "r", survey)
         assert store.accept([tab.inner_text("#bytes").encode()]).accepted == 4
         tab.fill("input[name=round-mood]", "2")
         tab.click("#randomize")

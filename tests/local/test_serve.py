@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import pytest
 from small_survey import WEEKEND, line, person, serving, weekend
 
-from discreet.local.collector.collector import Store
+from discreet.local.collector.collector import ReportStore
 from discreet.local.collector.serve import MOST_BODY
 from discreet.local.question import submission
 
@@ -239,7 +239,7 @@ def respondents(batch: list[bytes]) -> list[str]:
 
 def kept(folder: Path) -> list[str]:
     """The names in the store, as another process reads it after the crash."""
-    with closing(Store(folder / "weekend.reports", weekend())) as store:
+    with closing(ReportStore(folder / "weekend.reports", weekend())) as store:
         return [
             bytes(name).hex() for (name,) in store._db.execute("SELECT respondent FROM reports")
         ]
@@ -285,5 +285,5 @@ def test_batches_over_many_connections_are_taken_durably(tmp_path: Path) -> None
     assert sorted(kept(tmp_path)) == sorted(
         name for batch in batches for name in respondents(batch)
     )
-    with closing(Store(tmp_path / "weekend.reports", survey)) as store:
+    with closing(ReportStore(tmp_path / "weekend.reports", survey)) as store:
         assert store.sums().tallies["drank"].n == total

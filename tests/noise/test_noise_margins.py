@@ -15,10 +15,9 @@ from discreet.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
     from_row,
-    gaussian_tail,
-    tails,
     to_row,
 )
+from discreet.mechanisms.tails import enclose, gaussian_tail
 from discreet.noise import exact
 from discreet.noise.table import Mass, gaussian, laplace
 
@@ -78,7 +77,7 @@ def test_euler_and_maclaurin_agree_with_the_sum(sigma: Fraction) -> None:
     """The enclosure for large sigma holds what adding the terms gives, to 180 bits, from the center
     far out.
     """
-    adding, enclosing = tails.gaussian(sigma), gaussian_tail.exactly(sigma)
+    adding, enclosing = enclose.gaussian(sigma), gaussian_tail.exactly(sigma)
     assert sigma > gaussian_tail.LARGE
     for t in (1, 2, int(sigma), int(2 * sigma), int(7 * sigma), int(15 * sigma)):
         summed, enclosed = adding(t, 180), enclosing(t, 180)

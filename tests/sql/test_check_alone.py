@@ -33,7 +33,7 @@ from discreet.sql.plan import sensitivity
 from discreet.sql.plan.block import Block
 from discreet.sql.plan.prove import prove
 from discreet.sql.plan.sensitivity import Sensitivity
-from discreet.sql.requests.readings import Rows
+from discreet.sql.requests.readings import RowsRead
 from discreet.sql.rows import joins, persons, project, sets, windows
 from discreet.sql.rows.public import PublicSide
 from discreet.sql.rows.relation import Relation
@@ -208,8 +208,8 @@ def every_sum(change: Callable[[Sum], Sum]) -> Patch:
     """Sums that are planned otherwise."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        original = Rows.product
-        monkeypatch.setattr(Rows, "product", lambda *given: change(original(*given)))
+        original = RowsRead.product
+        monkeypatch.setattr(RowsRead, "product", lambda *given: change(original(*given)))
 
     return patch
 

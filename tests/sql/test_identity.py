@@ -32,7 +32,7 @@ KNOWN = Path(__file__).parent / "identities.txt"  # of a question as a whole, th
 OUTSIDE = {
     *(algebra.Aggregate, algebra.Nearest, algebra.Rank),
     *(values.Opaque, values.Missing, values.Value),
-    *(plan.Plan, plan.Column, plan.Way, plan.TotalOf),
+    *(plan.Plan, plan.AnswerColumn, plan.Way, plan.TotalOf),
 }
 
 

@@ -18,7 +18,7 @@ from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.errors import Rejected
 from discreet.policy.domain import MOST_PEOPLE, MOST_ROWS
 from discreet.sql import work
-from discreet.sql.check.counts import Counts
+from discreet.sql.check.counts import PersonCounts
 from discreet.sql.plan.plan import Plan
 from discreet.sql.rows.relation import scan
 from discreet.vault.exact import Exact
@@ -225,7 +225,8 @@ def test_what_one_person_makes_slow_is_refused(name: str) -> None:
 
 def test_work_grows_with_rows_letters_and_functions() -> None:
     told = work.Work(
-        rows=Counts(policy=HOSPITAL).rows, letters=lambda table, column: 1000 * (column == "zip")
+        rows=PersonCounts(policy=HOSPITAL).rows,
+        letters=lambda table, column: 1000 * (column == "zip"),
     )
 
     def said(sql: str) -> float:

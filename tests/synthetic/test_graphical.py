@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from discreet.synthetic.synthesizers.graphical import (
+    FitTarget,
     Model,
-    Target,
     Tree,
     cells_needed,
     estimate,
@@ -94,7 +94,7 @@ def test_estimation_without_noise_finds_the_model_that_made_the_counts(
     tree = junction_tree(SIZES, sets)
     rng = np.random.default_rng()
     pairs = [
-        Target(
+        FitTarget(
             columns=s, cells=np.arange(tree.cells_of(s)), counts=np.zeros(tree.cells_of(s)), std=1.0
         )
         for s in sets
@@ -104,7 +104,7 @@ def test_estimation_without_noise_finds_the_model_that_made_the_counts(
         joint = joint + rng.normal(size=[SIZES[c] if c in each.columns else 1 for c in ALL])
     joint = np.exp(joint) / np.exp(joint).sum()
     targets = [
-        Target(
+        FitTarget(
             columns=each.columns,
             cells=each.cells,
             counts=1e4 * summed(joint, ALL, each.columns).ravel(),
@@ -124,7 +124,10 @@ def test_grouped_targets_are_fitted_as_groups() -> None:
     cells = np.array([0, 0, 1, 1, 0, 0, 1, 1])
     counts = np.array([300.0, 700.0])
     fit = estimate(
-        SIZES, [Target(columns=(0, 3), cells=cells, counts=counts, std=1.0)], total=1000, prior=0.0
+        SIZES,
+        [FitTarget(columns=(0, 3), cells=cells, counts=counts, std=1.0)],
+        total=1000,
+        prior=0.0,
     )
     np.testing.assert_allclose(fit.model.marginal((3,)), [0.15, 0.15, 0.35, 0.35], atol=1e-3)
     np.testing.assert_allclose(fit.model.marginal((0,)), [0.5, 0.5], atol=1e-3)
@@ -135,7 +138,7 @@ def test_the_gradient_is_the_slope() -> None:
     parameters.
     """
     counts = np.array([500.0, 100.0, 50.0, 250.0, 0.0, 100.0])
-    target = Target(columns=(0, 1), cells=np.arange(6), counts=counts, std=10.0)
+    target = FitTarget(columns=(0, 1), cells=np.arange(6), counts=counts, std=10.0)
     fit = estimate(SIZES, [target], total=1000, prior=0.5, steps=500, tolerance=1e-9)
     left = fit.model.marginal((0, 1)).ravel() * 1000 - counts + 0.5 * 100 * fit.parameters[0]
     np.testing.assert_allclose(left, 0, atol=1e-3)
@@ -145,8 +148,8 @@ def test_more_noise_is_trusted_less() -> None:
     """Two contradicting counts of the same pair: the fit lies nearer to the one with less noise."""
     precise, vague = np.array([800.0, 200.0]), np.array([200.0, 800.0])
     targets = [
-        Target(columns=(0,), cells=np.arange(2), counts=precise, std=5.0),
-        Target(columns=(0,), cells=np.arange(2), counts=vague, std=50.0),
+        FitTarget(columns=(0,), cells=np.arange(2), counts=precise, std=5.0),
+        FitTarget(columns=(0,), cells=np.arange(2), counts=vague, std=50.0),
     ]
     fit = estimate(SIZES, targets, total=1000, prior=1.0, steps=500, tolerance=1e-8)
     share = fit.model.marginal((0,))[0]
@@ -167,7 +170,9 @@ def test_a_fit_of_few_rows_and_little_noise_stays_finite() -> None:
             cells = int(np.prod([sizes[column] for column in columns]))
             counts = np.maximum(dice.normal(0, 1, cells), -3) * 2
             counts[dice.integers(0, cells)] += 110
-            targets.append(Target(columns=columns, cells=np.arange(cells), counts=counts, std=0.6))
+            targets.append(
+                FitTarget(columns=columns, cells=np.arange(cells), counts=counts, std=0.6)
+            )
         model = estimate(sizes, targets, total=110.0, prior=0.003, steps=60, tolerance=1e-3).model
         assert [float(table.sum()) for table in model.tables] == pytest.approx(
             [1.0] * len(model.tables)
@@ -201,7 +206,7 @@ def test_a_start_that_is_next_to_impossible_is_left() -> None:
     """
     counts = np.array([30.0, 20, 20, 30])
     targets = [
-        Target(columns=pair, cells=np.arange(4), counts=counts, std=1.0)
+        FitTarget(columns=pair, cells=np.arange(4), counts=counts, std=1.0)
         for pair in ((0, 1), (1, 2))
     ]
     start = [np.array([0.0, -900, 0, -900]), np.array([-900.0, -900, 0, 0])]

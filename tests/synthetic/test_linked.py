@@ -29,7 +29,13 @@ from discreet.synthetic.columns.axis import Intervals
 from discreet.synthetic.describe import one_way_error
 from discreet.synthetic.linked.description import LinkedDescription
 from discreet.synthetic.linked.given import draw_groups
-from discreet.synthetic.linked.sources import UNIT, Tables, counters, people_source, rows_source
+from discreet.synthetic.linked.sources import (
+    UNIT,
+    LinkedTables,
+    counters,
+    people_source,
+    rows_source,
+)
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.synthetic.synthesizers.graphical import Model, Tree
@@ -243,7 +249,7 @@ def test_no_person_moves_more_than_a_unit(neighbors: str, times: int, tmp_path: 
     made = opened(tmp_path, everybody(), neighbors=neighbors)
     policy = made.policy
     labs = policy.tables["labs"]
-    work = Tables(people=policy.tables["people"], rows=(labs,), policy=policy)
+    work = LinkedTables(people=policy.tables["people"], rows=(labs,), policy=policy)
     source = rows_source(work, labs)
     assert people_source(work).moved.l1 == times
     assert (source.moved.l1, source.moved.l2_squared) == (times * UNIT, times * UNIT**2)
@@ -297,7 +303,7 @@ def test_replay_with_one_person_more(
 def test_a_person_has_one_row_with_a_number_for_each_kind(tmp_path: Path) -> None:
     made = opened(tmp_path, everybody())
     labs = made.policy.tables["labs"]
-    work = Tables(people=made.policy.tables["people"], rows=(labs,), policy=made.policy)
+    work = LinkedTables(people=made.policy.tables["people"], rows=(labs,), policy=made.policy)
     names = list(counters(labs))
     assert names == ["rows of labs: sbp", "rows of labs: weight", "rows of labs: hdl"]
     expected: dict[tuple[int, ...], int] = {}

@@ -23,7 +23,7 @@ from discreet.synthetic import describe as module
 from discreet.synthetic.columns.axis import Axis
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import SCALE, Marginals
-from discreet.synthetic.synthesizers.graphical import Target, estimate
+from discreet.synthetic.synthesizers.graphical import FitTarget, estimate
 from discreet.synthetic.synthesizers.independent import Histogram
 from discreet.synthetic.synthesizers.related import _rising, _scores
 from discreet.vault.allowance import Allowance
@@ -163,10 +163,10 @@ def test_a_model_fits_sums_of_scores() -> None:
     line = np.array([-1.0, 0.0, 1.0])
     targets = [
         *(
-            Target(columns=(c,), cells=np.arange(3), counts=np.array([300.0, 400, 300]), std=0.1)
+            FitTarget(columns=(c,), cells=np.arange(3), counts=np.array([300.0, 400, 300]), std=0.1)
             for c in (0, 1)
         ),
-        Target(
+        FitTarget(
             columns=(0, 1),
             cells=np.zeros(0, dtype=np.int64),
             counts=np.array([240.0]),

@@ -159,14 +159,14 @@ def query(source: SourceTable, made: TableRecoding, drop: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class OutputFile:
     """A file to be, and where it grows until it is checked."""
 
     path: Path
     temporary: Path
 
     @staticmethod
-    def at(path: Path, source: object) -> Target:
+    def at(path: Path, source: object) -> OutputFile:
         if path.suffix not in SUFFIXES:
             raise UsageError(f"{path} should end in {' or '.join(SUFFIXES)}.")
         if not path.absolute().parent.is_dir():
@@ -178,13 +178,13 @@ class Target:
             and path.samefile(source)
         ):
             raise UsageError(f"{path} is the table itself. Name another file.")
-        return Target(
+        return OutputFile(
             path=path, temporary=path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
         )
 
 
 @contextmanager
-def write(source: SourceTable, select: str, target: Target | None) -> Iterator[pa.Table | Path]:
+def write(source: SourceTable, select: str, target: OutputFile | None) -> Iterator[pa.Table | Path]:
     """Yield the finished table: in memory, or in a file that gets its name only if the block ends
     well.
     """

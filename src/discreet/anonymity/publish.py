@@ -24,10 +24,10 @@ from discreet.anonymity.information_loss import Losses
 from discreet.anonymity.measure import about, by_size, classes_of
 from discreet.anonymity.output import (
     Labels,
+    OutputFile,
     PromiseBroken,
     TableFacts,
     TableRecoding,
-    Target,
     labels,
 )
 from discreet.anonymity.recoding import recode_global, recode_local
@@ -113,7 +113,7 @@ def anonymize(
         Protection against somebody who knows more than the quasi-identifiers. See
         docs/anonymity.md.
     """
-    target = None if out is None else Target.at(Path(out), data)
+    target = None if out is None else OutputFile.at(Path(out), data)
     with open_table(data) as source:
         check_columns(source, demand, drop, weights)
         groups = source.groups(demand.watched)

@@ -26,7 +26,7 @@ _CONFIDENCE = Fraction(95, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class CountErrors:
     """A kind of statistic: how many tables and counts it has, and how far off they are.
 
     `usual`: 19 of 20 counts that are not zero are off by at most this. `worst`: the largest error.
@@ -57,7 +57,7 @@ class Utility:
     either.
     """
 
-    kinds: tuple[Counts, ...]
+    kinds: tuple[CountErrors, ...]
     by_column: Mapping[str, float]
     left_out: tuple[str, ...]
 
@@ -133,10 +133,10 @@ def _pair(
     return true.astype(np.float64), guess.ravel()
 
 
-def _counts(name: str, tables: Sequence[tuple[Floats, Floats]]) -> Counts:
+def _counts(name: str, tables: Sequence[tuple[Floats, Floats]]) -> CountErrors:
     errors = [np.abs(guess - true)[true > 0] for true, guess in tables]
     every = np.concatenate(errors) if errors else np.zeros(0)
-    return Counts(
+    return CountErrors(
         name=name,
         tables=len(tables),
         counts=sum(len(true) for true, _ in tables),

@@ -10,7 +10,7 @@ from fractions import Fraction
 from discreet.accounting import Accountant
 from discreet.algebra import Numbers
 from discreet.asking.offer import Offer
-from discreet.asking.parts import Part, block_parts
+from discreet.asking.parts import Measurement, block_parts
 from discreet.budget import Charge, number
 from discreet.display.show import each_row, left_out, running_totals, shared_by
 from discreet.mechanisms import Mechanism
@@ -71,7 +71,7 @@ def _block(
         return []
     parts = {statistic: part for part in block_parts(index, block) for statistic in part.statistics}
 
-    def cost(part: Part, *mechanisms: Mechanism) -> str:
+    def cost(part: Measurement, *mechanisms: Mechanism) -> str:
         if part.id in offered.stored:
             return f"Free: measured before, and paid for by charge {offered.stored[part.id]}."
         if part.id not in due:

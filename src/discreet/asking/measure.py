@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from discreet.algebra import Constant, Expression, Nearest, Numbers, call
 from discreet.asking.offer import BlockOffer, Offer
-from discreet.asking.parts import Part, block_parts
+from discreet.asking.parts import Measurement, block_parts
 from discreet.mechanisms.shapes import Selection, nearby
 from discreet.sql.after.finish import Noisy, roll_up_numbers
 from discreet.sql.plan.block import Block, RolledUp, Shared, Statistic
@@ -95,7 +95,7 @@ def _gather_block(index: int, block: Block, released: Mapping[str, Released]) ->
 
 
 def _release_public(
-    each: BlockOffer, parts: Sequence[Part], allowance: Allowance, fetch: Fetch
+    each: BlockOffer, parts: Sequence[Measurement], allowance: Allowance, fetch: Fetch
 ) -> dict[str, Released]:
     """Release a block with public keys: every group of the grid gets a number, even if nobody is in
     it.
@@ -124,7 +124,7 @@ def _by_id(block: Block) -> tuple[dict[str, Statistic], dict[str, Pick]]:
 
 
 def _release_unknown(
-    each: BlockOffer, part: Part, allowance: Allowance, read: Read, in_passes: bool
+    each: BlockOffer, part: Measurement, allowance: Allowance, read: Read, in_passes: bool
 ) -> Released:
     """Release a block whose keys are not all public: keys that enough people share survive, and
     only they are measured (S5).

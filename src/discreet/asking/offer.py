@@ -20,7 +20,7 @@ from typing import Any
 
 from discreet.accounting import Accountant, delta_for_keys
 from discreet.accounting.calibrate import cheapest
-from discreet.asking.parts import Part, block_parts, parts_of
+from discreet.asking.parts import Measurement, block_parts, parts_of
 from discreet.budget import FEWER, FREE, Charge
 from discreet.errors import UsageError
 from discreet.mechanisms.combined import CONFIDENCE
@@ -70,7 +70,7 @@ class BlockOffer:
             (self.added[statistic],) if statistic in self.added else self.chosen.get(statistic, ())
         )
 
-    def of(self, part: Part) -> tuple[Mechanism, ...]:
+    def of(self, part: Measurement) -> tuple[Mechanism, ...]:
         """Return the mechanisms of a part, in the order in which they are used."""
         first = () if self.threshold is None else (self.threshold,)
         return (
@@ -78,7 +78,7 @@ class BlockOffer:
             *(each for statistic in part.statistics for each in self.mechanisms_for(statistic)),
         )
 
-    def using(self, part: Part, mechanisms: Sequence[Any]) -> BlockOffer:
+    def using(self, part: Measurement, mechanisms: Sequence[Any]) -> BlockOffer:
         """Return the block with other mechanisms for a part, in the order in which they are used."""
         rest = iter(mechanisms)
         threshold = None if self.threshold is None else next(rest)
@@ -107,7 +107,7 @@ class Offer:
     blocks: tuple[BlockOffer, ...]
     cost: Charge  # of what is measured now
     amount: Fraction = Fraction(0)  # that its noise was made for
-    parts: tuple[Part, ...] = ()  # each once, in the order of the statement
+    parts: tuple[Measurement, ...] = ()  # each once, in the order of the statement
     # of each part, to be measured as well as offered
     prices: Mapping[str, Charge] = field(default_factory=dict)
     # parts that were measured before: the charge of each
@@ -122,10 +122,10 @@ class Offer:
             mechanism for part in self.parts for mechanism in self.of(self._as_written(part))
         )
 
-    def of(self, part: Part) -> tuple[Mechanism, ...]:
+    def of(self, part: Measurement) -> tuple[Mechanism, ...]:
         return self.blocks[part.block].of(part)
 
-    def _as_written(self, part: Part) -> Part:
+    def _as_written(self, part: Measurement) -> Measurement:
         """Return the part with its statistics in the order of the statement."""
         if len(part.statistics) == 1:
             return part
@@ -134,7 +134,7 @@ class Offer:
         return replace(part, statistics=tuple(own))
 
     @property
-    def due(self) -> tuple[Part, ...]:
+    def due(self) -> tuple[Measurement, ...]:
         """Return the parts to measure, block by block, in an order that no order of columns
         changes.
         """
@@ -194,7 +194,7 @@ class Offer:
         own = (each for each in self.blocks if not isinstance(each.block.kind, Shared))
         return tuple(each.threshold.threshold + 1 for each in own if each.threshold is not None)
 
-    def _describe_part(self, part: Part) -> list[dict[str, Any]]:
+    def _describe_part(self, part: Measurement) -> list[dict[str, Any]]:
         each, found = self.blocks[part.block], list[dict[str, Any]]()
         if each.threshold is not None:
             found.append(_describe_threshold(each.block, each.threshold))

@@ -24,7 +24,7 @@ from discreet.sql.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Measurement:
     """Statistics and picks of one block that are measured at once; their ids are in the order of
     measuring.
     """
@@ -34,24 +34,24 @@ class Part:
     statistics: tuple[str, ...]
 
 
-def parts_of(plan: Plan) -> tuple[Part, ...]:
+def parts_of(plan: Plan) -> tuple[Measurement, ...]:
     """Return the parts of a plan, each once, in the order of the statement."""
-    found: dict[str, Part] = {}
+    found: dict[str, Measurement] = {}
     for index, block in enumerate(plan.blocks):
         for part in block_parts(index, block):
             found.setdefault(part.id, part)
     return tuple(found.values())
 
 
-def block_parts(index: int, block: Block) -> Iterator[Part]:
+def block_parts(index: int, block: Block) -> Iterator[Measurement]:
     """Yield the parts that one block is measured by; another block may have them too."""
     if isinstance(block.kind, Shared):
         return
     if block.threshold_test is None:
         own = [each.id for each in block.own_statistics] + [pick.id for pick in block.picks]
-        yield from (Part(id=name, block=index, statistics=(name,)) for name in own)
+        yield from (Measurement(id=name, block=index, statistics=(name,)) for name in own)
         return
     # MEDIAN(x) and QUANTILE_CONT(x, [0.5]) are one
     every = sorted({each.id for each in block.every} - {PEOPLE})
     name = digest("discreet statistics of unknown keys", block.threshold_test.id, *every)
-    yield Part(id=name, block=index, statistics=tuple(every))
+    yield Measurement(id=name, block=index, statistics=tuple(every))

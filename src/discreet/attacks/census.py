@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from discreet.attacks.experiment.finding import Finding
 from discreet.attacks.inputs.published import Count, Mean, Statistic, Sum, Tables, read
-from discreet.attacks.solve.cells import Cell, Frame, cells
+from discreet.attacks.solve.cells import Frame, RecordCell, cells
 from discreet.attacks.solve.worlds import Solution, lacking, sample, search, solver
 
 Verdict = Literal["exact", "partial", "vague", "infeasible", "undecided"]
@@ -134,7 +134,7 @@ class _Likely:
     """The share of worlds with at least `copies` of a record; the same for each of its twins."""
 
     frame: Frame
-    cell: Cell
+    cell: RecordCell
     position: int
     copies: int
     share: float
@@ -218,7 +218,7 @@ def _likely(
 
     Each weight is a multiple of its solution's worlds, so all shares are sums of whole numbers.
     """
-    hits: dict[tuple[Cell, int, int], int] = {}
+    hits: dict[tuple[RecordCell, int, int], int] = {}
     for solution, weight in zip(solutions, weights, strict=True):
         for filled in solution.filled:
             others = weight // filled.ways()

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ReplayStep:
     """One release: which, its draws, and what left."""
 
     name: str
@@ -49,7 +49,11 @@ class Witness:
     """
 
     def __init__(
-        self, allowance: Allowance, tape: Recording, steps: list[Step], given: Sequence[Step]
+        self,
+        allowance: Allowance,
+        tape: Recording,
+        steps: list[ReplayStep],
+        given: Sequence[ReplayStep],
     ) -> None:
         self._allowance, self._tape, self._steps, self._given = allowance, tape, steps, given
 
@@ -61,7 +65,9 @@ class Witness:
         def step(*arguments: Any, **named: Any) -> Any:
             before, place = len(self._tape.draws), len(self._steps)
             left = release(*arguments, **named)
-            own = Step(name=name, draws=tuple(self._tape.draws[before:]), left=copy.deepcopy(left))
+            own = ReplayStep(
+                name=name, draws=tuple(self._tape.draws[before:]), left=copy.deepcopy(left)
+            )
             self._steps.append(own)
             again = place < len(self._given) and _apart(self._given[place], own) is None
             return copy.deepcopy(self._given[place].left) if again else left
@@ -74,7 +80,7 @@ class Transcript:
     """The draws and releases in order; `tape` replays them elsewhere."""
 
     tape: Recording
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayStep, ...]
 
     @property
     def draws(self) -> int:
@@ -89,7 +95,7 @@ def record(
 
     With `replay`, it uses the draws of an earlier transcript, and what left then leaves again.
     """
-    steps: list[Step] = []
+    steps: list[ReplayStep] = []
     tape_before, given = (None, ()) if replay is None else (replay.tape, replay.steps)
     with recording(replay=tape_before, choices=True) as tape:
         result = work(lambda allowance: Witness(allowance, tape, steps, given))
@@ -124,7 +130,7 @@ def find_shared_noise(transcript: Transcript) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _apart(a: Step, b: Step) -> str | None:
+def _apart(a: ReplayStep, b: ReplayStep) -> str | None:
     """Say how two releases differ before anything left them; a threshold draws only for keys that
     exist.
     """

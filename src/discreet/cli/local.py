@@ -15,7 +15,7 @@ from discreet.errors import UsageError
 from discreet.files import require_writable, write_file
 
 if TYPE_CHECKING:
-    from discreet.local.collector.collector import Store, Sums
+    from discreet.local.collector.collector import ReportStore, Sums
     from discreet.local.question import Survey, SurveyQuestion
     from discreet.local.respondent.device import Device, Submission
 
@@ -225,10 +225,10 @@ def _survey(path: Path) -> Survey:
     return survey.read(path)
 
 
-def _store(path: Path, survey: Survey, store: Path | None) -> Store:
-    from discreet.local.collector.collector import Store
+def _store(path: Path, survey: Survey, store: Path | None) -> ReportStore:
+    from discreet.local.collector.collector import ReportStore
 
-    return Store(store or path.with_suffix(".reports"), survey)
+    return ReportStore(store or path.with_suffix(".reports"), survey)
 
 
 @collect.command()
@@ -263,7 +263,7 @@ def serve(
 async def _serve(
     path: Path,
     survey: Survey,
-    kept: Store,
+    kept: ReportStore,
     store: Path | None,
     host: str,
     port: int,

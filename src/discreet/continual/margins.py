@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.continual.strategies.strategy import Strategy, impulses
 from discreet.mechanisms import combined
-from discreet.mechanisms.combined import Part
+from discreet.mechanisms.combined import DrawSum
 from discreet.mechanisms.shapes import Additive
 from discreet.policy.schedule import Publish
 
@@ -48,7 +48,7 @@ def _half_width(
     noise: Additive, factors: Sequence[Fraction], counts: Counter[Fraction]
 ) -> Fraction:
     return combined.half_width(
-        Part(noise=noise, factor=factor * times, draws=count)
+        DrawSum(noise=noise, factor=factor * times, draws=count)
         for factor in factors
         for times, count in counts.items()
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.budget import number
-from discreet.engines.duckdb.preparing.parts import Part
+from discreet.engines.duckdb.preparing.parts import SourcePart
 from discreet.engines.duckdb.preparing.schema import schemas
 from discreet.engines.layout import RULES
 from discreet.engines.report import doubt, few_kept, standing_out
@@ -149,7 +149,7 @@ def _column_note(policy: Policy, column: Column) -> str | None:
     return None
 
 
-def _names(parts: Iterable[Part]) -> list[str]:
+def _names(parts: Iterable[SourcePart]) -> list[str]:
     return list({column.lower(): column for part in parts for column in part.columns}.values())
 
 

@@ -43,7 +43,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class FindingCell:
     """One finding under one synthesizer at one ε: on how many synthetic tables it held."""
 
     finding: int
@@ -78,7 +78,7 @@ class Parity:
 
     study: Study
     columns: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[FindingCell, ...]
     real: tuple[Steadiness, ...] = ()
     paid: tuple[NoisyVerdict, ...] = ()
     secret: bool = False  # whether `real` is about private rows: NOT FOR RELEASE
@@ -88,7 +88,7 @@ class Parity:
         """The pairs of synthesizer and ε, in the order in which they were tried."""
         return tuple(dict.fromkeys((each.synthesizer, each.epsilon) for each in self.cells))
 
-    def of(self, synthesizer: str, epsilon: str) -> tuple[Cell, ...]:
+    def of(self, synthesizer: str, epsilon: str) -> tuple[FindingCell, ...]:
         """Return the cells of one synthesizer at one ε, in the order of findings."""
         return tuple(
             each
@@ -247,7 +247,7 @@ def repeat_of(study: Study, description: Description, judge: Judge) -> Repeat:
 
 def cells_of(
     study: Study, columns: tuple[str, ...], side: tuple[str, str], repeats: Sequence[Repeat]
-) -> tuple[Cell, ...]:
+) -> tuple[FindingCell, ...]:
     """Count over repeats what each finding came to under one synthesizer at one ε."""
     return tuple(
         _cell(
@@ -267,12 +267,12 @@ def _cell(
     side: tuple[str, str],
     verdicts: Sequence[Verdict],
     repeats: Sequence[Repeat],
-) -> Cell:
+) -> FindingCell:
     near = [finding.near(each.value) for each in verdicts]
     apart = Counter[tuple[str, str]]()
     for each in repeats:
         apart.update(pair for pair in combinations(needs, 2) if not _together(pair, each.measured))
-    return Cell(
+    return FindingCell(
         finding=finding.number,
         synthesizer=side[0],
         epsilon=side[1],

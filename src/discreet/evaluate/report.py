@@ -11,7 +11,7 @@ from discreet.budget import with_margin
 from discreet.evaluate.bootstrap import Steadiness
 from discreet.evaluate.findings import Finding
 from discreet.evaluate.paid import UNASKED, NoisyVerdict
-from discreet.evaluate.parity import Cell, Parity
+from discreet.evaluate.parity import FindingCell, Parity
 from discreet.pages import blocks
 from discreet.pages.heat import Patch, shares
 from discreet.synthetic.report.raw import BANNER
@@ -78,7 +78,7 @@ def _finding_json(found: Parity, place: int) -> dict[str, Any]:
     return told
 
 
-def _cell_json(cell: Cell) -> dict[str, Any]:
+def _cell_json(cell: FindingCell) -> dict[str, Any]:
     return {
         "finding": cell.finding,
         "synthesizer": cell.synthesizer,
@@ -125,7 +125,7 @@ def noisy_text(paid: NoisyVerdict) -> str:
     return f"{paid.verdict} ({number})"
 
 
-def why_text(cell: Cell) -> str:
+def why_text(cell: FindingCell) -> str:
     """Return where a finding was NULL; and which of its columns the models measured together, and
     which they did not.
     """
@@ -266,7 +266,7 @@ def _map(found: Parity) -> str:
     return shares(names, tops, patches, label="share of synthetic tables on which findings hold")
 
 
-def _patch(finding: Finding, cell: Cell) -> Patch:
+def _patch(finding: Finding, cell: FindingCell) -> Patch:
     title = f"{finding.number}, {cell.synthesizer}, ε = {cell.epsilon}: held {cell.held} of {cell.repeats}"
     return Patch(share=cell.share, title=title)
 

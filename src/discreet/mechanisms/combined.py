@@ -56,7 +56,7 @@ _MOST_PARTS = 64  # that are transformed one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class DrawSum:
     """The sum of so many draws of one noise, times a factor."""
 
     noise: Noise  # of a threshold: that of the numbers it lets pass
@@ -72,11 +72,11 @@ class Part:
         return float(self.noise.spread)
 
 
-def half_width(parts: Iterable[Part], confidence: float = CONFIDENCE) -> Fraction:
+def half_width(parts: Iterable[DrawSum], confidence: float = CONFIDENCE) -> Fraction:
     """Return a half-width within which the sum of independent parts is with at least this
     probability.
     """
-    found: dict[tuple[Any, Fraction], Part] = {}
+    found: dict[tuple[Any, Fraction], DrawSum] = {}
     for part in parts:
         if part.factor and part.draws:
             size = abs(part.factor)
@@ -89,7 +89,7 @@ def half_width(parts: Iterable[Part], confidence: float = CONFIDENCE) -> Fractio
 
 
 @lru_cache(maxsize=8192)
-def _half_width(parts: tuple[Part, ...], confidence: float) -> Fraction:
+def _half_width(parts: tuple[DrawSum, ...], confidence: float) -> Fraction:
     if not parts:
         return Fraction(0)
     if len(parts) == 1 and parts[0].draws == 1:
@@ -131,7 +131,7 @@ def _step(reach: float, parts: int) -> float:
     return reach / (_HALF - parts / 2)
 
 
-def _reach(parts: tuple[Part, ...]) -> float:
+def _reach(parts: tuple[DrawSum, ...]) -> float:
     """Return a distance beyond which the sum is with probability at most `_REST`, by Chernoff's
     bound.
 
@@ -153,7 +153,7 @@ def _reach(parts: tuple[Part, ...]) -> float:
     return float(((rest + logs) / np.linspace(0.01, 0.99, 99)).min()) * largest
 
 
-def _listable(part: Part) -> bool:
+def _listable(part: DrawSum) -> bool:
     """Return True if the tail of the sum of a part's draws can be had: in closed form, or from a
     list.
     """
@@ -162,7 +162,7 @@ def _listable(part: Part) -> bool:
     return _reach((replace(part, factor=Fraction(1)),)) <= _HALF
 
 
-def _tail(part: Part) -> Tail:
+def _tail(part: DrawSum) -> Tail:
     """Return P(Z >= t) of the sum Z of a part's draws."""
     spread = max(part.spread, 0.01)  # at which noise is other than zero once in 1e43
     if part.draws > 1:
@@ -200,7 +200,7 @@ def _from_list(beyond: Floats) -> Tail:
 
 
 def _within(
-    parts: tuple[Part, ...], confidence: float, *, step: float, half: int, draws: bool
+    parts: tuple[DrawSum, ...], confidence: float, *, step: float, half: int, draws: bool
 ) -> int:
     """Return the smallest v: the sum is within v steps when each part, or each draw, is rounded to
     a step.
@@ -251,12 +251,12 @@ def normal_half_width(sigma: float) -> float:
     return _normal(CONFIDENCE + _MORE) * _smooth(sigma) + _GRID
 
 
-def _grid(parts: tuple[Part, ...]) -> float:
+def _grid(parts: tuple[DrawSum, ...]) -> float:
     factors = [float(part.factor) for part in parts]
     return min(math.fsum(factors), _GRID * math.hypot(*factors))
 
 
-def continuous(parts: tuple[Part, ...], confidence: float) -> float:
+def continuous(parts: tuple[DrawSum, ...], confidence: float) -> float:
     """Return the half-width of the continuous sum, before anything is added for the grid."""
     normal = [
         (float(part.factor) * _smooth(part.spread), part.draws) for part in parts if part.gaussian

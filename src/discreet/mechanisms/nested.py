@@ -13,7 +13,7 @@ from discreet.mechanisms.shapes import Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class QuantileRun:
     """The quantiles from `first` up to (not with) `last`, of the rows between the cuts at their
     neighbors.
     """
@@ -24,8 +24,8 @@ class Part:
     """The wanted quantile among these rows."""
     alone: bool
     """Whether no other part is as deep."""
-    below: Part | None
-    above: Part | None
+    below: QuantileRun | None
+    above: QuantileRun | None
 
     @property
     def place(self) -> int:
@@ -37,7 +37,7 @@ class Part:
 
 
 @lru_cache(maxsize=256)
-def root(quantiles: tuple[Fraction, ...]) -> Part:
+def root(quantiles: tuple[Fraction, ...]) -> QuantileRun:
     cuts = (Fraction(0), *quantiles, Fraction(1))
     widths: dict[int, int] = {}
 
@@ -48,12 +48,12 @@ def root(quantiles: tuple[Fraction, ...]) -> Part:
             measured(first, middle, depth + 1)
             measured(middle + 1, last, depth + 1)
 
-    def made(first: int, last: int, depth: int) -> Part | None:
+    def made(first: int, last: int, depth: int) -> QuantileRun | None:
         if first >= last:
             return None
         middle = (first + last) // 2
         low, high = cuts[first], cuts[last + 1]
-        return Part(
+        return QuantileRun(
             first=first,
             last=last,
             q=(cuts[middle + 1] - low) / (high - low),
@@ -68,7 +68,7 @@ def root(quantiles: tuple[Fraction, ...]) -> Part:
     return root
 
 
-def tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[Part, ...], ...]:
+def tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[QuantileRun, ...], ...]:
     """Return the parts of each depth."""
     depths, parts = [], [root(quantiles)]
     while parts:

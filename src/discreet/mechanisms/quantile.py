@@ -32,7 +32,7 @@ from discreet.budget import Loss, Neighbors
 from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip
-from discreet.mechanisms.nested import Part, Slices, cut, join, root, tree
+from discreet.mechanisms.nested import QuantileRun, Slices, cut, join, root, tree
 from discreet.mechanisms.shapes import Integers, PersonRows
 from discreet.noise import Items, Stream
 from discreet.noise.choose import Kind
@@ -206,7 +206,7 @@ class Quantiles:
             )
         return Loss(epsilon=self.epsilon, rho=rho)
 
-    def _worst(self, parts: tuple[Part, ...]) -> Fraction:
+    def _worst(self, parts: tuple[QuantileRun, ...]) -> Fraction:
         """Return what one depth costs in rho, as a share of (epsilon / depths)^2 / 8."""
         if self.neighbors == "add_remove" or len(parts) == 1:
             return Fraction(1)
@@ -215,7 +215,7 @@ class Quantiles:
         # times that.
         return max(Fraction(1, 2), 1 / (2 * min(max(part.q, 1 - part.q) for part in parts)) ** 2)
 
-    def mechanism(self, part: Part) -> PermuteAndFlip | ExponentialMechanism:
+    def mechanism(self, part: QuantileRun) -> PermuteAndFlip | ExponentialMechanism:
         """Return the choice within a part, in whole units of rank / (grain * the denominator of the
         part's q).
         """
@@ -267,7 +267,7 @@ class Quantiles:
         return found
 
     def _choose(
-        self, part: Part, blocks: list[Slices], stream: Stream, items: Items
+        self, part: QuantileRun, blocks: list[Slices], stream: Stream, items: Items
     ) -> Sequence[NDArray[np.int64]]:
         """Choose places within a part, block by block: all at once, as few of many groups are cut
         alike.
@@ -294,7 +294,7 @@ class Quantiles:
         fields.whole("assuming", assuming, least=0)
         each, slices = 1 - (1 - sure) / len(self.quantiles), self.cells * self.slices
 
-        def own(part: Part) -> Fraction:
+        def own(part: QuantileRun) -> Fraction:
             return self.mechanism(part).margin(each, slices) / Fraction(
                 self.grain * part.q.denominator
             )
@@ -320,7 +320,9 @@ class Quantiles:
         """
         return self._add_up(lambda part: Fraction(0), Fraction(1, 2 * self.slices))
 
-    def _add_up(self, own: Callable[[Part], Fraction], cut: Fraction) -> tuple[Fraction, ...]:
+    def _add_up(
+        self, own: Callable[[QuantileRun], Fraction], cut: Fraction
+    ) -> tuple[Fraction, ...]:
         """Return how far each quantile is off, if its own choice is by `own`, and a cut by `cut`
         more.
         """
@@ -341,7 +343,7 @@ class Quantiles:
         return {cells: float(np.logaddexp.reduce(mass)) for cells, mass in masses.items()}
 
     def _outcomes(
-        self, part: Part | None, start: int, pieces: Integers
+        self, part: QuantileRun | None, start: int, pieces: Integers
     ) -> list[tuple[tuple[int, ...], float]]:
         if part is None:
             return [((), 0.0)]

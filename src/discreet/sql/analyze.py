@@ -27,7 +27,7 @@ from discreet.sql.analysis import Analysis, Evaluate, PublicTables
 from discreet.sql.limits import check_room, check_work
 from discreet.sql.plan.identity import add_ids, mark_shared
 from discreet.sql.plan.plan import (
-    Column,
+    AnswerColumn,
     Plan,
     arrow_type,
     empty_plan,
@@ -151,9 +151,9 @@ def _tree(question: str | exp.Query, policy: Policy, dialect: Dialect) -> exp.Qu
     return parse(question, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
 
 
-def _column(output: Output, result: OutputTable, kind: Kind) -> Column:
+def _column(output: Output, result: OutputTable, kind: Kind) -> AnswerColumn:
     has_margin = output.margin is not None
-    return Column(
+    return AnswerColumn(
         name=output.name,
         measured=has_margin,
         estimate=output.estimate,

@@ -11,7 +11,7 @@ from discreet.sql.check.checker import Checker
 from discreet.sql.plan.block import Block
 from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.requests.assembly import UNBOUNDED, assemble, with_test
-from discreet.sql.requests.readings import Rows
+from discreet.sql.requests.readings import RowsRead
 from discreet.sql.rolling import Again
 from discreet.sql.rows.keys.groups import possible
 from discreet.sql.rows.keys.possible import Possible
@@ -37,7 +37,7 @@ def block_of(
     unknown = any(isinstance(key, Unknown) for key in found)
     touched, keys_touched = _count_touched(relation, rewrite.keys, origins, groups)
     held = partial(Checker(policy=policy).holds, source=relation.source)
-    rows = Rows(most=relation.rows, held=held)
+    rows = RowsRead(most=relation.rows, held=held)
     added = partial(assemble, rows=rows, touched=touched, node=rewrite.node)
     measured = partial(added, neighbors=policy.neighbors)
     assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)

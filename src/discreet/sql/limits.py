@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.policy.domain import Texts
 from discreet.policy.policy import Policy
 from discreet.sql import work
-from discreet.sql.check.counts import Counts
+from discreet.sql.check.counts import PersonCounts
 from discreet.sql.plan.block import Block, Shared
 from discreet.sql.text.parse import reject
 
@@ -25,7 +25,7 @@ def check_work(
     """Refuse a question in which one person alone could take more than a thousandth of the engine's
     time (S21).
     """
-    limits, counts = policy.limits, Counts(policy=policy)
+    limits, counts = policy.limits, PersonCounts(policy=policy)
     allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
     costs = work.Work(rows=counts.rows, letters=partial(_letters, policy, public))
     queries = [

@@ -68,7 +68,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Step:
+class DrawStep:
     """Draw `new` columns given `known` ones: `places` has one unit per known combination.
 
     Columns below the number of axes are groups; the cells of axis i are column i plus that number.
@@ -126,7 +126,11 @@ def codes(description: Description, *, rows: int, stream: Stream) -> Integers:
 
 
 def _batch(
-    description: Description, steps: Sequence[Step], size: int, stream: Stream, schema: pa.Schema
+    description: Description,
+    steps: Sequence[DrawStep],
+    size: int,
+    stream: Stream,
+    schema: pa.Schema,
 ) -> pa.RecordBatch:
     axes, drawn = description.axes, _draw_rows(steps, size, stream)
     items = Items.positions(size)
@@ -142,7 +146,7 @@ def _batch(
     return pa.record_batch(arrays, schema=schema)
 
 
-def _draw_rows(steps: Sequence[Step], size: int, stream: Stream) -> dict[int, Small]:
+def _draw_rows(steps: Sequence[DrawStep], size: int, stream: Stream) -> dict[int, Small]:
     """Draw groups and cells of `size` rows."""
     drawn: dict[int, Small] = {}
     order = np.arange(size, dtype=np.int32)
@@ -156,7 +160,7 @@ def _draw_rows(steps: Sequence[Step], size: int, stream: Stream) -> dict[int, Sm
 
 
 def _draw(
-    step: Step, places: Places, drawn: dict[int, Small], order: Small, uniforms: Floats
+    step: DrawStep, places: Places, drawn: dict[int, Small], order: Small, uniforms: Floats
 ) -> Small:
     """Draw a step's columns for all rows, and return the order in which the next step takes them.
 
@@ -207,7 +211,7 @@ def _uniforms(words: NDArray[np.uint64]) -> Floats:
     return (words[:, 0] >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
+def _steps(description: Description, given: Mapping[str, str]) -> list[DrawStep]:
     wanted = codes_of_conditions(description, given)
     model = condition_on(description, wanted)
     tree, axes = model.tree, description.axes
@@ -219,13 +223,13 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
         ordered = np.transpose(table, [clique.index(column) for column in (*separator, *new)])
         flat = ordered.reshape(tree.cells_of(separator), -1)
         sizes = {"known_sizes": tree.shape(separator), "new_sizes": tree.shape(new)}
-        steps.append(Step(known=separator, new=new, places=Places(flat), **sizes))
+        steps.append(DrawStep(known=separator, new=new, places=Places(flat), **sizes))
     for column, (groups, counts) in enumerate(
         zip(description.groups, description.counts, strict=True)
     ):
         cells = counts.copy()
         if (groups == np.arange(len(groups))).all():
-            steps.append(Step(known=(column,), new=(column + len(axes),), places=None))
+            steps.append(DrawStep(known=(column,), new=(column + len(axes),), places=None))
             continue
         if column in wanted:
             cells[np.arange(len(cells)) != wanted[column]] = 0.0
@@ -235,7 +239,7 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
         empty = inside.sum(axis=1) <= 0
         # a group of no expected rows: all its cells alike
         inside[groups, np.arange(len(cells))] += empty[groups]
-        steps.append(Step(known=(column,), new=(column + len(axes),), places=Places(inside)))
+        steps.append(DrawStep(known=(column,), new=(column + len(axes),), places=Places(inside)))
     return steps
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 bits
 
 
-class Part(Protocol):
+class TableOfPart(Protocol):
     """A picklable function from one part of the rows, whichever they are, to a table of these
     columns.
     """
@@ -24,7 +24,7 @@ class Part(Protocol):
 
 
 # the values; or what is made of each part of them
-Read = Callable[[Part | None], Iterable[pa.Table]]
+Read = Callable[[TableOfPart | None], Iterable[pa.Table]]
 
 
 class Exact:
@@ -41,7 +41,7 @@ class Exact:
 
     @classmethod
     def elsewhere(cls, read: Read) -> Exact:
-        """Return values that stay on a cluster, where a `Part` can be made of each piece of them."""
+        """Return values that stay on a cluster, where a `TableOfPart` can be made of each piece of them."""
         made = cls(())
         made._read = read
         return made
@@ -61,7 +61,7 @@ class Exact:
         """Return the values, table by table; for the same callers."""
         return self._read(None)
 
-    def unwrap_each(self, part: Part) -> Iterable[pa.Table]:
+    def unwrap_each(self, part: TableOfPart) -> Iterable[pa.Table]:
         """Return what is made of the values, part by part, where they are; for the same callers."""
         return self._read(part)
 
@@ -72,5 +72,5 @@ class Exact:
         raise TypeError("Exact values do not leave the process.")
 
 
-def _here(tables: Iterable[pa.Table], part: Part | None) -> Iterable[pa.Table]:
+def _here(tables: Iterable[pa.Table], part: TableOfPart | None) -> Iterable[pa.Table]:
     return tables if part is None else map(part, tables)

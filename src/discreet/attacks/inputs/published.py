@@ -57,7 +57,7 @@ _WORDS = {word: sign for sign, words in _SAME.items() for word in words}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class RecordColumn:
     name: str
     values: tuple[Value, ...]
     numeric: bool
@@ -132,12 +132,12 @@ class Tables:
     statistics are about.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[RecordColumn, ...]
     rules: tuple[tuple[Group, Group], ...]
     statistics: tuple[Statistic, ...]
     part: bool = False
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> RecordColumn:
         return _find_column(self.columns, name, "a group or a rule")
 
 
@@ -166,7 +166,7 @@ def read(source: str | bytes | Mapping[str, Any]) -> Tables:
     return Tables(columns=columns, rules=rules, statistics=tuple(published))
 
 
-def _column(name: str, values: object) -> Column:
+def _column(name: str, values: object) -> RecordColumn:
     if isinstance(values, Mapping):  # as in a policy: {"integer": [1, 125]} or {"values": [...]}
         values = values.get("integer") or values.get("values")
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
@@ -185,18 +185,18 @@ def _column(name: str, values: object) -> Column:
         raise UsageError(
             f"The domain of {name} must hold distinct whole numbers or texts, and at least one."
         )
-    return Column(
+    return RecordColumn(
         name=name, values=tuple(sorted(values)) if numeric else tuple(values), numeric=numeric
     )
 
 
-def _rule(columns: Sequence[Column], rule: object) -> tuple[Group, Group]:
+def _rule(columns: Sequence[RecordColumn], rule: object) -> tuple[Group, Group]:
     if not isinstance(rule, Mapping) or set(rule) != {"if", "then"}:
         raise UsageError(f'A rule is {{"if": {{...}}, "then": {{...}}}}, not {rule}.')
     return _group(columns, rule["if"]), _group(columns, rule["then"])
 
 
-def _group(columns: Sequence[Column], raw: object) -> Group:
+def _group(columns: Sequence[RecordColumn], raw: object) -> Group:
     group = {}
     for name, condition in _mapping(raw, "a group").items():
         column = _find_column(columns, name, "a group or a rule")
@@ -206,7 +206,7 @@ def _group(columns: Sequence[Column], raw: object) -> Group:
     return group
 
 
-def _holds(column: Column, condition: Any, value: Value) -> bool:
+def _holds(column: RecordColumn, condition: Any, value: Value) -> bool:
     if isinstance(condition, Mapping):
         return all(_compares(column, word, bound, value) for word, bound in condition.items())
     if isinstance(condition, Sequence) and not isinstance(condition, str):
@@ -226,7 +226,7 @@ def _holds(column: Column, condition: Any, value: Value) -> bool:
     return bool(value == condition)
 
 
-def _compares(column: Column, word: str, bound: Any, value: Value) -> bool:
+def _compares(column: RecordColumn, word: str, bound: Any, value: Value) -> bool:
     word = _WORDS.get(word, word)
     if word in ("in", "not"):
         listed = bound if isinstance(bound, Sequence) and not isinstance(bound, str) else [bound]
@@ -240,7 +240,7 @@ def _compares(column: Column, word: str, bound: Any, value: Value) -> bool:
 
 
 def _statistics(
-    columns: Sequence[Column], raw: object, settings: Mapping[str, Any], digits: int
+    columns: Sequence[RecordColumn], raw: object, settings: Mapping[str, Any], digits: int
 ) -> list[Statistic]:
     entry = {**settings, **_mapping(raw, "a statistic")}
     names = {column.name for column in columns if column.numeric}
@@ -314,7 +314,7 @@ def _range(value: Any, step: Fraction, name: str) -> tuple[Fraction, Fraction]:
     return _number(value, name) - step / 2, _number(value, name) + step / 2
 
 
-def _digits_shown(statistics: Sequence[Any], columns: Sequence[Column]) -> int:
+def _digits_shown(statistics: Sequence[Any], columns: Sequence[RecordColumn]) -> int:
     """Return the most digits of any number: JSON drops trailing zeros, so that 33.5, 44.0 arrives
     as 33.5, 44.
     """
@@ -339,7 +339,7 @@ def _digits(value: Any) -> int:
     return 0
 
 
-def _number_column(columns: Sequence[Column], entry: Mapping[str, Any]) -> str:
+def _number_column(columns: Sequence[RecordColumn], entry: Mapping[str, Any]) -> str:
     if "of" in entry:
         return _find_column(columns, entry["of"], '"of"').name
     numeric = [column.name for column in columns if column.numeric]
@@ -366,7 +366,7 @@ def _number(value: Any, name: str) -> Fraction:
         raise UsageError(f"{name} must be a number, not {value!r}.") from None
 
 
-def _find_column(columns: Sequence[Column], name: str, where: str) -> Column:
+def _find_column(columns: Sequence[RecordColumn], name: str, where: str) -> RecordColumn:
     for column in columns:
         if column.name == name:
             return column

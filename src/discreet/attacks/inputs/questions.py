@@ -24,7 +24,7 @@ Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Fragment:
     """A piece of SQL and the columns it reads."""
 
     sql: str
@@ -36,9 +36,9 @@ class RowSum:
     """`column` of the answer: the sum (or mean) of a value over rows that meet all conditions."""
 
     column: int
-    value: Part
+    value: Fragment
     mean: bool
-    conditions: tuple[Part, ...]
+    conditions: tuple[Fragment, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class LinearQuestion:
     number: int
     sql: str
     aggregates: tuple[RowSum, ...]
-    keys: tuple[tuple[int, Part], ...]
+    keys: tuple[tuple[int, Fragment], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def _question(number: int, sql: str, table: str) -> LinearQuestion | str:
     return LinearQuestion(number=number, sql=sql, aggregates=tuple(aggregates), keys=keys)
 
 
-def _keys(tree: Any) -> tuple[tuple[int, Part], ...] | None:
+def _keys(tree: Any) -> tuple[tuple[int, Fragment], ...] | None:
     """Return each group key with the column of the answer that shows it; None if no column shows
     one.
     """
@@ -140,7 +140,7 @@ def _keys(tree: Any) -> tuple[tuple[int, Part], ...] | None:
     return tuple(keys)
 
 
-def _aggregate(column: int, node: Any, conditions: tuple[Part, ...]) -> RowSum | None:
+def _aggregate(column: int, node: Any, conditions: tuple[Fragment, ...]) -> RowSum | None:
     from sqlglot import exp
 
     if isinstance(node, exp.Filter):
@@ -155,7 +155,9 @@ def _aggregate(column: int, node: Any, conditions: tuple[Part, ...]) -> RowSum |
     ):
         if isinstance(node.this, exp.Star | exp.Literal):
             return _one(column, conditions)
-        present = Part(sql=f"{node.this.sql('duckdb')} IS NOT NULL", columns=_columns(node.this))
+        present = Fragment(
+            sql=f"{node.this.sql('duckdb')} IS NOT NULL", columns=_columns(node.this)
+        )
         return _one(column, (*conditions, present))
     if isinstance(node, exp.Sum | exp.Avg) and not isinstance(node.this, exp.Distinct):
         return RowSum(
@@ -167,30 +169,33 @@ def _aggregate(column: int, node: Any, conditions: tuple[Part, ...]) -> RowSum |
     return None
 
 
-def _one(column: int, conditions: tuple[Part, ...]) -> RowSum:
+def _one(column: int, conditions: tuple[Fragment, ...]) -> RowSum:
     return RowSum(
-        column=column, value=Part(sql="1", columns=frozenset()), mean=False, conditions=conditions
+        column=column,
+        value=Fragment(sql="1", columns=frozenset()),
+        mean=False,
+        conditions=conditions,
     )
 
 
-def _conjuncts(node: Any) -> tuple[Part, ...]:
+def _conjuncts(node: Any) -> tuple[Fragment, ...]:
     from sqlglot import exp
 
     flat = node.flatten() if isinstance(node, exp.And) else [node]
-    parts: list[Part] = []
+    parts: list[Fragment] = []
     for each in flat:
         inner = each.unnest()
         parts += _conjuncts(inner) if isinstance(inner, exp.And) else [_part(inner)]
     return tuple(parts)
 
 
-def _part(node: Any) -> Part:
+def _part(node: Any) -> Fragment:
     from sqlglot import exp
 
     plain = node.copy()
     for column in plain.find_all(exp.Column):
         column.set("table", None)
-    return Part(sql=plain.sql("duckdb"), columns=_columns(node))
+    return Fragment(sql=plain.sql("duckdb"), columns=_columns(node))
 
 
 def _columns(node: Any) -> frozenset[str]:
@@ -297,7 +302,7 @@ def means_over_secrets(log: Log, secret: str) -> list[int]:
     ]
 
 
-def _choosing(question: LinearQuestion, aggregate: RowSum) -> list[Part]:
+def _choosing(question: LinearQuestion, aggregate: RowSum) -> list[Fragment]:
     return [*aggregate.conditions, *(part for _, part in question.keys)]
 
 
@@ -336,7 +341,7 @@ def _label(aggregate: RowSum, told: list[str]) -> str:
     return " where ".join(filter(None, [shown, " and ".join(sorted(told))]))
 
 
-def _meeting(parts: Sequence[Part], data: RowsByCondition) -> Bits:
+def _meeting(parts: Sequence[Fragment], data: RowsByCondition) -> Bits:
     """Return the rows that meet all of some conditions."""
     met = np.ones(data.rows, dtype=bool)
     for part in parts:
@@ -345,7 +350,7 @@ def _meeting(parts: Sequence[Part], data: RowsByCondition) -> Bits:
 
 
 def _split(
-    keys: list[tuple[int, Part]], members: Bits, data: RowsByCondition
+    keys: list[tuple[int, Fragment]], members: Bits, data: RowsByCondition
 ) -> Iterator[tuple[tuple[tuple[int, Any], ...], Bits]]:
     """Yield the groups within some rows: the values of the keys, and the members."""
     if not keys:

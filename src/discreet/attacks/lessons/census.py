@@ -11,7 +11,7 @@ import numpy as np
 from discreet.attacks.census import census as attack
 from discreet.attacks.experiment.finding import Rate
 from discreet.attacks.inputs.published import read
-from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, noisy, points
+from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, LessonStep, noisy, points
 from discreet.attacks.solve.cells import Frame
 from discreet.attacks.solve.worlds import likeliest
 from discreet.mechanisms import DiscreteLaplace
@@ -80,16 +80,18 @@ def lesson(*, repeats: int = 10) -> Lesson:
         attack="census",
         title="Seven people",
         steps=(
-            Step(heading="The release", text=RELEASE, table=_page()),
-            Step(heading="The attack", text=ATTACK.format(records=records)),
-            Step(
+            LessonStep(heading="The release", text=RELEASE, table=_page()),
+            LessonStep(heading="The attack", text=ATTACK.format(records=records)),
+            LessonStep(
                 heading="The result",
                 text=f"{found.sentence} It took {found.seconds:.2f} seconds:",
                 table=Exhibit(
                     columns=tuple(DOMAIN), rows=tuple(tuple(map(str, r.values())) for r in people)
                 ),
             ),
-            Step(heading="The same with noise", text=NOISE.format(word=word, margins=margins)),
+            LessonStep(
+                heading="The same with noise", text=NOISE.format(word=word, margins=margins)
+            ),
         ),
         measure="people reconstructed",
         exact=Rate(hits=len(found.common), n=len(PEOPLE)).finding(

@@ -26,7 +26,7 @@ class Exhibit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class LessonStep:
     """A heading, a paragraph (its line breaks mean nothing), perhaps a table."""
 
     heading: str
@@ -52,7 +52,7 @@ class Lesson:
 
     attack: str
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
     measure: str
     exact: Finding
     points: tuple[Point, ...]

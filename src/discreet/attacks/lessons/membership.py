@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Rate
-from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, noisy, points
+from discreet.attacks.lessons.lesson import EPSILONS, Lesson, LessonStep, noisy, points
 from discreet.attacks.membership import trace
 
 RELEASE = """
@@ -26,13 +26,15 @@ def lesson(*, people: int = 100, attributes: int = 1000, repeats: int = 10) -> L
         attack="membership",
         title="Were you counted?",
         steps=(
-            Step(heading="The release", text=RELEASE.format(people=people, attributes=attributes)),
-            Step(heading="The attack", text=ATTACK),
-            Step(
+            LessonStep(
+                heading="The release", text=RELEASE.format(people=people, attributes=attributes)
+            ),
+            LessonStep(heading="The attack", text=ATTACK),
+            LessonStep(
                 heading="The result",
                 text=f"Half of the targets were in the study. In or out: {exact}.",
             ),
-            Step(
+            LessonStep(
                 heading="The same with noise",
                 text=f"All {attributes:,} totals together cost ε; one patient may change every one of them.",
             ),

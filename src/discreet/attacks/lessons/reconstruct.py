@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Rate, percent
-from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, noisy, points
+from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, LessonStep, noisy, points
 from discreet.attacks.reconstruct import solve
 
 RELEASE = """
@@ -51,14 +51,14 @@ def lesson(*, people: int = 100, repeats: int = 20) -> Lesson:
         attack="reconstruct",
         title="Too many answers",
         steps=(
-            Step(heading="The release", text=RELEASE.format(people=people)),
-            Step(heading="The attack", text=ATTACK.format(questions=questions)),
-            Step(
+            LessonStep(heading="The release", text=RELEASE.format(people=people)),
+            LessonStep(heading="The attack", text=ATTACK.format(questions=questions)),
+            LessonStep(
                 heading="The result",
                 text="With evenly spread noise of various sizes:",
                 table=Exhibit(columns=("noise", "bits right"), rows=rows),
             ),
-            Step(heading="The same with noise", text=NOISE.format(questions=questions)),
+            LessonStep(heading="The same with noise", text=NOISE.format(questions=questions)),
         ),
         measure="bits guessed rightly",
         exact=attacked(lambda exact: exact).finding("reconstruct", chance=0.5),

@@ -15,7 +15,7 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import percent
 from discreet.attacks.experiment.trials import RiskFinding
 from discreet.attacks.inference import inference
-from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Point, Step, noisy
+from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, LessonStep, Point, noisy
 from discreet.attacks.linkability import linkability
 from discreet.attacks.single_out import single_out
 from discreet.examples import town
@@ -106,10 +106,10 @@ def _lesson(story: Story, attack: Attack, people: int) -> Lesson:
         attack=story.attack,
         title=story.title,
         steps=(
-            Step(heading="The release", text=release),
-            Step(heading="The attack", text=story.text),
-            Step(heading="The result", text=result),
-            Step(
+            LessonStep(heading="The release", text=release),
+            LessonStep(heading="The attack", text=story.text),
+            LessonStep(heading="The result", text=result),
+            LessonStep(
                 heading="The same with noise",
                 text=NOISE,
                 table=Exhibit(columns=("ε", "success", "control", "risk"), rows=rows),

@@ -15,7 +15,7 @@ from discreet.attacks.lessons.lesson import (
     EPSILONS,
     Exhibit,
     Lesson,
-    Step,
+    LessonStep,
     bits_guessed,
     noisy,
     points,
@@ -78,10 +78,12 @@ def lesson(
         attack="scoreboard",
         title="The film club",
         steps=(
-            Step(heading="The release", text=RELEASE.format(ratings=len(where.user), users=users)),
-            Step(heading="The attack", text=ATTACK),
-            Step(heading="The result", text=result, table=_table(outcomes)),
-            Step(heading="The same with noise", text=NOISE),
+            LessonStep(
+                heading="The release", text=RELEASE.format(ratings=len(where.user), users=users)
+            ),
+            LessonStep(heading="The attack", text=ATTACK),
+            LessonStep(heading="The result", text=result, table=_table(outcomes)),
+            LessonStep(heading="The same with noise", text=NOISE),
         ),
         measure="films of which the attacker knows rightly whether the colleague saw them",
         exact=Rate(hits=(named.n + named.hits) // 2, n=named.n).finding("scoreboard", chance=0.5),

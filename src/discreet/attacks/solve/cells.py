@@ -19,7 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.inputs.published import Column, Count, Group, Quantile, Statistic, Tables
+from discreet.attacks.inputs.published import (
+    Count,
+    Group,
+    Quantile,
+    RecordColumn,
+    Statistic,
+    Tables,
+)
 from discreet.errors import UsageError
 
 MOST_KINDS = 200_000
@@ -29,7 +36,7 @@ Kind = tuple[frozenset[int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class RecordCell:
     """Records with the long column in [low, high] that lie in the same groups, `twins` of them at
     each position.
     """
@@ -49,8 +56,8 @@ class Frame:
     """
 
     tables: Tables
-    long: Column | None
-    others: tuple[Column, ...]
+    long: RecordColumn | None
+    others: tuple[RecordColumn, ...]
     groups: tuple[Group, ...]
     measured: frozenset[str]
 
@@ -76,7 +83,7 @@ class Frame:
     def conditions(self) -> list[Group]:
         return [*self.groups, *(side for rule in self.tables.rules for side in rule)]
 
-    def parts(self, column: Column) -> list[frozenset[int]]:
+    def parts(self, column: RecordColumn) -> list[frozenset[int]]:
         """Return sets of values that no condition tells apart."""
         if column.name in self.measured:
             return [frozenset({i}) for i in range(len(column.values))]
@@ -147,7 +154,7 @@ class Frame:
         low, high = self.positions(quantile.low, quantile.high)
         return set(range(max(ceil(low), 0), min(floor(high), len(self.long.values) - 1) + 2))
 
-    def records(self, cell: Cell, position: int) -> Iterator[dict[str, Any]]:
+    def records(self, cell: RecordCell, position: int) -> Iterator[dict[str, Any]]:
         """Yield the records of a cell at one position, each as a row of the published domain."""
         for kind in cell.kinds:
             for choice in product(*map(sorted, kind)):
@@ -160,13 +167,13 @@ class Frame:
                 yield {column.name: row[column.name] for column in self.tables.columns}
 
 
-def spacing(column: Column) -> tuple[int, int]:
+def spacing(column: RecordColumn) -> tuple[int, int]:
     """Return the first number of a column, and the step from one to the next."""
     numbers = column.numbers
     return numbers[0], numbers[1] - numbers[0] if len(numbers) > 1 else 1
 
 
-def cells(frame: Frame, cuts: frozenset[int] = frozenset()) -> tuple[Cell, ...]:
+def cells(frame: Frame, cuts: frozenset[int] = frozenset()) -> tuple[RecordCell, ...]:
     """Cut the domain where a group, a rule, a published quantile or one of `cuts` (positions) needs
     it.
     """
@@ -187,7 +194,7 @@ def cells(frame: Frame, cuts: frozenset[int] = frozenset()) -> tuple[Cell, ...]:
 
 def _cut(
     frame: Frame, runs: Sequence[tuple[int, int]], kinds: list[Kind], cuts: frozenset[int]
-) -> Iterator[Cell]:
+) -> Iterator[RecordCell]:
     kind = kinds[0]
     touched = frozenset().union(*(frame.groups_of(kind, at) for at, _ in runs))
     quantiles = [
@@ -203,7 +210,7 @@ def _cut(
         for low, after in pairwise(
             [start, *sorted(b for b in bounds if start < b <= end), end + 1]
         ):
-            yield Cell(
+            yield RecordCell(
                 low=low,
                 high=after - 1,
                 groups=frame.groups_of(kind, start),

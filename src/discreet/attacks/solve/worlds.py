@@ -20,7 +20,7 @@ from typing import Any
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.inputs.published import Count, Mean, Quantile, Sum, Tables
-from discreet.attacks.solve.cells import Cell, Frame, arrangements, cells, spacing
+from discreet.attacks.solve.cells import Frame, RecordCell, arrangements, cells, spacing
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -34,7 +34,7 @@ class Filling:
     fixes them.
     """
 
-    cell: Cell
+    cell: RecordCell
     n: int
     total: int
     top: int | None
@@ -113,7 +113,7 @@ class Program:
     """The variables while the program is built. `sums` are linear expressions in positions."""
 
     frame: Frame
-    cells: tuple[Cell, ...]
+    cells: tuple[RecordCell, ...]
     model: Any
     counts: list[Any] = field(default_factory=list)
     sums: list[Any] = field(default_factory=list)
@@ -228,7 +228,7 @@ def _program(tables: Tables, cuts: frozenset[int] = frozenset()) -> Program:
     return program
 
 
-def _people(program: Program, cell: Cell) -> None:
+def _people(program: Program, cell: RecordCell) -> None:
     """Add a count and a sum of positions; every sum between the ends can be reached."""
     most = _most(program.frame, [cell])
     count = program.model.new_int_var(0, max(most, 0), "")
@@ -242,7 +242,7 @@ def _people(program: Program, cell: Cell) -> None:
     program.sums.append(total)
 
 
-def _most(frame: Frame, among: Sequence[Cell]) -> int:
+def _most(frame: Frame, among: Sequence[RecordCell]) -> int:
     """Return the most people that any count allows there."""
     shared = frozenset.intersection(*(cell.groups for cell in among)) if among else frozenset()
     counts = [

@@ -48,7 +48,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Estimate:
+class LevelEstimate:
     """Estimates of one level: counts of the largest tables, and the precision of every part at
     every place.
     """
@@ -65,20 +65,20 @@ class Estimate:
         return any(set(table) <= set(each) for each in self.counts)
 
 
-def from_below(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> list[Estimate]:
+def from_below(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> list[LevelEstimate]:
     """Return for every level the best estimate from its own measurements and those of the levels
     below.
 
     `alone` takes every level by itself.
     """
-    found: list[Estimate] = []
+    found: list[LevelEstimate] = []
     for level in reversed(levels):
         below = found[-1] if found and not alone else None
         found.append(_join(level, below, grid))
     return found[::-1]
 
 
-def _join(level: Level, below: Estimate | None, grid: Grid) -> Estimate:
+def _join(level: Level, below: LevelEstimate | None, grid: Grid) -> LevelEstimate:
     counts = {table: np.zeros((level.places, *grid.shape(table))) for table in grid.largest}
     precisions: dict[Columns, Floats] = {}
     for part in grid.parts:
@@ -94,7 +94,7 @@ def _join(level: Level, below: Estimate | None, grid: Grid) -> Estimate:
         for table, total in counts.items():
             if set(part) <= set(table):
                 total += spread(value, part, table, grid.sizes)
-    return Estimate(counts=counts, precisions=precisions)
+    return LevelEstimate(counts=counts, precisions=precisions)
 
 
 def own_part(level: Level, part: Columns, grid: Grid) -> tuple[Floats, Floats]:
@@ -224,7 +224,9 @@ def by_table(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> lis
     return found[::-1]
 
 
-def down(estimates: Sequence[Estimate], levels: Sequence[Level], grid: Grid) -> list[Estimate]:
+def down(
+    estimates: Sequence[LevelEstimate], levels: Sequence[Level], grid: Grid
+) -> list[LevelEstimate]:
     """Return the least squares solution over all levels, from the estimates from below."""
     found = [estimates[0]]
     for upper, level, lower in zip(levels, levels[1:], estimates[1:], strict=False):
@@ -241,7 +243,7 @@ def down(estimates: Sequence[Estimate], levels: Sequence[Level], grid: Grid) -> 
                 if set(part) <= set(table):
                     total += spread(moved, part, table, grid.sizes)
         precisions = final_precisions(above.precisions, lower.precisions, upper.starts)
-        found.append(Estimate(counts=counts, precisions=precisions))
+        found.append(LevelEstimate(counts=counts, precisions=precisions))
     return found
 
 

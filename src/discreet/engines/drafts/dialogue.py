@@ -39,7 +39,7 @@ _PLAIN = {  # declarations that need no numbers, by the kind of a column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ReadyAnswer:
     """An answer that may be taken as it is, and what it costs."""
 
     answer: str
@@ -60,7 +60,7 @@ class Question:
     title: str
     told: tuple[str, ...]
     prompt: str
-    choices: tuple[Choice, ...]
+    choices: tuple[ReadyAnswer, ...]
     example: str
     suggestion: str | None
     columns: tuple[str, ...] = ()  # of the table, where one of them is to be named
@@ -98,13 +98,13 @@ def _about_owner(table: TableDraft) -> Question:
     likely = [name for name in names if owner_among([name]) is not None or "id" in words_of(name)]
     own = [name for name in likely if yaml_name(name) != said]
     choices = [
-        *([Choice(answer=said, told=table.why)] if said not in (None, PUBLIC, "row") else []),
+        *([ReadyAnswer(answer=said, told=table.why)] if said not in (None, PUBLIC, "row") else []),
         *(
-            Choice(answer=yaml_name(name), told="Rows where it is missing are dropped.")
+            ReadyAnswer(answer=yaml_name(name), told="Rows where it is missing are dropped.")
             for name in own
         ),
-        Choice(answer="row", told=_ROW),
-        Choice(answer=PUBLIC, told=_COPIED),
+        ReadyAnswer(answer="row", told=_ROW),
+        ReadyAnswer(answer=PUBLIC, told=_COPIED),
     ]
     return Question(
         about="owner",
@@ -138,7 +138,7 @@ def _about_rows(table: TableDraft) -> Question:
             "such data: each row more makes every count noisier.",
         ),
         prompt=f"Enter takes {table.max_rows}, or write another",
-        choices=tuple(Choice(answer=str(each), told=_cost_of_rows(each)) for each in numbers),
+        choices=tuple(ReadyAnswer(answer=str(each), told=_cost_of_rows(each)) for each in numbers),
         example="a whole number",
         suggestion=str(table.max_rows),
     )
@@ -156,8 +156,10 @@ def question_about(table: str, column: ColumnDraft) -> Question:
     elif column.family in HINTS:
         told.append(f"could be {HINTS[column.family]}")
     plain = dict.fromkeys((*([suggestion] if suggestion else []), *_PLAIN.get(column.family, ())))
-    choices = [Choice(answer=each, told=_cost(column.name, each).told) for each in plain]
-    left_out = Choice(answer=LEAVE_OUT, told="Left out: no question can use it. It costs nothing.")
+    choices = [ReadyAnswer(answer=each, told=_cost(column.name, each).told) for each in plain]
+    left_out = ReadyAnswer(
+        answer=LEAVE_OUT, told="Left out: no question can use it. It costs nothing."
+    )
     return Question(
         about="column",
         table=table,

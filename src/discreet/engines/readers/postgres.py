@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.readers.copied import copy_rows
-from discreet.engines.readers.reader import Declarations, Rows, Wanted
+from discreet.engines.readers.reader import ArrowRows, Declarations, Wanted
 from discreet.errors import UsageError
 from discreet.extras import missing
 
@@ -163,8 +163,8 @@ class Postgres:
         return {column.name: column.told for column in columns if not column.held}
 
     @contextmanager
-    def read(self, rows: Wanted) -> Iterator[dict[str, Rows]]:
-        found: dict[str, Rows] = {}
+    def read(self, rows: Wanted) -> Iterator[dict[str, ArrowRows]]:
+        found: dict[str, ArrowRows] = {}
         errors: list[Exception] = []
         with self._opened() as connection:
             with _one_sentence():

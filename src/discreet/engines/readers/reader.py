@@ -40,7 +40,7 @@ class Declarations:
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
-class Rows(Protocol):
+class ArrowRows(Protocol):
     """A table as Arrow reads it: one in memory, or a stream that begins anew each time."""
 
     @property
@@ -67,7 +67,7 @@ class Reader(Protocol):
     def unheld(self, table: str) -> Mapping[str, str]:
         """Return the columns whose types no domain can hold, and those types."""
 
-    def read(self, rows: Wanted) -> AbstractContextManager[Mapping[str, Rows]]:
+    def read(self, rows: Wanted) -> AbstractContextManager[Mapping[str, ArrowRows]]:
         """Return all tables as of one moment: those that are wanted with their rows and, at least,
         the columns that are wanted; others without rows. They can be read, one at a time, until
         the context ends.

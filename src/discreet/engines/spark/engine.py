@@ -31,7 +31,7 @@ from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure
 from discreet.noise.bits import SYSTEM
 from discreet.policy.policy import Policy
-from discreet.vault.exact import Exact, Part
+from discreet.vault.exact import Exact, TableOfPart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +90,7 @@ class Spark:
         return Exact.elsewhere(partial(self._parts, query, seconds, rows))
 
     def _parts(
-        self, query: Numbers, seconds: float, rows: int, part: Part | None
+        self, query: Numbers, seconds: float, rows: int, part: TableOfPart | None
     ) -> Iterator[pa.Table]:
         read = self._read if part is None else partial(self._made, part)
         table = self._twice(query, seconds, read)
@@ -100,7 +100,7 @@ class Spark:
     def _read(self, sql: str) -> pa.Table:
         return self._session.sql(sql).toArrow()
 
-    def _made(self, part: Part, sql: str) -> pa.Table:
+    def _made(self, part: TableOfPart, sql: str) -> pa.Table:
         """Return what a part of the vault makes of every batch of a result, on the workers: only
         that comes here.
         """

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet.engines.duckdb.preparing.encode import NOTHING
 from discreet.engines.duckdb.preparing.order import ROW, first_rows, row_owner
-from discreet.engines.duckdb.preparing.parts import Part, part_of
+from discreet.engines.duckdb.preparing.parts import SourcePart, part_of
 from discreet.engines.duckdb.preparing.reading import KEY, SourceReading, list_values
 from discreet.engines.layout import OWNER
 from discreet.engines.quoting import literal, name
@@ -116,7 +116,7 @@ class Writer:
         list_values(connection, self.table)
         return connection
 
-    def rows(self, part: Part) -> str:
+    def rows(self, part: SourcePart) -> str:
         return rows_of(self.reading, self.table, [part])
 
     def written(self, connection: Any) -> pa.RecordBatch:
@@ -137,7 +137,7 @@ WRITTEN = pa.schema({"file": pa.string(), "counts": pa.list_(pa.int64())})
 WRITTEN_IN_SPARK = "file STRING, counts ARRAY<BIGINT>"
 
 
-def rows_of(reading: SourceReading, table: Table, parts: Iterable[Part]) -> str:
+def rows_of(reading: SourceReading, table: Table, parts: Iterable[SourcePart]) -> str:
     """Return the rows of these parts (SQL), with their owner where they say it themselves."""
     rows = reading.rows(table, parts)
     if isinstance(table.owner, EachRow | Through):
@@ -179,7 +179,7 @@ class WriteFiles:
                     connection.close()
         raise EngineFailure
 
-    def _part(self, connection: Any, file: Path, scratch: Path | None) -> Part:
+    def _part(self, connection: Any, file: Path, scratch: Path | None) -> SourcePart:
         if self.source is not None:
             encoding = self.writer.table.read.encoding
             return part_of(connection, self.source, file, scratch, encoding)

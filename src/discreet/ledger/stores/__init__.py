@@ -9,19 +9,19 @@ from discreet.ledger import chain
 from discreet.ledger.head import head_path
 from discreet.ledger.place import Place
 from discreet.ledger.stores import postgres, sqlite
-from discreet.ledger.stores.store import Kind, Records, Store
+from discreet.ledger.stores.store import Kind, LedgerStore, Records
 
 
-def store_of(place: Place, *, timeout: float) -> Store:
+def store_of(place: Place, *, timeout: float) -> LedgerStore:
     """Return the store at a place; nothing is opened yet."""
     if place.address is not None:
-        return postgres.Tables(place, timeout=timeout)
+        return postgres.LedgerTables(place, timeout=timeout)
     return sqlite.File(place.path, timeout=timeout)
 
 
 def kind_of(place: Place) -> Kind:
     """Return the kind of store at a place."""
-    return sqlite.File.kind if place.address is None else postgres.Tables.kind
+    return sqlite.File.kind if place.address is None else postgres.LedgerTables.kind
 
 
 def is_there(place: Place) -> bool:

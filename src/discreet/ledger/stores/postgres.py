@@ -69,7 +69,7 @@ def role_in(address: str | None) -> str:
 
 def build(place: Place, records: Records) -> None:
     """Fill the empty tables of a new ledger, in one transaction."""
-    tables = Tables(place, timeout=10)
+    tables = LedgerTables(place, timeout=10)
     try:
         with tables.transaction(write=True):
             if tables.count():
@@ -87,7 +87,7 @@ def require_room(place: Place) -> None:
 
 def is_there(place: Place) -> bool:
     """Say whether the tables hold a ledger."""
-    tables = Tables(place, timeout=10)
+    tables = LedgerTables(place, timeout=10)
     try:
         with tables.transaction(write=False):
             return bool(tables.count())
@@ -102,7 +102,7 @@ def _takeover(place: Place) -> LedgerUnavailable:
     )
 
 
-class Tables:
+class LedgerTables:
     """The open tables of a ledger. One connection for each process, used by one thread at a time
     (`Turns`).
 
@@ -477,7 +477,7 @@ def _is_lost(connection: psycopg.Connection[Any], error: psycopg.Error) -> bool:
     return connection.closed or (error.sqlstate or "57P").startswith(("57P", "08"))
 
 
-_TABLES: weakref.WeakSet[Tables] = weakref.WeakSet()
+_TABLES: weakref.WeakSet[LedgerTables] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:

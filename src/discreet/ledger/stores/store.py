@@ -21,7 +21,7 @@ class Records:
     contents: Iterable[tuple[int, bytes]] = ()
 
 
-class Store(Protocol):
+class LedgerStore(Protocol):
     """Rows, sealed keys, answers and contents; all but `require_present` and `close` inside a
     transaction.
 

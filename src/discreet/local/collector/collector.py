@@ -144,7 +144,7 @@ class _Refusal(Exception):
     """One report that is dropped; its argument is one of REASONS."""
 
 
-class Store:
+class ReportStore:
     """Reports to one survey, in one file."""
 
     def __init__(self, path: str | Path, survey: Survey) -> None:

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from discreet.errors import DiscreetError, EngineFailure, UsageError
-from discreet.local.collector.collector import Receipt, Row, Store
+from discreet.local.collector.collector import Receipt, ReportStore, Row
 from discreet.local.respondent.page import page
 
 MOST_BODY = 1 << 20
@@ -44,7 +44,7 @@ class Collector:
     """One store behind one port."""
 
     def __init__(
-        self, store: Store, *, address: str, estimate: Callable[[], dict[str, Any]]
+        self, store: ReportStore, *, address: str, estimate: Callable[[], dict[str, Any]]
     ) -> None:
         self._store = store
         self._survey = store.survey
@@ -216,7 +216,7 @@ def _reply(status: int, kind: str, content: bytes, length: int, stay: bool) -> b
 
 
 async def listen(
-    store: Store,
+    store: ReportStore,
     *,
     host: str,
     port: int,

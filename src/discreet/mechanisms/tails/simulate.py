@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from discreet.errors import Unproved
 from discreet.mechanisms import shapes
-from discreet.mechanisms.combined import Part
+from discreet.mechanisms.combined import DrawSum
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.running import Running
 
@@ -48,13 +48,13 @@ class Several:
 Noise = shapes.Noise | Several | Running
 
 
-def part(noise: Noise, factor: Fraction = Fraction(1)) -> Part:
+def part(noise: Noise, factor: Fraction = Fraction(1)) -> DrawSum:
     """Return the noise of one number, times a factor."""
     if isinstance(noise, Running):  # such numbers share their noise: they have no part of their own
         raise Unproved("the noise of running totals was taken for that of single numbers")
     if isinstance(noise, Several):
-        return Part(noise=noise.noise, factor=factor, draws=noise.draws)
-    return Part(noise=noise, factor=factor)
+        return DrawSum(noise=noise.noise, factor=factor, draws=noise.draws)
+    return DrawSum(noise=noise, factor=factor)
 
 
 def redrawn(noises: Sequence[Noise], times: int) -> list[Any]:
@@ -65,7 +65,7 @@ def redrawn(noises: Sequence[Noise], times: int) -> list[Any]:
     for noise in noises:
         each = part(noise)
         if each.draws >= _MANY or (each.draws > 1 and each.gaussian):
-            each = Part(noise=_normal(each), factor=each.factor)
+            each = DrawSum(noise=_normal(each), factor=each.factor)
         lists = [
             _draw(each.gaussian, each.spread, times, first + place) for place in range(each.draws)
         ]
@@ -171,7 +171,7 @@ def half_widths(
     )
 
 
-def _normal(each: Part) -> DiscreteGaussian:
+def _normal(each: DrawSum) -> DiscreteGaussian:
     """Return a normal noise at least as wide: discrete noise varies no more than continuous noise
     of its scale.
     """

@@ -9,8 +9,8 @@ translate             the statement, written anew
 catalog, session      who asks, and the answer
 """
 
-from discreet.server.catalog.catalog import Catalog, Description
+from discreet.server.catalog.catalog import Catalog, StatementDescription
 from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.session import CatalogSession
 
-__all__ = ["Catalog", "CatalogError", "CatalogSession", "Description"]
+__all__ = ["Catalog", "CatalogError", "CatalogSession", "StatementDescription"]

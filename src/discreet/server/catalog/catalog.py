@@ -47,7 +47,7 @@ class CatalogDatabase(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class StatementDescription:
     """The columns that a statement returns, with their types in the metadata, and the types of its
     parameters.
     """
@@ -96,7 +96,7 @@ class Catalog:
 
     def describe(
         self, statement: str, session: CatalogSession, kinds: Sequence[int] = ()
-    ) -> Description | None:
+    ) -> StatementDescription | None:
         """Return types of parameters and columns without running anything; None if not about the
         catalog.
         """
@@ -109,7 +109,7 @@ class Catalog:
         except EngineFailure as error:
             raise _why(error) from None
         empty = _finish(schema.empty_table(), made, filled.names)
-        return Description(
+        return StatementDescription(
             parameters=tuple(types.oid(kind) for kind in made.parameters), schema=empty.schema
         )
 

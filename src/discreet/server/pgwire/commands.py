@@ -14,7 +14,7 @@ import pyarrow as pa
 from discreet.errors import UsageError
 from discreet.server.pgwire.faults import Fault, Notice
 from discreet.server.pgwire.lexer import Statement, Token
-from discreet.server.pgwire.messages import Field
+from discreet.server.pgwire.messages import ResultField
 from discreet.server.pgwire.parameters import Parameter
 from discreet.server.pgwire.question import Result
 from discreet.server.settings import SETTINGS, ReadOnly, Settings, Unknown
@@ -42,7 +42,7 @@ class Portal:
     values: tuple[object, ...] = ()
     formats: tuple[int, ...] = ()
     result: Result | None = None
-    fields: tuple[Field, ...] = ()
+    fields: tuple[ResultField, ...] = ()
     position: int = 0  # rows that were read
     hold: bool = False
 

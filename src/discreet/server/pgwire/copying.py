@@ -11,7 +11,7 @@ import pyarrow as pa
 from discreet.server.pgwire import types
 from discreet.server.pgwire.faults import Fault
 from discreet.server.pgwire.lexer import Statement, Token
-from discreet.server.pgwire.messages import Field
+from discreet.server.pgwire.messages import ResultField
 
 Format = Literal["text", "csv", "binary"]
 _BEGIN = b"PGCOPY\n\xff\r\n\0" + bytes(8)
@@ -122,7 +122,7 @@ def _letter(word: str, value: str) -> str:
     return unescaped
 
 
-def lines(table: pa.Table, fields: Sequence[Field], copy: Copy) -> Iterator[list[bytes]]:
+def lines(table: pa.Table, fields: Sequence[ResultField], copy: Copy) -> Iterator[list[bytes]]:
     """Return the content of the copy, some rows at a time; clients expect each row in a message of
     its own.
 

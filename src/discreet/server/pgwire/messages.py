@@ -247,7 +247,7 @@ def copy_data(data: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class ResultField:
     """One column of a result. Its table's OID is 0: with a real one, tools ask the catalog after
     every answer.
     """
@@ -263,6 +263,6 @@ class Field:
         )
 
 
-def row_description(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
+def row_description(fields: Sequence[ResultField], formats: Sequence[int]) -> bytes:
     packed = (field.pack(format) for field, format in zip(fields, formats, strict=True))
     return message(b"T", struct.pack("!H", len(fields)) + b"".join(packed))

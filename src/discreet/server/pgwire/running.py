@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from discreet.policy.policy import Policy
-from discreet.server.catalog import Catalog, CatalogError, CatalogSession, Description
+from discreet.server.catalog import Catalog, CatalogError, CatalogSession, StatementDescription
 from discreet.server.pgwire import commands, copying, types
 from discreet.server.pgwire.commands import Portal, Prepared, State
 from discreet.server.pgwire.faults import Fault
@@ -41,7 +41,7 @@ class Look:
         except CatalogError as error:
             raise _fault(error, statement) from None
 
-    def describe(self, statement: Statement, oids: Sequence[int]) -> Description | None:
+    def describe(self, statement: Statement, oids: Sequence[int]) -> StatementDescription | None:
         try:
             return self.catalog.describe(statement.text, self.session, oids)
         except CatalogError as error:

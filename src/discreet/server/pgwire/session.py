@@ -22,7 +22,7 @@ from discreet.server.pgwire.commands import Portal, State
 from discreet.server.pgwire.faults import CROWDED, INTERNAL, Fatal, Fault, Notice
 from discreet.server.pgwire.lexer import Statement, split
 from discreet.server.pgwire.login import Login
-from discreet.server.pgwire.messages import Broken, Field
+from discreet.server.pgwire.messages import Broken, ResultField
 from discreet.server.pgwire.parameters import decode
 from discreet.server.pgwire.question import Asker, Result
 from discreet.server.pgwire.running import CopyResult, Look, Runner, bind, only_one
@@ -395,7 +395,9 @@ class Session:
             await self._send_rows(made.table, fields, formats)
         self._send(messages.complete(made.tag))
 
-    async def _send_rows(self, table: Any, fields: Sequence[Field], formats: Sequence[int]) -> None:
+    async def _send_rows(
+        self, table: Any, fields: Sequence[ResultField], formats: Sequence[int]
+    ) -> None:
         with self._room(table.nbytes):
             step = max(1, _CELLS // max(1, len(fields)))
             for start in range(0, table.num_rows, step):

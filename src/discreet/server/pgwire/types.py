@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.server.pgwire.messages import Field
+from discreet.server.pgwire.messages import ResultField
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID, JSON = 16, 17, 18, 19, 20, 21, 23, 25, 26, 114
 FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
@@ -90,7 +90,7 @@ _OIDS: tuple[tuple[Callable[[pa.DataType], bool], int], ...] = (
 )
 
 
-def field_of(field: pa.Field) -> Field:
+def field_of(field: pa.Field) -> ResultField:
     """Return an Arrow field as a column of a result."""
     declared = (field.metadata or {}).get(b"oid")
     oid = oid_of(field.type) if declared is None else int(declared)
@@ -101,10 +101,10 @@ def field_of(field: pa.Field) -> Field:
         and 0 <= field.type.scale <= field.type.precision < 38
     ):
         modifier = (field.type.precision << 16 | field.type.scale) + 4
-    return Field(name=field.name, oid=oid, size=SIZES.get(oid, -1), modifier=modifier)
+    return ResultField(name=field.name, oid=oid, size=SIZES.get(oid, -1), modifier=modifier)
 
 
-def fields_of(schema: pa.Schema) -> tuple[Field, ...]:
+def fields_of(schema: pa.Schema) -> tuple[ResultField, ...]:
     return tuple(map(field_of, schema))
 
 
@@ -123,7 +123,7 @@ def encoder(oid: int, *, binary: bool) -> Encode:
 
 
 def rows(
-    table: pa.Table, fields: Sequence[Field], formats: Sequence[int]
+    table: pa.Table, fields: Sequence[ResultField], formats: Sequence[int]
 ) -> list[tuple[bytes | None, ...]]:
     """Return the rows of a table, each value as bytes in its column's format."""
     columns = [

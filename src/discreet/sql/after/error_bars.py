@@ -24,7 +24,7 @@ _MARK = "half_width"  # in the meta of a node: it is a half-width, or will be on
 
 
 class _AnswerColumn(Protocol):
-    """A column of the answer, as `plan.Column`."""
+    """A column of the answer, as `plan.AnswerColumn`."""
 
     @property
     def half_width(self) -> HalfWidth | None: ...

@@ -28,7 +28,7 @@ Components = tuple[npt.NDArray[Any], ...]
 Floats = npt.NDArray[np.float64]
 
 
-class Estimate(Protocol):
+class NoisyColumn(Protocol):
     """A column of the noisy table."""
 
     def values(self, components: Components) -> pa.Array:

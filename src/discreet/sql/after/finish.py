@@ -35,7 +35,7 @@ from discreet.sql.after.widths.half_width import half_width
 from discreet.sql.plan.block import Block, RolledUp
 from discreet.sql.plan.keys import Joint, Unknown
 from discreet.sql.plan.picks import Pick
-from discreet.sql.plan.plan import Column, Plan
+from discreet.sql.plan.plan import AnswerColumn, Plan
 from discreet.sql.text.dialect import WRITER
 from discreet.sql.values.value import Text, few_of
 
@@ -345,7 +345,7 @@ def run_after(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
         return run(guard_with_try(sql), tables)
 
 
-def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Table]:
+def split(result: pa.Table, columns: Sequence[AnswerColumn]) -> tuple[pa.Table, pa.Table]:
     """Split the columns of a result into the answer and, of the same shape, its margins."""
     shown = [column.name for column in columns]
     table = pa.Table.from_arrays(
@@ -374,7 +374,9 @@ _SEVERAL = (
 )
 
 
-def without_margin(table: pa.Table, margins: pa.Table, columns: Sequence[Column]) -> dict[str, str]:
+def without_margin(
+    table: pa.Table, margins: pa.Table, columns: Sequence[AnswerColumn]
+) -> dict[str, str]:
     """Return why a margin is missing, for each computed column that has a number without one."""
     return {
         column.name: _DIVIDED if column.simulated else _SEVERAL

@@ -29,7 +29,7 @@ from discreet.sql.after.released import Output, OutputTable
 from discreet.sql.after.widths import linear
 from discreet.sql.after.widths.linear import Form, form_of
 from discreet.sql.plan.keys import Key, PublicDomain, Unknown
-from discreet.sql.requests.request import Request
+from discreet.sql.requests.request import AggregateRequest
 from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import Names
 from discreet.sql.text.parse import reject, show, spell, whole
@@ -118,7 +118,7 @@ class Rewrite:
     meanings: list[tuple[exp.Expression, Identity]]
     node: exp.Select
     index: int
-    requests: list[Request] = field(default_factory=list)
+    requests: list[AggregateRequest] = field(default_factory=list)
     signatures: dict[str, int] = field(default_factory=dict)
     derived: list[str] = field(default_factory=list)
 

@@ -24,7 +24,7 @@ from discreet.sql.aggregates import (
     variance,
 )
 from discreet.sql.aggregates import sum as total
-from discreet.sql.requests.request import Member, Reader, Request
+from discreet.sql.requests.request import AggregateRequest, Member, Reader
 from discreet.sql.text.parse import quote_if_needed, reject, show, spell
 from discreet.sql.values.arguments import check_arguments
 from discreet.sql.values.expressions import Scope, translate
@@ -128,7 +128,7 @@ def aggregates_in(node: exp.Expression) -> bool:
     return is_aggregate(node) or any(aggregates_in(part) for part in node.iter_expressions())
 
 
-def read(node: exp.Expression, scope: Scope) -> Request:
+def read(node: exp.Expression, scope: Scope) -> AggregateRequest:
     """Return the request that an aggregate's syntax makes, or `Rejected`."""
     condition = None
     inner = node

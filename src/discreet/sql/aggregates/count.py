@@ -12,14 +12,14 @@ from discreet.algebra import Expression, Reading, Sum
 from discreet.sql.after.estimates import Linear
 from discreet.sql.aggregates import distinct
 from discreet.sql.plan.sensitivity import Sensitivity
-from discreet.sql.requests.readings import Rows as RowsRead
+from discreet.sql.requests.readings import RowsRead
 from discreet.sql.requests.request import (
+    AggregateRequest,
     Alone,
     Extent,
     Member,
     Moment,
     Place,
-    Request,
     argument,
     both,
     constant_width,
@@ -31,7 +31,7 @@ from discreet.sql.values.value import Missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows(Alone):
+class AllRows(Alone):
     """Rows, whatever is in them; beside a moment over the same rows, a further part of it."""
 
     def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
@@ -63,11 +63,13 @@ class Count(Moment, Alone):
         return place.count(rest=Fraction(0))
 
 
-def _count(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _count(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> AggregateRequest:
     if node.expressions:
         raise reject(node, f"{show(node)} counts several columns at once.", "Count one.")
     if node.this is None or isinstance(node.this, exp.Star):
-        return Rows(label=label, condition=condition)
+        return AllRows(label=label, condition=condition)
     if isinstance(node.this, exp.Distinct):
         return distinct.read(node, scope, label, condition)
     chosen = distinct.identifier_if(node.this, scope)
@@ -77,15 +79,15 @@ def _count(node: exp.Expression, scope: Scope, label: str, condition: Expression
     if isinstance(value.domain, Missing):
         raise reject(node, "COUNT(NULL) is zero for everybody.", "Write COUNT(*).")
     if value.constant:
-        return Rows(label=label, condition=condition)
+        return AllRows(label=label, condition=condition)
     return Count(label=label, value=value, condition=condition)
 
 
 def _count_if(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-) -> Request:
+) -> AggregateRequest:
     flag = as_flag(translate(node.this, scope), node).expression
-    return Rows(label=label, condition=both(flag, condition))
+    return AllRows(label=label, condition=both(flag, condition))
 
 
 MEMBER = Member(

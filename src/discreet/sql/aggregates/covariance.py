@@ -15,14 +15,14 @@ from discreet.algebra import Expression
 from discreet.mechanisms.tails.simulate import Noise
 from discreet.sql.after.estimates import (
     Components,
-    Estimate,
     Floats,
+    NoisyColumn,
     floats,
     possible,
     reach,
     sample_factor,
 )
-from discreet.sql.requests.request import Corner, Member, Pair, Reader, Request
+from discreet.sql.requests.request import AggregateRequest, Corner, Member, Pair, Reader
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_number
 
@@ -124,7 +124,7 @@ class Covariance(Pair):
     def degrees(self) -> tuple[int, int]:
         return (2, 2) if self.correlation else (1, 1)
 
-    def estimate(self, corner: Corner) -> Estimate:
+    def estimate(self, corner: Corner) -> NoisyColumn:
         return Together(
             degree=self.degrees[0],
             widths=corner.widths,
@@ -137,7 +137,7 @@ class Covariance(Pair):
 def _pair(*, sample: bool, correlation: bool) -> Reader:
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-    ) -> Request:
+    ) -> AggregateRequest:
         x, y = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
         return Covariance(
             label=label,

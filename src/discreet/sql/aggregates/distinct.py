@@ -9,8 +9,8 @@ from sqlglot import exp
 from discreet.algebra import Distinct, Expression, Persons, Reading, call
 from discreet.sql.plan import sensitivity
 from discreet.sql.plan.sensitivity import Sensitivity
-from discreet.sql.requests.readings import Rows
-from discreet.sql.requests.request import Extent, Member, Request, Single, both
+from discreet.sql.requests.readings import RowsRead
+from discreet.sql.requests.request import AggregateRequest, Extent, Member, Single, both
 from discreet.sql.text.parse import reject
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_flag, flag_as_number
@@ -21,7 +21,7 @@ from discreet.sql.values.value import Category, Flag, Number, Opaque, Text, Valu
 class People(Single):
     """People who have a row."""
 
-    def reading(self, rows: Rows, node: exp.Expression) -> Reading:
+    def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
         return Persons(self.condition)
 
     def sensitivity(self, extent: Extent) -> Sensitivity:
@@ -41,7 +41,7 @@ class People(Single):
 class Values(Single):
     """Distinct values: of numbers and categories, at most as many as are public."""
 
-    def reading(self, rows: Rows, node: exp.Expression) -> Reading:
+    def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
         value, where = self.value, self.condition
         match value.domain:
             case Number(lo=lo, hi=hi):
@@ -65,7 +65,9 @@ class Values(Single):
         return False
 
 
-def read(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def read(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> AggregateRequest:
     """Read COUNT(DISTINCT ...)."""
     listed = node.this.expressions
     only = listed[0].unnest() if len(listed) == 1 else None

@@ -9,9 +9,16 @@ import numpy as np
 from sqlglot import exp
 
 from discreet.algebra import Expression
-from discreet.sql.after.estimates import Estimate, Floats
+from discreet.sql.after.estimates import Floats, NoisyColumn
 from discreet.sql.aggregates.mean import OfMean
-from discreet.sql.requests.request import Member, Moment, Place, Request, argument_node, number
+from discreet.sql.requests.request import (
+    AggregateRequest,
+    Member,
+    Moment,
+    Place,
+    argument_node,
+    number,
+)
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.numbers import grid
@@ -31,13 +38,13 @@ class GeometricMean(Moment):
 
     degree: ClassVar[int] = 1
 
-    def estimate(self, place: Place) -> Estimate:
+    def estimate(self, place: Place) -> NoisyColumn:
         return Exponential(lo=place.lo, width=place.width, step=place.step, degree=place.degree)
 
 
 def _geomean(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-) -> Request:
+) -> AggregateRequest:
     if grid(number(node, scope)).lo <= 0:
         raise reject(
             node,

@@ -10,9 +10,9 @@ import numpy as np
 from sqlglot import exp
 
 from discreet.algebra import Expression
-from discreet.sql.after.estimates import Estimate, Floats
+from discreet.sql.after.estimates import Floats, NoisyColumn
 from discreet.sql.aggregates.mean import OfMean
-from discreet.sql.requests.request import Member, Moment, Place, Request
+from discreet.sql.requests.request import AggregateRequest, Member, Moment, Place
 from discreet.sql.requests.request import number as argument
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope
@@ -37,7 +37,7 @@ class HarmonicMean(Moment):
     whole: int
     degree: ClassVar[int] = 1
 
-    def estimate(self, place: Place) -> Estimate:
+    def estimate(self, place: Place) -> NoisyColumn:
         return Reciprocal(
             lo=place.lo,
             width=place.width,
@@ -49,7 +49,7 @@ class HarmonicMean(Moment):
 
 def _harmonic(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-) -> Request:
+) -> AggregateRequest:
     value = argument(node, scope)
     domain = grid(value)
     if domain.lo <= 0:

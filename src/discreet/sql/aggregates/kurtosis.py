@@ -12,7 +12,7 @@ from discreet.algebra import Expression
 from discreet.sql.after.estimates import Floats
 from discreet.sql.after.standardized import StandardMoment
 from discreet.sql.requests.readings import few_steps
-from discreet.sql.requests.request import Member, Moment, Place, Reader, Request, number
+from discreet.sql.requests.request import AggregateRequest, Member, Moment, Place, Reader, number
 from discreet.sql.values.expressions import Scope
 
 
@@ -47,7 +47,7 @@ class Kurtosis(Moment):
 def _kurtosis(*, sample: bool) -> Reader:
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-    ) -> Request:
+    ) -> AggregateRequest:
         return Kurtosis(
             label=label, value=few_steps(number(node, scope)), condition=condition, sample=sample
         )

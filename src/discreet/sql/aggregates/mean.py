@@ -14,9 +14,9 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.tails.simulate import Noise
-from discreet.sql.after.estimates import Components, Estimate, Floats, reach
+from discreet.sql.after.estimates import Components, Floats, NoisyColumn, reach
 from discreet.sql.after.widths.margins import ratio_quantile
-from discreet.sql.requests.request import Member, Moment, Place, Request, number
+from discreet.sql.requests.request import AggregateRequest, Member, Moment, Place, number
 from discreet.sql.values.expressions import Scope
 
 
@@ -118,7 +118,7 @@ class Average(Moment):
 
     degree: ClassVar[int] = 1
 
-    def estimate(self, place: Place) -> Estimate:
+    def estimate(self, place: Place) -> NoisyColumn:
         return Mean(lo=place.lo, width=place.width, step=place.step, degree=place.degree)
 
 
@@ -157,7 +157,9 @@ class OfMean(Mean):
         return float(self.lo * self.step), float((self.lo + self.width) * self.step)
 
 
-def _mean(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _mean(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> AggregateRequest:
     return Average(label=label, value=number(node, scope), condition=condition)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from discreet.algebra import Expression
-from discreet.sql.requests.request import Choice, Member, Request, argument
+from discreet.sql.requests.request import AggregateRequest, Member, PublicChoice, argument
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope
 from discreet.sql.values.value import Category, Day, Flag, Number, Opaque, Text
@@ -13,7 +13,9 @@ from discreet.sql.values.value import Category, Day, Flag, Number, Opaque, Text
 MOST_MODES = 65_536
 
 
-def _mode(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _mode(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> AggregateRequest:
     value = argument(node, scope)
     if isinstance(value.domain, Text | Opaque):
         raise reject(
@@ -30,7 +32,7 @@ def _mode(node: exp.Expression, scope: Scope, label: str, condition: Expression 
             f"{show(node)} needs a column with at most {MOST_MODES} public values.",
             "Round it first.",
         )
-    return Choice(label=label, value=value, condition=condition, kind="mode")
+    return PublicChoice(label=label, value=value, condition=condition, kind="mode")
 
 
 MEMBER = Member(

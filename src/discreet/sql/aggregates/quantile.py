@@ -7,7 +7,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.algebra import Expression
-from discreet.sql.requests.request import Choice, Member, Reader, Request, argument
+from discreet.sql.requests.request import AggregateRequest, Member, PublicChoice, Reader, argument
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.categories import all_numeric
 from discreet.sql.values.expressions import Scope, translate
@@ -22,9 +22,9 @@ def reader_of_quantile(quantile: Fraction) -> Reader:
 
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-    ) -> Request:
+    ) -> AggregateRequest:
         value = _pickable(argument(node, scope), node)
-        return Choice(
+        return PublicChoice(
             label=label, value=value, condition=condition, kind="quantile", quantiles=(quantile,)
         )
 
@@ -73,11 +73,11 @@ def _pickable(value: Value, node: exp.Expression) -> Value:
 
 def _quantile(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-) -> Request:
+) -> AggregateRequest:
     wanted = node.args.get("quantile") if isinstance(node, exp.Quantile) else node.expression
     quantiles, listed = _fractions(wanted, node)
     value = _pickable(argument(node, scope), node)
-    return Choice(
+    return PublicChoice(
         label=label,
         value=value,
         condition=condition,
@@ -89,7 +89,7 @@ def _quantile(
 
 def _within_group(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-) -> Request:
+) -> AggregateRequest:
     """Read PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
     order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
     if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc) or len(order) != 1:
@@ -106,7 +106,7 @@ def _within_group(
                 node, "a list of quantiles in descending order is not answered.", "Leave DESC out."
             )
     value = _pickable(translate(order[0].this, scope), node)
-    return Choice(
+    return PublicChoice(
         label=label,
         value=value,
         condition=condition,

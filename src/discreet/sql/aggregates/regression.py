@@ -14,9 +14,9 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.tails.simulate import Noise
-from discreet.sql.after.estimates import Components, Estimate, Floats, floats, reach
+from discreet.sql.after.estimates import Components, Floats, NoisyColumn, floats, reach
 from discreet.sql.aggregates.covariance import Together
-from discreet.sql.requests.request import Corner, Member, Pair, Reader, Request
+from discreet.sql.requests.request import AggregateRequest, Corner, Member, Pair, Reader
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.numbers import grid
 from discreet.sql.values.unify import as_number
@@ -116,7 +116,7 @@ class Regression(Pair):
     def degrees(self) -> tuple[int, int]:
         return _DEGREES
 
-    def estimate(self, corner: Corner) -> Estimate:
+    def estimate(self, corner: Corner) -> NoisyColumn:
         y, x = grid(self.value), grid(self.other)
         return Line(
             widths=corner.widths,
@@ -134,7 +134,7 @@ class Determination(Pair):
     def degrees(self) -> tuple[int, int]:
         return (2, 2)
 
-    def estimate(self, corner: Corner) -> Estimate:
+    def estimate(self, corner: Corner) -> NoisyColumn:
         return RSquared(
             degree=2,
             widths=corner.widths,
@@ -147,7 +147,7 @@ class Determination(Pair):
 def _line(*, slope: bool) -> Reader:
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-    ) -> Request:
+    ) -> AggregateRequest:
         y, x = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
         return Regression(label=label, value=y, other=x, condition=condition, slope=slope)
 
@@ -156,7 +156,7 @@ def _line(*, slope: bool) -> Reader:
 
 def _explain(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-) -> Request:
+) -> AggregateRequest:
     y, x = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
     return Determination(label=label, value=y, other=x, condition=condition)
 

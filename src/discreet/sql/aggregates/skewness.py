@@ -12,7 +12,7 @@ from discreet.algebra import Expression
 from discreet.sql.after.estimates import Floats
 from discreet.sql.after.standardized import StandardMoment
 from discreet.sql.requests.readings import few_steps
-from discreet.sql.requests.request import Member, Moment, Place, Request, number
+from discreet.sql.requests.request import AggregateRequest, Member, Moment, Place, number
 from discreet.sql.values.expressions import Scope
 
 
@@ -41,7 +41,7 @@ class Skewness(Moment):
 
 def _skewness(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-) -> Request:
+) -> AggregateRequest:
     return Skewness(label=label, value=few_steps(number(node, scope)), condition=condition)
 
 

@@ -12,8 +12,16 @@ from discreet.algebra import Expression, Reading
 from discreet.sql.after.estimates import Linear
 from discreet.sql.plan import sensitivity
 from discreet.sql.plan.sensitivity import Sensitivity
-from discreet.sql.requests.readings import Rows
-from discreet.sql.requests.request import Alone, Extent, Member, Moment, Place, Request, number
+from discreet.sql.requests.readings import RowsRead
+from discreet.sql.requests.request import (
+    AggregateRequest,
+    Alone,
+    Extent,
+    Member,
+    Moment,
+    Place,
+    number,
+)
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope
 from discreet.sql.values.numbers import grid
@@ -29,7 +37,7 @@ class Total(Moment, Alone):
     def step(self) -> Fraction | None:
         return grid(self.value).step
 
-    def reading(self, rows: Rows, node: exp.Expression) -> Reading:
+    def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
         return rows.total(self.value, 1, self.condition, node)
 
     def sensitivity(self, extent: Extent) -> Sensitivity:
@@ -52,7 +60,9 @@ class Total(Moment, Alone):
         return place.linear(ordered, rest=Fraction(0), step=place.step)
 
 
-def _sum(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+def _sum(
+    node: exp.Expression, scope: Scope, label: str, condition: Expression | None
+) -> AggregateRequest:
     value = number(node, scope)
     if not grid(value).largest:
         raise reject(node, f"{show(node)} is zero for everybody.", "Add up something that is not.")

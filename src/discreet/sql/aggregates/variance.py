@@ -22,7 +22,7 @@ from discreet.sql.after.estimates import (
     reach,
     sample_factor,
 )
-from discreet.sql.requests.request import Member, Moment, Place, Reader, Request, number
+from discreet.sql.requests.request import AggregateRequest, Member, Moment, Place, Reader, number
 from discreet.sql.values.expressions import Scope
 
 
@@ -117,7 +117,7 @@ class Variance(Moment):
 def _variance(*, sample: bool, root: bool) -> Reader:
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
-    ) -> Request:
+    ) -> AggregateRequest:
         return Variance(
             label=label, value=number(node, scope), condition=condition, sample=sample, root=root
         )

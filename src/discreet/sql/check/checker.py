@@ -29,7 +29,7 @@ from discreet.budget import Neighbors
 from discreet.errors import Unproved
 from discreet.policy.domain import MOST_PEOPLE, Decimals, Integers
 from discreet.policy.policy import Policy
-from discreet.sql.check.counts import Counts
+from discreet.sql.check.counts import PersonCounts
 from discreet.sql.check.norms import (
     Forms,
     Norms,
@@ -48,10 +48,10 @@ class Checker:
     """Derives bounds from one policy."""
 
     policy: Policy
-    counts: Counts = field(init=False, compare=False, repr=False)
+    counts: PersonCounts = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", Counts(policy=self.policy))
+        object.__setattr__(self, "counts", PersonCounts(policy=self.policy))
 
     # --- how far ----------------------------------------------------------------------------------
 

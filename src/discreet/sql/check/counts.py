@@ -37,7 +37,7 @@ Origins = frozenset[tuple[str, int]]  # sources, each with how many rows of it o
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class PersonCounts:
     """Rows and groups that one person can have, by one policy."""
 
     policy: Policy

@@ -27,7 +27,7 @@ from discreet.budget import Neighbors
 from discreet.errors import Unproved
 from discreet.mechanisms.running import Grid
 from discreet.mechanisms.shapes import Keys, Movement, Nearby, nearby
-from discreet.sql.after.estimates import Estimate
+from discreet.sql.after.estimates import NoisyColumn
 from discreet.sql.plan.keys import Joint, Key, Unknown
 from discreet.sql.plan.picks import Pick, count_near
 from discreet.sql.plan.sensitivity import Sensitivity
@@ -76,7 +76,7 @@ class Statistic:
     sensitivity: Sensitivity
     # the numbers of a coarser group are the sums of its parts'; not so of distinct values
     additive: bool
-    estimates: tuple[tuple[int, Estimate], ...] = ()
+    estimates: tuple[tuple[int, NoisyColumn], ...] = ()
     tested: bool = False
     # Each aggregate that is computed from them, and what 1 is in its own units; no part of what is
     # measured (S10).
@@ -175,11 +175,11 @@ class Block:
         return (*self.statistics, *self.picks)
 
     @property
-    def aggregates(self) -> dict[int, tuple[Statistic, Estimate] | Pick]:
+    def aggregates(self) -> dict[int, tuple[Statistic, NoisyColumn] | Pick]:
         """Return each aggregate of the statement by its number: a statistic with its estimate, or a
         pick.
         """
-        found: dict[int, tuple[Statistic, Estimate] | Pick] = {
+        found: dict[int, tuple[Statistic, NoisyColumn] | Pick] = {
             pick.number: pick for pick in self.picks
         }
         found |= {

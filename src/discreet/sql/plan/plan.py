@@ -44,7 +44,7 @@ class TotalOf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class AnswerColumn:
     """A column of the answer; `measured` says that its margins come behind all columns of the final
     table.
     """
@@ -95,7 +95,7 @@ class Plan:
     after: str
     # the columns of the only noisy table, where `after` does nothing but list them
     listed: tuple[str, ...] | None
-    columns: tuple[Column, ...]
+    columns: tuple[AnswerColumn, ...]
     # rows may have been left out after noise (HAVING, LIMIT, ...): coverage holds before that
     selected: bool
     public: tuple[str, ...]  # public tables that `after` reads
@@ -121,7 +121,9 @@ def empty_plan(columns: Sequence[tuple[str, pa.DataType]]) -> Plan:
         blocks=(),
         after=f"SELECT {listed} WHERE FALSE",
         listed=None,
-        columns=tuple(Column(name=name, measured=False, estimate=None) for name, _ in columns),
+        columns=tuple(
+            AnswerColumn(name=name, measured=False, estimate=None) for name, _ in columns
+        ),
         selected=False,
         public=(),
         probe=True,

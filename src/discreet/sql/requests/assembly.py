@@ -26,25 +26,24 @@ from sqlglot import exp
 
 from discreet.algebra import Careful, Case, Constant, Expression, Persons, Reading, Sum
 from discreet.budget import Neighbors
-from discreet.sql.after.estimates import Estimate, Linear
-from discreet.sql.aggregates.count import Count
-from discreet.sql.aggregates.count import Rows as AllRows
+from discreet.sql.after.estimates import Linear, NoisyColumn
+from discreet.sql.aggregates.count import AllRows, Count
 from discreet.sql.aggregates.sum import Total
 from discreet.sql.check.exclusive import exclusive
 from discreet.sql.plan.block import PEOPLE, Statistic
 from discreet.sql.plan.keys import key_position
 from discreet.sql.plan.picks import Pick
 from discreet.sql.plan.sensitivity import Sensitivity, of_persons
-from discreet.sql.requests.readings import Rows, bernstein, coarse
+from discreet.sql.requests.readings import RowsRead, bernstein, coarse
 from discreet.sql.requests.request import (
+    AggregateRequest,
     Alone,
-    Choice,
     Corner,
     Extent,
     Moment,
     Pair,
     Place,
-    Request,
+    PublicChoice,
     Single,
     constant_width,
     range_of,
@@ -56,7 +55,7 @@ from discreet.sql.values.value import Moment as Instant
 
 # a value, its range, and a condition on the rows
 Target = tuple[Expression, object, Expression | None]
-Wanted = Sequence[tuple[int, Request]]  # requests for the same number, with their numbers
+Wanted = Sequence[tuple[int, AggregateRequest]]  # requests for the same number, with their numbers
 Combination = dict[Reading, int]  # factors of what is read
 MOST_CLUSTERED = 48  # numbers that are taken together: the proof tries every pair of them
 UNBOUNDED = 2**31  # groups, where their number is not public
@@ -71,7 +70,7 @@ class _Part:
     forms: list[Combination]
     sensitivity: Sensitivity
     additive: bool
-    estimates: dict[int, Estimate]  # by the request's number
+    estimates: dict[int, NoisyColumn]  # by the request's number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +84,9 @@ class Assembly:
 
 
 def assemble(
-    requests: list[Request],
+    requests: list[AggregateRequest],
     *,
-    rows: Rows,
+    rows: RowsRead,
     touched: int,
     groups: int,
     neighbors: Neighbors,
@@ -100,7 +99,7 @@ def assemble(
     making = _Making(rows=rows, extent=extent, node=node)
     numbered = list(enumerate(requests))
     for index, request in numbered:
-        if isinstance(request, Choice):
+        if isinstance(request, PublicChoice):
             making.choose(index, request)
         elif isinstance(request, Pair):
             making.pair(index, request)
@@ -148,14 +147,14 @@ def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
     return clusters
 
 
-def _apart(one: Request, other: Request) -> bool:
+def _apart(one: AggregateRequest, other: AggregateRequest) -> bool:
     """Return True if a row adds to one of two numbers at most, and to either as much."""
     if one.condition is None or other.condition is None or _width(one) is None:
         return False
     return _width(one) == _width(other) and exclusive(one.condition, other.condition)
 
 
-def _conditional(request: Request) -> Request:
+def _conditional(request: AggregateRequest) -> AggregateRequest:
     """Read SUM(CASE WHEN p THEN x ELSE 0 END) and COUNT(CASE WHEN p THEN 1 END) as aggregates over
     the rows where p holds.
     """
@@ -176,7 +175,7 @@ def _conditional(request: Request) -> Request:
     return request
 
 
-def _width(request: Request) -> int | None:
+def _width(request: AggregateRequest) -> int | None:
     """Return the most that a row adds to a count, or to a sum of what is not negative; None of
     other numbers.
     """
@@ -188,7 +187,7 @@ def _width(request: Request) -> int | None:
 
 
 def _targets(
-    numbered: list[tuple[int, Request]],
+    numbered: list[tuple[int, AggregateRequest]],
 ) -> dict[Target, list[tuple[int, Single | Moment]]]:
     """Group the requests over the same value and condition, which share their sums; people and
     distinct values share nothing.
@@ -237,7 +236,7 @@ def _one_number(wanted: list[tuple[int, Single | Moment]]) -> bool:
 class _Making:
     """Builds statistics and picks from requests."""
 
-    rows: Rows
+    rows: RowsRead
     extent: Extent
     node: exp.Expression
     readings: list[Reading] = field(default_factory=list)
@@ -253,7 +252,7 @@ class _Making:
             self.readings.append(reading)
         return reading
 
-    def choose(self, index: int, request: Choice) -> None:
+    def choose(self, index: int, request: PublicChoice) -> None:
         value, extent = request.value, self.extent
         assert isinstance(value.domain, Number | Category | Flag | Day | Instant)
         pick = Pick(
@@ -304,7 +303,7 @@ class _Making:
             return
         labels: dict[str, Fraction] = {}
         forms: list[Combination] = []
-        estimates: dict[int, Estimate] = {}
+        estimates: dict[int, NoisyColumn] = {}
         width = _width(cluster[0][0][1])
         assert width is not None
         for place, wanted in enumerate(cluster):
@@ -390,7 +389,7 @@ class _Making:
         labels: dict[str, Fraction],
         forms: list[Combination],
         width: int,
-        estimates: dict[int, Estimate],
+        estimates: dict[int, NoisyColumn],
     ) -> _Part:
         sensitivity = constant_width(self.extent, width=width, parts=len(forms))
         part = _Part(
@@ -417,7 +416,7 @@ class _Making:
 
 def with_test(
     assembly: Assembly,
-    requests: Sequence[Request],
+    requests: Sequence[AggregateRequest],
     *,
     rows: int,
     touched: int,

@@ -18,7 +18,7 @@ COARSE_STEPS = 1 << 15  # of a range, where fourth powers are added up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowsRead:
     """The rows that are aggregated: the most that one person has, and which expressions a snapshot
     holds to their range.
     """

@@ -1,10 +1,10 @@
 """Requests: what one aggregate asks to be measured. Members of the family say the rest.
 
-Rows     how many rows there are, whatever is in them
-Single   one number of its own: people, distinct values
-Moment   powers of one value, up to a degree; several over the same value share a measurement
-Pair     products of powers of two values
-Choice   a public value that is chosen, and not added up
+AllRows       how many rows there are, whatever is in them
+Single        one number of its own: people, distinct values
+Moment        powers of one value, up to a degree; several over the same value share a measurement
+Pair          products of powers of two values
+PublicChoice  a public value that is chosen, and not added up
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sqlglot import exp
 
 from discreet.algebra import Expression, Reading, call
 from discreet.budget import Neighbors
-from discreet.sql.after.estimates import Estimate, Linear
+from discreet.sql.after.estimates import Linear, NoisyColumn
 from discreet.sql.plan import sensitivity
 from discreet.sql.plan.sensitivity import Sensitivity
-from discreet.sql.requests.readings import Rows as RowsRead
+from discreet.sql.requests.readings import RowsRead
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.numbers import grid
@@ -43,7 +43,7 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class AggregateRequest:
     """One aggregate that was asked for, over the rows that satisfy `condition`."""
 
     label: str
@@ -66,7 +66,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alone(Request, ABC):
+class Alone(AggregateRequest, ABC):
     """A request that can be answered by one number."""
 
     @abstractmethod
@@ -129,14 +129,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment(Request, ABC):
+class Moment(AggregateRequest, ABC):
     """An aggregate of one value, computed from its powers up to `degree`."""
 
     value: Value
     degree: ClassVar[int]
 
     @abstractmethod
-    def estimate(self, place: Place) -> Estimate:
+    def estimate(self, place: Place) -> NoisyColumn:
         """Return the aggregate, from parts of its own degree or of a higher one."""
 
 
@@ -151,7 +151,7 @@ class Corner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair(Request, ABC):
+class Pair(AggregateRequest, ABC):
     """An aggregate of two values, computed from products of their powers up to `degrees`."""
 
     value: Value
@@ -162,11 +162,11 @@ class Pair(Request, ABC):
     def degrees(self) -> tuple[int, int]: ...
 
     @abstractmethod
-    def estimate(self, corner: Corner) -> Estimate: ...
+    def estimate(self, corner: Corner) -> NoisyColumn: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice(Request):
+class PublicChoice(AggregateRequest):
     """A public value that is chosen by rank or by count."""
 
     value: Value
@@ -176,7 +176,7 @@ class Choice(Request):
     chosen: ClassVar[bool] = True
 
 
-Reader = Callable[[exp.Expression, Scope, str, Expression | None], Request]
+Reader = Callable[[exp.Expression, Scope, str, Expression | None], AggregateRequest]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

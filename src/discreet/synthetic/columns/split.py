@@ -44,7 +44,7 @@ FAIR = 0.02  # of all rows, what is enough for an interval between such values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Stretch:
     """Neighboring places of a domain, from `start` to before `end`, and how many rows they hold,
     about.
     """
@@ -74,7 +74,7 @@ class Level:
         longest = max(end - start for start, end in zip(self.starts, self.ends, strict=True))
         return -(-longest // self.width)
 
-    def divided(self, rows: Integers) -> list[list[Part]]:
+    def divided(self, rows: Integers) -> list[list[Stretch]]:
         """Return the parts of every interval, with rows in the order of `cell`."""
         found = []
         for place, (start, end) in enumerate(zip(self.starts, self.ends, strict=True)):
@@ -82,7 +82,7 @@ class Level:
             held = rows[place * self.parts : (place + 1) * self.parts].tolist()
             # The last interval may have fewer.
             parts = zip(bounds, held, strict=False)
-            found.append([Part(start=low, end=high, rows=each) for (low, high), each in parts])
+            found.append([Stretch(start=low, end=high, rows=each) for (low, high), each in parts])
         return found
 
     def cell(self, place: Expression) -> Expression:
@@ -155,7 +155,7 @@ def count_parts(source: TableSource, axis: Unsplit, level: Level) -> Aggregate:
     return Aggregate(rows, (level.cell(places[0]),), (source.reading,), known=(0,))
 
 
-def _next(heavy: Sequence[Part], left: int) -> Level:
+def _next(heavy: Sequence[Stretch], left: int) -> Level:
     """Return the level that divides parts which hold much; `left` levels are to reach single
     values.
     """
@@ -179,7 +179,7 @@ def _worth(starts: Sequence[int], rows: Integers, deviation: float, size: int = 
     return found
 
 
-def _cuts(parts: Sequence[Part], *, least: float, fair: float, beyond: float) -> set[int]:
+def _cuts(parts: Sequence[Stretch], *, least: float, fair: float, beyond: float) -> set[int]:
     """Cut out single values that hold much, and cut between others where enough rows lie, beyond
     their noise.
     """

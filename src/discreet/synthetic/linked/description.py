@@ -42,7 +42,7 @@ def person_column(people: str, name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
+class LinkedTable:
     """The rows of a table beside their person's columns: the first `own` columns are the table's."""
 
     table: str
@@ -67,7 +67,7 @@ class LinkedDescription:
     """
 
     people: Description
-    rows: tuple[Part, ...]
+    rows: tuple[LinkedTable, ...]
     owners: Mapping[str, str]  # for each table, what its owner column is called
     cost: dict[str, Any]
     certificate: dict[str, Any]
@@ -102,7 +102,7 @@ class LinkedDescription:
             found[part.table] = self._rows(part, drawn)
         return found
 
-    def _rows(self, part: Part, people: pa.Table) -> pa.Table:
+    def _rows(self, part: LinkedTable, people: pa.Table) -> pa.Table:
         """Draw as many rows of each kind as every person has, given the person."""
         times = _times(part, people)
         places = np.repeat(np.arange(times.size), times.ravel())
@@ -118,7 +118,7 @@ class LinkedDescription:
         return _in_time(linked, part.description, part.own)
 
     def _known(
-        self, part: Part, people: pa.Table, whose: Places, alike: Places
+        self, part: LinkedTable, people: pa.Table, whose: Places, alike: Places
     ) -> dict[int, Places]:
         """Return the model's groups of what is known of every row, by column of the rows'
         description.
@@ -210,9 +210,9 @@ def is_linked(path: str | Path) -> bool:
         return False
 
 
-def _part(entry: dict[str, Any], name: str) -> Part:
+def _part(entry: dict[str, Any], name: str) -> LinkedTable:
     kind = entry["kind"]
-    return Part(
+    return LinkedTable(
         table=str(entry["table"]),
         own=int(entry["own"]),
         kind=None if kind is None else int(kind),
@@ -242,7 +242,7 @@ def _from_zero(axis: Axis) -> bool:
     return isinstance(domain, Integers) and domain.lo == 0 and not axis.column.nullable
 
 
-def _times(part: Part, people: pa.Table) -> Places:
+def _times(part: LinkedTable, people: pa.Table) -> Places:
     """Return how many rows of each kind every person has; together at most as many as one of them may
     be.
     """

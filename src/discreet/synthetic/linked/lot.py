@@ -56,13 +56,13 @@ from discreet.synthetic.description import Description
 from discreet.synthetic.linked.description import (
     COUNTER,
     LinkedDescription,
-    Part,
+    LinkedTable,
     person_column,
 )
-from discreet.synthetic.linked.rows import Rows, rows_given_people
+from discreet.synthetic.linked.rows import LinkedRows, rows_given_people
 from discreet.synthetic.linked.sources import (
     UNIT,
-    Tables,
+    LinkedTables,
     alike_axis,
     counter_axes,
     counters,
@@ -83,7 +83,7 @@ OWN, THEIRS = (2, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lot(Tables):
+class Lot(LinkedTables):
     """Tables to be described together, checked and priced."""
 
     synthesizer: str
@@ -165,7 +165,7 @@ def lot(
         raise UsageError(
             f"{texts[0]} is text, whose values are found at the price of some δ, and the budget has none."
         )
-    together = Tables(people=people, rows=rows, policy=policy)
+    together = LinkedTables(people=people, rows=rows, policy=policy)
     # rows beside people are counted in units, of which one person moves as many as one row has
     require_in_range(inside, paid, people_source(together).moved)
     return Lot(
@@ -217,7 +217,7 @@ def sources(
     found = [private_table(policy, name) for name in linked.tables]
     people, rows = found[0], tuple(found[1:])
     axes = {table.name: axes_of(table, columns=None) for table in found}
-    work = Tables(people=people, rows=rows, policy=policy)
+    work = LinkedTables(people=people, rows=rows, policy=policy)
     counted = [axis for table in rows for axis in counter_axes(table)]
     first = (*axes[people.name], *counted)
     parts: list[tuple[tuple[Grid, ...], TableSource]] = [(first, people_source(work))]
@@ -273,11 +273,11 @@ def describe_together(
         own, kind = len(work.axes[table.name]), _kind_place(work, table)
         given = None
         if work.synthesizer == DEFAULT:
-            rows = Rows(people=people, own=own, kind=kind, counters=counters(table))
+            rows = LinkedRows(people=people, own=own, kind=kind, counters=counters(table))
             given = partial(rows_given_people, rows=rows)
         content = description(data, part, certificate, given)
         described = Description.from_bytes(content)
-        found.append(Part(table=table.name, own=own, kind=kind, description=described))
+        found.append(LinkedTable(table=table.name, own=own, kind=kind, description=described))
     told = {**certificate, "mechanisms": data.mechanisms}
     return LinkedDescription(
         people=people,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.synthetic.columns.axis import Axis
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import Columns, Marginals
-from discreet.synthetic.synthesizers.graphical import Target, estimate
+from discreet.synthetic.synthesizers.graphical import FitTarget, estimate
 from discreet.synthetic.synthesizers.independent import Histogram, Synthesis
 from discreet.synthetic.synthesizers.scarce import PRIOR, pair_by_pair
 from discreet.synthetic.synthesizers.smooth import fair, in_groups, smoothed
@@ -41,7 +41,7 @@ TRUST = 0.02  # of all rows: how far the people's part may be off among rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class LinkedRows:
     """The rows of a table: the first `own` columns are its own, one of them the kind; the others are
     known of their people. `counters` are what a person's numbers of rows of each kind are called.
     """
@@ -52,7 +52,7 @@ class Rows:
     counters: tuple[str, ...]
 
 
-def rows_given_people(data: Marginals, rows: Rows) -> Synthesis:
+def rows_given_people(data: Marginals, rows: LinkedRows) -> Synthesis:
     """The row's own columns given those of its person."""
     tables, std = _by_kind(data, rows)
     total = float(np.mean([table.sum() for table in tables.values()]))
@@ -72,7 +72,7 @@ def rows_given_people(data: Marginals, rows: Rows) -> Synthesis:
     return Synthesis(histograms=tuple(columns), model=model)
 
 
-def _by_kind(data: Marginals, rows: Rows) -> tuple[dict[int, Floats], dict[int, float]]:
+def _by_kind(data: Marginals, rows: LinkedRows) -> tuple[dict[int, Floats], dict[int, float]]:
     """Each own column's cells beside the kinds (one line for each), smoothed; and the noise's
     standard deviation. Where the kind is the only column, it is counted alone.
     """
@@ -106,7 +106,7 @@ def _smooth(axis: Axis, noisy: Floats, std: float) -> Floats:
 
 
 def _own(
-    axis: Axis, place: int, tables: Mapping[int, Floats], rows: Rows, std: Mapping[int, float]
+    axis: Axis, place: int, tables: Mapping[int, Floats], rows: LinkedRows, std: Mapping[int, float]
 ) -> Histogram:
     """A column of the row's own, in groups fine enough for every kind; kinds stay by themselves."""
     if place not in tables:  # the kind, of which each table has a line
@@ -121,7 +121,7 @@ def _own(
     return _column(groups, counts, std[place])
 
 
-def _known(axis: Axis, rows: Rows, total: float) -> Histogram:
+def _known(axis: Axis, rows: LinkedRows, total: float) -> Histogram:
     """A column of the person's, as the people's part has it; a number of rows, as that has it of all
     kinds together.
     """
@@ -158,8 +158,8 @@ def _groups(axis: Axis, counts: Floats, *, least: float, most: int) -> Integers:
 
 
 def _target(
-    columns: Sequence[Histogram], rows: Rows, place: int, table: Floats, std: float
-) -> Target:
+    columns: Sequence[Histogram], rows: LinkedRows, place: int, table: Floats, std: float
+) -> FitTarget:
     """An own column beside the kind as a model is to fit it."""
     groups = columns[place].groups
     grouped = np.zeros((len(table), columns[place].size))
@@ -172,17 +172,17 @@ def _target(
     return _fit((rows.kind, place), grouped.ravel(), error)
 
 
-def _fit(columns: Columns, counts: Floats, std: float) -> Target:
-    return Target(columns=columns, cells=np.arange(len(counts)), counts=counts, std=std)
+def _fit(columns: Columns, counts: Floats, std: float) -> FitTarget:
+    return FitTarget(columns=columns, cells=np.arange(len(counts)), counts=counts, std=std)
 
 
 def _met(
     columns: Sequence[Histogram],
     data: Marginals,
-    rows: Rows,
+    rows: LinkedRows,
     tables: Mapping[int, Floats],
     total: float,
-) -> list[Target]:
+) -> list[FitTarget]:
     """How often each kind meets the groups of each known column: of the people who have rows of that
     kind, in the people's model.
     """
@@ -210,7 +210,7 @@ def _having(people: Description, column: int | None, counter: int) -> Floats:
     return np.asarray(pair[:, 1:].sum(axis=1))
 
 
-def _counter_places(rows: Rows) -> list[int]:
+def _counter_places(rows: LinkedRows) -> list[int]:
     names = [axis.name for axis in rows.people.axes]
     return [names.index(counter) for counter in rows.counters]
 
@@ -222,8 +222,8 @@ def _place_in(people: Description, name: str) -> int | None:
 
 
 def _associations(
-    columns: Sequence[Histogram], data: Marginals, rows: Rows, total: float
-) -> list[Target]:
+    columns: Sequence[Histogram], data: Marginals, rows: LinkedRows, total: float
+) -> list[FitTarget]:
     """How the person's columns go together, of the people's model: the pairs of a tree that are
     farthest from independence.
     """
@@ -238,7 +238,7 @@ def _associations(
         counts = rows.people.marginal((able[a], able[b]))
         np.add.at(table, np.ix_(columns[a].groups, columns[b].groups), counts)
         tables[a, b] = table / max(float(table.sum()), 1e-9)
-    found = list[Target]()
+    found = list[FitTarget]()
     for a, b in _tree(tables):
         counts = tables[a, b].ravel() * total
         found.append(_fit((a, b), counts, TRUST * total / len(counts) ** 0.5))
@@ -261,7 +261,7 @@ def _tree(tables: Mapping[tuple[int, int], Floats]) -> list[tuple[int, int]]:
     return found
 
 
-def _sets(width: int, rows: Rows) -> list[Columns]:
+def _sets(width: int, rows: LinkedRows) -> list[Columns]:
     """Return what may be counted: a column of the row's own with any other, the kind left out; and
     each such pair together with the kind.
     """

@@ -47,7 +47,7 @@ GROWTH = Fraction(13, 10)  # of the cells beyond
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
+class LinkedTables:
     """A table of people and the tables of their rows."""
 
     people: Table
@@ -94,7 +94,7 @@ def counter_axis(name: str, most: int) -> Axis:
     return Axis(column=column, bins=len(cuts), cuts=(*cuts, most + 1))
 
 
-def people_source(work: Tables) -> TableSource:
+def people_source(work: LinkedTables) -> TableSource:
     """One row a person, with how many rows of each kind each has in the other tables."""
     read = scan(work.people, work.people.name, "t0", frozenset())
     source: Source = read.source
@@ -108,7 +108,7 @@ def people_source(work: Tables) -> TableSource:
     return TableSource(scan=source, max_rows=1, neighbors=work.policy.neighbors, values=values)
 
 
-def rows_source(work: Tables, table: Table) -> TableSource:
+def rows_source(work: LinkedTables, table: Table) -> TableSource:
     """The rows of a table beside their person's; all rows of one person weigh at most UNIT."""
     read, person = (
         scan(table, table.name, "t0", frozenset()),

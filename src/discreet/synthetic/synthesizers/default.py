@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition
-from discreet.synthetic.synthesizers.graphical import Fit, Model, Target, cells_needed, estimate
+from discreet.synthetic.synthesizers.graphical import Fit, FitTarget, Model, cells_needed, estimate
 from discreet.synthetic.synthesizers.independent import (
     Histogram,
     Synthesis,
@@ -222,7 +222,7 @@ def _choose(
     data: Marginals,
     options: Sequence[Option],
     sizes: Sequence[int],
-    targets: Sequence[Target],
+    targets: Sequence[FitTarget],
     *,
     share: float,
     forest: bool,
@@ -266,7 +266,7 @@ def _best_levels(
 def _that_fit(
     able: Sequence[tuple[float, Option]],
     sizes: Sequence[int],
-    targets: Sequence[Target],
+    targets: Sequence[FitTarget],
     units: float,
     *,
     forest: bool,

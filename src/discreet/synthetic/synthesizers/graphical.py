@@ -253,7 +253,7 @@ def _einsum(*operands: Any) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Target:
+class FitTarget:
     """Noisy counts that a model is to fit: cell `cells[i]` counts the i-th combination of values of
     `columns`. With `scores`, noisy sums instead: each row of scores has a number for every
     combination.
@@ -300,7 +300,7 @@ class Fit:
 
 def estimate(
     sizes: Sequence[int],
-    targets: Sequence[Target],
+    targets: Sequence[FitTarget],
     *,
     total: float,
     prior: float,
@@ -345,7 +345,7 @@ def estimate(
     return Fit(model=model, parameters=tuple(found[lo:hi] for lo, hi in pairwise(ends)))
 
 
-def _curvature(target: Target, total: float) -> Floats:
+def _curvature(target: FitTarget, total: float) -> Floats:
     """A first guess of how fast the model's counts grow with their parameters."""
     if target.scores is None:
         return np.asarray(np.maximum(target.counts, 1.0), dtype=np.float64)

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from discreet.synthetic.marginals import Candidate, Columns, Marginals, NoisyMarginal, flat
-from discreet.synthetic.synthesizers.graphical import Target, estimate
+from discreet.synthetic.synthesizers.graphical import FitTarget, estimate
 from discreet.synthetic.synthesizers.independent import (
     Histogram,
     Synthesis,
@@ -79,7 +79,7 @@ def independent_candidate(columns: Sequence[Histogram], pair: Columns) -> Candid
     )
 
 
-def one_way_targets(columns: Sequence[Histogram]) -> list[Target]:
+def one_way_targets(columns: Sequence[Histogram]) -> list[FitTarget]:
     """Return the histograms' groups as a model is to fit them, and starts from."""
     found = []
     for index, column in enumerate(columns):
@@ -87,21 +87,21 @@ def one_way_targets(columns: Sequence[Histogram]) -> list[Target]:
         center = np.log(np.maximum(rows, 1e-3) / rows.sum())
         std = column.std * math.sqrt(float(cells.mean()))
         found.append(
-            Target(
+            FitTarget(
                 columns=(index,), cells=np.arange(len(rows)), counts=rows, std=std, center=center
             )
         )
     return found
 
 
-def target(columns: Sequence[Histogram], measured: NoisyMarginal) -> Target:
+def target(columns: Sequence[Histogram], measured: NoisyMarginal) -> FitTarget:
     """Return a measured marginal in the model's terms: its groups are unions of the model's."""
     coarse = []
     for column, groups in zip(measured.columns, measured.partition, strict=True):
         place = np.zeros(columns[column].size, dtype=np.int64)
         place[columns[column].groups] = groups
         coarse.append(place)
-    return Target(
+    return FitTarget(
         columns=measured.columns,
         cells=flat(tuple(coarse)),
         counts=measured.counts.astype(np.float64),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.synthetic.columns.axis import Axis
 from discreet.synthetic.marginals import SCALE, Columns, Marginals, Relations
-from discreet.synthetic.synthesizers.graphical import Target, cells_needed
+from discreet.synthetic.synthesizers.graphical import FitTarget, cells_needed
 from discreet.synthetic.synthesizers.independent import Histogram
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ MOST_CELLS = 60_000  # of the junction tree
 
 def related(
     data: Marginals, columns: Sequence[Histogram], total: float, *, share: float
-) -> list[Target]:
+) -> list[FitTarget]:
     """Return what a model is to fit of the pairs that are asked for: those that stand out.
 
     Nothing is measured, and the share is left, where noise would drown every pair.
@@ -67,7 +67,7 @@ def related(
     for number, (a, b) in enumerate(pairs):
         sums[scores[a][0], scores[b][0]].append(number)
     order = sorted(sums, key=lambda pair: -max(outstanding[each] for each in sums[pair]))
-    sizes, kept, sets = [column.size for column in columns], list[Target](), list[Columns]()
+    sizes, kept, sets = [column.size for column in columns], list[FitTarget](), list[Columns]()
     for pair in order:
         if max(outstanding[each] for each in sums[pair]) < STANDS_OUT:
             break
@@ -129,10 +129,10 @@ def _outstanding(
 
 def _target(
     pair: Columns, scores: Sequence[Score], found: Relations, numbers: Sequence[int]
-) -> Target:
+) -> FitTarget:
     """The sums of one pair of columns as a model is to fit them."""
     products = [np.multiply.outer(*(scores[each][1] for each in found.pairs[n])) for n in numbers]
-    return Target(
+    return FitTarget(
         columns=pair,
         cells=np.zeros(0, dtype=np.int64),
         counts=found.sums[list(numbers)],

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from discreet.synthetic.marginals import Candidate, Columns, Marginals
 from discreet.synthetic.synthesizers.graphical import (
     Fit,
+    FitTarget,
     Model,
-    Target,
     Tree,
     cells_needed,
     estimate,
@@ -44,7 +44,7 @@ def pair_by_pair(
     columns: Sequence[Histogram],
     levels: Levels,
     model: Model,
-    targets: Sequence[Target],
+    targets: Sequence[FitTarget],
     *,
     sets: Sequence[Columns],
     share: float,

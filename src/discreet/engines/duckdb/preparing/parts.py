@@ -40,7 +40,7 @@ _UNREADABLE = re.compile("\udcff+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SourcePart:
     """Rows of one schema: what to write after FROM, names and DuckDB types, and how to write a text
     that is UTF-8.
     """
@@ -66,7 +66,7 @@ def parts_of(
     used: set[str],
     scratch: Path | None,
     encoding: str | None = None,
-) -> tuple[Part, ...]:
+) -> tuple[SourcePart, ...]:
     """Return the parts of a table of which the columns `used` are read; carefully where `scratch`
     is a folder for copies.
 
@@ -84,7 +84,9 @@ def parts_of(
         valid = "TRY(decode(encode(CAST({text} AS VARCHAR))))"
         unheld = source.reader.unheld(table) if isinstance(source, Foreign) else {}
         return (
-            Part(where="the source", relation=relation, columns=columns, text=valid, unheld=unheld),
+            SourcePart(
+                where="the source", relation=relation, columns=columns, text=valid, unheld=unheld
+            ),
         )
     if is_csv(source, table):
         return tuple(_csv(source, file, scratch, encoding) for file in files_of(source, table))
@@ -95,7 +97,7 @@ def parts_of(
 
 def part_of(
     connection: Any, source: Folder, file: Path, scratch: Path | None, encoding: str | None
-) -> Part:
+) -> SourcePart:
     """Return the part that one file of a folder is; carefully where `scratch` is a folder for
     copies.
     """
@@ -139,7 +141,9 @@ def _alike(connection: Any, source: Folder, table: str) -> list[list[Path]]:
     return list(groups.values())
 
 
-def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path | None) -> Part:
+def _parquet(
+    connection: Any, source: Folder, files: list[Path], scratch: Path | None
+) -> SourcePart:
     from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
@@ -154,7 +158,7 @@ def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path |
     columns = columns_of(connection, relation)
     of_text = [column for column, kind in columns.items() if kind == "VARCHAR"]
     if scratch is None or not of_text:
-        return Part(where=where, relation=relation, columns=columns)
+        return SourcePart(where=where, relation=relation, columns=columns)
     # What is no UTF-8 is replaced by a question mark in one reading and left out in the other:
     # where both agree, it is.
     replaced, left_out = (
@@ -169,7 +173,7 @@ def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path |
         f"(SELECT a.*, {others} FROM {replaced} AS a JOIN {left_out} AS b ON "
         f"a.{name(_UNREAD)} = b.{name(_UNREAD)} AND a.file_row_number = b.file_row_number)"
     )
-    return Part(
+    return SourcePart(
         where=where,
         relation=relation,
         columns=columns,
@@ -180,16 +184,16 @@ def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path |
 # --- CSV ------------------------------------------------------------------------------------------
 
 
-def _csv(source: Folder, file: Path, scratch: Path | None, encoding: str | None) -> Part:
+def _csv(source: Folder, file: Path, scratch: Path | None, encoding: str | None) -> SourcePart:
     where, columns = _label(source, file), dict.fromkeys(csv_header(file, encoding), "VARCHAR")
     if scratch is None or (encoding is None and _is_utf8(file)):
-        return Part(where=where, relation=texts(file, encoding=encoding), columns=columns)
+        return SourcePart(where=where, relation=texts(file, encoding=encoding), columns=columns)
     mark = f"{SYSTEM.bits(128):032x}"  # no text has it by chance
     copy = scratch / f"{mark}{'.tsv' if '.tsv' in file.name else '.csv'}"
     _mark(file, copy, mark, encoding or "utf-8")
     relation = texts(file, copy=copy, encoding=encoding)
     valid = f"CASE WHEN NOT contains({{text}}, '{mark}') THEN {{text}} END"
-    return Part(where=where, relation=relation, columns=columns, text=valid)
+    return SourcePart(where=where, relation=relation, columns=columns, text=valid)
 
 
 def _is_utf8(file: Path) -> bool:

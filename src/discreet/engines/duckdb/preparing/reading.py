@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.engines.duckdb.preparing import encode
-from discreet.engines.duckdb.preparing.parts import Part
+from discreet.engines.duckdb.preparing.parts import SourcePart
 from discreet.engines.duckdb.preparing.schema import Parts, keys_of, kind_of
 from discreet.engines.quoting import name
 from discreet.engines.snapshot import ColumnReport
@@ -61,7 +61,7 @@ class SourceReading:
             if isinstance(each.owner, Through) and each.owner.table == table.name
         ]
 
-    def rows(self, table: Table, parts: Iterable[Part]) -> str:
+    def rows(self, table: Table, parts: Iterable[SourcePart]) -> str:
         """Return rows of these parts of a table: KEY, the keys of tables that go through it, each
         value and its state.
         """
@@ -183,7 +183,7 @@ def reports_of(table: Table, counts: Sequence[int]) -> tuple[int, int, tuple[Col
     return rows, owned, reports
 
 
-def source_columns(part: Part, used: list[str], *, trim: bool) -> str:
+def source_columns(part: SourcePart, used: list[str], *, trim: bool) -> str:
     """Return the columns of a part that are used, under names of ours; texts that are no UTF-8 are
     NULL, and not missing.
     """

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.engines.duckdb.preparing import encode
-from discreet.engines.duckdb.preparing.parts import Part, parts_of
+from discreet.engines.duckdb.preparing.parts import SourcePart, parts_of
 from discreet.engines.quoting import literal
 from discreet.engines.readers.reader import Wanted
 from discreet.engines.source import Source, columns_of, engine_errors, is_csv, scan, tables_in
@@ -20,7 +20,7 @@ from discreet.policy.domain import Column
 from discreet.policy.owners import Through
 from discreet.policy.policy import Policy, Table
 
-Parts = dict[str, tuple[Part, ...]]
+Parts = dict[str, tuple[SourcePart, ...]]
 
 
 def schemas(
@@ -51,7 +51,7 @@ def schemas(
 
 def _parts(
     connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None
-) -> tuple[Part, ...]:
+) -> tuple[SourcePart, ...]:
     if not table.public:
         return parts_of(
             connection,
@@ -62,7 +62,9 @@ def _parts(
             encoding=table.read.encoding,
         )
     relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
-    return (Part(where="the source", relation=relation, columns=columns_of(connection, relation)),)
+    return (
+        SourcePart(where="the source", relation=relation, columns=columns_of(connection, relation)),
+    )
 
 
 def _unreadable(connection: Any, policy: Policy, table: Table, source: Source) -> Iterator[Problem]:
@@ -79,7 +81,7 @@ def _unreadable(connection: Any, policy: Policy, table: Table, source: Source) -
         yield policy.problem("tables", table.name, "read", "encoding", message=message)
 
 
-def _mismatches(policy: Policy, table: Table, parts: tuple[Part, ...]) -> Iterator[Problem]:
+def _mismatches(policy: Policy, table: Table, parts: tuple[SourcePart, ...]) -> Iterator[Problem]:
     for key in sorted(keys_of(policy, table)):
         what = f"{table.name}.{key}"
         kinds = {
@@ -102,7 +104,7 @@ def _mismatches(policy: Policy, table: Table, parts: tuple[Part, ...]) -> Iterat
             yield policy.problem("tables", table.name, "columns", column.name, message=mismatch)
 
 
-def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
+def _mismatch(what: str, column: Column, parts: tuple[SourcePart, ...]) -> str | None:
     if not any(_has(part, column.name) for part in parts):
         return f"{what}: the source has no such column."
     stored = {}
@@ -134,7 +136,7 @@ def _different(what: str, kinds: Mapping[str, str]) -> str | None:
     return None
 
 
-def _has(part: Part, column: str) -> bool:
+def _has(part: SourcePart, column: str) -> bool:
     return any(each.lower() == column.lower() for each in part.columns)
 
 
@@ -142,7 +144,7 @@ def _of(columns: Mapping[str, str], name: str) -> str | None:
     return next((kind for each, kind in columns.items() if each.lower() == name.lower()), None)
 
 
-def kind_of(part: Part, column: str) -> str | None:
+def kind_of(part: SourcePart, column: str) -> str | None:
     """Return the type of a part's column; None where it has no such column, or one that is NULL
     everywhere.
     """

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from discreet.mechanisms import combined
-from discreet.mechanisms.combined import CONFIDENCE, Part
+from discreet.mechanisms.combined import CONFIDENCE, DrawSum
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.running import Running
 from discreet.mechanisms.tails.simulate import Noise, part
@@ -129,7 +129,7 @@ def _together(
     return sum((combined.half_width(row, sure) for row in parts.values()), Fraction(0))
 
 
-def _parts(noise: Mapping[str, Noise], draws: Mapping[tuple[str, int], Fraction]) -> list[Part]:
+def _parts(noise: Mapping[str, Noise], draws: Mapping[tuple[str, int], Fraction]) -> list[DrawSum]:
     return [part(noise[statistic], factor) for (statistic, _), factor in draws.items()]
 
 
