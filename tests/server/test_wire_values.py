@@ -6,20 +6,24 @@ from __future__ import annotations
 
 import datetime
 import struct
+import time
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.policy.policy import Policy
 from discreet.server.pgwire import types
 from discreet.server.pgwire.commands import Portal, Prepared, parse_fetch, rows_of
 from discreet.server.pgwire.faults import Fault, letters_before
 from discreet.server.pgwire.lexer import split
-from discreet.server.pgwire.parameters import decode, literal, write_in
+from discreet.server.pgwire.parameters import decode, infer, literal, write_in
 from discreet.server.pgwire.question import two_places
+from server.running_server import POLICY
 
 
 @pytest.mark.parametrize(
@@ -62,7 +66,7 @@ def test_every_text_is_split_or_refused(sql: str) -> None:
 def test_a_text_parameter_stays_one_token(value: str) -> None:
     """Whatever a value holds, it is written as one text and ends where it ends."""
     [statement] = split("SELECT $1 , $2")
-    [written] = split(write_in(statement, [literal(value), "7"]))
+    [written] = split(write_in(statement, [literal(value), "7"], most=10_000))
     kinds = [token.kind for token in written.tokens]
     assert kinds == ["word", "string", "symbol", "number"]
     assert written.tokens[1].name == value
@@ -86,8 +90,77 @@ def test_values_as_literals(value: object, written: str) -> None:
 
 def test_any_of_a_list_is_an_in_list() -> None:
     [statement] = split("SELECT COUNT(*) FROM t WHERE a = ANY ($1) AND b = $2")
-    assert write_in(statement, ["ARRAY['x', 'y']", "1"]).endswith("WHERE a IN ('x', 'y') AND b = 1")
-    assert write_in(statement, ["ARRAY[]", "1"]).endswith("WHERE a IN (NULL) AND b = 1")
+    written = write_in(statement, ["ARRAY['x', 'y']", "1"], most=100)
+    assert written.endswith("WHERE a IN ('x', 'y') AND b = 1")
+    assert write_in(statement, ["ARRAY[]", "1"], most=100).endswith("WHERE a IN (NULL) AND b = 1")
+
+
+@pytest.mark.parametrize("text", ["1E+999999999", "-1e+500", "1E-999999999", "0E-999999999"])
+@pytest.mark.parametrize("oid", [types.NUMERIC, types.FLOAT8, types.ARRAYS[types.NUMERIC]])
+def test_a_number_of_endless_digits_is_refused(text: str, oid: int) -> None:
+    """Ten letters would be a literal of a thousand million."""
+    value = f"{{{text}}}" if oid in types.ELEMENTS else text
+    with pytest.raises(Fault) as refusal:
+        decode(value.encode(), oid, binary=False)
+    assert refusal.value.code == "22P02"
+
+
+@pytest.mark.parametrize("text", ["1.7976931348623157e308", "5e-324", "0", "-12.50"])
+def test_every_float_is_a_value(text: str) -> None:
+    found = decode(text.encode(), types.FLOAT8, binary=False)
+    assert float(literal(found).strip("()")) == float(text)
+
+
+def test_a_value_that_stands_in_many_places_is_refused_before_it_is_written() -> None:
+    [statement] = split(f"SELECT {'$1,' * 20_000} 1")
+    value = literal("a" * (1 << 20))  # 20 GB of statement
+    with pytest.raises(Fault) as refusal:
+        write_in(statement, [value], most=64_000)
+    assert refusal.value.code == "54000"
+    assert len(write_in(statement, ["1"], most=100_000)) <= 100_000
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 WHERE " + " OR ".join(["a=$1"] * 10_000),
+        "SELECT 1 WHERE a IN (" + ",".join(["$1"] * 20_000) + ")",
+        f"SELECT {'(' * 20_000}1" + ")=$1" * 10_000,
+        "SELECT " + ",".join(["7"] * 20_000) + "".join(f",${n}" for n in range(1, 1001)),
+        f"SELECT {'(' * 20_000}1" + "".join(f")=${n}" for n in range(1, 1001)),
+        "SELECT " + " ".join(f"a=${n}" for n in range(1, 1001)) + " b" * 25_000,
+    ],
+    ids=("or", "in", "brackets", "list", "deep", "names"),
+)
+def test_types_of_parameters_are_found_in_time_that_grows_with_the_statement(sql: str) -> None:
+    """The connections' thread does it, and everybody waits: these took a minute each."""
+    [statement] = split(sql)
+    policy = Policy.parse(POLICY, path=Path("town.yaml"))
+    began = time.process_time()
+    infer(statement, (), policy)
+    assert time.process_time() - began < 2
+
+
+def test_types_of_parameters_follow_from_what_stands_beside_them() -> None:
+    policy = Policy.parse(POLICY, path=Path("town.yaml"))
+    sql = (
+        "SELECT COUNT(*) FROM visits WHERE cost > $1 AND day IN ('2024-01-01', $2) AND $3 = zip "
+        "AND CAST(age AS date) = $4 AND (lower(sex)) = $5 AND seen BETWEEN $6 AND $7 AND age = "
+        "ANY ($8) LIMIT $9"
+    )
+    [statement] = split(sql)
+    found = [each.oid for each in infer(statement, (), policy)]
+    moments = [types.TIMESTAMP, types.TIMESTAMP]
+    assert found[:5] == [types.NUMERIC, types.DATE, types.TEXT, types.DATE, types.TEXT]
+    assert found[5:] == [*moments, types.ARRAYS[types.INT8], types.INT8]
+
+
+def test_a_parameter_of_endless_digits_is_refused() -> None:
+    [statement] = split(f"SELECT ${'9' * 5_000}")
+    with pytest.raises(Fault):
+        infer(statement, (), Policy.parse(POLICY, path=Path("town.yaml")))
+    with pytest.raises(Fault):
+        write_in(statement, (), most=64_000)
 
 
 VALUES: list[tuple[object, pa.DataType, str]] = [

@@ -29,6 +29,7 @@ from discreet.server.pgwire.faults import Fault
 from discreet.server.pgwire.lexer import Statement, Token
 
 MOST_PARAMETERS = 1_000
+MOST_DIGITS = 400  # of a number before its point, and zeros behind it: those of floats are 308
 _WHOLE = frozenset((types.INT2, types.INT4, types.INT8, types.OID))
 _NUMBERS = frozenset((types.FLOAT4, types.FLOAT8, types.NUMERIC))
 _NAMES = {
@@ -64,19 +65,54 @@ class Parameter:
     sample: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The words of a statement, and what would take long to find for each of its parameters.
+
+    `before` says for each word which one comes before the list of constants that ends there, -1 if
+    none; `opened` which bracket a closing one ends; `domains` what stands in the columns of the
+    policy, those of named tables first.
+    """
+
+    tokens: Sequence[Token]
+    before: Sequence[int]
+    opened: Mapping[int, int]
+    domains: Mapping[str, Domain]
+
+    @classmethod
+    def of(cls, tokens: Sequence[Token], policy: Policy) -> _Words:
+        before, opened, waiting = list[int](), dict[int, int](), list[int]()
+        for place, token in enumerate(tokens):
+            listed = token.text == "," or token.kind in ("parameter", "number", "string")
+            before.append(place if not listed else before[-1] if before else -1)
+            if token.text == "(":
+                waiting.append(place)
+            elif token.text == ")" and waiting:
+                opened[place] = waiting.pop()
+        named = {token.name for token in tokens if token.kind in ("word", "quoted")}
+        domains: dict[str, Domain] = {}
+        for table in sorted(policy.tables.values(), key=lambda one: one.name.lower() not in named):
+            for column, declared in table.columns.items():
+                domains.setdefault(column.lower(), declared.domain)
+        return cls(tokens=tokens, before=before, opened=opened, domains=domains)
+
+
 def infer(statement: Statement, declared: Sequence[int], policy: Policy) -> tuple[Parameter, ...]:
     """Return the parameters of a statement: as the client declared them, or by what stands beside
     them.
     """
-    numbers = [int(token.text[1:]) for token in statement.tokens if token.kind == "parameter"]
-    count = max([len(declared), *numbers])
-    if count > MOST_PARAMETERS or 0 in numbers:
+    first: dict[int, int] = {}  # of several places the first decides
+    for place, token in enumerate(statement.tokens):
+        if token.kind == "parameter":
+            first.setdefault(int(token.text[1:]), place)
+    count = max([len(declared), *first])
+    if count > MOST_PARAMETERS or 0 in first:
         raise Fault("42P02", f"Parameters are numbered from $1 to ${MOST_PARAMETERS}.")
     found = [Parameter(oid=types.TEXT, sample="''")] * count
-    # of several places the first decides
-    for place, token in reversed([*enumerate(statement.tokens)]):
-        if token.kind == "parameter":
-            found[int(token.text[1:]) - 1] = _infer(statement.tokens, place, policy)
+    if first:
+        words = _Words.of(statement.tokens, policy)
+        for number, place in first.items():
+            found[number - 1] = _infer(words, place)
     for index, oid in enumerate(declared):
         if oid not in (0, types.UNKNOWN) and oid != found[index].oid:
             same_kind = oid in _WHOLE | _NUMBERS and found[index].oid in _WHOLE | _NUMBERS
@@ -92,7 +128,8 @@ def sample_of(oid: int) -> str:
     return "1" if oid in _WHOLE | _NUMBERS else _SAMPLES.get(oid, "''")
 
 
-def _infer(tokens: Sequence[Token], place: int, policy: Policy) -> Parameter:
+def _infer(words: _Words, place: int) -> Parameter:
+    tokens = words.tokens
     oid = _cast(tokens, place)
     if oid is not None:
         return Parameter(oid=oid, sample=sample_of(oid))
@@ -101,10 +138,10 @@ def _infer(tokens: Sequence[Token], place: int, policy: Policy) -> Parameter:
         return Parameter(oid=types.INT8, sample="1")
     if before in _LIKE:
         return Parameter(oid=types.TEXT, sample="'%'")
-    many, partner = _partner(tokens, place)
+    many, partner = _partner(words, place)
     if partner is None:
         return Parameter(oid=types.TEXT, sample="''")
-    found = _type_at(tokens, partner, policy)
+    found = _type_at(words, partner)
     if many:
         return Parameter(
             oid=types.ARRAYS.get(found.oid, types.ARRAYS[types.TEXT]),
@@ -130,9 +167,9 @@ def _cast(tokens: Sequence[Token], place: int) -> int | None:
     return types.ARRAYS[oid] if rest[:1] == ["["] else oid
 
 
-def _partner(tokens: Sequence[Token], place: int) -> tuple[bool, int | None]:
+def _partner(words: _Words, place: int) -> tuple[bool, int | None]:
     """Return whether $1 is a list, and the place of what it is compared with or computed with."""
-    index = place - 1
+    tokens, index = words.tokens, place - 1
     if (
         index >= 0
         and tokens[index].text == "("
@@ -144,10 +181,7 @@ def _partner(tokens: Sequence[Token], place: int) -> tuple[bool, int | None]:
         return False, left
     if (between := _between(tokens, index)) is not None:
         return False, _skip_not(tokens, between - 1)
-    while index >= 0 and (
-        tokens[index].text == "," or tokens[index].kind in ("parameter", "number", "string")
-    ):
-        index -= 1
+    index = words.before[index] if index >= 0 else index
     if index >= 1 and tokens[index].text == "(" and tokens[index - 1].upper == "IN":
         return False, _skip_not(tokens, index - 2)
     after = place + 1
@@ -177,20 +211,20 @@ def _skip_not(tokens: Sequence[Token], index: int) -> int | None:
     )
 
 
-def _type_at(tokens: Sequence[Token], place: int, policy: Policy) -> Parameter:
+def _type_at(words: _Words, place: int) -> Parameter:
     """Return the type of the operand that ends, or begins, at a token."""
-    token = tokens[place]
+    tokens, token = words.tokens, words.tokens[place]
     if token.kind == "number":
         oid = types.INT4 if token.text.isdigit() else types.NUMERIC
         return Parameter(oid=oid, sample="1")
     if token.text == ")":
-        oid = _result_of(tokens, place)
+        oid = _result_of(words, place)
         return Parameter(oid=oid, sample=sample_of(oid))
     if token.kind in ("word", "quoted"):
         name = token
         if place + 2 < len(tokens) and tokens[place + 1].text == ".":  # a table before its column
             name = tokens[place + 2]
-        domain = _domain(name.name, tokens, policy)
+        domain = words.domains.get(name.name.lower())
         if domain is not None:
             return _of_domain(domain)
         oid = _RESULTS.get(name.name, types.TEXT)
@@ -198,29 +232,13 @@ def _type_at(tokens: Sequence[Token], place: int, policy: Policy) -> Parameter:
     return Parameter(oid=types.TEXT, sample="''")
 
 
-def _result_of(tokens: Sequence[Token], place: int) -> int:
+def _result_of(words: _Words, place: int) -> int:
     """Return the type of a call or a cast that ends at a bracket."""
-    depth, index = 0, place
-    while index >= 0:
-        depth += (tokens[index].text == ")") - (tokens[index].text == "(")
-        if depth == 0:
-            break
-        index -= 1
+    tokens, index = words.tokens, words.opened.get(place, -1)
     name = tokens[index - 1].name if index > 0 else ""
     if name == "cast" and place >= 2:
         return _NAMES.get(tokens[place - 1].name, types.TEXT)
     return _RESULTS.get(name, types.TEXT)
-
-
-def _domain(name: str, tokens: Sequence[Token], policy: Policy) -> Domain | None:
-    """Return the domain of a column, of the tables that the statement names first."""
-    named = {token.name for token in tokens if token.kind in ("word", "quoted")}
-    order = sorted(policy.tables.values(), key=lambda table: table.name.lower() not in named)
-    for table in order:
-        for column, declared in table.columns.items():
-            if column.lower() == name.lower():
-                return declared.domain
-    return None
 
 
 def _of_domain(domain: Domain) -> Parameter:
@@ -279,7 +297,8 @@ def _truth(text: str) -> bool:
 
 def _finite(text: str) -> Decimal:
     found = Decimal(text.strip())
-    if not found.is_finite():
+    # 1e999999999 is ten letters, and a literal of a thousand million digits
+    if not found.is_finite() or abs(found.adjusted()) > MOST_DIGITS:
         raise ValueError
     return found
 
@@ -429,11 +448,11 @@ def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def write_in(statement: Statement, literals: Sequence[str]) -> str:
+def write_in(statement: Statement, literals: Sequence[str], *, most: int) -> str:
     """Return the statement with its parameters written as literals; `= ANY(ARRAY[...])` as an IN
-    list.
+    list. Refuse one that becomes longer than `most` letters: a value may stand in it many times.
     """
-    parts, place, tokens = list[str](), 0, statement.tokens
+    parts, place, tokens, size = list[str](), 0, statement.tokens, len(statement.text)
     for index, token in enumerate(tokens):
         if token.kind != "parameter":
             continue
@@ -441,6 +460,10 @@ def write_in(statement: Statement, literals: Sequence[str]) -> str:
         if number > len(literals):
             raise Fault("42P02", f"There is no parameter {token.text}.")
         written, start, end = literals[number - 1], token.start, token.end
+        size += len(written)
+        if size > most:
+            told = f"With its values the statement is longer than the {most} bytes that the policy allows."
+            raise Fault("54000", told, hint="Pass fewer or shorter values.")
         listed = _any_of(tokens, index) if written.startswith("ARRAY[") else None
         if listed is not None:
             start, end = tokens[listed].start, tokens[index + 1].end

@@ -147,7 +147,10 @@ class Runner:
         found = self._look.describe(statement, oids)
         if found is not None:
             return found.schema
-        return self._asker.schema(write_in(statement, literals), offset=statement.offset)
+        return self._asker.schema(self._written(statement, literals), offset=statement.offset)
+
+    def _written(self, statement: Statement, literals: Sequence[str]) -> str:
+        return write_in(statement, literals, most=self._policy.limits.statement)
 
     # --- running ----------------------------------------------------------------------------------
 
@@ -211,13 +214,15 @@ class Runner:
         expected = portal.prepared.schema if portal.prepared.described and portal.literals else None
 
         def asked() -> Result:
-            sql = write_in(statement, portal.literals)
             # EXECUTE's are written, and have no types
             by_name = bool(portal.literals) and not portal.values
-            looked = replace(statement, text=sql) if by_name else statement
+            looked = statement
+            if by_name:
+                looked = replace(statement, text=self._written(statement, portal.literals))
             found = self._look.answer(looked, portal.values, () if by_name else oids)
             if found is not None:
                 return Result(tag=f"SELECT {found.num_rows}", table=found)
+            sql = self._written(statement, portal.literals)
             if expected is not None:
                 _require_same(expected, self._asker.schema(sql, offset=statement.offset))
             return self._asker.ask(sql, offset=statement.offset)
@@ -259,7 +264,7 @@ class Runner:
         if inner.verb == "EXECUTE":
             prepared, literals = self._read_execute(inner)
             assert prepared.statement is not None
-            sql, offset = write_in(prepared.statement, literals), inner.offset
+            sql, offset = self._written(prepared.statement, literals), inner.offset
         else:
             sql, offset = inner.text, inner.offset
         result: Result = await self._work(
