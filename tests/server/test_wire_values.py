@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import struct
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,11 +19,12 @@ from hypothesis import strategies as st
 
 from discreet.policy.policy import Policy
 from discreet.server.pgwire import types
-from discreet.server.pgwire.commands import Portal, Prepared, parse_fetch, rows_of
+from discreet.server.pgwire.commands import Portal, Prepared, State, parse_fetch, rows_of
 from discreet.server.pgwire.faults import Fault, letters_before
 from discreet.server.pgwire.lexer import split
 from discreet.server.pgwire.parameters import decode, infer, literal, write_in
 from discreet.server.pgwire.question import two_places
+from discreet.server.settings import Settings
 from server.running_server import POLICY
 
 
@@ -161,6 +163,35 @@ def test_a_parameter_of_endless_digits_is_refused() -> None:
         infer(statement, (), Policy.parse(POLICY, path=Path("town.yaml")))
     with pytest.raises(Fault):
         write_in(statement, (), most=64_000)
+
+
+def _keep_until_refused(keep: Callable[[str], None]) -> int:
+    for place in range(100):
+        try:
+            keep(f"number {place}")
+        except Fault:
+            return place
+    raise AssertionError("all of it is kept")
+
+
+def test_what_a_sessions_cursors_were_given_is_bounded() -> None:
+    """Values of a megabyte in a thousand cursors were a gigabyte, which nothing counted."""
+    state = State(settings=Settings({}))
+    [short], [long] = split("SELECT $1"), split("SELECT " + "+" * 60_000)
+    shared = Prepared(statement=short, parameters=())
+    for place in range(500):
+        state.keep_portal(f"small {place}", Portal(prepared=shared, literals=("'a'",)))
+    large = Portal(prepared=shared, literals=("a" * (1 << 20),))
+    assert 20 < _keep_until_refused(lambda name: state.keep_portal(name, large)) < 33
+    state.portals.clear()
+
+    def own() -> Prepared:
+        return Prepared(statement=long, parameters=())
+
+    assert _keep_until_refused(lambda name: state.keep_portal(name, Portal(prepared=own()))) == 4
+    assert _keep_until_refused(lambda name: state.keep_statement(name, own())) == 4
+    for _ in range(100):  # what was kept under the same name goes
+        state.keep_portal("number 0", Portal(prepared=shared))
 
 
 VALUES: list[tuple[object, pa.DataType, str]] = [

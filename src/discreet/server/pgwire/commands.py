@@ -6,7 +6,7 @@ Nothing here asks the curator, so all of it is done at once on the connection's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -20,7 +20,9 @@ from discreet.server.pgwire.question import Result
 from discreet.server.settings import SETTINGS, ReadOnly, Settings, Unknown
 
 MOST_KEPT = 1_000  # prepared statements, portals and savepoints of one session, each
-MOST_LETTERS = 1 << 20  # of all prepared statements of one session
+# bytes of all prepared statements of one session, and of all statements and values of its cursors
+MOST_GIVEN = 32 << 20
+_TOKEN = 128  # bytes that a word of a statement takes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,15 +70,15 @@ class State:
     def keep_portal(self, name: str, portal: Portal) -> None:
         if len(self.portals) >= MOST_KEPT and name not in self.portals:
             raise Fault("54000", f"A session has at most {MOST_KEPT} cursors.", hint="CLOSE some.")
+        kept = [each for key, each in self.portals.items() if key != name] + [portal]
+        values = sum(len(literal) for each in kept for literal in each.literals)
+        if values + _size(each.prepared for each in kept) > MOST_GIVEN:
+            told = "The statements and values of this session's cursors are too long."
+            raise Fault("54000", told, hint="CLOSE some.")
         self.portals[name] = portal
 
     def keep_statement(self, name: str, prepared: Prepared) -> None:
-        kept = sum(
-            len(each.statement.text)
-            for each in self.statements.values()
-            if each.statement is not None
-        )
-        if kept > MOST_LETTERS:
+        if _size([*self.statements.values(), prepared]) > MOST_GIVEN:
             raise Fault(
                 "54000",
                 "The prepared statements of this session are too long.",
@@ -113,6 +115,12 @@ class State:
                 "The transaction has failed: commands are ignored until it ends.",
                 hint="ROLLBACK ends it. What was charged stays charged.",
             )
+
+
+def _size(kept: Iterable[Prepared]) -> int:
+    """Return about how many bytes statements take; one that several cursors share counts once."""
+    statements = {id(each): each.statement for each in kept if each.statement is not None}
+    return sum(len(each.text) + _TOKEN * len(each.tokens) for each in statements.values())
 
 
 Command = Callable[[State, Statement], Result]
