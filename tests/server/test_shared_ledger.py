@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import discreet
@@ -180,3 +181,47 @@ def test_the_verbs_of_a_curator(
         assert str(database.folder) not in text
     assert "was moved to a file" in said.err
     assert 'CREATE SCHEMA "town_ledger";' in said.out
+
+
+def test_a_ledger_moves_to_postgres_and_back_by_the_verbs(
+    tmp_path: Path, database: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As the docs say it: the SQL is pasted, the ledger moved, the policy changed; what was spent
+    and answered is known in each place, and only there.
+    """
+    path, analyst = tmp_path / "town.yaml", ["--analyst", "analyst1", "--epsilon", "0.1"]
+    shares = "analysts:\n  analyst1: {epsilon: 1}\n"
+    in_a_file = POLICY.partition("analysts:")[0] + shares
+    path.write_text(in_a_file)
+    create_ledger(Policy.read(path))
+    discreet.open(path, tables=tables())
+
+    def ledger(*options: str) -> int:
+        return cli.run(["ledger", str(path), *options])
+
+    def ask(column: str) -> int:
+        question = f"SELECT {column}, COUNT(*) AS n FROM people GROUP BY {column}"
+        return cli.run(["ask", str(path), question, *analyst])
+
+    assert ask("sex") == 0
+    assert "cost ε = 0.1" in capfd.readouterr().out
+    address = f"postgresql://mover@/postgres?host={database.folder}"
+    assert ledger("--move-to", address) == 5  # there are no tables yet
+    assert ask("sex") == 0
+    capfd.readouterr()
+    assert ledger("--setup", "--move-to", address) == 0
+    with psycopg.connect(database.address, autocommit=True) as administrator:
+        administrator.execute(capfd.readouterr().out.encode())
+    assert ledger("--move-to", address) == 0
+    assert ask("sex") == 5
+    path.write_text(f"ledger: '{address}'\n{in_a_file}")
+    assert ledger("--verify") == ask("sex") == ask("smoker") == 0
+    said = capfd.readouterr().out
+    assert said.count("free: asked before") == said.count("cost ε = 0.1") == 1
+    assert ledger("--move-to", str(tmp_path / "back.ledger")) == 0
+    assert ask("sex") == 5
+    path.write_text(f"ledger: back.ledger\n{in_a_file}")
+    assert ledger("--verify") == ask("sex") == ask("smoker") == 0
+    assert capfd.readouterr().out.count("free: asked before") == 2
+    with Ledger.open(ledger_of(Policy.read(path))) as moved:
+        assert moved.spent().amount == Fraction(2, 10)

@@ -102,7 +102,12 @@ def ledger(
         Path | None, typer.Option(metavar="FOLDER", help="Put a backup back; see --head.")
     ] = None,
     setup: Annotated[
-        bool, typer.Option("--setup", help="Print the SQL that a shared ledger needs, to paste.")
+        bool,
+        typer.Option(
+            "--setup",
+            help="Print the SQL that a shared ledger needs, to paste: that of the policy, or, with "
+            "--move-to, the one there.",
+        ),
     ] = False,
     move_to: Annotated[
         str | None,
@@ -129,7 +134,7 @@ def ledger(
         )
         return
     if setup:
-        _print_setup(declared, format)
+        _print_setup(declared, move_to or declared.ledger_address, format)
         return
     if move_to is not None:
         _move(declared, move_to, format)
@@ -201,13 +206,13 @@ def _copy(
     print_report(format, text, {"restored": str(declared.ledger), "whole": bool(whole)})
 
 
-def _print_setup(declared: PolicyValue, format: Format) -> None:
+def _print_setup(declared: PolicyValue, address: str | None, format: Format) -> None:
     """Print what an administrator runs once in the database of a shared ledger."""
     from discreet.ledger.stores.postgres import role_in
     from discreet.ledger.stores.rights import quote
     from discreet.ledger.stores.rights import setup as statements
 
-    role = role_in(declared.ledger_address)
+    role = role_in(address)
     first = f"CREATE ROLE {quote(role)} LOGIN;  -- unless there is one; give it a password"
     sql = f"{first}\n{statements(declared.path.stem + '_ledger', role)}"
     print_report(format, sql.removesuffix("\n"), {"sql": sql})

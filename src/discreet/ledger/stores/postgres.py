@@ -63,7 +63,7 @@ def role_in(address: str | None) -> str:
         if role:
             return str(role)
     raise UsageError(
-        "The policy must name a ledger as postgresql://role@host/database, with a role."
+        "Name the ledger as postgresql://role@host/database, with a role: in the policy, or with --move-to."
     )
 
 
