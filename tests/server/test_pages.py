@@ -264,7 +264,7 @@ def test_a_curator_sees_budgets_and_searches_the_ledger(browser: Any, town: Runn
         page.wait_for_selector("text=Spent over time")
         page.click("text=Ledger")
         page.fill("input[type=search]", "needle")
-        page.wait_for_selector("text=1 charges")
+        page.wait_for_selector("text=1 charge")
         page.click("text=Certificate")
         page.wait_for_selector("dialog pre >> text=mechanism")
         page.click("dialog >> text=Close")

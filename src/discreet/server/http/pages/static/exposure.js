@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { make, tableOf } from "./elements.js";
 
-const GROUPS = { public: "by every value that it may have", unknown: "by values that enough people share", never: "never shown, to join on" };
+const GROUPS = { public: "every value that it may have", unknown: "values that enough people share", never: "never shown, to join on" };
 
 export async function exposure(root) {
   const { tables, unit } = await get("/tables");
@@ -11,6 +11,6 @@ export async function exposure(root) {
   for (const table of tables) {
     const whose = table.comment + (table.max_groups ? `; in at most ${table.max_groups} groups` : "");
     root.append(make("h3", {}, table.name), make("p", { class: "soft" }, whose),
-      tableOf(["column", "type", "what is told", "grouped"], table.columns.map((column) => [make("code", {}, column.name), column.type, column.contains, table.public ? "as you like" : GROUPS[column.groups]]), { caption: `Columns of ${table.name}` }));
+      tableOf(["column", "type", "what analysts see", "as a group"], table.columns.map((column) => [make("code", {}, column.name), column.type, column.contains, table.public ? "as you like" : GROUPS[column.groups]]), { caption: `Columns of ${table.name}` }));
   }
 }

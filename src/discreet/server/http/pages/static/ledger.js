@@ -38,7 +38,7 @@ function listed(told, state, show) {
     button("Certificate", () => certificate(entry.id), { "aria-label": `Certificate of ${entry.id}` })]);
   const move = (by, text) => button(text, () => { state.first += by; show(); },
     { disabled: state.first + by < 0 || state.first + by >= told.total });
-  return [make("p", { class: "soft" }, `${told.total.toLocaleString("en-US")} charges`),
+  return [make("p", { class: "soft" }, `${told.total.toLocaleString("en-US")} ${told.total === 1 ? "charge" : "charges"}`),
     tableOf(["id", "when", "who", "question", "cost", "state", "audit"], rows, { caption: "Charges" }),
     make("div", { class: "row-of" }, move(-PAGE, "Newer"), move(PAGE, "Older"))];
 }

@@ -35,14 +35,15 @@ export function coins(root) {
       { name: "estimate", value: 100 * estimate, low: 100 * (estimate - margin), high: 100 * (estimate + margin), text: `${percent(estimate)} ± ${short(100 * margin)}` },
       { name: "truth", value: 100 * state.share, text: percent(state.share), color: 2 }], axis, "What was said, what is estimated, and the truth"));
     const belief = (state.share * (1 + state.truth)) / (state.share * (1 + state.truth) + (1 - state.share) * (1 - state.truth));
-    told.replaceChildren(make("p", {}, `ε = ${short(epsilon)} for each person. Of a person who said yes nobody knows: ${percent(belief)} of those who say yes do smoke, against ${percent(state.share)} of all.`));
+    told.replaceChildren(make("p", { class: "soft small" }, `A square is a person, and a colored one said yes. The first ${Math.round(state.share * PEOPLE)} smoke.`),
+      make("p", {}, `ε = ${short(epsilon)} for each person. Of all people ${percent(state.share)} smoke; of those who say yes, ${percent(belief)}.`));
   }
 
   root.append(make("h2", {}, "Coins: privacy without trust"),
-    make("p", {}, "“Do you smoke?” Everybody tosses a coin in secret. Some answer the truth; the others toss again, and answer yes for heads. No yes proves anything, and the share can still be computed."),
+    make("p", {}, "“Do you smoke?” Everybody tosses a coin in secret. It tells some of them to answer the truth. The others toss a second coin, and say yes for heads and no for tails. So a yes proves nothing about one person, and the share of all can still be computed."),
     make("div", { class: "pair" },
-      slider("answer the truth", { least: 0.1, most: 0.95, value: state.truth, linear: true }, (value) => { state.truth = value; ask(); }),
-      slider("do smoke", { least: 0.02, most: 0.6, value: state.share, linear: true }, (value) => { state.share = value; ask(); })),
+      slider("share who answer the truth", { least: 0.1, most: 0.95, value: state.truth, linear: true }, (value) => { state.truth = value; ask(); }),
+      slider("share who smoke", { least: 0.02, most: 0.6, value: state.share, linear: true }, (value) => { state.share = value; ask(); })),
     make("div", { class: "row-of" }, button("Ask all again", ask)), crowd, told, drawn);
   ask();
 }

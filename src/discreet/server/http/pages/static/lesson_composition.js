@@ -3,7 +3,7 @@ import { laplace, laplaceMargin } from "./chance.js";
 import { numbers } from "./axis.js";
 import { bars, plot } from "./chart.js";
 import { button, make } from "./elements.js";
-import { short } from "./numbers.js";
+import { marginText, short } from "./numbers.js";
 import { slider } from "./slider.js";
 
 const TRUTH = 41;
@@ -48,15 +48,15 @@ export function composition(root) {
     }
     drawn.replaceChildren(...parts);
     const mean = state.answers.reduce((sum, value) => sum + value, 0) / Math.max(1, count);
-    const lines = [`Each answer costs ε = ${short(state.epsilon)} and is within ± ${short(laplaceMargin(1 / state.epsilon))}, at 95 %.`];
+    const lines = [`Each answer costs ε = ${short(state.epsilon)}. In 95 of 100 answers the noise is at most ${marginText(laplaceMargin(1 / state.epsilon))}.`];
     if (count) lines.push(`${count} ${count === 1 ? "answer" : "answers"}: mean ${short(mean)}, off by about ${short(Math.SQRT2 / state.epsilon / Math.sqrt(count))}. In all ε = ${short(spent)}.`);
     if (over) lines.push("The budget is spent: nothing more is answered. That is what the ledger is for.");
-    if (!state.ledger && spent > 5) lines.push("Without a ledger the mean walks to the truth: at this ε in all, nobody is hidden any more.");
+    if (!state.ledger && spent > 5) lines.push("Without a ledger the mean comes close to the truth: at this total ε nobody is hidden any more.");
     told.replaceChildren(...lines.map((line) => make("p", {}, line)));
   }
 
-  root.append(make("h2", {}, "A budget is eaten up"),
-    make("p", {}, "The same question, asked anew and anew with fresh noise: the noise averages out. Losses add up, so they are paid from a budget. (This tool gives the same answer for the same question, for free; here we pretend that it does not.)"),
+  root.append(make("h2", {}, "How a budget is spent"),
+    make("p", {}, "Somebody asks the same question again and again. If every answer had fresh noise, the noise would average out. The losses add up, so a budget limits them. (The real system gives the same answer to the same question, for free; this page pretends that it does not.)"),
     slider("ε of each answer", { least: 0.02, most: 0.5, value: state.epsilon }, (value) => { state.epsilon = value; reset(); }),
     make("div", { class: "row-of" }, ask, askMany, button("Begin again", reset), make("span", {}, stop, " ", make("label", { for: "with-ledger" }, `a ledger allows ε = ${BUDGET} in all`))),
     told, drawn);

@@ -27,23 +27,24 @@ export function differencing(root) {
     const [all, but] = [sum(PEOPLE), sum(others)];
     const scale = HIGHEST / state.epsilon;
     const money = (value) => Math.round(value).toLocaleString("en-US").replace("-", "−");
+    const reached = (value) => Math.ceil(value).toLocaleString("en-US"); // a margin is rounded up
     const margin = 4.12 * scale; // 95 % of the difference of two such noises: exp(-t) (1 + t / 2) = 0.05
     const noisy = state.noise && [all + state.noise[0], but + state.noise[1]];
     told.replaceChildren(tableOf(["question", "exact", "noisy"], [
-      ["SELECT SUM(income) FROM women", money(all), noisy ? `${money(noisy[0])} ± ${money(laplaceMargin(scale))}` : "–"],
-      ["SELECT SUM(income) FROM women WHERE born <> 1993", money(but), noisy ? `${money(noisy[1])} ± ${money(laplaceMargin(scale))}` : "–"],
-      ["the difference: Karrie's income", money(all - but), noisy ? `${money(noisy[0] - noisy[1])} ± ${money(margin)}` : "–"]], { caption: "Two questions and their difference", numeric: [1, 2] }),
+      ["SELECT SUM(income) FROM women", money(all), noisy ? `${money(noisy[0])} ± ${reached(laplaceMargin(scale))}` : "–"],
+      ["SELECT SUM(income) FROM women WHERE born <> 1993", money(but), noisy ? `${money(noisy[1])} ± ${reached(laplaceMargin(scale))}` : "–"],
+      ["the difference: Karrie's income", money(all - but), noisy ? `${money(noisy[0] - noisy[1])} ± ${reached(margin)}` : "–"]], { caption: "Two questions and their difference", numeric: [1, 2] }),
     make("p", { class: noisy ? "good" : "bad" }, noisy ? "With noise the difference says nothing: its margin is larger than any income." : "Both answers are about many people. Their difference is about one, to the cent."));
     if (!noisy) { drawn.replaceChildren(); return; }
     const difference = noisy[0] - noisy[1];
     const reach = Math.abs(difference) + margin;
     drawn.replaceChildren(bars([{ name: "exact difference", value: all - but, text: money(all - but), color: 1 },
-      { name: "noisy difference", value: difference, low: difference - margin, high: difference + margin, text: `± ${money(margin)}`, color: 9 }],
+      { name: "noisy difference", value: difference, low: difference - margin, high: difference + margin, text: `± ${reached(margin)}`, color: 9 }],
     numbers(Math.min(-reach, 0), reach, "Karrie's income, as the attacker computes it"), "The difference, exact and noisy"));
   }
 
   root.append(make("h2", {}, "Differencing"),
-    make("p", {}, "An attacker knows that Karrie was born in 1993 and is the only such woman here. No question is about her alone."),
+    make("p", {}, "An attacker knows that Karrie is the only woman here who was born in 1993. The attacker asks two questions; neither is about her alone."),
     make("details", {}, make("summary", {}, "The made-up women"), tableOf(["name", "born", "income"], PEOPLE.map(([name, born, income]) => [name, String(born), income.toLocaleString("en-US")]), { caption: "The made-up women", numeric: [1, 2] })),
     slider("ε of each answer", { least: 0.05, most: 1, value: state.epsilon }, (value) => { state.epsilon = value; if (state.noise) ask(); }),
     make("div", { class: "row-of" }, button("Ask with noise", ask), button("Ask exactly", () => { state.noise = null; paint(); })), told, drawn);

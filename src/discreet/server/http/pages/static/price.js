@@ -124,7 +124,7 @@ export class Price {
     const times = free || more === null ? "" : more > 0 ? `; ${more.toLocaleString("en-US")} such questions fit.` : "; more than is left.";
     this.told.replaceChildren(
       make("p", { class: more === 0 ? "bad" : "" }, price + times),
-      margins.length ? make("div", {}, "The answer will be right to within, at 95 %:", make("ul", {}, margins)) : "",
+      margins.length ? make("div", {}, "In 95 of 100 such answers the noise is at most:", make("ul", {}, margins)) : "",
       known.length && !free ? make("p", { class: "soft small" }, `Free from earlier answers: ${known.join("; ")}.`) : "",
       (quote.shared_by ?? []).map((people) => make("p", { class: "soft small" }, `A value is shown if about ${people.toLocaleString("en-US")} people share it.`)).at(-1) ?? "",
       ...(quote.savings ?? []).map((each) => make("p", { class: "soft small" }, each)));
@@ -160,7 +160,7 @@ export class Price {
     const own = rational(this.epsilon);
     const [, margin] = Object.entries(this.quote?.margins ?? {})[0] ?? [];
     const here = margin !== undefined && own >= low && own <= high ? [[own, marginNumber(margin)]] : [];
-    this.drawn.replaceChildren(make("figure", {}, make("figcaption", {}, "Margin against ε ", make("span", {}, "pay more, be wrong by less")),
+    this.drawn.replaceChildren(make("figure", {}, make("figcaption", {}, "Margin against ε ", make("span", {}, "a larger ε gives a smaller margin")),
       plot([{ color: 0, points: line }, { color: 1, points: here, kind: "spot" }], across, up, `Margin of ${name} against ε: ${marginText(largest)} at ε = ${low}, ${marginText(least)} at ε = ${high}`)));
   }
 }

@@ -10,13 +10,13 @@ const KINDS = {
     price: releasePrice,
     before: "Not started yet.",
     reached: (told) => `Published ${count(told.published)} of ${told.periods === null ? "an unknown number of" : count(told.periods)} periods, for ${budgetText(told.cost)}.`,
-    acts: [["Start", "Charges it once, for all its periods.", "start"], ["Run", "Publishes every period that is over.", "run"]],
+    acts: [["Start", "Charges the release once, for all its periods.", "start"], ["Run", "Publishes every period that is over.", "run"]],
   },
   publications: {
     price: publicationPrice,
-    before: "Not made yet of this snapshot.",
+    before: "Not made from this snapshot yet.",
     reached: (told) => `Made: ${told.levels.map(({ level, places }) => `${level} ${count(places)}`).join(", ")}; tables ${told.tables.join(", ")}.`,
-    acts: [["Run", "Makes it, for one charge; again it is free.", "run"]],
+    acts: [["Run", "Makes the tables for one charge. Making them again is free.", "run"]],
   },
 };
 
@@ -55,13 +55,13 @@ async function one(kind, name) {
     KINDS[kind].acts.map(([title, note, act]) => task(title, note, `${path}/${act}`, done, `${title} ${name}`)));
 }
 
-const paid = (quote) => make("p", {}, `Costs ${budgetText(quote.cost)}, once; left ${budgetText(quote.left)}. Nothing is charged by looking.`);
+const paid = (quote) => make("p", {}, `Costs ${budgetText(quote.cost)}, once; left ${budgetText(quote.left)}. Looking at the price is free.`);
 
 function releasePrice(quote) {
   const rows = quote.margins.map(({ publish, statistic, margins }) => [statistic, String(publish),
     ...[margins[0], margins.at(-1), Math.max(...margins)].map((margin) => `± ${marginText(margin)}`)]);
   return [paid(quote), tableOf(["what", "published", "first", "last", "widest"], rows, { caption: "Margins of 95 %", numeric: [2, 3, 4] }),
-    make("p", { class: "soft small" }, `Margins hold with 95 %. Strategy: ${quote.strategy}.`)];
+    make("p", { class: "soft small" }, `These are 95 % margins of the noise. Strategy: ${quote.strategy}.`)];
 }
 
 function publicationPrice(quote) {

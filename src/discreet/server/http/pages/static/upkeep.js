@@ -5,7 +5,7 @@ import { button, make } from "./elements.js";
 export async function upkeep(root) {
   root.append(make("h2", {}, "Check and snapshot"),
     task("Check", "Compares the policy with its source. Costs nothing.", "/check", checked),
-    task("Take a snapshot", "Reads the source anew. After it every question is charged anew, changed or not. The report is for your eyes only.", "/snapshot", taken));
+    task("Take a snapshot", "Reads the source again, as a new snapshot. After it every question is charged again, even if the data did not change. The report is for your eyes only.", "/snapshot", taken));
 }
 
 export function task(name, note, path, show, label = name) {
