@@ -326,7 +326,7 @@ def _scatter(points: list[tuple[str, float, float, float]]) -> str:
     """Draw correlations: synthetic from left to right, true (with a margin) upwards; what agrees
     lies on the line.
     """
-    largest = max(max(abs(true), abs(synthetic)) for _, true, synthetic, _ in points)
+    largest = max(max(abs(true) + margin, abs(synthetic)) for _, true, synthetic, margin in points)
     full = next((end for end in (0.25, 0.5) if largest <= end), 1.0)
     curves = [
         Curve(across=[-full, full], up=[-full, full], kind="dash", color=1),
