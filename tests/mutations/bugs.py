@@ -192,6 +192,27 @@ BUGS = (
         "tests/sql/test_exclusive.py",
     ),
     bug(
+        "a number that is a condition is compared with TRUE",
+        "sql/check/exclusive.py",
+        "_TRUE = Values(kind=_Held,",
+        "_TRUE = Values(kind=bool,",
+        "tests/sql/test_exclusive.py",
+    ),
+    bug(
+        "what a condition leaves out is what it leaves",
+        "sql/check/exclusive.py",
+        "yield value, Values(kind=values.kind, but=values.among)",
+        "yield value, Values(kind=values.kind, among=values.among)",
+        "tests/sql/test_exclusive.py",
+    ),
+    bug(
+        "all rows are the sum of some",
+        "sql/requests/assembly.py",
+        "forms.append(rest | {reading: -1 for form in forms for reading in form})",
+        "forms.append(rest)",
+        "tests/test_every_aggregate.py",
+    ),
+    bug(
         "one group for many that can be",
         "sql/blocks.py",
         "if joint is None else joint.size",

@@ -217,6 +217,35 @@ SELECT SUM(cost) FILTER (WHERE cost < 10) AS small, SUM(cost) FILTER (WHERE cost
 SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END) AS large FROM visits;
 --> SUM(cost) FILTER(WHERE cost < 10), SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END), SUM(cost) FILTER(WHERE cost >= 10 AND cost < 100): 300000 300000 300000 | 600000 √180000000000 300000
 
+-- count / one row / exclusive, opposite: Smokers, and those who do not smoke
+SELECT COUNT(*) FILTER (WHERE smoker) AS smokers, COUNT(*) FILTER (WHERE NOT smoker) AS others FROM people;
+--> COUNT(*) FILTER(WHERE NOT smoker), COUNT(*) FILTER(WHERE smoker): 1 1 1 | 2 √2 1
+
+-- count / one row / exclusive, beside all: Smokers and all by sex: measured as smokers and others
+SELECT sex, COUNT(*) FILTER (WHERE smoker) AS smokers, COUNT(*) AS n FROM people GROUP BY sex;
+--> COUNT(*) FILTER(WHERE smoker), COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / visits / exclusive, beside all, some: Visits of two clinics and all
+SELECT COUNT(*) AS n, SUM(CASE WHEN clinic = 'Hill' THEN 1 ELSE 0 END) AS hill,
+COUNT(CASE WHEN clinic = 'Harbor' AND cost > 50 THEN 1 END) AS harbor FROM visits;
+--> COUNT(CASE WHEN clinic = 'Harbor' AND cost > 50 THEN 1 END), SUM(CASE WHEN clinic = 'Hill' THEN 1 ELSE 0 END), COUNT(*): 3 3 3 | 3 3 3
+--> COUNT(CASE WHEN clinic = 'Harbor' AND cost > 50 THEN 1 END), COUNT(*): – | 6 √18 3
+
+-- count / visits / exclusive, beside all, many: Visits of four quarters and all, of which each would be the sum of five
+SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE QUARTER(day) = 1) AS q1, COUNT(*) FILTER (WHERE QUARTER(day) = 2) AS q2,
+COUNT(*) FILTER (WHERE QUARTER(day) = 3) AS q3, COUNT(*) FILTER (WHERE QUARTER(day) = 4) AS q4 FROM visits;
+--> COUNT(*): 3 3 3 | 3 3 3
+--> COUNT(*) FILTER(WHERE QUARTER(day) = 1), COUNT(*) FILTER(WHERE QUARTER(day) = 2), COUNT(*) FILTER(WHERE QUARTER(day) = 3), COUNT(*) FILTER(WHERE QUARTER(day) = 4): 3 3 3 | 6 √18 3
+
+-- count / visits / exclusive, missing: Visits with and without a pain that was asked
+SELECT COUNT(*) FILTER (WHERE pain IS NULL) AS unasked, COUNT(*) FILTER (WHERE pain > 2) AS much,
+COUNT(*) FILTER (WHERE pain <> 3 AND pain <= 2) AS little FROM visits;
+--> COUNT(*) FILTER(WHERE pain > 2), COUNT(*) FILTER(WHERE pain <> 3 AND pain <= 2), COUNT(*) FILTER(WHERE pain IS NULL): 3 3 3 | 6 √18 3
+
+-- count of x / visits / owners: COUNT(owner) counts all rows, beside a mean too
+SELECT clinic, COUNT(person_id) AS n, AVG(cost) AS mean FROM visits GROUP BY clinic;
+--> AVG(cost), COUNT(person_id): 300000 300000 300000 | 600000 √180000000000 300000
+
 -- count / one row / exclusive, some: Young, old, and those between 17 and 70, of which many are in two
 SELECT COUNT(*) FILTER (WHERE age < 18) AS young, COUNT(*) FILTER (WHERE age >= 18) AS old,
 COUNT(*) FILTER (WHERE age BETWEEN 17 AND 70) AS middle FROM people;
@@ -416,8 +445,8 @@ SELECT diagnosis, COUNT(*) AS people FROM people GROUP BY diagnosis ORDER BY peo
 
 -- count / one row / ratio: The share of smokers
 SELECT 100.0 * COUNT(*) FILTER (WHERE smoker) / COUNT(*) AS percent FROM people;
---> COUNT(*): 1 1 1 | 1 1 1
---> COUNT(*) FILTER(WHERE smoker): 1 1 1 | 1 1 1
+--> COUNT(*) FILTER(WHERE smoker), COUNT(*): 1 1 1 | 1 1 1
+--> COUNT(*) FILTER(WHERE smoker): – | 1 1 1
 
 -- count / one row / outer select: The larger sexes, from a subquery of counts
 SELECT AVG(n) AS mean, MAX(n) AS largest FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t;
@@ -609,8 +638,7 @@ SELECT COUNT(DISTINCT v.person_id) FROM people p LEFT JOIN visits v USING (perso
 
 -- count / right join using owner / group category: The key that is kept is the people's
 SELECT sex, COUNT(person_id), COUNT(v.person_id) AS visits FROM visits v RIGHT JOIN people p USING (person_id) GROUP BY sex;
---> COUNT(person_id): 3 3 3 | 6 √18 3
---> COUNT(v.person_id): 3 3 3 | 6 √18 3
+--> COUNT(v.person_id), COUNT(person_id): 3 3 3 | 6 √18 3
 
 -- count / left join using owner / all of one side: The other side's columns, its key among them
 SELECT COUNT(*), COUNT(s.person_id) FROM (SELECT v.* FROM people p LEFT JOIN visits v USING (person_id)) AS s;
@@ -2307,8 +2335,7 @@ SELECT speed // 100 * 100 AS speed, COUNT(*) FROM subscribers GROUP BY 1;
 
 -- count / subscribers / is true: Who left for sure, who stayed for sure
 SELECT COUNT(*) FILTER (WHERE churned IS TRUE) AS gone, COUNT(*) FILTER (WHERE churned IS NOT TRUE) AS here FROM subscribers;
---> COUNT(*) FILTER(WHERE churned IS TRUE): 1 1 1 | 1 1 1
---> COUNT(*) FILTER(WHERE NOT churned IS TRUE): 1 1 1 | 1 1 1
+--> COUNT(*) FILTER(WHERE NOT churned IS TRUE), COUNT(*) FILTER(WHERE churned IS TRUE): 1 1 1 | 2 √2 1
 
 -- count / subscribers / years: How old are contracts?
 SELECT DATE_DIFF('year', since, DATE '2024-12-31') AS years, COUNT(*) FROM subscribers GROUP BY years;
@@ -2452,8 +2479,7 @@ SELECT MODE(port) FROM sessions;
 -- several / subscribers / churn table: Churn by tariff
 SELECT tariff, COUNT(*) AS subscribers, COUNT_IF(churned) AS gone, 1.0 * COUNT_IF(churned) / COUNT(*) AS rate
 FROM subscribers GROUP BY tariff ORDER BY rate DESC;
---> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT_IF(churned): 1 1 1 | 2 √2 1
+--> COUNT_IF(churned), COUNT(*): 1 1 1 | 2 √2 1
 
 -- several / two results compared / plain: Sessions per subscriber of each tariff
 SELECT a.tariff, b.n / a.n AS sessions_each FROM (SELECT tariff, COUNT(*) AS n FROM subscribers GROUP BY tariff) AS a

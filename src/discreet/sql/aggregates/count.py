@@ -27,7 +27,7 @@ from discreet.sql.requests.request import (
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_flag
-from discreet.sql.values.value import Missing
+from discreet.sql.values.value import Missing, Opaque, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +78,14 @@ def _count(
     value = argument(node, scope)
     if isinstance(value.domain, Missing):
         raise reject(node, "COUNT(NULL) is zero for everybody.", "Write COUNT(*).")
-    if value.constant:
+    if value.constant or _is_everybody(value):
         return AllRows(label=label, condition=condition)
     return Count(label=label, value=value, condition=condition)
+
+
+def _is_everybody(value: Value) -> bool:
+    """Return True of the owner, whom every row has: a snapshot holds no rows of nobody."""
+    return isinstance(value.domain, Opaque) and value.domain.owner and not value.nullable
 
 
 def _count_if(

@@ -7,6 +7,10 @@ row, in which it has one value or is NULL, satisfies at most one of them. Consta
 only within one type, and only where that is right whatever the type of the expression is, because
 the tree does not tell it: the engine casts the constant.
 
+A condition is itself an expression that is true where it holds, and false where its opposite does:
+`p` and `NOT p` exclude each other, whatever p is, and so do `x IS NULL` and what is true only of an
+x that is known. `x <> 1` and `NOT x IN (1, 2)` leave all values but those.
+
     whole numbers   below 2^53, which floats tell apart as well
     texts           for equality alone; words that are no number, date or flag in any spelling, and
                     numbers written in one way: '1' and '01' are one number, 'T' and 'true' one flag
@@ -23,6 +27,7 @@ from typing import Any
 from discreet.algebra import Call, Constant, Expression, bare, conjuncts
 
 _ORDERED = (int, date, datetime)
+_NULL = type(None)
 _MOST = 1 << 53
 _MEANT = (
     "|t|f|true|false|y|n|yes|no|on|off|nan|inf|infinity|epoch|now|today|tomorrow|yesterday|null|"
@@ -34,19 +39,23 @@ Cut = tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """The values of an expression that a condition leaves: some that it lists, or all between two
-    cuts.
+    """The values of an expression that a condition leaves: some that it lists, all but some, or all
+    between two cuts. `NoneType` is the kind of NULL.
     """
 
     kind: type
     among: frozenset[Any] | None = None
+    but: frozenset[Any] | None = None  # all values but these
     low: Cut | None = None
     high: Cut | None = None
 
     def is_disjoint(self, other: Values) -> bool:
         """Return True if no value is left by both."""
         if self.kind is not other.kind:
-            return False
+            # a value is NULL or known, and what compares it with a constant leaves known ones
+            return _NULL in (self.kind, other.kind)
+        if self.is_ruled_out_by(other) or other.is_ruled_out_by(self):
+            return True
         if self.among is not None and other.among is not None:
             return not self.among & other.among
         if self.among is not None:
@@ -55,6 +64,10 @@ class Values:
             return other.is_disjoint(self)
         return self.ends_before(other) or other.ends_before(self)
 
+    def is_ruled_out_by(self, other: Values) -> bool:
+        """Return True if all that it lists are among those that the other leaves out."""
+        return self.among is not None and other.but is not None and self.among <= other.but
+
     def holds(self, value: Any) -> bool:
         """Return True if a value lies between the cuts."""
         at = (value, 0)
@@ -62,6 +75,16 @@ class Values:
 
     def ends_before(self, other: Values) -> bool:
         return self.high is not None and other.low is not None and self.high < other.low
+
+
+class _Held:
+    """The kind of an expression that is itself a condition. It is not that of a comparison with
+    TRUE: 2 holds as a condition, and is not TRUE.
+    """
+
+
+_TRUE = Values(kind=_Held, among=frozenset([True]))
+_FALSE = Values(kind=_Held, among=frozenset([False]))
 
 
 def exclusive(one: Expression, other: Expression) -> bool:
@@ -84,7 +107,7 @@ def satisfiable(conditions: Iterable[Expression]) -> list[frozenset[Expression]]
 
 
 def _values_left(condition: Expression) -> dict[Expression, Values]:
-    left: dict[Expression, Values] = {}
+    left: dict[Expression, Values] = {bare(condition): _TRUE}
     for part in conjuncts([condition]):
         for value, values in _comparisons(part):
             left[value] = _narrow(left[value], values) if value in left else values
@@ -101,19 +124,42 @@ def _narrow(one: Values, other: Values) -> Values:
 
 
 def _comparisons(node: Expression) -> Iterator[tuple[Expression, Values]]:
-    """Yield the value that a comparison with constants is about, and what it leaves of it."""
+    """Yield the value that a comparison with constants is about, and what it leaves of it; first the
+    condition itself, which is true.
+    """
+    yield node, _TRUE
     match node:
+        case Call(name="NOT", arguments=(part,)):
+            yield from _opposite(bare(part))
+        case Call(name="<>", arguments=(value, constant)):
+            yield from _opposite(Call("=", (value, constant)))
+        case Call(name="is null", arguments=(value,)):
+            yield value, Values(kind=_NULL, among=frozenset([None]))
+        case Call(name="is not null", arguments=(value,)):
+            yield value.is_null, _FALSE
+        case Call(name="is true" | "is false" as name, arguments=(value,)):
+            yield bare(value), _TRUE if name == "is true" else _FALSE
         case Call(name="OR", arguments=arguments):
             yield from _any_of([dict(_comparisons(bare(part))) for part in arguments])
         case Call(name="=" | "in", arguments=(value, *constants)):
             listed = [each.value for each in constants if isinstance(each, Constant)]
             plain = len(listed) == len(constants) > 0 and all(map(_are_apart, listed))
             kinds = {type(each) for each in listed}
-            if plain and len(kinds) == 1 and kinds <= {*_ORDERED, str}:
+            if plain and len(kinds) == 1 and kinds <= {*_ORDERED, str, bool}:
                 yield value, Values(kind=kinds.pop(), among=frozenset(listed))
         case Call(name="<" | "<=" | ">" | ">=" as sign, arguments=(value, Constant(value=end))):
             if type(end) in _ORDERED and _are_apart(end):
                 yield value, _beyond(end, sign)
+
+
+def _opposite(node: Expression) -> Iterator[tuple[Expression, Values]]:
+    """Yield what is left where a condition is false: it is known then, and so is what it compares."""
+    yield node, _FALSE
+    match node:
+        case Call(name="=" | "in", arguments=(compared, *_)):
+            for value, values in _comparisons(node):
+                if value == compared and values.among is not None:
+                    yield value, Values(kind=values.kind, but=values.among)
 
 
 def _beyond(end: Any, sign: str) -> Values:

@@ -11,6 +11,8 @@ which get noise together.
 - Numbers whose conditions exclude each other, COUNT(*) FILTER (WHERE month = 1), COUNT(*) FILTER
   (WHERE month = 2), ... are one vector: a row adds to one of them at most, so noise on all of them
   costs what noise on one does.
+- COUNT(*) beside a few of these is their sum and that of one more part, the rows in which none of
+  the conditions holds: smokers and all are measured as smokers and others.
 - Pairs are products of the parts of two columns, which again make a constant in every row; those of
   the same columns and degrees are measured once.
 """
@@ -58,6 +60,9 @@ Target = tuple[Expression, object, Expression | None]
 Wanted = Sequence[tuple[int, AggregateRequest]]  # requests for the same number, with their numbers
 Combination = dict[Reading, int]  # factors of what is read
 MOST_CLUSTERED = 48  # numbers that are taken together: the proof tries every pair of them
+# Numbers that are added up, with the rest, to that of all rows: the sum of so many and one has at
+# most twice the deviation of each, which is what two numbers have that share ε.
+MOST_ADDED = 3
 UNBOUNDED = 2**31  # groups, where their number is not public
 
 
@@ -109,11 +114,17 @@ def assemble(
             plain.setdefault(request.condition, []).append((index, request))
     targets = _targets(numbered)
     hosts = _hosts(targets)
+    # One person who changes leaves one number of everybody as it is, and moves two of the parts.
+    together = neighbors == "add_remove" or groups > 1
+    parts = _parts_of_all(targets, plain, hosts) if together else []
+    if parts:
+        hosts.pop(None, None)
     order: list[tuple[Wanted, list[tuple[int, AllRows]] | None]] = []  # None: one number
     for target, wanted in targets.items():
         companions = plain.pop(target[2], []) if hosts.get(target[2]) == target else []
         alone = isinstance(wanted[0][1], Single) or (not companions and _one_number(wanted))
         order.append((wanted, None if alone else companions))
+    everybody = plain.pop(None) if parts else None
     # all rows first
     order += [(plain[each], None) for each in sorted(plain, key=lambda each: each is not None)]
     clusters = _clusters([each for each, beside in order if beside is None])
@@ -122,8 +133,38 @@ def assemble(
             making.together(each, beside)
         for cluster in clusters:
             if each is cluster[0]:
-                making.side_by_side(cluster)
+                making.side_by_side(cluster, everybody if cluster == parts else None)
     return making.assembly()
+
+
+def _parts_of_all(
+    targets: dict[Target, list[tuple[int, Single | Moment]]],
+    plain: dict[Expression | None, list[tuple[int, AllRows]]],
+    hosts: dict[Expression | None, Target],
+) -> list[Wanted]:
+    """Return the counts that exclude each other beside which COUNT(*) is the sum of all parts: the
+    most of those that are few enough. None where it stands beside a moment that has parts anyway,
+    or beside one sum of ones, which has them then.
+    """
+    host = hosts.get(None)
+    if None not in plain or (host is not None and not _counts_some(targets[host])):
+        return []
+    sums = [wanted for wanted in targets.values() if _counts_some(wanted)]
+    counts: list[Wanted] = [own for condition, own in plain.items() if condition is not None]
+    every = _clusters([*sums, *counts])
+    few = [each for each in every if len(each) <= MOST_ADDED]
+    best = max(few, key=len, default=[])
+    return [] if len(best) == 1 and host is not None else best
+
+
+def _counts_some(wanted: Wanted) -> bool:
+    """Return True if all are one SUM(CASE WHEN p THEN 1 ELSE 0 END), or COUNT(CASE WHEN p THEN 1
+    END).
+    """
+    first = wanted[0][1]
+    if isinstance(first, Single) or not _one_number(wanted) or first.condition is not None:
+        return False
+    return _conditional(first).condition is not None and _width(first) == 1
 
 
 def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
@@ -226,7 +267,7 @@ def _hosts(
     return found
 
 
-def _one_number(wanted: list[tuple[int, Single | Moment]]) -> bool:
+def _one_number(wanted: Wanted) -> bool:
     """Return True if all are the same count or sum."""
     first = wanted[0][1]
     return isinstance(first, Alone) and all(type(request) is type(first) for _, request in wanted)
@@ -294,11 +335,14 @@ class _Making:
         )
         self.parts.append(part)
 
-    def side_by_side(self, cluster: Sequence[Wanted]) -> None:
+    def side_by_side(
+        self, cluster: Sequence[Wanted], everybody: Sequence[tuple[int, AllRows]] | None
+    ) -> None:
         """Add a vector of numbers of which a row adds to one at most: noise on all of them costs
-        what it does on one.
+        what it does on one. With `everybody` a last part counts the rows that add to none, and all
+        parts together are all rows.
         """
-        if len(cluster) == 1:
+        if len(cluster) == 1 and everybody is None:
             self.alone(cluster[0])
             return
         labels: dict[str, Fraction] = {}
@@ -306,14 +350,21 @@ class _Making:
         estimates: dict[int, NoisyColumn] = {}
         width = _width(cluster[0][0][1])
         assert width is not None
+        parts = len(cluster) + (everybody is not None)
         for place, wanted in enumerate(cluster):
             first = _conditional(wanted[0][1])
             assert isinstance(first, Alone)
             forms.append({self.read(first.reading(self.rows, self.node)): 1})
             for index, request in wanted:
                 labels[request.label] = step = request.step or Fraction(1)
-                factors = tuple(Fraction(each == place) for each in range(len(cluster)))
+                factors = tuple(Fraction(each == place) for each in range(parts))
                 estimates[index] = Linear(factors=factors, step=step)
+        if everybody is not None:
+            rest = {self.read(Sum()): 1}
+            forms.append(rest | {reading: -1 for form in forms for reading in form})
+            for index, request in everybody:
+                labels[request.label] = Fraction(1)
+                estimates[index] = Linear(factors=(Fraction(1),) * parts, step=Fraction(1))
         self._append(labels, forms, width, estimates)
 
     def together(self, wanted: Wanted, companions: list[tuple[int, AllRows]]) -> None:
