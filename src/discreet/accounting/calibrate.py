@@ -50,7 +50,8 @@ def cheapest(
             f"A margin of {number(wanted)} cannot be had: even {number(most)}, the most that one question may spend, "
             f"gives {number(margin(most))}."
         )
-    low, high = most / 10, most
+    low = most / 10
+    high = most
     while margin(low) <= wanted:
         low, high = low / 10, low
         if low < _LEAST:

@@ -92,7 +92,8 @@ def shift(log_mass: Callable[[int], float], *, by: int) -> LossDistribution:
             )
     half = np.array([log_mass(z) for z in range(reach + by + 2)])
     points = np.arange(-reach, reach + by + 1)
-    p, q = half[np.abs(points)], half[np.abs(points - by)]
+    p = half[np.abs(points)]
+    q = half[np.abs(points - by)]
     # Privacy: log_mass may be off by some units in its last place
     values = p - q + (np.abs(p) + np.abs(q)) * 1e-14
     # Log-concave: beyond the reach each mass is at most this part of the one before, on either
@@ -142,7 +143,8 @@ def _epsilon(parts: Parts, *, delta: float, lost: float) -> float:
     """Return the smallest ε found with δ(ε) <= delta. Every tilt is true; try lower ones while they
     may pay.
     """
-    tilt, best = _tilt(parts, math.log(delta - lost)), math.inf
+    tilt = _tilt(parts, math.log(delta - lost))
+    best = math.inf
     for _ in range(8):
         found, certain = _epsilon_at(parts, tilt, delta=delta, lost=lost)
         best = min(best, found)
@@ -190,7 +192,8 @@ def _tilt(parts: Parts, log_delta: float) -> float:
 
     A guess: whatever λ is, the price is true.
     """
-    low, high = 0.0, 300 / max(float(np.abs(part.values).max()) for part, _ in parts)
+    low = 0.0
+    high = 300 / max(float(np.abs(part.values).max()) for part, _ in parts)
     for _ in range(30):
         middle = (low + high) / 2
         log_mgf, mean, variance = _cumulants(parts, middle)

@@ -95,11 +95,9 @@ def _intercept(u: Fraction, delta: Fraction) -> Fraction:
     """Return g(u, δ), rounded up by less than 10^-38 / u."""
     digits = 44 + max(0, round(math.log10(u)))
     above, below = u.numerator, u.denominator
-    log_above, log_below, log_sum = (
-        _log(above, digits),
-        _log(below, digits),
-        _log(above + below, digits),
-    )
+    log_above = _log(above, digits)
+    log_below = _log(below, digits)
+    log_sum = _log(above + below, digits)
     minus_log_delta = _log(delta.denominator, digits) - _log(delta.numerator, digits)
     near = log_above - log_sum + (minus_log_delta - log_sum + log_below) / u
     # Privacy: these logarithms are below 10^4, so each is wrong by at most half of 10^(4 - digits);
@@ -129,7 +127,8 @@ def _climb(start: float, value: Callable[[Fraction], Fraction]) -> Fraction:
             there = value(_on_grid(place + step))
             if there <= best:
                 break
-            place, best = place + step, there
+            place = place + step
+            best = there
     return best
 
 
@@ -167,8 +166,6 @@ def _minus_log(delta: Fraction) -> float:
 
 
 def _as_float(value: Fraction) -> float:
-    return (
-        min(float(value), 1e300)
-        if value.numerator.bit_length() - value.denominator.bit_length() < 1020
-        else 1e300
-    )
+    if value.numerator.bit_length() - value.denominator.bit_length() < 1020:
+        return min(float(value), 1e300)
+    return 1e300

@@ -1,17 +1,18 @@
-"""The ledger, the only place that spends: append-only, durable, chained by MACs; reserve, post,
-recall.
+"""The ledger: the only place that spends. It is append-only, durable, and chained by MACs.
 
-book      the ledger itself: what may be done with it
-balance   what its rows add up to, and whether each follows from those before
-chain     rows, MACs, keys
+book      the ledger's operations: reserve, post, recall, amend, verify
+balance   the sums of the rows, and the rules that each row must obey
+chain     rows, their MACs, and keys
+journal   one transaction on the chain: check new rows, read, append
 streams   charges that are answered step by step
-receipts  what goes in and out
-place     where a ledger is; head, how far it is
-store     what a store does; stores, which there are
-sqlite    the file; the only module that knows SQLite
-postgres  the tables that servers share; turns, their group commit; rights, their role
-backup    copies, and moves from one store to another
+receipts  the values that go in and out
 terms     what a ledger is bound to, and its limits
+shortage  the refusal of a charge that does not fit
+place     where a ledger is stored
+head      the number and MAC of the last row
+backup    back up, restore, and move to another store
+turns     the group commit of threads on one connection
+stores/   store (the protocol), sqlite (a file), postgres (shared tables), rights (their role)
 """
 
 from discreet.ledger.balance import PaidPart

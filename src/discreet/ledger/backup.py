@@ -1,9 +1,9 @@
-"""Back up a ledger whole and as of one moment, put a copy back, and move a ledger to another place.
+"""Back up a ledger as of one moment, restore a copy, and move a ledger to another store.
 
-Privacy: a ledger that is put back may lack charges that were made after it was copied, and what
-they bought is out. So one that is not proved to be the newest, by an exported head that lies on it,
-is put back with nothing left to spend and on a new snapshot, on which no open charge goes on. Its
-curator says by `amend` what may be spent again.
+Privacy: a restored copy may lack charges made after the backup, although their answers are out. So
+unless an exported head proves that the copy is the newest, it is restored with nothing left to
+spend, and on a new snapshot, on which no open charge resumes. The curator says by `amend` how much
+may be spent again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from discreet.ledger.stores import kind_of, require_room
 
 
 def backup(ledger: str | Path | Place, folder: Path) -> int:
-    """Copy a ledger, its key and its head into files in a new folder, and check them. Returns the
-    number of rows.
+    """Copy a ledger, its key and its head into a new folder, and verify the copy.
+
+    Return the number of rows.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
@@ -41,8 +42,9 @@ def backup(ledger: str | Path | Place, folder: Path) -> int:
 
 
 def restore(folder: Path, ledger: str | Path | Place, *, head: Head | None) -> bool:
-    """Put a backup in a ledger's place, where there is none; says whether it is proved to be the
-    newest.
+    """Restore a backup to a place without a ledger.
+
+    Return True if `head` proves that the backup is the newest copy.
     """
     place = place_of(ledger)
     source = folder / place.path.name
@@ -52,7 +54,7 @@ def restore(folder: Path, ledger: str | Path | Place, *, head: Head | None) -> b
         )
     require_room(place)
     with Ledger.open(source, away=True) as book:
-        newest = head is not None and _lies_on(book, head)
+        newest = head is not None and _is_last(book, head)
         book.verify()
         book.copy(place)
     with Ledger.open(place, away=True) as book:
@@ -67,11 +69,10 @@ def restore(folder: Path, ledger: str | Path | Place, *, head: Head | None) -> b
 
 
 def move(source: Place, target: Place) -> int:
-    """Move a ledger from a file to PostgreSQL or back; returns its number of rows. Interrupted, it
-    is run again.
+    """Move a ledger from a file to PostgreSQL or back; return its number of rows.
 
-    The row that ends spending at the source comes first, and is copied with the others: at no
-    moment do both spend.
+    First append the row that ends spending at the source, then copy all rows: at no moment can both
+    spend. If the move is interrupted, run it again.
     """
     kind = kind_of(target)
     if kind == kind_of(source):
@@ -89,10 +90,8 @@ def move(source: Place, target: Place) -> int:
         return book.verify()
 
 
-def _lies_on(book: Ledger, head: Head) -> bool:
-    """Say whether an exported head is the copy's last row: then nothing is known to have been
-    written after it.
-    """
+def _is_last(book: Ledger, head: Head) -> bool:
+    """Return True if an exported head is the copy's last row: no later row is known."""
     try:
         book.verify(head)
     except LedgerUnavailable:

@@ -1,8 +1,8 @@
-"""A balance: the sums of a ledger's rows. Every process keeps one, and only checked rows move it.
+"""A balance: the sums of a ledger's rows. Every process keeps one and adds only checked rows to it.
 
-Each row is checked twice: its MAC says that the key's owner wrote it (`chain`), and `Balance.add`
-says that it follows from the rows before it: the sums are recomputed, the limits held, and an
-answer belongs to an open charge.
+Each row is checked twice. Its MAC proves that the owner of the key wrote it (`chain`). `Balance.add`
+checks it against the rows before it: it recomputes the sums, compares them with the limits, and
+requires an open charge for every answer.
 """
 
 from __future__ import annotations
@@ -27,37 +27,32 @@ from discreet.ledger.terms import (
     terms_from_row,
 )
 
-_WIDEST = 512  # bits of a denominator
+_WIDEST = 512  # most bits of a denominator of a sum
 _GRID = 10**40
 
 
 def same_charge(asked: Mapping[str, Any], cost: Charge) -> str:
-    """Return the key of a charge: askings for which it is equal are one charge, under one noise
+    """Return the identity of a charge: requests with equal identities share one charge and one noise
     key.
     """
-    # Privacy: S8. Mechanisms and cost count, because two answers under one key and two noise scales
-    # give away the exact value: the noise cancels.
+    # Privacy: S8. Mechanisms and cost are part of it: two answers with one key and two noise scales
+    # would give away the exact value, because the noise cancels.
     names = ("analyst", "question", "policy", "snapshot", "mechanisms")
     return digest(canonical([*(asked[name] for name in names), charge_as_row(cost)]).encode())
 
 
 def same_question(asked: Mapping[str, Any]) -> bytes:
-    """Return what stored answers are found by (S10): anybody's answer to the same question on the
-    same snapshot.
-    """
-    return bytes.fromhex(
-        digest(canonical([asked[name] for name in ("question", "policy", "snapshot")]).encode())
-    )
+    """Return the key of stored answers (S10): the same question on the same snapshot, whoever asks."""
+    subject = [asked[name] for name in ("question", "policy", "snapshot")]
+    return bytes.fromhex(digest(canonical(subject).encode()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidPart:
-    """A part that a charge pays for and stores by itself: its id, its mechanisms and its cost
-    (S10).
-    """
+    """A part of a charge that is stored and recalled by itself (S10)."""
 
     id: str
-    mechanisms: int  # how many of the charge's, in their order
+    mechanisms: int  # how many of the charge's mechanisms, in their order, are this part's
     cost: Charge
 
     def as_row(self) -> dict[str, Any]:
@@ -72,22 +67,22 @@ def parts_from_row(body: Mapping[str, Any]) -> tuple[PaidPart, ...]:
 
 
 def stored_as(part: str, asked: Mapping[str, Any]) -> tuple[str, str, int]:
-    """Return the key that a part is stored under, which differs by snapshot and policy."""
+    """Return the key under which a part is stored: its id, the policy, the snapshot."""
     return part, asked["policy"], asked["snapshot"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCharge:
-    """Paid for and not answered yet."""
+    """A charge that has no answer yet."""
 
     number: int
     analyst: str
     snapshot: int
-    lump: bool  # its mechanisms are named when it is posted
+    lump: bool  # `post` names its mechanisms
     same: str
     question: bytes
-    stream: bool = False  # answered step by step, on whatever snapshot is current
-    # what it will store, and how much each cost
+    stream: bool = False  # answered step by step, on the snapshot that is current at each step
+    # the key and the cost of each part that it will store
     parts: tuple[tuple[tuple[str, str, int], Fraction], ...] = ()
 
 
@@ -119,10 +114,10 @@ class Balance:
         self.name = name
         self.number = 0
         self.mac = FIRST
-        self.key = 0  # which of the keys makes the MACs now
-        self.keys_from = [1]  # the row at which each key came in
+        self.key = 0  # the index of the key that makes the MACs now
+        self.keys_from = [1]  # the first row under each key
         self.ledger = ""
-        self.home = "file"  # the kind of store that it lives in
+        self.home = "file"  # the kind of store that the ledger lives in
         self.terms: Terms | None = None
         self.limit = NOTHING
         self.analysts: dict[str, Charge] = {}
@@ -132,22 +127,22 @@ class Balance:
         self.open: dict[int, OpenCharge] = {}
         self.resumable: dict[str, int] = {}
         self.overran: set[int] = set()  # charges that were closed without an answer
-        # how much work of each analyst's failed or took too long
+        # for each analyst, the number of charges whose work failed or took too long
         self.overruns: dict[str, int] = {}
         self.streams: dict[int, Steps] = {}
-        # Stored parts: what each cost and its charge, in the order of storing, each dearer than all
-        # before it.
+        # For each stored part its (cost, charge) pairs in the order of storing; the costs rise.
         self.parts: dict[tuple[str, str, int], list[tuple[Fraction, int]]] = {}
-        # the charges of this snapshot that have their answer, by what is the same
+        # the answered charges of this snapshot, by `same_charge`
         self.answered: dict[str, int] = {}
 
     def add(self, row: Row) -> None:
-        """Move on by one row whose MAC has been checked."""
+        """Check one row, whose MAC is right, and add it to the sums."""
         try:
             _KINDS[row.body["kind"]](self, row.number, row.body)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             raise self.broken(row.number, f"cannot be read ({type(error).__name__})") from None
-        self.number, self.mac = row.number, row.mac
+        self.number = row.number
+        self.mac = row.mac
 
     def broken(self, number: int, why: str) -> LedgerUnavailable:
         return LedgerUnavailable(
@@ -166,7 +161,7 @@ class Balance:
         return self.terms
 
     def require_analyst(self, analyst: str) -> None:
-        # a subclass may say that it equals the curator, who has no share
+        # A subclass of str could claim to equal the curator, who has no share.
         if type(analyst) is not str:
             raise UsageError(f"An analyst is named by a plain text, not {type(analyst).__name__}.")
         if analyst != CURATOR and analyst not in self.analysts:
@@ -182,9 +177,7 @@ class Balance:
             )
 
     def require_overruns_left(self, analyst: str, most: int) -> None:
-        """Refuse whoever has asked too many questions that took too long: each may have told a bit
-        (S13).
-        """
+        """Refuse an analyst with `most` overruns or more: each overrun may have told a bit (S13)."""
         if analyst != CURATOR and self.overruns.get(analyst, 0) >= most:
             raise BudgetExceeded(
                 f"{analyst} has asked {most} questions that took more time or memory than allowed, and may have no "
@@ -193,8 +186,8 @@ class Balance:
             )
 
     def left(self, analyst: str) -> Charge:
-        """Return the smaller of what is left of the analyst's share and of everybody's; never below
-        zero.
+        """Return the smaller of what is left of the analyst's share and of the common limit; never
+        below zero.
         """
         self.require_analyst(analyst)
         rests = [_rest(self.limit, self.everyone)]
@@ -205,10 +198,10 @@ class Balance:
         )
 
     def priced(self, analyst: str, cost: Charge) -> Charge:
-        """Return the cost as it will be recorded: itself, or, so that sums stay short, rounded up
-        by less than 10^-40.
+        """Return the cost to record: the cost itself, or if the sums would get too long, the cost
+        rounded up by less than 10^-40.
 
-        An analyst who asks with ε = 1/p for one prime p after the other would otherwise make every
+        Otherwise an analyst who asks with ε = 1/p for one prime p after the other would make every
         later row longer.
         """
         totals = (self.everyone, self.spent.get(analyst, NOTHING))
@@ -218,26 +211,26 @@ class Balance:
         )
 
     def shortage(self, analyst: str, cost: Charge) -> Shortage | None:
-        """Return the limit that this cost would break, the analyst's own before everybody's; None
-        if it fits both.
-        """
+        """Return the limit that this cost would break, the analyst's share first; None if it fits."""
         self.require_analyst(analyst)
         own, everyone = self.sums_with(analyst, cost)
         if analyst != CURATOR and not own.fits(self.analysts[analyst]):
             limit = self.analysts[analyst]
-            rest, symbol = _rest(limit, self.spent.get(analyst, NOTHING)), self.bound.symbol
+            rest = _rest(limit, self.spent.get(analyst, NOTHING))
+            symbol = self.bound.symbol
             return Shortage(
                 who=analyst, verb="has", symbol=symbol, asked=cost, left=rest, limit=limit
             )
         if not everyone.fits(self.limit):
-            rest, symbol = _rest(self.limit, self.everyone), self.bound.symbol
+            rest = _rest(self.limit, self.everyone)
+            symbol = self.bound.symbol
             return Shortage(
                 who=EVERYONE, verb="have", symbol=symbol, asked=cost, left=rest, limit=self.limit
             )
         return None
 
     def sums_with(self, analyst: str, cost: Charge) -> tuple[Charge, Charge]:
-        """Return the running totals that a charge's row carries: the analyst's and everybody's."""
+        """Return the running totals for the row of a charge: the analyst's, and that of all."""
         return self.spent.get(analyst, NOTHING) + cost, self.everyone + cost
 
 
@@ -246,7 +239,7 @@ def sums_as_row(sums: tuple[Charge, Charge]) -> dict[str, dict[str, str]]:
 
 
 def _rest(limit: Charge, spent: Charge) -> Charge:
-    """Return what is left, and nothing where a limit was lowered below what is spent."""
+    """Return limit less spent; zero if the limit was lowered below what is spent."""
     rest = limit - spent
     return Charge(amount=max(rest.amount, Fraction(0)), delta=max(rest.delta, Fraction(0)))
 
@@ -263,7 +256,8 @@ def _terms(balance: Balance, number: int, body: dict[str, Any]) -> None:
         number,
         "is of a format that this discreet does not know",
     )
-    balance.ledger, balance.terms = body["ledger"], terms_from_row(body)
+    balance.ledger = body["ledger"]
+    balance.terms = terms_from_row(body)
     balance.home = body.get("home", "file")
     balance.limit, balance.analysts = limits_from_row(body)
     balance.spent = {who: charge_from_row(charge) for who, charge in body["carried"].items()}
@@ -271,7 +265,8 @@ def _terms(balance: Balance, number: int, body: dict[str, Any]) -> None:
 
 
 def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
-    analyst, cost = body["analyst"], charge_from_row(body["cost"])
+    analyst = body["analyst"]
+    cost = charge_from_row(body["cost"])
     balance.require(cost.amount > 0 and cost.delta >= 0, number, "has a cost that no question has")
     balance.require(analyst == CURATOR or analyst in balance.analysts, number, "is paid by nobody")
     balance.require(body["snapshot"] == balance.snapshot, number, "is about another snapshot")
@@ -285,7 +280,7 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
     parts = parts_from_row(body)
     if parts:
         named = sum(part.mechanisms for part in parts) == len(body["mechanisms"])
-        # each is rounded up, so they may make more than all
+        # Each cost is rounded up, so their sum may pass the charge's: compare one by one.
         within = all(part.cost.fits(cost) for part in parts)
         balance.require(named and within, number, "has parts that are not its own")
     balance.open[number] = OpenCharge(
@@ -335,7 +330,7 @@ def _step(balance: Balance, number: int, body: dict[str, Any]) -> None:
 def _overrun(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(body["charge"] < number, number, "counts what was never charged")
     charge = balance.open.pop(body["charge"], None)
-    if charge is not None:  # else it was answered or closed before, and is only counted
+    if charge is not None:  # otherwise it was answered or closed before: only count it
         balance.overran.add(body["charge"])
         if balance.resumable.get(charge.same) == charge.number:
             del balance.resumable[charge.same]
@@ -349,8 +344,9 @@ def _amend(balance: Balance, number: int, body: dict[str, Any]) -> None:
 def _snapshot(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(body["snapshot"] > balance.snapshot, number, "counts snapshots backwards")
     balance.snapshot = body["snapshot"]
-    balance.resumable.clear()  # S8: resumed on its own snapshot (also part of `same`) or not at all
-    # S9: what was measured on another snapshot (also part of its key) is not recalled
+    # Privacy: S8. A charge resumes on its own snapshot, which is part of `same`, or not at all.
+    balance.resumable.clear()
+    # Privacy: S9. Parts of another snapshot, which is part of their key, are not recalled.
     balance.parts.clear()
     balance.answered.clear()
 

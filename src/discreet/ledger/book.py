@@ -1,13 +1,13 @@
 """The ledger: `reserve` before reading, `post` before releasing, `recall` what was released.
 
-Two processes that ask the same question at the same time: the transaction lets one of them reserve;
-the other finds that charge open and is handed the same key (it is `resumed`). Every draw is a
-function of the key, every exact value of the snapshot; and question, policy, snapshot, mechanisms
-and cost are part of what makes two charges the same. So both arrive at the same bytes, having paid
-once. The first `post` stores them, and the second finds them stored. Were the bytes different, the
-second `post` would be refused and its bytes would not leave: no charge has two answers. The same
-argument covers a process that died: whoever asks again on that snapshot continues its charge with
-its noise.
+Suppose that two processes ask the same question at the same time. The transaction lets one of them
+reserve; the other finds this charge open and gets the same key (it is `resumed`). Every draw is a
+function of the key, and every exact value a function of the snapshot; two charges are the same only
+if question, policy, snapshot, mechanisms and cost are equal. So both processes compute the same
+bytes and pay once. The first `post` stores the bytes; the second finds them stored. If its bytes
+differed, the second `post` would be refused and they would not leave: no charge has two answers.
+The same argument covers a process that died: whoever asks again on that snapshot resumes its charge
+with its noise.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ from discreet.ledger.terms import (
 
 
 class Ledger:
-    """A budget on disk. `create` it once, `open` it ever after; safe to share among threads, forks
-    and processes.
+    """A budget on disk: `create` it once, then `open` it.
+
+    Threads, forks and processes may share it.
     """
 
     def __init__(self, journal: Journal, *, words: Words | None) -> None:
@@ -81,9 +82,7 @@ class Ledger:
         carried: Mapping[str, Charge] | None = None,
         words: Words | None = None,
     ) -> Ledger:
-        """Make a ledger and its key. `carried` is what each analyst (or the curator) spent under an
-        earlier ledger.
-        """
+        """Create a ledger and its key; `carried` is what each analyst spent under an earlier ledger."""
         opening = {who: charge_as_row(spent) for who, spent in (carried or {}).items()}
         if any(spent.amount < 0 or spent.delta < 0 for spent in (carried or {}).values()):
             raise UsageError("What is carried over from an earlier ledger must be zero or more.")
@@ -100,11 +99,11 @@ class Ledger:
         timeout: float = 10,
         away: bool = False,
     ) -> Ledger:
-        """Open a ledger and check all of it; never makes one.
+        """Open a ledger and check all of its rows; never create one.
 
-        With `terms`, refuse a policy that promises something else (S2). `words` turns a charge into
-        the budget that people read in `BudgetExceeded`; without it they read the ledger's own
-        currency. `away`: also where it no longer lives, to be copied or checked there.
+        `terms`: refuse a policy that promises something else (S2). `words` turns a charge into the
+        budget that `BudgetExceeded` shows; without it people read the ledger's own currency.
+        `away`: also open a ledger at a place from which it was moved, to copy or verify it.
         """
         ledger = cls(Journal(place_of(path), timeout=timeout, away=away), words=words)
         if not ledger._journal.rotated():
@@ -116,19 +115,20 @@ class Ledger:
         return ledger
 
     def reserve(self, bill: Bill, *, overruns: int | None = None) -> Reservation | StoredAnswer:
-        """Charge a bill, durably, and hand out the key of its noise; or resume the same charge if
-        it is still open.
+        """Charge a bill durably and return the key of its noise.
 
-        If somebody else has asked exactly this and it was posted a moment ago, that answer comes
-        back instead. Who asked too many questions that took too long, as many as `overruns`, is
-        refused.
+        If the same charge is open, resume it. If it was answered a moment ago, return that answer.
+        Refuse an analyst who has had `overruns` overruns.
         """
-        analyst, cost, asked = bill.analyst, bill.cost, bill.as_row()
+        analyst = bill.analyst
+        cost = bill.cost
+        asked = bill.as_row()
         if cost.amount <= 0 or cost.delta < 0:
             raise UsageError(
                 f"A question's cost must be greater than zero, not {number(cost.amount)}."
             )
-        same, secret = same_charge(asked, cost), fresh_secret()
+        same = same_charge(asked, cost)
+        secret = fresh_secret()
         with self._journal.session(write=True) as balance:
             balance.require_analyst(analyst)
             if overruns is not None:
@@ -163,12 +163,13 @@ class Ledger:
         meta: Mapping[str, Any] | None = None,
         mechanisms: Mechanisms | None = None,
     ) -> Standing:
-        """Store the answer and close its charge; after that it may leave. Erases the charge's key.
+        """Store an answer, close its charge and erase its key; only then may the answer leave.
 
-        Posting the same bytes again changes nothing; other bytes are refused, and must not be
-        released.
+        To post the same bytes again changes nothing. Other bytes are refused and must not leave.
         """
-        charge, content, rows = reservation.id, digest(answer), rows_of(mechanisms)
+        charge = reservation.id
+        content = digest(answer)
+        rows = rows_of(mechanisms)
         with self._journal.session(write=True) as balance:
             waiting = balance.open.get(charge)
             if waiting is None:
@@ -198,11 +199,10 @@ class Ledger:
             )
 
     def overran(self, reservation: Reservation, *, analyst: str) -> None:
-        """Count a charge whose work failed or took too long (S13, S22); an open one is closed for
-        good, unanswered.
+        """Count a charge whose work failed or took too long, and close it without an answer (S13,
+        S22).
 
-        Where two ask the same at a time, one may have posted what the other failed at: then it is
-        only counted.
+        If another process posted the same charge meanwhile, only count the overrun.
         """
         with self._journal.session(write=True) as balance:
             is_open = reservation.id in balance.open
@@ -213,8 +213,8 @@ class Ledger:
     def recall(
         self, *, question: str, policy: str, snapshot: int, at_least: Fraction = Fraction(0)
     ) -> tuple[StoredAnswer, ...]:
-        """Return every answer released to this question on this snapshot that cost `at_least` this
-        amount, whoever paid, oldest first (S10).
+        """Return the answers to this question on this snapshot that cost `at_least` an amount,
+        whoever paid, oldest first (S10).
         """
         subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
         with self._journal.session(write=False) as balance:
@@ -230,12 +230,12 @@ class Ledger:
         at_least: Fraction = Fraction(0),
         parts: Mapping[str, Fraction] | None = None,
     ) -> Standing:
-        """Return, in one transaction, what is left, the head, what `recall` finds of a question,
-        and which `parts` are stored.
+        """Return in one transaction: what is left, the head, the stored answers to a question, and
+        the stored `parts`.
 
-        Of each part the first that was stored among those that cost at least as much as is given
-        here: so whoever asks again gets the same, whatever was stored since. Refuses whoever is no
-        analyst, and a snapshot that is not the current one.
+        A part is looked up with the least amount it must have cost. If several were stored, return
+        the first: so whoever asks again gets the same numbers, whatever was stored since. Refuse an
+        unknown analyst, and a snapshot that is not the current one.
         """
         asked = {"question": question, "policy": policy, "snapshot": snapshot}
         subject = same_question(asked)
@@ -252,7 +252,7 @@ class Ledger:
         charges = dict[str, int]()
         for part, amount in wanted.items():
             stored = balance.parts.get(stored_as(part, asked), ())
-            # each is dearer than all before it
+            # the costs rise
             first = bisect_left(stored, amount, key=itemgetter(0))
             if first < len(stored):
                 charges[part] = stored[first][1]
@@ -271,7 +271,8 @@ class Ledger:
         paid, answer = self._stored_as(balance, charge, self._post_of(balance, charge), None)
         same = all(paid.body[name] == asked[name] for name in ("policy", "snapshot"))
         balance.require(same, charge, "is about another snapshot or policy")
-        rest, found = iter(answer.mechanisms), dict[str, tuple[dict[str, Any], ...]]()
+        rest = iter(answer.mechanisms)
+        found = dict[str, tuple[dict[str, Any], ...]]()
         for part in parts_from_row(paid.body):
             found[part.id] = tuple(islice(rest, part.mechanisms))
         return found, answer
@@ -291,16 +292,14 @@ class Ledger:
 
     @property
     def streams(self) -> Streams:
-        """Return what is answered step by step."""
+        """Return the ledger's streams: charges that are answered step by step."""
         return Streams(self._journal)
 
     def _cost(self, charge: int) -> Charge:
         return charge_from_row(self._journal.row(charge).body["cost"])
 
     def amend(self, *, limit: Charge, analysts: Mapping[str, Charge]) -> bool:
-        """Set all limits by a recorded row; says whether anything changed. What was spent stays
-        spent.
-        """
+        """Record new limits; return True if they differ from the old. What was spent stays spent."""
         check_limits(limit, analysts)
         with self._journal.session(write=True) as balance:
             if (limit, dict(analysts)) == (balance.limit, balance.analysts):
@@ -309,9 +308,7 @@ class Ledger:
             return True
 
     def new_snapshot(self, number: int | None = None) -> int:
-        """Begin a new snapshot (S9): the next number, or a given higher one where numbers are
-        public periods.
-        """
+        """Begin a new snapshot (S9): the next number, or a given higher one."""
         with self._journal.session(write=True) as balance:
             chosen = balance.snapshot + 1 if number is None else number
             if chosen <= balance.snapshot:
@@ -323,8 +320,9 @@ class Ledger:
 
     @classmethod
     def rotate_key(cls, path: str | Path | Place, *, timeout: float = 10) -> None:
-        """Go on under a new key. Earlier rows stay under the old one, frozen by the first MAC of
-        the new.
+        """Append a new key and seal open charges under it.
+
+        Earlier rows keep the MACs of the old key; the first MAC of the new key covers them.
         """
         journal = Journal(place_of(path), timeout=timeout)
         with journal.session(write=True) as balance:
@@ -336,13 +334,13 @@ class Ledger:
 
     @property
     def terms(self) -> Terms:
-        """Return what the first row says; for limits as they are now see `limits`."""
+        """Return the terms of the first row; `limits` has the limits as they are now."""
         with self._journal.session(write=False) as balance:
             return balance.bound
 
     @property
     def limits(self) -> tuple[Charge, dict[str, Charge]]:
-        """Return everybody's limit and each analyst's, as last amended."""
+        """Return the common limit and each analyst's share, as last amended."""
         with self._journal.session(write=False) as balance:
             return balance.limit, dict(balance.analysts)
 
@@ -353,17 +351,17 @@ class Ledger:
             return balance.snapshot
 
     def spent(self, analyst: str | None = None) -> Charge:
-        """Return what an analyst (or the curator) has spent; everybody together when None."""
+        """Return what one analyst (or the curator) has spent, or if None, all together."""
         with self._journal.session(write=False) as balance:
             return balance.everyone if analyst is None else balance.spent.get(analyst, NOTHING)
 
     def left(self, analyst: str) -> Charge:
-        """Return the smaller of what is left to the analyst and to everybody."""
+        """Return the smaller of what is left of the analyst's share and of the common limit."""
         with self._journal.session(write=False) as balance:
             return balance.left(analyst)
 
     def entries(self, analyst: str | None = None) -> tuple[Entry, ...]:
-        """Return who spent what on what, oldest first."""
+        """Return the charges, oldest first: who spent how much on what."""
         with self._journal.session(write=False) as balance:
             charges = (row for row in self._journal.rows() if row.body["kind"] == "charge")
             return tuple(
@@ -376,7 +374,7 @@ class Ledger:
             return tuple({"number": row.number, **row.body} for row in self._journal.rows())
 
     def certificate(self, id: int | str) -> dict[str, Any]:
-        """Return all that is needed to audit one released answer, and where it stands in the
+        """Return the facts by which an auditor checks one released answer, with its place in the
         chain.
         """
         with self._journal.session(write=False) as balance:
@@ -384,11 +382,10 @@ class Ledger:
             posted = self._journal.file.post_of(wanted)
             if posted is None:
                 raise UsageError(f"{balance.name} has posted no answer {id}.")
-            charge, post = self._journal.row(wanted), self._journal.row(posted)
-            bound, asked = (
-                balance.bound.as_row(),
-                ("question", "policy", "snapshot", "analyst", "text", "cost"),
-            )
+            charge = self._journal.row(wanted)
+            post = self._journal.row(posted)
+            bound = balance.bound.as_row()
+            asked = ("question", "policy", "snapshot", "analyst", "text", "cost")
             return {
                 "ledger": balance.ledger,
                 "id": charge.number,
@@ -402,14 +399,15 @@ class Ledger:
             }
 
     def head(self) -> dict[str, Any]:
-        """Return how far the ledger is. Keep it elsewhere: `verify(head)` then notices a ledger
-        that was set back.
+        """Return the number and MAC of the last row.
+
+        Keep it elsewhere: `verify(head)` then notices a ledger that was set back to an older copy.
         """
         with self._journal.session(write=False) as balance:
             return exported(balance)
 
     def copy(self, target: Place) -> None:
-        """Put everything there is into another place, with a key and a head of its own."""
+        """Copy all rows, answers, keys and the head to another place."""
         with self._journal.session(write=False) as balance:
             head = head_text(balance.ledger, balance.number, balance.mac)
             keys = b"".join(key.secret for key in self._journal.keys)
@@ -422,15 +420,14 @@ class Ledger:
             return balance.home
 
     def move_to(self, kind: Kind) -> None:
-        """Record that the ledger lives in another kind of store from here on. Here nothing is spent
-        any more.
-        """
+        """Record that the ledger now lives in another kind of store; this copy spends no more."""
         with self._journal.session(write=True):
             self._journal.append({"kind": "move", "to": kind})
 
     def verify(self, head: Head | None = None) -> int:
-        """Check everything there is, and that the exported `head` lies on it. Returns the number of
-        rows.
+        """Check all rows, answers and keys, and that the exported `head` is one of the rows.
+
+        Return the number of rows.
         """
         self._journal.require_own_head()
         with self._journal.session(write=False) as balance:
@@ -451,18 +448,16 @@ class Ledger:
     def _stored_as(
         self, balance: Balance, charge: int, post: int, subject: bytes | None
     ) -> tuple[Row, StoredAnswer]:
-        """Return a charge's row and its answer, which is one to this question, if one is given."""
-        paid, posted, answer = (
-            self._journal.row(charge),
-            self._journal.row(post),
-            self._journal.file.answer(charge),
-        )
-        fits = paid.body["kind"] == "charge" and subject in (None, same_question(paid.body))
-        fits = (
-            fits
-            and posted.body.get("charge") == charge
-            and posted.body.get("answer") == digest(answer)
-        )
+        """Return a charge's row and its stored answer; if `subject` is given, require that it
+        answers this question.
+        """
+        paid = self._journal.row(charge)
+        posted = self._journal.row(post)
+        answer = self._journal.file.answer(charge)
+        asked = paid.body["kind"] == "charge" and subject in (None, same_question(paid.body))
+        answered = posted.body.get("charge") == charge
+        same_bytes = posted.body.get("answer") == digest(answer)
+        fits = asked and answered and same_bytes
         balance.require(fits, post, "does not belong to the answer stored with it")
         return paid, StoredAnswer(
             id=charge,

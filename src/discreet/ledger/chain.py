@@ -1,9 +1,8 @@
-"""Rows and the keys that chain them: nobody without the key file can write a row or open a sealed
-key.
+"""Rows and the keys that chain them. Without the key file nobody can write a row or unseal a key.
 
 A row's MAC is HMAC-SHA256 over the canonical JSON of its number, the MAC before it and its body. So
-a row that was changed, moved, removed or put in is noticed, and the last MAC (the head) stands for
-everything before it.
+a row that was changed, moved, removed or inserted is noticed, and the last MAC (the head) stands
+for all rows before it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from discreet.errors import LedgerUnavailable
 from discreet.noise.bits import SYSTEM
 
 KEY_BYTES = 32
-FIRST = bytes(32)  # what stands before the first row's MAC
+FIRST = bytes(32)  # the MAC "before" the first row
 _NONCE_BYTES = 12
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -50,9 +49,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """32 secret bytes, and the two keys made from them: one for MACs, one to seal charges' noise
-    keys.
-    """
+    """32 secret bytes, and two keys derived from them: one for MACs, one to seal noise keys."""
 
     secret: bytes = field(repr=False)
 
@@ -69,8 +66,9 @@ class Key:
         return hmac.digest(self._mac_key, covered.encode(), "sha256")
 
     def seal(self, secret: bytes, *, ledger: str, charge: int) -> bytes:
-        """Seal a noise key by AES-256-GCM; the charge's number is authenticated, so a sealed key
-        fits its own charge only.
+        """Seal a noise key with AES-256-GCM.
+
+        The charge's number is authenticated, so the sealed key opens for its own charge only.
         """
         nonce = fresh_secret()[:_NONCE_BYTES]
         return nonce + self._cipher.encrypt(nonce, secret, _label(ledger, charge))
@@ -98,7 +96,7 @@ def key_path(ledger: Path) -> Path:
 
 
 def read_keys(ledger: Path) -> tuple[Key, ...]:
-    """Return the keys of a ledger, oldest first: one, and one more for each rotation."""
+    """Return the keys of a ledger, oldest first; each rotation has added one."""
     path = key_path(ledger)
     try:
         mode = path.stat().st_mode
@@ -125,10 +123,9 @@ def read_keys(ledger: Path) -> tuple[Key, ...]:
 
 
 def add_key(ledger: Path) -> Key:
-    """Write the key file anew with one more key at its end; a crash leaves the old file or the new
-    one.
-    """
-    path, new = key_path(ledger), ledger.with_name(ledger.name + ".key.new")
+    """Append a key to the key file; a crash leaves either the old file or the new one."""
+    path = key_path(ledger)
+    new = ledger.with_name(ledger.name + ".key.new")
     secret = fresh_secret()
     new.unlink(missing_ok=True)
     write_new(new, path.read_bytes() + secret)
@@ -138,7 +135,7 @@ def add_key(ledger: Path) -> Key:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that must not exist yet, for its owner's eyes only, and bring it to the disk."""
+    """Write a file that does not exist yet, readable by its owner only, and fsync it."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,5 +1,6 @@
-"""Heads: how long a ledger's chain is. One lies in a file beside the key, so that an older copy of
-the ledger is noticed.
+"""The head of a ledger: the number and MAC of its last row.
+
+A file beside the key holds it, so that an older copy of the ledger is noticed.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ def head_parts(head: Head) -> tuple[str, int, bytes]:
 
 
 def head_text(ledger: str, number: int, mac: bytes) -> str:
-    """Return an exported head of one fixed length, so that it can be overwritten in place."""
+    """Return a head as JSON text of fixed length, so that the file can be overwritten in place."""
     return f'{{"ledger": "{ledger}", "number": {number:12}, "mac": "{mac.hex()}"}}\n'
 
 
 def write_head(ledger: Path, text: str) -> None:
-    """Note how far the ledger is. Not synced: it may lag behind the ledger after a power cut, never
-    lead it.
+    """Write the head file, without fsync: after a power cut it may be older than the ledger, never
+    newer.
     """
     try:
         descriptor = os.open(head_path(ledger), os.O_WRONLY)

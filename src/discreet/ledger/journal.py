@@ -1,8 +1,8 @@
-"""Read and write the chain: a file, its keys, and the balance of every row checked so far.
+"""Read and write the chain: a store, its keys, and the balance of all rows checked so far.
 
-All that `book` does happens in a `session`: one transaction, before which the rows that other
-processes appended have been checked and added up. A journal never goes back: the last row it has
-seen must still be there.
+`book` does everything in a `session`: one transaction that begins by checking and adding up the
+rows that other processes appended. A journal never goes back: the last row that it has seen must
+still be there.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ _HOMES = {"file": "a file", "postgresql": "PostgreSQL"}
 
 
 def begin(place: Place, body: Mapping[str, Any]) -> None:
-    """Make the key, the head and a ledger whose first row is `body`; refuse if any of them is there
-    already.
-    """
+    """Create a key, a head and a ledger whose first row is `body`; refuse if one of them exists."""
     require_room(place)
-    key, ledger = chain.Key(secret=chain.fresh_secret()), chain.fresh_secret()[:16].hex()
+    key = chain.Key(secret=chain.fresh_secret())
+    ledger = chain.fresh_secret()[:16].hex()
     home = {} if place.address is None else {"home": kind_of(place)}
     text = canonical({**body, **home, "format": FORMAT, "ledger": ledger, "when": now()})
     mac = key.mac(1, chain.FIRST, text)
@@ -44,10 +43,10 @@ def begin(place: Place, body: Mapping[str, Any]) -> None:
 
 
 class Journal:
-    """An open ledger's rows. Opening checks all of them.
+    """The rows of an open ledger; opening checks all of them.
 
-    A ledger that was moved is refused where it no longer lives; `away`, it can be read there, to be
-    copied or checked.
+    A ledger that was moved away is refused, unless `away` is set: then it can be read, to copy or
+    verify it.
     """
 
     def __init__(self, place: Place, *, timeout: float, away: bool = False) -> None:
@@ -59,12 +58,12 @@ class Journal:
         self._balance = Balance(self.path.name)
         self._adding = False
         self._undone = 0
-        self._known = (0, b"")  # the last row seen in a transaction that is over
+        self._known = (0, b"")  # the last row seen in a finished transaction
         self.require_own_head()
 
     @contextmanager
     def session(self, *, write: bool) -> Iterator[Balance]:
-        """Open one transaction, with a balance that knows every row before it."""
+        """Open one transaction and yield the balance of all rows before it."""
         with self.file.transaction(write=write):
             self._catch_up()
             self._require_home()
@@ -76,9 +75,10 @@ class Journal:
         known = max(self._known, self.file.written)
         if self._undone == self.file.undone:
             known = max(known, (self._balance.number, self._balance.mac))
-        else:  # the balance may hold rows that never came to the disk
-            self._adding, self._undone = True, self.file.undone
-        if self._adding:  # interrupted in the middle of a row: half of it may be in the sums
+        else:  # the balance may hold rows that never reached the disk
+            self._adding = True
+            self._undone = self.file.undone
+        if self._adding:  # interrupted: half of a row may be in the sums, so begin again
             self._balance = Balance(self.path.name)
         balance = self._balance
         rows = self._chain(
@@ -93,8 +93,8 @@ class Journal:
             raise self._set_back(known[0])
 
     def _require_home(self) -> None:
-        # Privacy: one budget is spent in one place. The row that says where is in the chain, which
-        # every copy has.
+        # Privacy: one budget is spent in one place. A row of the chain says where, so every copy
+        # knows it.
         if self._balance.home != self.file.kind and not self._away:
             home = _HOMES.get(self._balance.home, self._balance.home)
             raise LedgerUnavailable(
@@ -102,20 +102,21 @@ class Journal:
             )
 
     def append(self, body: Mapping[str, Any]) -> int:
-        """Write one row at the end; a session writes one at most."""
+        """Append one row; a session appends at most one."""
         balance = self._balance
-        row, text = balance.number + 1, canonical({**body, "when": now()})
+        row = balance.number + 1
+        text = canonical({**body, "when": now()})
         key = body["key"] if body["kind"] == "key" else balance.key
         mac = self.keys[key].mac(row, balance.mac, text)
         self.file.append(row, text, mac, head=head_text(balance.ledger, row, mac))
         return row
 
     def rows(self) -> Iterator[Row]:
-        """Yield every row from the first, its MAC checked."""
+        """Check and yield every row from the first on."""
         return self._chain(self.file.rows(1), 0, chain.FIRST, 0)
 
     def row(self, number: int) -> Row:
-        """Return one row out of the middle, its MAC checked against the one before."""
+        """Return one row, after checking its MAC against the row before it."""
         found = list(self.file.rows_between(number - 1, number))
         if not found or found[-1][0] != number:
             raise self._balance.broken(number, "is missing")
@@ -126,7 +127,7 @@ class Journal:
     def _chain(
         self, rows: Iterator[tuple[int, str, bytes]], number: int, mac: bytes, key: int
     ) -> Iterator[Row]:
-        """Yield the rows that follow row `number`, whose MAC is `mac`."""
+        """Check and yield the rows that follow row `number`, whose MAC is `mac`."""
         for found, text, own in rows:
             number += 1
             body = self._parse(number, text)
@@ -157,7 +158,7 @@ class Journal:
         return self.keys[index]
 
     def records(self) -> Records:
-        """Return everything there is, as it is stored."""
+        """Return all records, as they are stored."""
         file = self.file
         return Records(
             rows=file.rows(1),
@@ -172,7 +173,8 @@ class Journal:
         )
 
     def unsealed(self, charge: int) -> bytes:
-        sealed, key = self.file.key(charge), self.keys[self._balance.key]
+        sealed = self.file.key(charge)
+        key = self.keys[self._balance.key]
         secret = (
             None
             if sealed is None
@@ -183,20 +185,20 @@ class Journal:
         return secret
 
     def add_key(self) -> int:
-        """Make sure that there is a key after the current one; an interrupted rotation has left one
-        already.
-        """
+        """Return the index of the next key; create it, unless an interrupted rotation left one."""
         index = self._balance.key + 1
         if index == len(self.keys):
             self.keys += (chain.add_key(self.path),)
         return index
 
     def require_own_head(self) -> None:
-        """Refuse a ledger that is behind its `.head` file. Others may be writing that file, so look
-        three times.
+        """Refuse a ledger that is behind its `.head` file.
+
+        Another process may be writing that file, so try three times.
         """
         for pause in (0.005, 0.005, 0):
-            head = self._own_head()  # before the rows, because other processes only ever move it on
+            # Read the head before the rows: other processes only move it forward.
+            head = self._own_head()
             with self.session(write=False) as balance:
                 if head is not None and head[0] == balance.ledger and self._has(*head[1:]):
                     return
@@ -208,16 +210,14 @@ class Journal:
         raise self._set_back(head[1])
 
     def _own_head(self) -> tuple[str, int, bytes] | None:
-        """Return how far this ledger was when a row was last written, says the file beside it; None
-        if it says nothing.
-        """
+        """Return the head in the file beside the key; None if the file cannot be read as one."""
         try:
             return head_parts(json.loads(read_head(self.path)))
         except (ValueError, TypeError, KeyError):
             return None
 
     def require_head(self, head: Head) -> None:
-        """Refuse unless that row, with that MAC, is one of this ledger's."""
+        """Refuse unless this ledger has the head's row, with the head's MAC."""
         try:
             ledger, row, mac = head_parts(head)
         except (ValueError, TypeError, KeyError):
@@ -236,7 +236,7 @@ class Journal:
         return known and [found[2] for found in self.file.rows_between(row, row)] == [mac]
 
     def rotated(self) -> bool:
-        """Return True if the newest key is in use; waits for a process that is just rotating."""
+        """Return True if the newest key is in use; wait for a process that is rotating keys."""
         with self.session(write=False) as balance:
             if balance.key == len(self.keys) - 1:
                 return True
@@ -244,15 +244,16 @@ class Journal:
             return balance.key == len(self.keys) - 1
 
     def verify(self) -> None:
-        """Check the whole file anew, in a session: pages, rows, sums, answers, sealed keys, and
-        nothing else.
+        """Check the whole ledger again, in a session: pages, rows, sums, answers and sealed keys,
+        and that nothing else is stored.
         """
         damage = self.file.damage()
         if damage is not None:
             raise LedgerUnavailable(
                 f"{self.path.name} is damaged ({damage}): restore it from a backup."
             )
-        again, posts = Balance(self.path.name), dict[int, tuple[Row, bytes]]()
+        again = Balance(self.path.name)
+        posts = dict[int, tuple[Row, bytes]]()
         for row in self.rows():
             if row.body["kind"] == "post" and row.body["charge"] in again.open:
                 posts[row.body["charge"]] = row, again.open[row.body["charge"]].question
@@ -272,22 +273,17 @@ class Journal:
     def _verify_answers(self, balance: Balance, posts: dict[int, tuple[Row, bytes]]) -> None:
         for charge, post, question, answer in self.file.answers():
             row, asked = posts.pop(charge, (None, b""))
-            fits = (
-                row is not None
-                and (post, question) == (row.number, asked)
-                and row.body["answer"] == digest(answer)
-            )
+            posted = row is not None and (post, question) == (row.number, asked)
+            fits = posted and row is not None and row.body["answer"] == digest(answer)
             balance.require(fits, charge, "has an answer that was not posted")
         for charge in posts:
             raise balance.broken(charge, "has lost its answer")
 
     def _verify_contents(self, balance: Balance) -> None:
-        """Check that every step of every stream has what its rows say, and that nothing else is
-        there.
-        """
-        rows = {
-            row for steps in balance.streams.values() for row in (*steps.frozen, *steps.published)
-        }
+        """Check that every row of a stream has its stored content, and no other row has one."""
+        rows = set[int]()
+        for steps in balance.streams.values():
+            rows.update(steps.frozen, steps.published)
         for row, content in self.file.contents():
             fits = row in rows and self.row(row).body["content"] == digest(content)
             balance.require(fits, row, "does not belong to what is stored with it")

@@ -8,10 +8,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A file; or, with an `address`, tables in PostgreSQL, whose key and head files lie beside
-    `path`.
+    """A file; or, with an `address`, tables in PostgreSQL. Key and head files lie beside `path`.
 
-    An address may hold a password. No message shows it: people read the name of `path`.
+    An address may hold a password, so no message shows it: messages name `path`.
     """
 
     path: Path
@@ -19,5 +18,5 @@ class Place:
 
 
 def place_of(where: str | Path | Place) -> Place:
-    """Return a place; a path is a file."""
+    """Return a place; a path stands for a file."""
     return where if isinstance(where, Place) else Place(path=Path(where).resolve())

@@ -1,4 +1,4 @@
-"""Values that go in and out of the ledger: bills, reservations, stored answers, standings."""
+"""The values that go in and out of the ledger: bills, reservations, stored answers, standings."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Mechanisms = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """Who pays how much for what, and the text that people read.
+    """A bill: who pays how much for what, and the text that people read.
 
-    `mechanisms` None is a lump, for an algorithm that chooses as it goes: it says at `post` what it
-    did, and `question` must then name everything that its choices depend on. For a `stream` see
-    `streams`. What is charged in `parts` is found again part by part, by `standing`.
+    If `mechanisms` is None, the bill is a lump, for an algorithm that chooses as it goes: `post`
+    names the mechanisms it used, and `question` must name everything that its choices depend on.
+    `streams` explains a `stream`. `standing` finds each of the `parts` again by itself.
     """
 
     analyst: str
@@ -42,19 +42,26 @@ class Bill:
     stream: bool = False
 
     def as_row(self) -> dict[str, Any]:
-        """Return the fields of the charge's row, without the cost, which may be rounded up, and the
-        text.
+        """Return the fields of the charge's row, except the text and the cost, which may be rounded
+        up.
         """
         row: dict[str, Any] = {
-            name: getattr(self, name) for name in ("analyst", "question", "policy", "snapshot")
+            "analyst": self.analyst,
+            "question": self.question,
+            "policy": self.policy,
+            "snapshot": self.snapshot,
+            "mechanisms": rows_of(self.mechanisms),
         }
-        row |= {"mechanisms": rows_of(self.mechanisms)} | ({"stream": True} if self.stream else {})
-        return row | ({"parts": [part.as_row() for part in self.parts]} if self.parts else {})
+        if self.stream:
+            row["stream"] = True
+        if self.parts:
+            row["parts"] = [part.as_row() for part in self.parts]
+        return row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A charge that is on the disk, and the key from which all its noise comes."""
+    """A charge that is on disk, and the key from which all its noise is derived."""
 
     id: int
     key: bytes = field(repr=False)
@@ -63,7 +70,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAnswer:
-    """An answer that was released, with what its charge bought."""
+    """An answer that was posted, with its charge."""
 
     id: int
     analyst: str
@@ -75,9 +82,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPart:
-    """A part of a question that was measured before: the charge's answer holds it, and these
-    mechanisms are its own.
-    """
+    """A part that was measured before: the answer that holds it, and the part's own mechanisms."""
 
     answer: StoredAnswer
     mechanisms: tuple[dict[str, Any], ...]
@@ -85,9 +90,7 @@ class StoredPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where an analyst stands: what is left, how far the ledger is, which answers (oldest first)
-    and parts it has.
-    """
+    """What an analyst has left, the ledger's head, and the stored answers (oldest first) and parts."""
 
     left: Charge
     head: dict[str, Any]
@@ -97,8 +100,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of the listing. An open charge whose snapshot is gone can never be resumed: it is
-    lost.
+    """One charge in the listing. An open charge whose snapshot is no longer current is lost: it can
+    never be resumed.
     """
 
     id: int
@@ -111,7 +114,7 @@ class Entry:
 
     @property
     def is_question(self) -> bool:
-        """Return True for a statement; other entries are descriptions, releases and the like."""
+        """Return True for an SQL question; other entries are descriptions, releases and so on."""
         return self.text.lstrip().upper().startswith(("SELECT", "WITH", "("))
 
 
@@ -126,7 +129,9 @@ def mechanisms_of(charge: Row, post: Row) -> list[dict[str, Any]]:
 
 
 def standing_of(analyst: str, balance: Balance, head: dict[str, Any]) -> Standing:
-    """Return where the payer of a charge stands, who may be no analyst any more."""
+    """Return the standing of a charge's payer, with nothing left if the policy no longer lists
+    them.
+    """
     known = analyst == CURATOR or analyst in balance.analysts
     return Standing(left=balance.left(analyst) if known else NOTHING, head=head)
 
@@ -135,11 +140,17 @@ def is_resumable(waiting: OpenCharge, balance: Balance) -> bool:
     return waiting.stream or waiting.snapshot == balance.snapshot
 
 
+def _state_of(charge: int, balance: Balance) -> Literal["open", "posted", "lost"]:
+    """Return the state of a charge in the listing."""
+    if charge in balance.overran:
+        return "lost"
+    waiting = balance.open.get(charge)
+    if waiting is None:
+        return "posted"
+    return "open" if is_resumable(waiting, balance) else "lost"
+
+
 def entry_of(row: Row, balance: Balance) -> Entry:
-    waiting = balance.open.get(row.number)
-    lost = row.number in balance.overran or (
-        waiting is not None and not is_resumable(waiting, balance)
-    )
     return Entry(
         id=row.number,
         when=row.body["when"],
@@ -147,5 +158,5 @@ def entry_of(row: Row, balance: Balance) -> Entry:
         text=row.body["text"],
         cost=charge_from_row(row.body["cost"]),
         snapshot=row.body["snapshot"],
-        state="lost" if lost else "posted" if waiting is None else "open",
+        state=_state_of(row.number, balance),
     )

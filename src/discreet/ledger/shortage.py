@@ -1,4 +1,4 @@
-"""The refusal of a charge that does not fit into what is left."""
+"""The refusal of a charge that is more than what is left."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ Words = Callable[[Charge], Budget]
 
 
 def over_budget(shortage: Shortage, words: Words | None, name: str) -> BudgetExceeded:
-    """Return the refusal of a charge that does not fit, in the words of the budget."""
-    asked, left, limit = shortage.asked, shortage.left, shortage.limit
+    """Return the refusal, with amounts as the budget writes them."""
+    asked = shortage.asked
+    left = shortage.left
+    limit = shortage.limit
     if asked.amount <= left.amount:
-        symbol, amounts = "δ", [asked.delta, left.delta, limit.delta]
+        symbol = "δ"
+        amounts = [asked.delta, left.delta, limit.delta]
     elif words is None:
-        symbol, amounts = shortage.symbol, [asked.amount, left.amount, limit.amount]
+        symbol = shortage.symbol
+        amounts = [asked.amount, left.amount, limit.amount]
     else:
-        symbol, amounts = "ε", [words(charge).epsilon for charge in (asked, left, limit)]
+        symbol = "ε"
+        amounts = [words(charge).epsilon for charge in (asked, left, limit)]
     cost = number(amounts[0], rounding=ROUND_CEILING)
     rest = number(amounts[1], rounding=ROUND_FLOOR)
     return BudgetExceeded(

@@ -1,13 +1,13 @@
 """Streams: charges that are paid once, before their first step, and answered step by step (S15).
 
-Each step is two rows. `freeze` stores what was read for the step, sealed, before any noise is drawn
-for it; `publish` stores what leaves. Whoever comes second finds the first one's bytes. So a crash
-between the two resumes with the same input and, because draws are functions of the charge's key,
-the same noise; and a step that left is only ever recalled.
+Each step is two rows. `freeze` stores the step's input, sealed, before any noise is drawn for it;
+`publish` stores the step's output. The second process to do either gets the first one's bytes. So
+after a crash between the two, the step resumes with the same input and, because draws are functions
+of the charge's key, with the same noise. A published step is only ever recalled.
 
-Inputs are sealed under a key made from the charge's own, which is itself sealed under the ledger's:
-rotating the ledger's key needs no second copy, and when the stream is posted and its key erased,
-nobody can read them any more.
+Inputs are sealed under a key derived from the charge's key, which is sealed under the ledger's key.
+So a rotation of the ledger's key does not seal inputs again; and when the stream is posted and its
+key erased, nobody can read the inputs any more.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _NONCE_BYTES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRecord:
-    """A stream that was paid for. Its key is None once it has come to its end and was posted."""
+    """A stream that was paid for. Its key is None after its last step was posted."""
 
     charge: int
     cost: Charge
     key: bytes | None = field(repr=False)
-    frozen: int  # how many steps have their input
-    published: int  # how many have left
+    frozen: int  # steps with a stored input
+    published: int  # steps with a stored output
 
 
 class Streams:
@@ -45,26 +45,25 @@ class Streams:
         self._journal = journal
 
     def find(self, question: str) -> StreamRecord | None:
-        """Return the newest stream that was started for a question, on whatever snapshot."""
+        """Return the newest stream of a question, on any snapshot; None if there is none."""
         with self._journal.session(write=False) as balance:
-            found = [
-                charge for charge, steps in balance.streams.items() if steps.question == question
-            ]
-            if not found:
+            charge = None
+            for number, steps in balance.streams.items():
+                if steps.question == question:
+                    charge = number
+            if charge is None:
                 return None
-            steps, waiting = balance.streams[found[-1]], found[-1] in balance.open
+            steps = balance.streams[charge]
             return StreamRecord(
-                charge=found[-1],
-                cost=charge_from_row(self._journal.row(found[-1]).body["cost"]),
-                key=self._journal.unsealed(found[-1]) if waiting else None,
+                charge=charge,
+                cost=charge_from_row(self._journal.row(charge).body["cost"]),
+                key=self._journal.unsealed(charge) if charge in balance.open else None,
                 frozen=len(steps.frozen),
                 published=len(steps.published),
             )
 
     def freeze(self, stream: StreamRecord, step: int, content: bytes) -> bytes:
-        """Store what was read for a step; if somebody has done so already, theirs comes back and
-        counts.
-        """
+        """Store the input of a step and return it; if it is stored already, return that one."""
         with self._journal.session(write=True) as balance:
             steps = balance.streams[stream.charge]
             if step < len(steps.frozen):
@@ -84,8 +83,9 @@ class Streams:
         return content
 
     def publish(self, stream: StreamRecord, step: int, answer: bytes) -> bytes:
-        """Store what leaves at a step; after that it may leave. Other bytes than those stored are
-        refused.
+        """Store the output of a step; only then may it leave.
+
+        If another output is stored already, refuse this one.
         """
         with self._journal.session(write=True) as balance:
             steps = balance.streams[stream.charge]
@@ -109,13 +109,13 @@ class Streams:
         return answer
 
     def frozen(self, stream: StreamRecord) -> list[bytes]:
-        """Return what was read for each step so far, in order."""
+        """Return the stored inputs of all steps so far, in order."""
         with self._journal.session(write=False) as balance:
             rows = balance.streams[stream.charge].frozen
             return [self._open(stream, step, row) for step, row in enumerate(rows)]
 
     def published(self, stream: StreamRecord) -> list[bytes]:
-        """Return what left at each step so far, in order."""
+        """Return the published outputs of all steps so far, in order."""
         with self._journal.session(write=False) as balance:
             return [self._kept(row) for row in balance.streams[stream.charge].published]
 

@@ -1,4 +1,4 @@
-"""The terms of a ledger: what it is bound to, its limits, and how its rows write charges."""
+"""The terms of a ledger: what it is bound to, its limits, and how rows write charges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CURATOR = "curator"  # pays from the common limit alone
 EVERYONE = "all analysts together"
 NOTHING = Charge(amount=Fraction(0))
 
-# S2: what a ledger's first row fixes for ever
+# S2: the fields that a ledger's first row fixes for ever
 BOUND = ("unit", "neighbors", "owners", "accountant")
 
 
@@ -23,9 +23,9 @@ BOUND = ("unit", "neighbors", "owners", "accountant")
 class Terms:
     """The content of a ledger's first row.
 
-    `unit`, `neighbors`, `owners` (table: owner column) and `accountant` (its name, and whatever its
-    currency rests on, such as delta_convert) never change. `limit`, for everybody together, and
-    `analysts`, each one's share of it, change only by a recorded row.
+    `unit`, `neighbors`, `owners` (table: owner column) and `accountant` (its name, and the
+    parameters of its currency, such as delta_convert) never change. `limit`, common to all, and
+    `analysts`, the share of each, change only by a recorded row.
     """
 
     unit: str
@@ -57,10 +57,9 @@ class Terms:
         )
 
     def require_same(self, policy: Terms, *, name: str) -> None:
-        """Refuse a policy that promises something else than what this ledger has been adding up
-        (S2).
-        """
-        mine, theirs = self.as_row(), policy.as_row()
+        """Refuse a policy that promises something else than what this ledger adds up (S2)."""
+        mine = self.as_row()
+        theirs = policy.as_row()
         changed = [
             f"{name} was {_words(mine[name])} and is now {_words(theirs[name])}"
             for name in BOUND

@@ -1,10 +1,9 @@
-"""Group commit: threads of one process share a transaction one after another, and leave it
-together.
+"""Group commit: threads of one process use a transaction one after another and commit it once.
 
-A commit waits for a disk or a network. While one is under way, threads gather; then each takes its
-turn in the next transaction, and the last of them commits for all. Nobody leaves before what it saw
-and wrote is on the disk, so a group is to each of them as good as a transaction of its own. If the
-commit fails, it fails for all.
+A commit waits for a disk or a network. Threads that arrive during a commit wait; then each takes
+its turn in the next transaction, and the last of them commits for all. No thread returns before
+what it saw and wrote is on disk, so the group gives each thread what a transaction of its own would
+give. If the commit fails, it fails for all.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from contextlib import contextmanager
 from discreet.errors import LedgerUnavailable
 
 _MOST = 64  # threads in one group
-_LONGEST = 0.05  # seconds in which whoever waits takes a turn, or the group commits without it
+_LONGEST = 0.05  # seconds that a group waits for the next thread before it commits
 
 
 class Group:
-    """Threads in one transaction."""
+    """The threads in one transaction."""
 
     def __init__(self, *, shared: bool) -> None:
         self.shared = shared
@@ -30,10 +29,10 @@ class Group:
 
 
 class Turns:
-    """Gives threads the one connection of a process, one after another.
+    """Lends the one connection of a process to its threads, one after another.
 
-    `begin(write)`, `commit()` and `abandon()` are the connection's; `broken` and `busy` make what
-    is raised.
+    `begin(write)`, `commit()` and `abandon()` act on the connection; `broken` and `busy` return the
+    exceptions to raise.
     """
 
     def __init__(
@@ -45,21 +44,24 @@ class Turns:
         broken: Callable[[], LedgerUnavailable],
         busy: Callable[[], LedgerUnavailable],
     ) -> None:
-        self._begin, self._commit, self._abandon = begin, commit, abandon
-        self._broken, self._busy = broken, busy
+        self._begin = begin
+        self._commit = commit
+        self._abandon = abandon
+        self._broken = broken
+        self._busy = busy
         self._changed = threading.Condition(threading.RLock())
         self._waiting = set[int]()  # threads that will write
         self._owner: int | None = None  # the thread whose turn it is
-        self._group: Group | None = None  # in a transaction that others may still enter
+        self._group: Group | None = None  # its transaction is open to further threads
 
     @contextmanager
     def turn(self, *, write: bool, timeout: float) -> Iterator[None]:
-        """Wait for the connection, use it, and wait until the transaction is over."""
+        """Wait for the connection, lend it to the block, and wait until the transaction ends."""
         group = self._enter(write=write, timeout=timeout)
         try:
             yield
         except Exception:
-            raise  # what this one wanted is not sent; the others go on
+            raise  # this thread's statements are not sent; the others go on
         except BaseException:
             self.fail(group, self._broken())
             raise
@@ -71,14 +73,14 @@ class Turns:
     def _enter(self, *, write: bool, timeout: float) -> Group:
         me = threading.get_ident()
         with self._changed:
-            if self._owner == me:  # this thread was interrupted in the middle of an earlier turn
+            if self._owner == me:  # this thread was interrupted during an earlier turn
                 self.fail(self._group, self._broken())
                 self._owner = None
             if write:
                 self._waiting.add(me)
             try:
-                # Who only reads waits for the commit: reading much must not hold what other servers
-                # wait for.
+                # A thread that only reads waits for the commit: a long read must not hold the lock
+                # that other servers wait for.
                 free = self._changed.wait_for(
                     lambda: self._owner is None and (write or self._group is None), timeout
                 )
@@ -103,7 +105,7 @@ class Turns:
         return group
 
     def _leave(self, group: Group) -> None:
-        """Let the next one in, or end the transaction; return when it is over."""
+        """Let the next thread in, or end the transaction; return when the transaction has ended."""
         me = threading.get_ident()
         with self._changed:
             if group.shared and self._waiting and group.members < _MOST and not group.done:
@@ -128,7 +130,7 @@ class Turns:
                 self._hand_over()
 
     def fail(self, group: Group | None, error: LedgerUnavailable) -> None:
-        """Give up a transaction: nobody in it may go on."""
+        """Abandon a transaction; every thread in it gets the error."""
         with self._changed:
             self._abandon()
             self._group = None
@@ -138,7 +140,7 @@ class Turns:
             self._changed.notify_all()
 
     def fail_current(self, error: LedgerUnavailable) -> None:
-        """Give up the transaction of whoever's turn it is."""
+        """Abandon the transaction of the current turn."""
         self.fail(self._group, error)
 
     def _hand_over(self) -> None:

@@ -107,7 +107,8 @@ def _half_width(parts: tuple[DrawSum, ...], confidence: float) -> Fraction:
         factor = parts[0].factor
         return factor * max(0, math.ceil(continuous(parts, confidence) / float(factor) - 0.5))
     step = _step(reach, len(parts))
-    moved, grid = _steps_moved(len(parts)) * step, _grid(parts)
+    moved = _steps_moved(len(parts)) * step
+    grid = _grid(parts)
     if len(parts) <= _MOST_PARTS and moved < grid and all(map(_listable, parts)):
         first = _within(parts, confidence, step=step, half=_HALF, draws=False)
         return Fraction((first * step + moved) * (1 + 1e-9))
@@ -180,7 +181,8 @@ def _tail(part: DrawSum) -> Tail:
 
 
 def _truncate(noise: Noise) -> Tail:
-    scale, chances = float(noise.spread), noise.reaches
+    scale = float(noise.spread)
+    chances = noise.reaches
 
     def tail(t: Floats) -> Floats:
         total = np.zeros(np.shape(t))

@@ -247,7 +247,8 @@ class TopK:
 
     def log_mass(self, scores: Sequence[int], chosen: Sequence[int]) -> float:
         """Return the log-probability of choosing these, in this order."""
-        left, total = list(range(len(scores))), 0.0
+        left = list(range(len(scores)))
+        total = 0.0
         for place in chosen:
             total += float(self.round.log_mass([scores[i] for i in left])[left.index(place)])
             left.remove(place)

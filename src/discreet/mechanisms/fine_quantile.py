@@ -111,7 +111,8 @@ class FineQuantile:
         counts = _count(counts, self.cells)
         group, cell = np.nonzero(counts)
         upto = counts.cumsum(axis=1)
-        rows, before = counts[group, cell], (upto - counts)[group, cell]
+        rows = counts[group, cell]
+        before = (upto - counts)[group, cell]
         return self.choose_near(
             Near(group=group, cell=cell, rows=rows, before=before, total=upto[group, -1]),
             stream,
@@ -141,23 +142,24 @@ class FineQuantile:
             each.astype(kind, copy=False)
             for each in (near.before, near.before + near.rows, near.total)
         )
-        before, upto, wanted = (
-            before * times,
-            upto * times,
-            total * self.q.numerator + self.shift * times,
-        )
+        before = before * times
+        upto = upto * times
+        wanted = total * self.q.numerator + self.shift * times
         # which no distance passes
         reach = self.reach * times if kind is object else min(self.reach * times, 1 << 62)
         away = np.maximum(np.maximum(before - wanted, wanted - upto), 0)
         kept = np.flatnonzero(away < reach)
-        group, cell = near.group[kept], near.cell[kept]
+        group = near.group[kept]
+        cell = near.cell[kept]
         ends = np.searchsorted(group, np.arange(groups), side="right")
         begins = np.append(0, 2 * ends + np.arange(1, groups + 1))
-        own, last = 2 * np.arange(len(kept)) + group + 1, begins[1:] - 1
+        own = 2 * np.arange(len(kept)) + group + 1
+        last = begins[1:] - 1
         held = np.flatnonzero(np.diff(ends, prepend=0))  # groups with any such cell
         gaps = np.full(begins[-1], reach, dtype=kind)
         kind = object if near.cell.dtype == object or self.cells >= 1 << 63 else np.int64
-        starts, lengths = np.zeros(begins[-1], dtype=kind), np.zeros(begins[-1], dtype=kind)
+        starts = np.zeros(begins[-1], dtype=kind)
+        lengths = np.zeros(begins[-1], dtype=kind)
         starts[own], lengths[own], gaps[own] = cell, 1, away[kept]
         # also where the cells before the next one, and behind the last one, begin
         starts[own + 1] = cell + 1

@@ -52,7 +52,8 @@ def root(quantiles: tuple[Fraction, ...]) -> QuantileRun:
         if first >= last:
             return None
         middle = (first + last) // 2
-        low, high = cuts[first], cuts[last + 1]
+        low = cuts[first]
+        high = cuts[last + 1]
         return QuantileRun(
             first=first,
             last=last,
@@ -81,7 +82,8 @@ def cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
     """Return the pieces up to a place and those from it on, with half of that place's own on either
     side.
     """
-    below, above = pieces[..., : place + 1].copy(), pieces[..., place:].copy()
+    below = pieces[..., : place + 1].copy()
+    above = pieces[..., place:].copy()
     half = pieces[..., place] // 2
     below[..., -1], above[..., 0] = half, half
     return below, above

@@ -250,7 +250,8 @@ class Quantiles:
         while left:
             part, blocks = left.pop()
             blocks.sort(key=lambda block: block.width)
-            below, above = list[Slices](), list[Slices]()
+            below = list[Slices]()
+            above = list[Slices]()
             for block, chosen in zip(
                 blocks, self._choose(part, blocks, stream, items), strict=True
             ):
@@ -292,7 +293,8 @@ class Quantiles:
         """
         sure = fields.confidence(confidence)
         fields.whole("assuming", assuming, least=0)
-        each, slices = 1 - (1 - sure) / len(self.quantiles), self.cells * self.slices
+        each = 1 - (1 - sure) / len(self.quantiles)
+        slices = self.cells * self.slices
 
         def own(part: QuantileRun) -> Fraction:
             return self.mechanism(part).margin(each, slices) / Fraction(

@@ -89,7 +89,8 @@ class AboveThreshold:
 
     def release(self, numbers: Iterable[int], stream: Stream, *, threshold: int) -> Iterator[bool]:
         """Answer yes or no to each number; ask for the next only when the answer has left."""
-        hits, one = 0, Items.positions(1)
+        hits = 0
+        one = Items.positions(1)
         for index, number in enumerate(numbers):
             hit = bool(
                 self.above(
@@ -148,7 +149,8 @@ class AboveThreshold:
 
         Summed over M; for large scales over blocks of M, each with the end that covers less.
         """
-        scale, width = float(self.threshold_scale), max(1, int(self.threshold_scale) >> 12)
+        scale = float(self.threshold_scale)
+        width = max(1, int(self.threshold_scale) >> 12)
         start = np.arange(0, 45 * scale + width, width)
         weight = np.exp(-start / scale) * -math.expm1(-width / scale)
         low = -np.expm1(-(start + t + 1) / float(self.query_scale))
@@ -159,7 +161,8 @@ class AboveThreshold:
 
     def log_mass(self, numbers: Sequence[int], answers: Sequence[bool], *, threshold: int) -> float:
         """Return the log-probability of these answers to these numbers; for small scales."""
-        total, gaps = 0.0, [threshold - number for number in numbers]
+        total = 0.0
+        gaps = [threshold - number for number in numbers]
         m = np.arange(0, max(0, -min(gaps)) + 60 * math.ceil(self.threshold_scale) + 60)
         held = np.exp(-m / float(self.threshold_scale)) * -math.expm1(
             -1 / float(self.threshold_scale)

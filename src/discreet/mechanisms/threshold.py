@@ -91,9 +91,9 @@ class _Endless:
                 )
             )
         shown = math.fsum(chance for chance, least in chances if released >= least)
-        return (
-            float(self.noise.log_mass(released - value)) + math.log(shown) if shown else -math.inf
-        )
+        if shown:
+            return float(self.noise.log_mass(released - value)) + math.log(shown)
+        return -math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +252,8 @@ class TruncatedLaplaceThreshold:
     def margin(self, confidence: Fraction | float) -> int:
         """Return the smallest half-width that holds the noise with at least this probability."""
         wanted = float(fields.confidence(confidence))
-        low, high = -1, self.reach + 1
+        low = -1
+        high = self.reach + 1
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.coverage(middle) >= wanted else (middle, high)
@@ -283,11 +284,9 @@ class TruncatedLaplaceThreshold:
         return math.fsum(self._noise_mass(z, reach) for z in staying)
 
     def _noise_mass(self, z: int, reach: int) -> float:
-        return (
-            math.exp(-abs(z) / float(self.scale)) / _around(reach, self.scale)
-            if abs(z) <= reach
-            else 0.0
-        )
+        if abs(z) <= reach:
+            return math.exp(-abs(z) / float(self.scale)) / _around(reach, self.scale)
+        return 0.0
 
 
 _Threshold = LaplaceThreshold | GaussianThreshold | TruncatedLaplaceThreshold
@@ -318,7 +317,8 @@ def _hides(mechanism: _Endless | TruncatedLaplaceThreshold, moved: Keys) -> bool
 @lru_cache(maxsize=1024)
 def _offset(mechanism: _Threshold) -> tuple[int, Fraction]:
     """Return how far the noise must rarely go, and how often one further; see each class."""
-    tail, ends = _tail(mechanism), isinstance(mechanism, TruncatedLaplaceThreshold)
+    tail = _tail(mechanism)
+    ends = isinstance(mechanism, TruncatedLaplaceThreshold)
     times, least = (_keys_moved(mechanism), mechanism.linf) if ends else (mechanism.max_groups, 1)
     far = enclose.smallest(tail, times=times, delta=mechanism.delta, least=least)
     if far == least:

@@ -146,13 +146,15 @@ class _Racer:
     held: int = 128
 
     def extend(self) -> None:
-        self.prefix, self.held = self.prefix << 64 | self.more.bits(64), self.held + 64
+        self.prefix = self.prefix << 64 | self.more.bits(64)
+        self.held = self.held + 64
 
     def enclosed(self) -> tuple[Fraction, Fraction] | None:
         """Return the noisy score less the best score; None while the bits known leave it
         unbounded.
         """
-        whole, precision = 1 << self.held, self.held + 32
+        whole = 1 << self.held
+        precision = self.held + 32
         if self.prefix == 0 or self.prefix + 1 == whole:
             return None
         # V in [p, p + 1] / whole: -log(p / whole) less at most 1 / p

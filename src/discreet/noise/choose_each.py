@@ -74,7 +74,8 @@ def _top_each(
     unit: Fraction,
     kind: Kind,
 ) -> NDArray[np.int64]:
-    chosen, runs = np.empty((len(items), k), dtype=np.int64), _runs(widths)
+    chosen = np.empty((len(items), k), dtype=np.int64)
+    runs = _runs(widths)
     owns = {
         width: stream.derive("noisy_top_each", kind, Fraction(unit), k, width)
         for _, _, width in runs
@@ -139,7 +140,8 @@ def _race(
         (least > after).all(axis=1) if k < columns else (least[:, :-1] > after[:, :-1]).all(axis=1)
     )
     for row in np.flatnonzero(~sure):
-        own, width = owns[int(widths[row])], int(widths[row])
+        own = owns[int(widths[row])]
+        width = int(widths[row])
         words = own.words(_candidates(own.words(items.at(slice(row, row + 1)), 0), width), 1)
         may_be = np.union1d(chosen[row], np.flatnonzero(high[row, :width] >= least[row, -1]))
         racers = [
@@ -160,7 +162,8 @@ def _leading(owns: Mapping[int, Stream], items: Items, runs: Runs, columns: int)
     """Return the leading word of each candidate of each item, and whatever behind these."""
     words = np.empty((len(items), columns), dtype=np.uint64)
     for begin, end, width in runs:
-        first, second = owns[width].words(items.at(slice(begin, end)), 0), owns[width].round(1)
+        first = owns[width].words(items.at(slice(begin, end)), 0)
+        second = owns[width].round(1)
         step = max(1, _BLOCKS // width)
         for start in range(0, end - begin, step):
             some = _candidates(first[start : start + step], width)
@@ -183,5 +186,6 @@ def _below_best(given: Table, best: Table) -> Table:
     hold it.
     """
     if given.dtype != object and len(given) and int(best.max()) - int(given.min()) >= 1 << 63:
-        given, best = given.astype(object), best.astype(object)
+        given = given.astype(object)
+        best = best.astype(object)
     return (given - best[:, None]).reshape(-1)

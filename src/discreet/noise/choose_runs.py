@@ -78,13 +78,15 @@ def _runs_chosen(own: Stream, items: Items, runs: Runs, unit: Fraction) -> NDArr
     weights = runs.lengths.astype(np.float64) * np.exp(-_gaps(-runs.gaps, 0, unit))
     widths = np.diff(runs.begins)
     order = np.argsort(widths, kind="stable")
-    places, done = np.empty(len(items), dtype=np.int64), 0
+    places = np.empty(len(items), dtype=np.int64)
+    done = 0
     while done < len(items):
         likely = min(done + max(1, _AT_ONCE // int(widths[order[done]])), len(items))
         some = order[
             done : done + max(1, min(likely - done, _AT_ONCE // int(widths[order[likely - 1]])))
         ]
-        first, width = runs.begins[some], int(widths[some[-1]])
+        first = runs.begins[some]
+        width = int(widths[some[-1]])
         inside = np.arange(width) < widths[some][:, None]
         table = np.where(
             inside, weights[np.minimum(first[:, None] + np.arange(width), len(weights) - 1)], 0.0
@@ -95,7 +97,8 @@ def _runs_chosen(own: Stream, items: Items, runs: Runs, unit: Fraction) -> NDArr
             real = _Real(
                 words=words[row], source=own, purpose="which", item=items.ids[row].tobytes()
             )
-            begin, end = runs.begins[row], runs.begins[row + 1]
+            begin = runs.begins[row]
+            end = runs.begins[row + 1]
             places[row] = begin + _settle(runs.lengths[begin:end], runs.gaps[begin:end], unit, real)
         done += len(some)
     return places
@@ -124,20 +127,25 @@ class _Real:
     __slots__ = ("_item", "_more", "_purpose", "_source", "held", "prefix")
 
     def __init__(self, *, words: Words, source: Stream, purpose: str, item: bytes) -> None:
-        self.prefix, self.held = int(words[0]) << 64 | int(words[1]), 128
-        self._source, self._purpose, self._item = source, purpose, item
+        self.prefix = int(words[0]) << 64 | int(words[1])
+        self.held = 128
+        self._source = source
+        self._purpose = purpose
+        self._item = item
         self._more: Stream | None = None
 
     def extend(self) -> None:
         if self._more is None:  # derived only now: nearly all reals need no more bits
             self._more = self._source.derive("more", self._purpose, self._item)
-        self.prefix, self.held = self.prefix << 64 | self._more.bits(64), self.held + 64
+        self.prefix = self.prefix << 64 | self._more.bits(64)
+        self.held = self.held + 64
 
 
 def _below(length: int, real: _Real) -> int:
     """Return the whole part of length * real."""
     while True:
-        least, most = real.prefix * length >> real.held, (real.prefix + 1) * length - 1 >> real.held
+        least = real.prefix * length >> real.held
+        most = (real.prefix + 1) * length - 1 >> real.held
         if least == most:
             return least
         real.extend()

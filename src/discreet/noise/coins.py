@@ -85,10 +85,12 @@ def uniform(stream: Stream, items: Items, n: int) -> NDArray[np.int64] | NDArray
     # the result.
     highest = np.uint64((1 << 64) // n * n - 1)
     words = own.words(items, 0)[:, 0].copy()
-    left, number = np.flatnonzero(words > highest), 1
+    left = np.flatnonzero(words > highest)
+    number = 1
     while len(left):
         words[left] = own.words(items.at(left), number)[:, 0]
-        left, number = left[words[left] > highest], number + 1
+        left = left[words[left] > highest]
+        number = number + 1
     return (words % np.uint64(n)).view(np.int64)
 
 

@@ -69,11 +69,14 @@ def log(x: Fraction, bits: int) -> Enclosure:
     """
     above, below = x.numerator, x.denominator
     exponent = above.bit_length() - below.bit_length()
-    above, below = above << max(0, -exponent), below << max(0, exponent)
+    above = above << max(0, -exponent)
+    below = below << max(0, exponent)
     if 3 * above > 4 * below:
-        below, exponent = below << 1, exponent + 1
+        below = below << 1
+        exponent = exponent + 1
     elif 3 * above < 2 * below:
-        above, exponent = above << 1, exponent - 1
+        above = above << 1
+        exponent = exponent - 1
     work = bits + 16 + abs(exponent).bit_length()
     z = (abs(above - below) << work) // (above + below)  # log m = 2 atanh((m - 1) / (m + 1))
     low, high = _atanh((z, z + 1), work)
@@ -94,7 +97,8 @@ def _atanh(z: Enclosure, bits: int) -> Enclosure:
     """Enclose atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k; the rest is under 9/8 of
     its first term.
     """
-    square, power = times(z, z, bits), z
+    square = times(z, z, bits)
+    power = z
     low = high = 0
     k = 1
     while power[1] > 1:
@@ -109,12 +113,15 @@ def _atanh(z: Enclosure, bits: int) -> Enclosure:
 def pi(bits: int) -> Enclosure:
     """Enclose pi by Machin: 16 atan(1/5) - 4 atan(1/239); each series alternates and falls."""
     work = bits + 16
-    fifth, other = _atan_inverse(5, work), _atan_inverse(239, work)
+    fifth = _atan_inverse(5, work)
+    other = _atan_inverse(239, work)
     return (16 * fifth[0] - 4 * other[1]) >> 16, -(-(16 * fifth[1] - 4 * other[0]) >> 16)
 
 
 def _atan_inverse(n: int, bits: int) -> Enclosure:
-    power, k, total = (1 << bits) // n, 1, 0
+    power = (1 << bits) // n
+    k = 1
+    total = 0
     while power:
         total += power // k if k % 4 == 1 else -(power // k)
         power //= n * n
@@ -142,4 +149,5 @@ def less(prefix: int, held: int, more: Callable[[], int], real: Real) -> bool:
             return True
         if prefix << 32 >= high:
             return False
-        prefix, held = prefix << 64 | more(), held + 64
+        prefix = prefix << 64 | more()
+        held = held + 64

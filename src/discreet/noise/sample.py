@@ -106,13 +106,12 @@ def _draw(stream: Stream, items: Items, sampler: str, scale: Fraction, mass: Mas
     left: NDArray[np.int64] | None = None
     trial = 0
     while True:
-        rounds, refused = (
-            (own.round(2 * trial), own.round(2 * trial + 1)),
-            [np.empty(0, dtype=np.int64)],
-        )
+        rounds = (own.round(2 * trial), own.round(2 * trial + 1))
+        refused = [np.empty(0, dtype=np.int64)]
         for where in _chunks(len(items), left):
             ids = items.ids[where]
-            words, accepting = rounds[0](ids), rounds[1](ids) if columns.table.width_bits else None
+            words = rounds[0](ids)
+            accepting = rounds[1](ids) if columns.table.width_bits else None
             values, again, unsure = columns.trial(words, accepting)
             for i in unsure:
                 third = 0 if accepting is None else int(accepting[i, 0])
@@ -121,7 +120,8 @@ def _draw(stream: Stream, items: Items, sampler: str, scale: Fraction, mass: Mas
                 )
                 again[i] = value is None
                 if value is not None and abs(value) >= 1 << 63:
-                    drawn, values = drawn.astype(object), values.astype(object)
+                    drawn = drawn.astype(object)
+                    values = values.astype(object)
                 values[i] = value or 0
             drawn[where] = values
             places = np.flatnonzero(again)
@@ -203,14 +203,16 @@ class _Columns:
 @lru_cache(maxsize=256)
 def _columns(mass: Mass) -> _Columns:
     made = table(mass)
-    own, alias = np.arange(COLUMNS, dtype=np.int64), np.array(made.alias, dtype=np.int64)
+    own = np.arange(COLUMNS, dtype=np.int64)
+    alias = np.array(made.alias, dtype=np.int64)
     stored = np.tile(np.array(made.stored, dtype=np.uint64), 2)
     if made.width_bits == 0:
         return _Columns(
             made, stored, np.concatenate([own, -own]), np.concatenate([alias, -alias]), 0.0, 0.0, ()
         )
     shift = min(made.width_bits, WIDEST)
-    own, alias = np.tile(own, 2) << shift, np.tile(alias, 2) << shift
+    own = np.tile(own, 2) << shift
+    alias = np.tile(alias, 2) << shift
     # the largest x
     most = mass.exponent(TAIL << made.width_bits) - mass.exponent((TAIL - 1) << made.width_bits)
     degree = 1
@@ -225,7 +227,8 @@ def _trial(
 ) -> int | None:
     """Try one item once, in integers alone: return the value, or None if it is refused."""
     name = item.tobytes()
-    column, minus = first >> THRESHOLD_BITS & COLUMNS - 1, first >> 63
+    column = first >> THRESHOLD_BITS & COLUMNS - 1
+    minus = first >> 63
     if not made.keeps(
         column, first & (1 << THRESHOLD_BITS) - 1, stream.derive("column", trial, name)
     ):
@@ -233,7 +236,8 @@ def _trial(
     if column == TAIL:
         beyond = made.tail(stream.derive("tail", trial, name))
         return beyond if beyond is None or not minus else -beyond
-    low, offset = column << made.width_bits, second & made.width - 1
+    low = column << made.width_bits
+    offset = second & made.width - 1
     if made.width_bits > 64:
         offset |= stream.derive("offset", trial, name).bits(made.width_bits - 64) << 64
     if made.width_bits:
@@ -249,12 +253,16 @@ def _trial(
 
 def _one_by_one(made: AliasTable, stream: Stream, items: Items) -> NDArray[np.object_]:
     drawn = np.empty(len(items), dtype=object)
-    left, trial = list(range(len(items))), 0
+    left = list(range(len(items)))
+    trial = 0
     while left:
         ids = items.ids[left]
-        words, accepting = stream.round(2 * trial)(ids), stream.round(2 * trial + 1)(ids)
+        words = stream.round(2 * trial)(ids)
+        accepting = stream.round(2 * trial + 1)(ids)
         for i, place in enumerate(left):
-            first, second, third = int(words[i, 0]), int(words[i, 1]), int(accepting[i, 0])
+            first = int(words[i, 0])
+            second = int(words[i, 1])
+            third = int(accepting[i, 0])
             drawn[place] = _trial(made, stream, trial, ids[i], first, second, third)
         left = [place for place in left if drawn[place] is None]
         trial += 1

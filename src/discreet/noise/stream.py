@@ -183,11 +183,9 @@ class Stream:
 
     def _secret(self) -> bytes:
         recording = tape.active()
-        return (
-            self._key
-            if recording is None
-            else recording.key(self._root, encode(part for step in self.path for part in step))
-        )
+        if recording is None:
+            return self._key
+        return recording.key(self._root, encode(part for step in self.path for part in step))
 
     def __repr__(self) -> str:
         return f"<Stream: {'/'.join(str(part) for step in self.path for part in step) or 'root'}>"
@@ -202,7 +200,8 @@ class Stream:
 
 def _restore(key: bytes, root: bytes, path: tape.Path) -> Stream:
     stream = Stream(key)
-    stream._root, stream.path = root, path
+    stream._root = root
+    stream.path = path
     return stream
 
 
@@ -221,7 +220,9 @@ class Round:
             digest_size=32,
         ).digest()
         self._cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # ids are distinct
-        self._root, self._path, self._number = stream._root, stream.path, number
+        self._root = stream._root
+        self._path = stream.path
+        self._number = number
 
     def __call__(self, ids: Words) -> Words:
         words = encrypt(self._cipher, ids)
@@ -257,7 +258,8 @@ class _Bits:
     def take(self, k: int, stream: Stream) -> int:
         with self._lock:
             if self._round is None:
-                self._round, self._pid = stream.derive("bits").round(0), os.getpid()
+                self._round = stream.derive("bits").round(0)
+                self._pid = os.getpid()
             elif self._pid != os.getpid():
                 raise RuntimeError(
                     "This stream gave bits before a fork; derive one for each process."

@@ -157,8 +157,10 @@ def _weights(mass: Mass, width: int, precision: int) -> Enclosures:
     ratio, and each ratio the one before it times a constant, which is 1 where the exponent is
     linear.
     """
-    step, bend = mass.linear * width, mass.quadratic * width * width
-    ratio, constant = exact.exp_minus(step + bend, precision), exact.exp_minus(2 * bend, precision)
+    step = mass.linear * width
+    bend = mass.quadratic * width * width
+    ratio = exact.exp_minus(step + bend, precision)
+    constant = exact.exp_minus(2 * bend, precision)
     one = 1 << precision
     low, high = [one], [one]
     for _ in range(TAIL):
@@ -193,9 +195,11 @@ def _pair(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
     level = list(low)
     small = [k for k in range(COLUMNS) if level[k] < one]
     large = [k for k in range(COLUMNS) if level[k] >= one]
-    alias, order = list(range(COLUMNS)), []
+    alias = list(range(COLUMNS))
+    order = []
     while small and large:
-        lower, upper = small.pop(), large[-1]
+        lower = small.pop()
+        upper = large[-1]
         alias[lower] = upper
         order.append(lower)
         level[upper] -= one - level[lower]
@@ -204,7 +208,8 @@ def _pair(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
     # the last column is full by the sum of all shares; two are not
     if len(small) + len(large) != 1:
         return None
-    least, most = _level(low, alias, order, one), _level(high, alias, order, one)
+    least = _level(low, alias, order, one)
+    most = _level(high, alias, order, one)
     if min(least) < 0 or max(most) > one:
         return None
     spare = precision - THRESHOLD_BITS

@@ -71,7 +71,8 @@ class Recording:
         return words if self._craft is None else self._craft(asked, words)
 
     def choice(self, places: Any) -> Any:
-        draw, given = self.draws[-1], self._given[len(self.choices) : len(self.choices) + 1]
+        draw = self.draws[-1]
+        given = self._given[len(self.choices) : len(self.choices) + 1]
         kept = given[0][1] if given and given[0][0] == draw else places
         self.choices.append((draw, kept))
         return kept

@@ -61,12 +61,15 @@ def _absorb(state: Words, column: Texts, cipher: Any) -> None:
     padded = np.concatenate([column.content, np.zeros(16, dtype=np.uint8)])
     # the word at every byte
     words: Words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))
-    left, done = np.flatnonzero(lengths), 0
+    left = np.flatnonzero(lengths)
+    done = 0
     while len(left):
         # of all rows nothing is gathered
         rows: Any = left if len(left) < len(state) else slice(None)
-        start, rest = column.places[:-1][rows] + done, lengths[rows] - done
+        start = column.places[:-1][rows] + done
+        rest = lengths[rows] - done
         state[rows, 0] ^= words[start] & _KEPT[np.minimum(rest, 8)]
         state[rows, 1] ^= words[start + 8] & _KEPT[np.clip(rest - 8, 0, 8)]
         state[rows] = encrypt(cipher, state[rows])
-        left, done = left[rest > 16], done + 16
+        left = left[rest > 16]
+        done = done + 16

@@ -1,11 +1,11 @@
-"""The vault, the only place where exact values meet noise.
+"""The vault: the only place where exact values meet noise.
 
-    Exact        what an engine read; it does not print, does not pickle, and only an Allowance
-                 opens it
-    Allowance    what a reservation paid for; it adds the noise, and releases no more than that
-    Steps        a measurement that was paid for once and is released step by step
-    Answer       what leaves
+    Exact        values that an engine read; they do not print or pickle, and only an Allowance
+                 opens them
+    Allowance    adds the noise that a charge has paid for, and releases no more than that
+    Steps        a measurement that is paid once and released step by step
+    Answer       a noisy table with margins, as its reader gets it
 
-The order is always: charge, read, add noise, store, release (DESIGN 1). An Allowance exists only
-after the charge is on disk, and every draw it makes is a function of the charge's own key (S8).
+The order is always: charge, read, add noise, store, release. An Allowance exists only after its
+charge is on disk, and derives all its noise from the charge's own key (S8).
 """

@@ -1,4 +1,4 @@
-"""An allowance: adds the noise that a reservation has paid for, and releases no more than that."""
+"""An allowance adds the noise that a charge has paid for, and releases no more than that."""
 
 from __future__ import annotations
 
@@ -36,23 +36,21 @@ from discreet.vault.running import back, multiply_by_factor
 from discreet.vault.steps import Encoder, Steps
 from discreet.vault.unknown import Passing, Surviving
 
-MOST_CELLS = 1 << 23  # counts that are held at once where there may be very many: 64 MB
+MOST_CELLS = 1 << 23  # most counts in memory at once, if a grid may have more: 64 MB
 
 
 class Allowance:
-    """The right to release what was paid for. Each release is priced and kept within it, planned
-    ahead or chosen on the way.
+    """The right to release what a charge has paid for.
 
-    Every release says how far one person moves its statistic (`moved`), in the whole units that
-    noise is added in. A mechanism that claims less is refused before anything is opened.
+    Each release is priced before it draws, and refused if the price of all releases together would
+    pass the charge. Each states the sensitivity of its statistic (`moved`), in the integer units of
+    the noise; a mechanism that claims less is refused before any exact value is opened.
     """
 
     def __init__(
         self, *, key: bytes, accountant: Accountant, paid: Charge, memory: int | None = None
     ) -> None:
-        """`memory` is how many bytes of exact values may be held at once, where the plan could not
-        tell how many.
-        """
+        """Keep to `memory` bytes of exact values at once, if the plan could not bound them."""
         self._stream = Stream(key)
         self._memory = memory
         self._accountant = accountant
@@ -76,13 +74,13 @@ class Allowance:
         keys: Sequence[int] = (),
         totals: Grid | None = None,
     ) -> tuple[IntegerArray, ...]:
-        """Return noisy numbers for every cell of a grid of public keys, one array per form.
+        """Return noisy numbers for every cell of a grid of keys, one array per form.
 
-        `exact` has positions of keys and sums, one row per group that exists; groups that do not
-        exist are zeros, and get noise like all others. Where the columns numbered `keys` are not
-        public, the grid is that of the `survivors`, which have been released, times the public
-        keys. With `totals`, noise is added to sums of the numbers (`mechanisms.running`), and
-        `moved` is how far one person moves those.
+        `exact` has one row for each group that exists: the positions of its keys, and its sums. A
+        group that does not exist counts as zeros and gets noise like all others. If the columns
+        numbered `keys` are not public, the grid is the released `survivors` times the public keys.
+        With `totals`, noise is added to running sums (`mechanisms.running`), and `moved` is the
+        sensitivity of those.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -92,14 +90,15 @@ class Allowance:
             sizes = [survivors.num_rows, *sizes]
         dense = cells_of(table, sizes, forms)
         items = Items.positions(len(dense[0]))
-        dense = (
-            dense if totals is None else [multiply_by_factor(values, totals) for values in dense]
-        )
+        if totals is not None:
+            dense = [multiply_by_factor(values, totals) for values in dense]
         noisy = tuple(
             mechanism.add_to(values, stream.derive("part", index), items)
             for index, values in enumerate(dense)
         )
-        return noisy if totals is None else tuple(back(values, totals) for values in noisy)
+        if totals is None:
+            return noisy
+        return tuple(back(values, totals) for values in noisy)
 
     def steps(
         self,
@@ -110,50 +109,51 @@ class Allowance:
         sizes: Sequence[int],
         forms: Sequence[Sequence[int]],
     ) -> Steps:
-        """Return a measurement of a stream: the mechanism pays for all of its steps together
-        (S15).
-        """
+        """Begin a stream of measurements; this one mechanism pays for all of its steps (S15)."""
         _require(mechanism, mechanism.hides(moved))
         return Steps(mechanism, self._spend(mechanism), encoder, sizes=sizes, forms=forms)
 
     def threshold(
         self, mechanism: Threshold, exact: Exact, *, moved: Keys, keys: int
     ) -> tuple[pa.Table, IntegerArray]:
-        """Return the keys whose noisy number passes, in the order of their values, and those
+        """Return the keys whose noisy number reaches the threshold, sorted by value, and these
         numbers (S5).
 
-        `exact` has the keys themselves and the number that is tested; only existing keys.
-        How many there are is not public. They are taken part by part, and only those are held that
-        leave.
+        `exact` has the keys that exist and the number to test for each. How many exist is not
+        public: they come part by part, and only the keys that pass stay in memory.
         """
         import pyarrow.compute as pc
 
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        left, numbers = list[pa.Table](), list[IntegerArray]()
+        passing = list[pa.Table]()
+        numbers = list[IntegerArray]()
         for table in exact.unwrap_each(Passing(mechanism=mechanism, stream=stream, keys=keys)):
-            left.append(wide_offsets(table.drop_columns(number_column(0))))
+            passing.append(wide_offsets(table.drop_columns(number_column(0))))
             numbers.append(integers(table.column(number_column(0))))
-            self._hold(left)
-        survivors = pa.concat_tables(left)
+            self._require_memory(passing)
+        survivors = pa.concat_tables(passing)
         order = pc.sort_indices(
             survivors, sort_keys=[(name, "ascending") for name in survivors.column_names]
         )
-        return survivors.take(order), np.concatenate(numbers)[arrow.numbers(order).astype(np.int64)]
+        places = arrow.numbers(order).astype(np.int64)
+        return survivors.take(order), np.concatenate(numbers)[places]
 
     def keep(self, exact: Exact, survivors: pa.Table, *, keys: Sequence[int]) -> Exact:
-        """Return the rows of keys that have left, part by part; the columns numbered `keys` are the
-        keys'.
+        """Return the exact rows whose key is among the survivors.
+
+        The columns numbered `keys` hold the key. The rows come part by part.
         """
         kept = list[pa.Table]()
         for table in exact.unwrap_each(Surviving(survivors=survivors, keys=tuple(keys))):
             kept.append(wide_offsets(table))
-            self._hold(kept)
+            self._require_memory(kept)
         return Exact(pa.concat_tables(kept))
 
-    def _hold(self, tables: Sequence[pa.Table]) -> None:
-        """Raise MemoryError where more is held than may be: as every failure, it is charged and
-        counted (S22).
+    def _require_memory(self, tables: Sequence[pa.Table]) -> None:
+        """Raise MemoryError if the tables take more than `memory` bytes.
+
+        Like every failure after the charge, it stays charged and is counted (S22).
         """
         if self._memory is not None and sum(table.nbytes for table in tables) > self._memory:
             raise MemoryError
@@ -169,41 +169,37 @@ class Allowance:
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
     ) -> npt.NDArray[np.int64]:
-        """Return the cell that a selection chooses in every group (for several quantiles: cells,
-        one column each).
+        """Return the cell that a selection chooses in every group; several quantiles choose one
+        cell each, in a column each.
 
-        `exact` has positions of keys, then the cell, and the rows in it. Where the columns
-        numbered `keys` are not public, groups are those of the `survivors`, times the public keys,
-        as in `measure`.
+        `exact` has the positions of keys, then the cell, and the number of rows in it. If the
+        columns numbered `keys` are not public, the groups are the `survivors` times the public
+        keys, as in `measure`.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        table, first = exact.unwrap(), 1
+        table = exact.unwrap()
+        public = math.prod(sizes)
+        keyed = 1  # survivors; if all keys are public, all groups are one batch
+        at_once = 1
         if survivors is not None:
-            table, first = (
-                rows_among(table, survivors, keys, public=len(sizes) + 1),
-                survivors.num_rows,
-            )
-            sizes = [first, *sizes]
-        items, found = Items.positions(math.prod(sizes)), []
-        at_once = (
-            first if survivors is None else max(1, MOST_CELLS // (math.prod(sizes[1:]) * cells))
-        )
-        # all at once, unless there is no telling how many there are
-        for begin in range(0, first, at_once):
-            part, shape = table, list(sizes)
+            table = rows_among(table, survivors, keys, public=len(sizes) + 1)
+            keyed = survivors.num_rows
+            at_once = max(1, MOST_CELLS // (public * cells))
+            sizes = [keyed, *sizes]
+        items = Items.positions(math.prod(sizes))
+        chosen = [np.empty((0, mechanism.per_group), np.int64)]
+        for begin in range(0, keyed, at_once):
+            batch = table
+            shape = list(sizes)
             if survivors is not None:
-                shape[0] = min(at_once, first - begin)
-                places = arrow.numbers(table.column(key_column(0))) - begin
-                inside = (places >= 0) & (places < shape[0])
-                part = table.set_column(0, key_column(0), arrow.array(places)).filter(
-                    arrow.array(inside)
-                )
-            counts = cells_of(part, [*shape, cells], [(1,)])[0].reshape(-1, cells)
-            here = slice(begin * math.prod(sizes[1:]), begin * math.prod(sizes[1:]) + len(counts))
-            chosen = mechanism.choose_each(counts, stream, items.at(here))
-            found.append(chosen.reshape(len(counts), mechanism.per_group))
-        return np.concatenate(found) if found else np.empty((0, mechanism.per_group), np.int64)
+                shape[0] = min(at_once, keyed - begin)
+                batch = _rows_of_batch(table, begin, shape[0])
+            counts = cells_of(batch, [*shape, cells], [(1,)])[0].reshape(-1, cells)
+            groups = slice(begin * public, begin * public + len(counts))
+            picks = mechanism.choose_each(counts, stream, items.at(groups))
+            chosen.append(picks.reshape(len(counts), mechanism.per_group))
+        return np.concatenate(chosen)
 
     def choose_near(
         self,
@@ -215,11 +211,10 @@ class Allowance:
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
     ) -> IntegerArray:
-        """Return the cell of a fine grid that a quantile chooses in every group; groups as in
-        `choose`.
+        """Return the cell of a fine grid that a quantile chooses in every group.
 
-        `exact` has positions of keys, the cell, and what `algebra.Nearest` gives beside them, for
-        the cells near the wanted rank at least.
+        The groups are those of `choose`. `exact` has the positions of keys, the cell, and the
+        counts of `algebra.Nearest`, at least for the cells near the wanted rank.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -252,14 +247,14 @@ class Allowance:
         cells: IntegerArray,
         size: int,
     ) -> IntegerArray:
-        """Return noisy counts of `size` groups of cells: a row at a place of a public grid counts
-        for cells[place].
+        """Return noisy counts of `size` groups of cells.
+
+        A row at a place of the public grid counts in group cells[place].
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        return np.asarray(
-            mechanism.add_to(_group(exact.unwrap(), cells, size), stream, Items.positions(size))
-        )
+        counts = _group(exact.unwrap(), cells, size)
+        return np.asarray(mechanism.add_to(counts, stream, Items.positions(size)))
 
     def roll_up(
         self,
@@ -270,25 +265,22 @@ class Allowance:
         maps: Sequence[IntegerArray],
         sizes: Sequence[int],
     ) -> IntegerArray:
-        """Return noisy counts of a public grid: each of `maps` puts the places of one key into its
-        cells.
+        """Return noisy counts of a public grid; maps[i] gives each place of key i its cell.
 
-        A place -1 is none: such rows are in no cell. The counts are as long as the product of
-        `sizes`, in as few bits as hold them. They are made part by part: there may be many more
-        cells than rows.
+        A row whose place maps to -1 counts in no cell. There is one count for each cell of the
+        product of `sizes`, in as few bits as hold it. There may be many more cells than rows, so
+        the noise is added part by part.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         place, number = _places_of(exact.unwrap(), maps, sizes)
-        cells, noisy = math.prod(sizes), list[IntegerArray]()
+        cells = math.prod(sizes)
+        noisy = list[IntegerArray]()
         for first in range(0, cells, MOST_CELLS):
             size = min(MOST_CELLS, cells - first)
             counts = _count_cells(place, number, first, size)
-            noisy.append(
-                compact(
-                    np.asarray(mechanism.add_to(counts, stream, Items.positions(size, first=first)))
-                )
-            )
+            items = Items.positions(size, first=first)
+            noisy.append(compact(np.asarray(mechanism.add_to(counts, stream, items))))
         return np.concatenate(noisy)
 
     def distances(
@@ -300,14 +292,11 @@ class Allowance:
         cells: Iterable[IntegerArray],
         models: Sequence[IntegerArray],
     ) -> IntegerArray:
-        """Return noisy l1 distances of exact counts to released integer tables; together one vector
-        (S16).
-        """
+        """Return noisy l1 distances of exact counts to released integer tables, as one vector (S16)."""
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        return np.asarray(
-            mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(models)))
-        )
+        distances = _distances(exact, cells, models)
+        return np.asarray(mechanism.add_to(distances, stream, Items.positions(len(models))))
 
     def sums(
         self,
@@ -317,15 +306,16 @@ class Allowance:
         moved: Sensitivity,
         points: Iterable[IntegerArray],
     ) -> IntegerArray:
-        """Return noisy sums over rows of points; together one vector.
+        """Return noisy sums of points over rows, as one vector.
 
-        Each sum has exact counts of rows by cell, and the whole number of points of every cell.
+        Each sum has exact counts of rows by cell, and the integer points of a row in each cell.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        found = [_points(e.unwrap(), each) for e, each in zip(exact, points, strict=True)]
-        whole = narrow(np.array(found, dtype=object))
-        return np.asarray(mechanism.add_to(whole, stream, Items.positions(len(found))))
+        pairs = zip(exact, points, strict=True)
+        sums = [_sum_of_points(counts.unwrap(), scores) for counts, scores in pairs]
+        vector = narrow(np.array(sums, dtype=object))
+        return np.asarray(mechanism.add_to(vector, stream, Items.positions(len(sums))))
 
     def farthest(
         self,
@@ -338,95 +328,105 @@ class Allowance:
         factors: Sequence[int],
         expected: Sequence[int],
     ) -> int:
-        """Return which exact counts are farthest from their released table, by factor * (distance -
-        expected) (S16).
+        """Choose the exact counts that are farthest from their released table (S16).
 
-        `moved` is how far one person moves each distance.
+        The score is factor * (distance - expected). `moved` is the sensitivity of each distance.
         """
         scale = max(abs(factor) for factor in factors)
         _require(mechanism, mechanism.hides_scores(Scores(linf=scale * moved, monotone=False)))
         stream = self._spend(mechanism)
-        apart = _apart(exact, cells, models).astype(object) - np.array(expected, dtype=object)
-        scores = narrow(np.array(factors, dtype=object) * apart)
+        distances = _distances(exact, cells, models).astype(object)
+        excess = distances - np.array(expected, dtype=object)
+        scores = narrow(np.array(factors, dtype=object) * excess)
         return mechanism.choose(scores, stream)
 
     def _spend(self, mechanism: Mechanism) -> Stream:
-        """Count the mechanism before it runs, and give it randomness of its own."""
+        """Record the mechanism's loss before it runs, and return a stream of its own."""
         losses = (*self._losses, mechanism.loss())
         if not self._accountant.price(losses).fits(self._paid):
             raise BudgetExceeded(
                 "An algorithm tried to release more than it had paid for; nothing was released."
             )
         stream = self._stream.derive("measurement", len(self.used))
-        self._losses, self.used = losses, (*self.used, mechanism)
+        self._losses = losses
+        self.used = (*self.used, mechanism)
         return stream
 
 
 def _require(mechanism: Mechanism, hidden: bool) -> None:
-    """Refuse noise made for another statistic than this one: the second defence."""
+    """Refuse a mechanism that claims less than the statistic's sensitivity: the second defence."""
     if not hidden:
         raise Unproved(
             f"{type(mechanism).__name__} claims less than one person moves this statistic: not released."
         )
 
 
+def _rows_of_batch(table: pa.Table, begin: int, size: int) -> pa.Table:
+    """Return the rows of the survivors from `begin` on, `size` of them, numbered from 0."""
+    places = arrow.numbers(table.column(key_column(0))) - begin
+    inside = (places >= 0) & (places < size)
+    return table.set_column(0, key_column(0), arrow.array(places)).filter(arrow.array(inside))
+
+
 def _group(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
     """Return exact counts of groups of cells."""
     counts = np.zeros(size, dtype=np.int64)
-    np.add.at(
-        counts,
-        cells[integers(table.column(key_column(0)))],
-        integers(table.column(number_column(0))),
-    )
+    places = integers(table.column(key_column(0)))
+    np.add.at(counts, cells[places], integers(table.column(number_column(0))))
     return counts
 
 
-def _points(table: pa.Table, points: IntegerArray) -> int:
+def _sum_of_points(table: pa.Table, points: IntegerArray) -> int:
     """Return the exact sum of the points of all rows."""
     cells = integers(table.column(key_column(0)))
-    rows = integers(table.column(number_column(0))).astype(object)  # which no sum overflows
+    rows = integers(table.column(number_column(0))).astype(object)  # no sum of these overflows
     return int((rows * points[cells]).sum())
 
 
 def _places_of(
     table: pa.Table, maps: Sequence[IntegerArray], sizes: Sequence[int]
 ) -> tuple[IntegerArray, IntegerArray]:
-    """Return the cells that public maps put rows into, in rising order, and how many rows are in
-    each; exact.
+    """Return the cell of each group of rows under public maps, in rising order, and the exact
+    number of its rows.
     """
-    place, inside = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
-    for index, (mapped, size) in enumerate(zip(maps, sizes, strict=True)):
-        here = mapped[integers(table.column(key_column(index)))]
-        inside &= here >= 0
-        place = place * size + here
-    place, number = place[inside], integers(table.column(number_column(0)))[inside]
+    place = np.zeros(table.num_rows, dtype=np.int64)
+    inside = np.ones(table.num_rows, dtype=bool)
+    for index, (cells, size) in enumerate(zip(maps, sizes, strict=True)):
+        cell = cells[integers(table.column(key_column(index)))]
+        inside &= cell >= 0
+        place = place * size + cell
+    place = place[inside]
+    number = integers(table.column(number_column(0)))[inside]
     order = np.argsort(place)
     return place[order], number[order]
 
 
 def _count_cells(place: IntegerArray, number: IntegerArray, first: int, size: int) -> IntegerArray:
-    """Return exact counts of the cells from `first` on. Places are in rising order."""
+    """Return exact counts of `size` cells from `first` on; places are in rising order."""
     low, high = np.searchsorted(place, [first, first + size])
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, place[low:high] - first, number[low:high])
     return counts
 
 
-def _apart(
+def _distances(
     exact: Iterable[Exact], cells: Iterable[IntegerArray], models: Sequence[IntegerArray]
 ) -> IntegerArray:
-    """Return the l1 distance of each table of counts to its model; reads counts in turn, as they
-    may be large.
+    """Return the exact l1 distance of each table of counts to its model.
+
+    Read one table at a time: they may be large.
     """
-    pairs = zip(exact, cells, models, strict=True)
-    return narrow(
-        np.array([_distance(_group(e.unwrap(), c, len(m)), m) for e, c, m in pairs], dtype=object)
-    )
+    distances = []
+    for table, places, model in zip(exact, cells, models, strict=True):
+        counts = _group(table.unwrap(), places, len(model))
+        distances.append(_distance(counts, model))
+    return narrow(np.array(distances, dtype=object))
 
 
 def _distance(counts: IntegerArray, model: IntegerArray) -> int:
-    # Privacy: a model may come from a file that somebody wrote by hand. Were its sum to pass 64
-    # bits and start again at the other end, one person would move it by 2^64 and not by 1.
+    # Privacy: a model may come from a file that somebody wrote by hand. If its sum overflowed 64
+    # bits and wrapped around, one person could move the distance by 2^64 instead of 1.
     if 2 * max(largest(counts), largest(model)) * len(model) >= 2**62:
-        counts, model = counts.astype(object), model.astype(object)
+        counts = counts.astype(object)
+        model = model.astype(object)
     return int(np.abs(counts - model).sum())

@@ -1,4 +1,4 @@
-"""Answers, as their readers get them."""
+"""Answers as analysts get them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer:
-    """A noisy table, how wrong each number may be, and what it cost.
+    """A noisy table, the margins of its numbers, and its cost.
 
     `margins` has the table's shape: the half-width of a 95 % interval, NULL for keys. `selected`
-    marks rows that survived a threshold, HAVING or LIMIT: coverage holds before selection.
+    marks rows that passed a threshold, HAVING or LIMIT: for them coverage holds before selection.
     """
 
     table: pa.Table
@@ -39,19 +39,12 @@ class Answer:
     id: str
 
     def as_json(self) -> dict[str, Any]:
-        rows = [
-            list(row)
-            for row in zip(*(column.to_pylist() for column in self.table.columns), strict=True)
-        ]
-        margins = [
-            list(row)
-            for row in zip(*(column.to_pylist() for column in self.margins.columns), strict=True)
-        ]
+        ranks = self._ranks()
         return {
             "columns": self.table.column_names,
-            "rows": [[plain(value) for value in row] for row in rows],
-            "margins": margins,
-            **({"ranks": ranks} if (ranks := self._ranks()) else {}),
+            "rows": [[plain(value) for value in row] for row in _rows_of(self.table)],
+            "margins": _rows_of(self.margins),
+            **({"ranks": ranks} if ranks else {}),
             "selected": list(self.selected),
             "cost": self.cost.as_json(),
             "left": self.left.as_json(),
@@ -59,8 +52,9 @@ class Answer:
         }
 
     def _ranks(self) -> dict[str, dict[str, Any]]:
-        """Return margins of quantiles, which are in ranks; `told` has false for rows whose group
-        may be too small for them.
+        """Return the margins of quantiles, in ranks.
+
+        `told` is false in rows whose group may be too small for the margin to say anything.
         """
         beside = self.certificate.get("beside_ranks", {})
         return {
@@ -74,7 +68,8 @@ class Answer:
         return answer_text(self)
 
     def __repr__(self) -> str:
-        rows, columns = self.table.num_rows, self.table.num_columns
+        rows = self.table.num_rows
+        columns = self.table.num_columns
         plural = "" if rows == 1 else "s"
         return f"<Answer {self.id}: {rows:,} row{plural} of {columns}, cost {self.cost}>"
 
@@ -85,16 +80,17 @@ class Answer:
         return answer_html(self, chart_of(self))
 
     def plot(self, measure: str | None = None) -> Piece:
-        """Draw a measure, by default the first: bars with error bars, or lines with bands over
-        time.
+        """Plot a measure, by default the first: bars with error bars, or over time lines with
+        bands.
         """
         from discreet.display.chart import plot_of
 
         return plot_of(self, measure)
 
     def to_pandas(self, *, margins: bool = False) -> pd.DataFrame:
-        """Return the table as a data frame; `margins` puts `n_margin` behind each number n that has
-        one.
+        """Return the table as a data frame.
+
+        With `margins`, a column `n_margin` follows each column n that has margins.
         """
         _require("pandas")
         return self._flat(margins=margins).to_pandas()
@@ -123,31 +119,40 @@ class Answer:
         return pa.Table.from_arrays(columns, names=names)
 
 
+def _rows_of(table: pa.Table) -> list[list[Any]]:
+    """Return the rows of a table as Python values."""
+    columns = [column.to_pylist() for column in table.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
 def ranks_tell(answer: Answer, name: str) -> list[bool | None]:
-    """Return for each row whether a quantile's margin in ranks tells anything: whether its group
-    has more rows than that needs, with 97.5 % confidence. None where nothing counts them.
+    """Return for each row whether a quantile's margin in ranks says anything.
+
+    It does if, with 97.5 % confidence, the group has more rows than the margin needs. None if no
+    column of the answer counts the group's rows.
     """
     beside = answer.certificate.get("beside_ranks", {}).get(name, {})
     if "counted" not in beside:
         return [None] * answer.table.num_rows
-    counts, margins = (each.column(beside["counted"]) for each in (answer.table, answer.margins))
+    counts = answer.table.column(beside["counted"]).to_pylist()
+    margins = answer.margins.column(beside["counted"]).to_pylist()
     return [
         None if count is None or margin is None else count - margin > beside["rows"]
-        for count, margin in zip(counts.to_pylist(), margins.to_pylist(), strict=True)
+        for count, margin in zip(counts, margins, strict=True)
     ]
 
 
 def _require(package: str) -> None:
-    """Say what to type where an optional package is missing."""
+    """Refuse if an optional package is missing, with the command that installs it."""
     if find_spec(package) is None:
         raise UsageError(f"{package} is not installed. Type: pip install {package}")
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON holds it: large integers and decimals as strings, dates by ISO, bytes
-    in hex.
+    """Return a value in JSON's types.
 
-    Lists and structs are those of plain values; an interval is its text.
+    Large integers, decimals and intervals become text, dates ISO text, bytes hex; lists and structs
+    are converted item by item.
     """
     if value is None or isinstance(value, bool | str):
         return value
@@ -155,7 +160,7 @@ def plain(value: Any) -> Any:
         return value if abs(value) <= 2**53 else str(value)
     if isinstance(value, float):
         return value if np.isfinite(value) else None
-    if isinstance(value, pa.MonthDayNano):  # also a tuple, so before these
+    if isinstance(value, pa.MonthDayNano):  # a tuple too, so test it first
         return _interval(value)
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
@@ -167,8 +172,8 @@ def plain(value: Any) -> Any:
 
 
 def _interval(value: pa.MonthDayNano) -> str:
-    """Write an interval as DuckDB does: 1 year 3 months -2 days 00:00:01.5; each part has its own
-    sign.
+    """Write an interval as DuckDB does, each part with its own sign: 1 year 3 months -2 days
+    00:00:01.5.
     """
     years, months = divmod(abs(value.months), 12)
     sign = -1 if value.months < 0 else 1
@@ -184,7 +189,7 @@ def _interval(value: pa.MonthDayNano) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """The part of an answer that is a function of noisy numbers: the same whenever it is asked for."""
+    """The part of an answer that is computed from stored noisy numbers, and so never changes."""
 
     table: pa.Table
     margins: pa.Table

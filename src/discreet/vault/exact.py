@@ -1,4 +1,4 @@
-"""Exact values, as an engine read them. They do not print or pickle, and only the vault opens them."""
+"""Exact values that an engine read. They do not print or pickle, and only the vault opens them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 
 
 
 class TableOfPart(Protocol):
-    """A picklable function from one part of the rows, whichever they are, to a table of these
-    columns.
-    """
+    """A picklable function from any part of the rows to a table with the given columns."""
 
     @property
     def columns(self) -> tuple[str, ...]: ...
@@ -23,46 +21,52 @@ class TableOfPart(Protocol):
     def __call__(self, table: pa.Table) -> pa.Table: ...
 
 
-# the values; or what is made of each part of them
+# Return the values, or, with a function, its result on each part of them.
 Read = Callable[[TableOfPart | None], Iterable[pa.Table]]
 
 
 class Exact:
-    """Exact values. Anybody may hold them; only what adds noise may look.
+    """Exact values. Any module may hold them; only the vault, which adds noise, may open them.
 
-    Given as a table; or as several of the same columns, one after another, which are then read
-    once.
+    They are one table, or several tables with the same columns, which can be read only once.
     """
 
     __slots__ = ("_read",)
 
     def __init__(self, values: pa.Table | Iterable[pa.Table]) -> None:
-        self._read: Read = partial(_here, [values] if isinstance(values, pa.Table) else values)
+        tables = [values] if isinstance(values, pa.Table) else values
+        self._read: Read = partial(_read_tables, tables)
 
     @classmethod
     def elsewhere(cls, read: Read) -> Exact:
-        """Return values that stay on a cluster, where a `TableOfPart` can be made of each piece of them."""
-        made = cls(())
-        made._read = read
-        return made
+        """Return values that stay on a cluster, where a `TableOfPart` can run on each part of them."""
+        exact = cls(())
+        exact._read = read
+        return exact
 
     @classmethod
     def chain(cls, several: Iterable[Exact]) -> Exact:
-        """Return what several hold, one after another."""
-        return cls.elsewhere(lambda part: (table for each in several for table in each._read(part)))
+        """Return the values of several, one after another."""
+
+        def read(part: TableOfPart | None) -> Iterable[pa.Table]:
+            for exact in several:
+                yield from exact._read(part)
+
+        return cls.elsewhere(read)
 
     def unwrap(self) -> pa.Table:
-        """Return the values. A test holds the list of who may call this: `Allowance`, and nobody
-        else.
+        """Return the values as one table.
+
+        Privacy: a test holds the list of callers of this and the next two methods.
         """
         return pa.concat_tables(self._read(None))
 
     def unwrap_parts(self) -> Iterable[pa.Table]:
-        """Return the values, table by table; for the same callers."""
+        """Return the values table by table."""
         return self._read(None)
 
     def unwrap_each(self, part: TableOfPart) -> Iterable[pa.Table]:
-        """Return what is made of the values, part by part, where they are; for the same callers."""
+        """Apply a function to each part of the values, where they are, and return its tables."""
         return self._read(part)
 
     def __repr__(self) -> str:
@@ -72,5 +76,5 @@ class Exact:
         raise TypeError("Exact values do not leave the process.")
 
 
-def _here(tables: Iterable[pa.Table], part: TableOfPart | None) -> Iterable[pa.Table]:
+def _read_tables(tables: Iterable[pa.Table], part: TableOfPart | None) -> Iterable[pa.Table]:
     return tables if part is None else map(part, tables)

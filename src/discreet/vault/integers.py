@@ -1,6 +1,4 @@
-"""Integers that do not wrap: in 64 bits where nothing can overflow, and as Python's own integers
-elsewhere.
-"""
+"""Integer arrays that never overflow: 64 bits if the result certainly fits, else Python's integers."""
 
 from __future__ import annotations
 
@@ -17,34 +15,43 @@ from discreet.vault.exact import IntegerArray
 
 
 def exact_product(factors: npt.NDArray[np.int64], values: IntegerArray) -> IntegerArray:
-    """Return a matrix product of integers; in 64 bits only where that cannot overflow."""
+    """Return a matrix product of integers, in 64 bits if it cannot overflow."""
     reach = int(np.abs(factors).sum(axis=1).max(initial=0)) * largest(values)
     kind = np.int64 if reach < 2**63 and values.dtype != object else object
     return np.asarray(factors.astype(kind) @ values.astype(kind, copy=False))
 
 
 def exact_sum(one: IntegerArray, other: IntegerArray) -> IntegerArray:
-    """Return the sum of two arrays of integers; in 64 bits only where that cannot overflow."""
+    """Return the sum of two arrays of integers, in 64 bits if it cannot overflow."""
     return np.asarray(exact_product(np.ones((1, 2), dtype=np.int64), np.stack([one, other]))[0])
 
 
 def largest(values: IntegerArray) -> int:
-    return max(abs(int(values.min())), abs(int(values.max()))) if values.size else 0
+    """Return the largest absolute value; 0 if there are no values."""
+    if not values.size:
+        return 0
+    return max(abs(int(values.min())), abs(int(values.max())))
 
 
 def narrow(values: IntegerArray) -> IntegerArray:
-    """Return Python's integers as 64-bit ones, where all of them fit with room to spare."""
-    return values.astype(np.int64) if all(abs(value) < 2**62 for value in values) else values
+    """Return the same integers in 64 bits, if all are below 2^62; else as they are."""
+    if all(abs(value) < 2**62 for value in values):
+        return values.astype(np.int64)
+    return values
 
 
 def compact(values: IntegerArray) -> IntegerArray:
-    """Return the same integers in 16 or 32 bits, where all of them fit: there may be very many."""
+    """Return the same integers in 16 or 32 bits, if all fit: there may be very many."""
     most = largest(values)
-    return values.astype(np.int16 if most < 2**15 else np.int32) if most < 2**31 else values
+    if most < 2**15:
+        return values.astype(np.int16)
+    if most < 2**31:
+        return values.astype(np.int32)
+    return values
 
 
 def integers(column: pa.ChunkedArray) -> IntegerArray:
-    """Return a column of exact integers; NULL, the sum of no rows, is 0."""
+    """Return a column as exact integers; NULL, which is the sum of no rows, becomes 0."""
     if column.type == pa.int64():
         return arrow.numbers(column)
     try:
@@ -56,25 +63,22 @@ def integers(column: pa.ChunkedArray) -> IntegerArray:
 
 
 def combination(form: Sequence[int], sums: Mapping[int, IntegerArray]) -> IntegerArray:
-    """Return an integer combination of sums; in 64 bits only where that cannot overflow."""
+    """Return an integer combination of sums, in 64 bits if it cannot overflow."""
     used = [(factor, sums[index]) for index, factor in enumerate(form) if factor]
-    # Privacy: a factor that does not fit counts even where all sums are zero, or only the data of
-    # nobody would fail.
+    # Privacy: max(1, ...) counts a factor that passes 64 bits also if all sums are zero. Otherwise
+    # such a factor would fail on empty data alone.
     bound = sum(abs(factor) * max(1, largest(values)) for factor, values in used)
     total: Any = 0
     for factor, values in used:
-        total = (
-            total
-            + (values if bound < 2**62 and values.dtype != object else values.astype(object))
-            * factor
-        )
+        wide = bound >= 2**62 or values.dtype == object
+        total = total + (values.astype(object) if wide else values) * factor
     return np.asarray(total)
 
 
 def cells_of(
     table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]
 ) -> list[IntegerArray]:
-    """Return the forms' values on the whole grid of keys, exact."""
+    """Return the exact values of the forms in every cell of the grid of keys."""
     cells = int(np.prod(sizes, dtype=np.int64)) if sizes else 1
     position = np.zeros(table.num_rows, dtype=np.int64)
     for index, size in enumerate(sizes):
@@ -83,11 +87,9 @@ def cells_of(
     sums = {index: integers(table.column(number_column(index))) for index in used}
     result = []
     for form in forms:
-        values = np.zeros(cells, dtype=np.int64)
         total = combination(form, sums)
-        if total.dtype == object:
-            values = values.astype(object)
-        # a second wall: a key that stood twice would leave one of its rows out
+        values = np.zeros(cells, dtype=object if total.dtype == object else np.int64)
+        # Second defence: `add.at` also counts a key that stands twice; an assignment would not.
         np.add.at(values, position, total)
         result.append(values)
     return result

@@ -1,4 +1,4 @@
-"""Noisy numbers as the ledger keeps them; answers are computed from them at each asking."""
+"""Noisy numbers as the ledger stores them; every answer is computed from them anew."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Numbers = tuple[npt.NDArray[Any], ...]  # integers, also as Python objects where they pass 64 bits
-_KINDS = ("<i2", "<i4", "<i8")  # of whole numbers, from the narrowest
+Numbers = tuple[npt.NDArray[Any], ...]  # integers; Python's own if they pass 64 bits
+_KINDS = ("<i2", "<i4", "<i8")  # types of integers, the narrowest first
 _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Released:
-    """The noisy numbers of one part, or for a pick one array of cells for each choice."""
+    """The noisy numbers of one part; for a pick, one array of chosen cells for each choice."""
 
     numbers: tuple[Numbers, ...]
     survivors: pa.Table | None = None  # unknown keys that passed the threshold
 
 
 def to_bytes(released: Mapping[str, Released]) -> bytes:
-    """Return what a charge stores: each part's numbers in as few bytes as an array needs, and its
-    survivors.
+    """Return the bytes that a charge stores: the numbers of each part, and its survivors.
 
-    First a list of what comes: of each part its id, the kinds of its arrays by place, and whether
-    it has survivors.
+    A JSON header comes first: the id of each part, the types of its arrays, and whether it has
+    survivors. An array takes as few bytes a number as its numbers need.
     """
-    told, contents = [], list[bytes]()
-    for name, each in released.items():
-        arrays = [[_pack(array) for array in place] for place in each.numbers]
-        told.append(
-            [name, [[kind for kind, _ in place] for place in arrays], each.survivors is not None]
-        )
+    parts = []
+    contents = list[bytes]()
+    for name, part in released.items():
+        arrays = [[_pack(array) for array in place] for place in part.numbers]
+        kinds = [[kind for kind, _ in place] for place in arrays]
+        parts.append([name, kinds, part.survivors is not None])
         contents += [content for place in arrays for _, content in place]
-        contents += [] if each.survivors is None else [_ipc(each.survivors)]
-    first = json.dumps({"format": _FORMAT, "parts": told}).encode()
-    return b"".join(len(each).to_bytes(8, "little") + each for each in (first, *contents))
+        if part.survivors is not None:
+            contents.append(_ipc(part.survivors))
+    header = json.dumps({"format": _FORMAT, "parts": parts}).encode()
+    return b"".join(len(block).to_bytes(8, "little") + block for block in (header, *contents))
 
 
 def from_bytes(content: bytes) -> dict[str, Released]:
+    """Return the parts that `to_bytes` wrote."""
     contents = _contents(io.BytesIO(content))
     return {
         name: Released(
@@ -65,10 +66,9 @@ def _contents(stream: io.BytesIO) -> Iterator[bytes]:
 def _pack(numbers: npt.NDArray[Any]) -> tuple[str, bytes]:
     if numbers.dtype == object:
         return "text", ",".join(map(str, numbers)).encode()
-    ends = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
-    kind = next(
-        kind for kind in _KINDS if np.iinfo(kind).min <= ends[0] and ends[1] <= np.iinfo(kind).max
-    )
+    low = int(numbers.min(initial=0))
+    high = int(numbers.max(initial=0))
+    kind = next(kind for kind in _KINDS if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
     return kind, numbers.astype(kind).tobytes()
 
 

@@ -1,4 +1,4 @@
-"""Release a measurement step by step, paid once."""
+"""Release a measurement step by step that was paid once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from discreet.vault.integers import cells_of, exact_product, largest
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExactStep:
-    """The exact numbers of one step, a row each, and the draws on them: row i gets the sum of
-    signs[i] * draws.
+    """The exact numbers of one step, one row each, and its draws: row i gets the noise signs[i] *
+    draws.
     """
 
     values: IntegerArray
@@ -29,16 +29,16 @@ class ExactStep:
 
 
 class Encoder(Protocol):
-    """The exact side of a stream: a period's numbers in, integer combinations of all numbers so far
-    out.
+    """The exact side of a stream: takes the numbers of a period, returns integer combinations of
+    all numbers so far.
     """
 
     def add(self, values: IntegerArray) -> ExactStep: ...
 
 
 class Steps:
-    """Releases step by step. Every step is fed once and in order; steps that left before are fed
-    without a release.
+    """Releases the steps of a stream. The caller feeds every step once and in order, and skips the
+    steps that were released before.
     """
 
     def __init__(
@@ -50,16 +50,20 @@ class Steps:
         sizes: Sequence[int],
         forms: Sequence[Sequence[int]],
     ) -> None:
-        self._mechanism, self._stream, self._encoder = mechanism, stream, encoder
-        self._sizes, self._forms = sizes, forms
+        self._mechanism = mechanism
+        self._stream = stream
+        self._encoder = encoder
+        self._sizes = sizes
+        self._forms = forms
 
     def skip(self, exact: Exact) -> None:
-        """Feed a step that was released already, by this process or another."""
+        """Feed a step that this or another process has released already."""
         self._encoder.add(self._numbers(exact))
 
     def release(self, *exact: Exact) -> list[IntegerArray]:
-        """Return the noisy rows of the next steps, one column per cell. Same number of a draw, same
-        noise.
+        """Return the noisy rows of the next steps, one column per cell.
+
+        A draw with the same number has the same noise in every step.
         """
         steps = [self._encoder.add(self._numbers(each)) for each in exact]
         cells = steps[0].values.shape[1]
@@ -76,12 +80,9 @@ class Steps:
 
 
 def _add(step: ExactStep, drawn: IntegerArray) -> IntegerArray:
-    """Add combinations of draws to a step's exact rows; in 64 bits only where that cannot
-    overflow.
-    """
+    """Add combinations of draws to a step's exact rows, in 64 bits if that cannot overflow."""
     noise = exact_product(step.signs, drawn)
-    wide = (
-        object in (noise.dtype, step.values.dtype) or largest(noise) + largest(step.values) >= 2**63
-    )
+    wide = object in (noise.dtype, step.values.dtype)
+    wide = wide or largest(noise) + largest(step.values) >= 2**63
     kind = object if wide else np.int64
     return np.asarray(step.values.astype(kind) + noise.astype(kind))

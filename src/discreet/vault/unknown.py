@@ -1,12 +1,12 @@
-"""Test unknown keys and find their rows, a part of the keys at a time.
+"""Test unknown keys against a threshold, and find the rows of those that pass, part by part.
 
-Both are functions of a table that may run where its rows are, on a cluster's workers, with the same
-exact sampler.
+Both are functions of a table. On a cluster they run on the workers, where the rows are, with the
+same exact sampler.
 
-Privacy: S8. The noise of a key is a function of the measurement's own stream and of the key itself:
-not of its place, of the part it came in, of the worker or of the time. A task that is tried again,
-or twice at once, redraws the same. The stream that travels is that one measurement's: it tells
-nothing of the charge's key or of its other noise.
+Privacy: S8. The noise of a key is a function of the measurement's stream and of the key: not of the
+key's place, its part, the worker or the time. A task that runs again, or twice at once, draws the
+same noise. Only this measurement's stream goes to the workers: it says nothing about the charge's
+key or the charge's other noise.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from discreet.vault.keys import key_texts, places_among, wide_offsets
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Passing:
-    """The keys whose noisy number passes, and those numbers: all that leaves of a table of keys and
-    exact numbers.
+    """Returns the keys whose noisy number reaches the threshold, and these numbers.
+
+    Nothing else leaves of a table of keys and exact numbers.
     """
 
     mechanism: Threshold
@@ -47,19 +48,17 @@ class Passing:
         places, noisy = self.mechanism.release(
             integers(table.column(number_column(0))), self.stream, items
         )
-        left = named.take(arrow.array(np.asarray(places), pa.int64()))
-        return left.append_column(number_column(0), _column(np.asarray(noisy)))
+        passing = named.take(arrow.array(np.asarray(places), pa.int64()))
+        return passing.append_column(number_column(0), _column(np.asarray(noisy)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Surviving:
-    """The rows of keys that have left; the columns numbered `keys` are those of the keys. Still
-    exact.
-    """
+    """Returns the exact rows of the surviving keys; the columns numbered `keys` hold the key."""
 
     survivors: pa.Table
     keys: Sequence[int]
-    columns: tuple[str, ...] = ()  # all there are
+    columns: tuple[str, ...] = ()  # empty: all columns
 
     def __call__(self, table: pa.Table) -> pa.Table:
         _, among = places_among(table, self.survivors, self.keys)
@@ -67,7 +66,7 @@ class Surviving:
 
 
 def _column(numbers: IntegerArray) -> pa.Array:
-    """Whole numbers in 64 bits, or in decimals where one does not fit."""
+    """Return integers as an Arrow column of 64 bits, or of decimals if one does not fit."""
     if numbers.dtype != object:
         return arrow.array(numbers)
     return pa.array([Decimal(int(each)) for each in numbers], pa.decimal128(38, 0))

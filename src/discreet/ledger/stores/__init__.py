@@ -1,4 +1,4 @@
-"""The stores of ledgers, and how a ledger is put into one."""
+"""The stores of ledgers: choose one, and write a whole ledger into it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.ledger.stores.store import Kind, LedgerStore, Records
 
 
 def store_of(place: Place, *, timeout: float) -> LedgerStore:
-    """Return the store at a place; nothing is opened yet."""
+    """Return the store at a place, without opening it."""
     if place.address is not None:
         return postgres.LedgerTables(place, timeout=timeout)
     return sqlite.File(place.path, timeout=timeout)
@@ -25,12 +25,12 @@ def kind_of(place: Place) -> Kind:
 
 
 def is_there(place: Place) -> bool:
-    """Say whether there is a ledger."""
+    """Return True if there is a ledger at the place."""
     return place.path.exists() if place.address is None else postgres.is_there(place)
 
 
 def require_room(place: Place, *, beside: bool = True) -> None:
-    """Refuse where a ledger is already there, or, `beside` it, its key or its head."""
+    """Refuse a place that has a ledger, or with `beside`, a key or head file."""
     files = [chain.key_path(place.path), head_path(place.path)] if beside else []
     if place.address is None:
         files += [place.path, *sqlite.companions(place.path)]
@@ -44,8 +44,9 @@ def require_room(place: Place, *, beside: bool = True) -> None:
 
 
 def establish(place: Place, records: Records, *, keys: bytes, head: str) -> None:
-    """Put a ledger where there is room: key and head files, unless they are there, then all records
-    or nothing.
+    """Write a whole ledger to an empty place, or nothing.
+
+    Write the key and head files first, unless they are there; then all records.
     """
     made: list[Path] = []
     try:

@@ -1,11 +1,10 @@
 """The ledger's tables in PostgreSQL: one budget for several servers, one writer at a time.
 
-The only module that knows PostgreSQL. A transaction that writes first locks the one row of `book`,
-so whoever comes after sees every row before its own; transactions that write are in one order, that
-of the chain. A commit returns when the server has it on its disk. Key and head files lie on each
-server's own disk, as beside a file.
+The only module that knows PostgreSQL. A transaction that writes first locks the one row of `book`:
+so transactions that write run in the order of the chain, and each sees all rows before its own. A
+commit returns when the server has it on disk. Each server keeps key and head files on its own disk.
 
-No message holds the address or the database's own words, which may quote it.
+No message has the address, or the database's own message, which may quote it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 _ROW = (int, str, bytes)
 _PAGE = 1000  # rows that come at a time
-_ALIVE: dict[str, Any] = {  # a server that is gone is noticed within half a minute
+_ALIVE: dict[str, Any] = {  # notice within half a minute that the server is gone
     "keepalives": 1,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -39,7 +38,7 @@ _ALIVE: dict[str, Any] = {  # a server that is gone is noticed within half a min
     "tcp_user_timeout": 30_000,
 }
 _QUIET = logging.NullHandler()
-_HELD = 30_000  # milliseconds that a server which hangs may hold the lock
+_HELD = 30_000  # most milliseconds that a hanging server may hold the lock
 _DURABLE = ("on", "remote_apply")
 _BUSY = ("55P03", "57014")  # waited too long for a lock or a statement
 
@@ -50,7 +49,7 @@ def driver() -> Any:
         import psycopg
     except ImportError:
         raise missing("psycopg", what="A ledger in PostgreSQL") from None
-    # its warnings name host and role, and we say what is wrong
+    # silence its warnings: they name host and role
     logging.getLogger("psycopg").addHandler(_QUIET)
     return psycopg
 
@@ -80,13 +79,13 @@ def build(place: Place, records: Records) -> None:
 
 
 def require_room(place: Place) -> None:
-    """Refuse where the tables hold a ledger already."""
+    """Refuse tables that hold a ledger already."""
     if is_there(place):
         raise _takeover(place)
 
 
 def is_there(place: Place) -> bool:
-    """Say whether the tables hold a ledger."""
+    """Return True if the tables hold a ledger."""
     tables = LedgerTables(place, timeout=10)
     try:
         with tables.transaction(write=False):
@@ -103,13 +102,13 @@ def _takeover(place: Place) -> LedgerUnavailable:
 
 
 class LedgerTables:
-    """The open tables of a ledger. One connection for each process, used by one thread at a time
+    """The open tables of a ledger. Each process has one connection, used by one thread at a time
     (`Turns`).
 
-    What a turn writes is sent when its work is done, so a turn that fails has written nothing.
+    A turn sends its statements at its end, so a turn that fails has written nothing.
 
-    Forking: a child must not speak on its parent's connection, nor close it politely. It closes its
-    own copy of the socket and opens a connection when it needs one.
+    Forking: a child must neither use its parent's connection nor close it with a message to the
+    server. It closes its own copy of the socket, and opens a connection when it needs one.
     """
 
     kind: Kind = "postgresql"
@@ -123,7 +122,7 @@ class LedgerTables:
         self._process = os.getpid()
         self._schema = ""
         self._pending: list[tuple[str, tuple[object, ...]]] = []
-        # sent in this transaction: number, MAC, text of the head
+        # the last row sent in this transaction: number, MAC, text of the head
         self._last: tuple[int, bytes, str] | None = None
         self._unsent: tuple[int, bytes, str] | None = None
         self.appended = self.written = (0, b"")
@@ -142,7 +141,7 @@ class LedgerTables:
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
-        """All of the block or nothing; when a write returns, it is on the server's disk."""
+        """Run the block as one transaction; after a write returns, it is on the server's disk."""
         if self._process != os.getpid() and self._connection is not None:
             raise LedgerUnavailable(
                 f"This process was forked in C with {self.path.name} open: open it after forking."
@@ -219,15 +218,13 @@ class LedgerTables:
         return self._pages((int, bytes), "SELECT number, content FROM {contents}", "number", 0)
 
     def damage(self) -> str | None:
-        """Look at the tables and the role's rights anew; their pages are the server's own to
-        check.
-        """
+        """Check the tables and the role's rights again; the server checks its own pages."""
         with self._translate():
             self._require_sound(self._open())
         return None
 
     def sync_log(self) -> None:
-        """Nothing to do: what another transaction can see is on the server's disk."""
+        """Do nothing: what another transaction can see is on the server's disk."""
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -249,7 +246,7 @@ class LedgerTables:
         self._write("INSERT INTO {contents} VALUES (%s, %s)", row, content)
 
     def fill(self, records: Records) -> None:
-        """Write everything of a ledger into empty tables."""
+        """Write all records of a ledger into empty tables."""
         parts = {
             "rows": records.rows,
             "keys": records.keys,
@@ -270,9 +267,7 @@ class LedgerTables:
         self._pending.append((statement, values))
 
     def _send(self) -> None:
-        """Send what this turn wrote; each statement must have written one row, and not been
-        swallowed.
-        """
+        """Send this turn's statements; require that each wrote one row."""
         if not self._pending:
             return
         with self._translate():
@@ -296,7 +291,7 @@ class LedgerTables:
         self._disconnect()
 
     def _begin(self, write: bool) -> None:
-        """Open a transaction; on a connection that was lost while nobody used it, on a new one."""
+        """Begin a transaction; connect again if the connection was lost while idle."""
         with self._translate():
             if self._connection is not None:
                 try:
@@ -310,8 +305,8 @@ class LedgerTables:
             self._start(self._connection, write=write)
 
     def _start(self, connection: psycopg.Connection[Any], *, write: bool) -> None:
-        # A writer takes no snapshot before it has the lock: each of its statements sees all that
-        # was written before.
+        # READ COMMITTED: a writer has no database snapshot from before the lock, so each of its
+        # statements sees all rows written before.
         if not write:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
@@ -346,7 +341,7 @@ class LedgerTables:
         try:
             asked = "current_schema(), current_setting('synchronous_commit')"
             schema, durable = connection.execute(f"SELECT {asked}").fetchone() or (None, "")
-            self._schema = schema or ""  # NULL where the role's search_path names none that exists
+            self._schema = schema or ""  # NULL if no schema of the role's search_path exists
             settings = {
                 "search_path": "''",
                 "lock_timeout": max(1, round(self._timeout * 1000)),
@@ -365,8 +360,8 @@ class LedgerTables:
         return connection
 
     def _require_sound(self, connection: psycopg.Connection[Any]) -> None:
-        """Refuse a server that forgets, a role with too many rights, and tables that are not a
-        ledger's.
+        """Refuse a server without fsync, a standby, tables that are not a ledger's, and a role with
+        too many rights.
         """
         name = self.path.name
         asked = "current_setting('fsync'), pg_is_in_recovery()"
@@ -421,15 +416,13 @@ class LedgerTables:
 
     @contextmanager
     def _translate(self) -> Iterator[None]:
-        """Whatever goes wrong with the server in one sentence; the next transaction begins with a
-        new connection.
-        """
+        """Turn every failure of the server into one sentence, and abandon the transaction."""
         try:
             yield
         except driver().Error as error:
             sentence = self._unavailable(getattr(error, "sqlstate", None) or "")
             self._turns.fail_current(sentence)
-            raise sentence from None  # the database's own words may hold its address
+            raise sentence from None  # the database's own message may quote its address
 
     def _away(self) -> LedgerUnavailable:
         return self._unavailable("")
@@ -473,7 +466,7 @@ _REMEDIES = (  # the start of an SQLSTATE, and what to do
 
 
 def _is_lost(connection: psycopg.Connection[Any], error: psycopg.Error) -> bool:
-    """Say whether a connection ended while nobody used it; then nothing was done on it."""
+    """Return True if a connection ended while it was idle; then nothing was done on it."""
     return connection.closed or (error.sqlstate or "57P").startswith(("57P", "08"))
 
 
@@ -486,7 +479,7 @@ def _after_fork_in_child() -> None:
         if connection is not None:
             with suppress(Exception):
                 os.close(connection.pgconn.socket)
-            # never closed: that would end the parent's
+            # Never close it: the server would end the parent's session.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
         tables._disconnect()
         tables._turns = tables._fresh_turns()

@@ -1,7 +1,7 @@
-"""The tables of a ledger in PostgreSQL, and the few rights that the role which spends needs.
+"""The tables of a ledger in PostgreSQL, and the few rights that the ledger's role needs.
 
-Whoever runs the SQL owns the tables. The role may add rows and read them; it can neither change nor
-remove one.
+The administrator who runs the SQL owns the tables. The role may add and read rows; it can neither
+change nor remove one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def setup(schema: str, role: str) -> str:
     """Return the SQL that a database's administrator runs once, before `discreet ledger POLICY
     --create`.
     """
-    home, who = quote(schema), quote(role)
+    home = quote(schema)
+    who = quote(role)
     lines = [f"CREATE SCHEMA {home};"]
     for table, columns in _COLUMNS.items():
         first, *rest = columns.split(", ")
@@ -80,8 +81,8 @@ def setup(schema: str, role: str) -> str:
 
 
 def require_tables(connection: Any, schema: str, *, name: str) -> None:
-    """Refuse tables that are not a ledger's, or to which somebody has added what may swallow
-    rows.
+    """Refuse tables that are not a ledger's, or that have triggers, rules or the like, which could
+    drop rows.
     """
     found = {
         table: (columns, plain)
@@ -100,9 +101,7 @@ def require_tables(connection: Any, schema: str, *, name: str) -> None:
 
 
 def require_few_rights(connection: Any, schema: str, *, name: str) -> None:
-    """Refuse a role that could change what is written, with the command that takes the right
-    away.
-    """
+    """Refuse a role that could change rows, and name the command that revokes the right."""
     revoke = _revocation(connection, schema)
     if revoke is not None:
         raise LedgerUnavailable(
@@ -111,7 +110,7 @@ def require_few_rights(connection: Any, schema: str, *, name: str) -> None:
 
 
 def _revocation(connection: Any, schema: str) -> str | None:
-    """Return the first command that would take away a right that the role has and does not need."""
+    """Return the first command that revokes a right which the role has and does not need."""
     [role] = connection.execute("SELECT session_user::text").fetchone()
     who = quote(role)
     for other, itself in connection.execute(_SUPERUSERS).fetchall():

@@ -1,12 +1,10 @@
-"""The ledger's file: SQLite with a write-ahead log, one writer at a time, on the disk before
-anybody hears of it.
+"""The ledger's file: SQLite with a write-ahead log and one writer at a time; a commit is fsynced.
 
-The only module that knows SQLite. It keeps bytes and never looks into them. Whatever goes wrong
-with the file is one `LedgerUnavailable` that says what to do.
+The only module that knows SQLite. It keeps bytes and does not interpret them. Every failure of the
+file is one `LedgerUnavailable` that says what to do.
 
-Beside the ledger `x` lie `x.key` (see `chain`), `x.head` (how far the ledger once was, so that a
-lost log or an older copy is noticed here and now) and, while it is in use, SQLite's own `x-wal` and
-`x-shm`.
+Beside the ledger `x` lie `x.key` (see `chain`), `x.head` (the last row, so that a lost log or an
+older copy is noticed) and, while it is in use, SQLite's own `x-wal` and `x-shm`.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ def companions(ledger: Path) -> tuple[Path, Path]:
 
 
 def build(path: Path, records: Records) -> None:
-    """Write a new file; it gets its name only when it is whole and on the disk."""
+    """Write a new file; it gets its name only when it is complete and on disk."""
     new = path.with_name(path.name + ".new")
     write_new(new, b"")
     try:
@@ -102,11 +100,11 @@ def build(path: Path, records: Records) -> None:
 
 
 class File:
-    """An open ledger file. One connection for each process, used by one thread at a time.
+    """An open ledger file. Each process has one connection, used by one thread at a time.
 
-    Forking: SQLite's locks belong to a process, and a child that inherits an open connection
-    believes in locks that it does not hold. So every connection is closed before a fork and opened
-    again when next needed, on both sides.
+    Forking: SQLite's locks belong to a process. A child that inherited an open connection would
+    assume locks that it does not hold. So every connection is closed before a fork, and opened
+    again at the next use, in parent and child.
     """
 
     kind: Kind = "file"
@@ -122,14 +120,14 @@ class File:
         self._identity: tuple[tuple[int, int], ...] = ()
         self._schema_version = -1
         self._new_head = ""
-        # the last row of this transaction; the last that this process wrote
+        # the last row of this transaction; the last row that this process committed
         self.appended = self.written = (0, b"")
         self.undone = 0
         _FILES.add(self)
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
-        """All of the block or nothing; when a write returns, it is on the disk."""
+        """Run the block as one transaction; after a write returns, it is on disk."""
         acquired = False
         try:
             acquired = self._lock.acquire(timeout=self._timeout)
@@ -157,9 +155,7 @@ class File:
 
     @contextmanager
     def _translate(self) -> Iterator[None]:
-        """Whatever goes wrong with the file in one sentence; the next transaction begins with a new
-        connection.
-        """
+        """Turn every failure of the file into one sentence, and drop the connection."""
         try:
             yield
         except LedgerUnavailable:
@@ -168,7 +164,7 @@ class File:
         except sqlite3.Error as error:
             self._disconnect()
             raise self._unavailable(error) from error
-        except UnicodeError as error:  # SQLite's own words about a damaged table may be no text
+        except UnicodeError as error:  # SQLite's message about a damaged table may be no valid text
             self._disconnect()
             raise LedgerUnavailable(
                 f"{self.path.name} {_DAMAGED}. Nothing was answered."
@@ -201,7 +197,8 @@ class File:
 
     def append(self, number: int, body: str, mac: bytes, *, head: str) -> None:
         self._write("INSERT INTO rows VALUES (?, ?, ?)", number, body, mac)
-        self.appended, self._new_head = (number, mac), head
+        self.appended = (number, mac)
+        self._new_head = head
 
     def keep_key(self, charge: int, sealed: bytes) -> None:
         self._write("INSERT OR REPLACE INTO keys VALUES (?, ?)", charge, sealed)
@@ -220,7 +217,7 @@ class File:
         self._write("INSERT INTO answers VALUES (?, ?, ?, ?)", charge, post, question, answer)
 
     def post_of(self, charge: int) -> int | None:
-        """Return the number of the row that posted this charge's answer."""
+        """Return the number of the row that posted this charge's answer, or None."""
         found = next(self._read((int,), "SELECT post FROM answers WHERE charge = ?", charge), None)
         return None if found is None else found[0]
 
@@ -231,7 +228,7 @@ class File:
         return found
 
     def answers_to(self, question: bytes) -> list[tuple[int, int]]:
-        """Return the charges that have answered this question, and the rows that posted them."""
+        """Return the charges that answered this question, each with the row that posted it."""
         where = "question = ? ORDER BY charge"
         return list(
             self._read((int, int), f"SELECT charge, post FROM answers WHERE {where}", question)
@@ -244,7 +241,7 @@ class File:
         )
 
     def keep_content(self, row: int, content: bytes) -> None:
-        """Keep beside a row of a stream what is too long to stand in it."""
+        """Keep the content of a stream's row, which is too long for the row itself."""
         self._write("INSERT INTO contents VALUES (?, ?)", row, content)
 
     def content(self, row: int) -> bytes:
@@ -255,15 +252,15 @@ class File:
         return self._read((int, bytes), "SELECT row, content FROM contents ORDER BY row")
 
     def damage(self) -> str | None:
-        """Return what SQLite itself finds wrong with its pages and indexes, in its words."""
+        """Return what SQLite finds wrong with its pages and indexes, in its words, or None."""
         found: str = next(self._read((str,), "PRAGMA integrity_check(1)"))[0]
         return None if found == "ok" else found
 
     def sync_log(self) -> None:
-        """Bring the log to the disk: a process killed between write and sync may have left rows
-        that are not.
+        """Fsync the log: a process that was killed between write and fsync may have left rows that
+        are not on disk.
         """
-        # never the ledger itself: closing would unlock it
+        # Never open the ledger itself: closing it would drop SQLite's locks.
         descriptor = os.open(self._log, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -275,9 +272,7 @@ class File:
             self._disconnect()
 
     def __del__(self) -> None:
-        """Close now: a connection refers to itself, and would wait for Python to look for
-        circles.
-        """
+        """Close now: a connection refers to itself, so it would wait for the garbage collector."""
         if self._process == os.getpid():
             self._disconnect()
 
@@ -327,7 +322,7 @@ class File:
             for setting in _SETTINGS:
                 connection.execute(setting)
             self._schema_version = -1
-            # now the log exists
+            # this creates the log
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             self._identity = self._files()
         except BaseException:
@@ -337,7 +332,8 @@ class File:
         return connection
 
     def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
+        connection = self._connection
+        self._connection = None
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
@@ -347,9 +343,7 @@ class File:
         return tuple((found.st_dev, found.st_ino) for found in stats)
 
     def _require_same_files(self, connection: sqlite3.Connection) -> None:
-        """Refuse to write into a file or log that no longer has its name: nobody else would see
-        it.
-        """
+        """Refuse to use a file or log that was renamed or removed: nobody else would see it."""
         with suppress(FileNotFoundError):
             if self._files() == self._identity:
                 return
@@ -362,7 +356,7 @@ class File:
         )
 
     def _require_schema(self, connection: sqlite3.Connection) -> None:
-        """Nobody has added a trigger that swallows rows, or anything else."""
+        """Refuse other tables, indexes or triggers than a ledger's: a trigger could drop rows."""
         version = connection.execute("PRAGMA schema_version").fetchone()[0]
         if version == self._schema_version:
             return
@@ -417,15 +411,15 @@ _HELD: list[File] = []
 
 
 def _abandon(connection: sqlite3.Connection) -> None:
-    """Never close this connection: closing would remove, by name, a log that is no longer its
-    own.
+    """Keep this connection open for ever: closing it would remove, by name, a log that is no longer
+    its own.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
 def _close_all() -> None:
-    """When the process ends: whoever closes last puts the log into the ledger, and one file is all
-    of it.
+    """Close all files at exit: the last to close merges the log into the ledger, which leaves one
+    file.
     """
     for file in list(_FILES):
         if file._process == os.getpid() and file._lock.acquire(blocking=False):

@@ -1,4 +1,4 @@
-"""The protocol of a ledger's store. It keeps bytes and never looks into them."""
+"""The protocol of a ledger's store: it keeps bytes and does not interpret them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RowText = tuple[int, str, bytes]  # number, body, MAC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """Everything that a store keeps, to be written into another store."""
+    """All records of a store, to write into another store."""
 
     rows: Iterable[RowText]
     keys: Iterable[tuple[int, bytes]] = ()
@@ -22,20 +22,20 @@ class Records:
 
 
 class LedgerStore(Protocol):
-    """Rows, sealed keys, answers and contents; all but `require_present` and `close` inside a
-    transaction.
+    """Keeps rows, sealed keys, answers and contents of streams.
 
-    Whatever goes wrong is one LedgerUnavailable that says what to do.
+    Call all methods but `require_present` and `close` inside a transaction. Every failure is a
+    LedgerUnavailable that says what to do.
     """
 
     kind: Kind
     appended: tuple[int, bytes]  # the last row of this transaction
-    written: tuple[int, bytes]  # the last row that this process has brought to the disk
-    # how often rows that a later transaction of this process saw did not come to the disk after all
+    written: tuple[int, bytes]  # the last row that this process has committed
+    # how often a commit failed after later transactions of this process had seen its rows
     undone: int
 
     def transaction(self, *, write: bool) -> AbstractContextManager[None]:
-        """All of the block or nothing; when a write returns, it is on the disk."""
+        """Run the block as one transaction; after a write returns, it is on disk."""
 
     def require_present(self) -> None: ...
     def close(self) -> None: ...
@@ -49,26 +49,26 @@ class LedgerStore(Protocol):
     def erase_key(self, charge: int) -> None: ...
     def key(self, charge: int) -> bytes | None: ...
     def sealed_keys(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the charges that have a sealed key, and it."""
+        """Yield each charge that has a sealed key, with the key."""
 
     def keep_answer(self, charge: int, post: int, question: bytes, answer: bytes) -> None: ...
     def post_of(self, charge: int) -> int | None:
-        """Return the number of the row that posted this charge's answer."""
+        """Return the number of the row that posted this charge's answer, or None."""
 
     def answer(self, charge: int) -> bytes: ...
     def answers_to(self, question: bytes) -> list[tuple[int, int]]:
-        """Return the charges that have answered this question, and the rows that posted them."""
+        """Return the charges that answered this question, each with the row that posted it."""
 
     def answers(self) -> Iterator[tuple[int, int, bytes, bytes]]: ...
 
     def keep_content(self, row: int, content: bytes) -> None:
-        """Keep what belongs to a row of a stream and is too long to stand in it."""
+        """Keep the content of a stream's row, which is too long for the row itself."""
 
     def content(self, row: int) -> bytes: ...
     def contents(self) -> Iterator[tuple[int, bytes]]: ...
 
     def damage(self) -> str | None:
-        """Say what the store itself finds wrong with its pages, indexes or tables."""
+        """Return what the store finds wrong with its pages, indexes or tables, or None."""
 
     def sync_log(self) -> None:
-        """Bring what others wrote to the disk: one of them may have been killed before it did."""
+        """Fsync what other processes wrote: one of them may have been killed before its fsync."""

@@ -103,11 +103,10 @@ def truncated_laplace(scale: Fraction, linf: int) -> Tail:
     def tail(reach: int, bits: int) -> Enclosure:
         work = bits + 16
         one = 1 << work
-        r, far = exact.exp_minus(1 / scale, work), exact.exp_minus((reach + 1) / scale, work)
-        near, span = (
-            exact.exp_minus((reach - linf + 1) / scale, work),
-            exact.exp_minus(linf / scale, work),
-        )
+        r = exact.exp_minus(1 / scale, work)
+        far = exact.exp_minus((reach + 1) / scale, work)
+        near = exact.exp_minus((reach - linf + 1) / scale, work)
+        span = exact.exp_minus(linf / scale, work)
         part = exact.times(near, (one - span[1], one - span[0]), work)
         whole = one + r[0] - 2 * far[1], one + r[1] - 2 * far[0]
         p = exact.over(part, whole, work)
@@ -145,12 +144,16 @@ def _gaussian_sums(sigma: Fraction, bits: int) -> list[Enclosure]:
     terms = []
     while term[1] > 1:
         terms.append(term)
-        term, factor = exact.times(term, factor, work), exact.times(factor, step, work)
+        term = exact.times(term, factor, work)
+        factor = exact.times(factor, step, work)
     # What is left falls faster than geometrically: under term / (1 - factor), and 1 / (1 - exp(-y))
     # <= 1 + 1 / y.
     rest = 2 + int(sigma**2) // (len(terms) + 1)
-    sums, low, high = [(0, rest)], 0, rest
+    sums = [(0, rest)]
+    low = 0
+    high = rest
     for least, most in reversed(terms):
-        low, high = low + least, high + most
+        low = low + least
+        high = high + most
         sums.append((low, high))
     return [(low >> 64, -(-high >> 64)) for low, high in reversed(sums)]

@@ -65,11 +65,15 @@ def _series(y: Fraction, square: Fraction, density: int, bits: int) -> Enclosure
     """
     ratio = exact.rational(square, bits)
     term = exact.rational(y, bits)
-    low, high, odd = 0, 0, 1
+    low = 0
+    high = 0
+    odd = 1
     # What is left out is at most twice its first term, once each term is under half of the one
     # before.
     while term[1] * density >> bits > 1 or ratio[1] >= odd << (bits - 1):
-        low, high, odd = low + term[0], high + term[1], odd + 2
+        low = low + term[0]
+        high = high + term[1]
+        odd = odd + 2
         term = (term[0] * ratio[0] >> bits) // odd, -((-term[1] * ratio[1] >> bits) // odd)
     return low, high + 2 * term[1]
 
@@ -82,9 +86,11 @@ def _edge(sigma: Fraction, t: int, bits: int) -> tuple[int, int]:
     less than a unit.
     """
     square = sigma**2
-    before, here = (1 << bits), (t << bits) * square.denominator // square.numerator
+    before = 1 << bits
+    here = (t << bits) * square.denominator // square.numerator
     before_error, here_error = 0, 1
-    total, error = 1 << (bits - 1), 0
+    total = 1 << (bits - 1)
+    error = 0
     m = _terms(sigma, bits)
     for k in range(1, m + 1):
         c = _coefficient(k)
@@ -95,7 +101,10 @@ def _edge(sigma: Fraction, t: int, bits: int) -> tuple[int, int]:
             after_error = (
                 t * here_error + j * before_error
             ) * square.denominator // square.numerator + 2
-            before, here, before_error, here_error = here, after, here_error, after_error
+            before = here
+            here = after
+            before_error = here_error
+            here_error = after_error
     return total, error
 
 

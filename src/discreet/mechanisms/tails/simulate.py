@@ -105,7 +105,8 @@ def simulate(
         straight = np.abs(
             np.tensordot(np.array([each.astype(np.float64) for each in drawn]), slopes, (0, 0))
         )
-        found, beside = redrawn_quantiles(distance), redrawn_quantiles(straight)
+        found = redrawn_quantiles(distance)
+        beside = redrawn_quantiles(straight)
         known = (np.isfinite(beside) & (beside > 0) & np.isfinite(found)).all(axis=0)
         farther = np.divide(found, beside, out=np.ones_like(found), where=known).max(axis=0)
         widths = np.maximum(farther, 1.0) * straight_half_widths(slopes, noises)
@@ -155,12 +156,11 @@ def half_widths(
     """Return half-widths of a function of noisy numbers, along its first axis; infinite where it
     has no value.
     """
-    noises, step = [noise] * len(numbers), part(noise).spread
+    noises = [noise] * len(numbers)
+    step = part(noise).spread
     drawn = redrawn(noises, times)
-    alone, together = (
-        step * np.eye(len(numbers)),
-        np.array([each.astype(np.float64) for each in drawn]),
-    )
+    alone = step * np.eye(len(numbers))
+    together = np.array([each.astype(np.float64) for each in drawn])
     center, moved, up, down = (
         np.atleast_2d(function(numbers[:, None] + off)).T
         for off in (np.zeros(1), -together, alone, -alone)
