@@ -5,10 +5,9 @@
     answer = curator.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex", analyst="alice",
     epsilon=0.5)
 
-What is where: `curator` is the flow of a question; `policy` and `domain` what is declared; `sql`
-turns text into a plan; `noise` draws, `ledger` spends, `release` joins exact values with noise;
-`mechanisms` and `accounting` hold the proofs.
-Beside them stand `local`, `anonymity` and `attacks`.
+`curator` is the path of a question. `policy` reads what the curator declared, `sql` turns text into
+a plan, `ledger` spends, `noise` draws, and `vault` adds noise to exact values. `mechanisms` and
+`accounting` hold the proofs. `local`, `anonymity`, `attacks` and `audit` stand beside this path.
 """
 
 from __future__ import annotations
@@ -60,8 +59,9 @@ def open(
     tables: Mapping[str, Any] | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Curator:
-    """Open a policy for questions. The first time, this also takes snapshot 1 of its source (or of
-    `tables`).
+    """Open a policy for questions.
+
+    The first call also takes snapshot 1 of the policy's source, or of `tables` if they are given.
     """
     from discreet.curator import Curator
     from discreet.policy.policy import Policy
@@ -70,15 +70,16 @@ def open(
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register the cells' command; `%load_ext discreet` calls this."""
+    """Register the cell magic `%%discreet`; `%load_ext discreet` calls this."""
     from discreet.notebook import load
 
     load(shell)
 
 
 def connect(url: str, *, token: str, timeout: float = 300.0) -> Client:
-    """Connect to a server of `discreet serve --http`: asks with the signatures of `Curator`, in the
-    token's name.
+    """Return a client of a server that runs `discreet serve --http`.
+
+    The client has the methods of `Curator` and asks as the analyst whom the token names.
     """
     from discreet.client import Client
 

@@ -1,8 +1,7 @@
-"""Arrow columns from numpy arrays and Python values, and back, without pandas.
+"""Convert numpy arrays and Python values to Arrow columns and back, without pandas.
 
-pyarrow's own conversions (`pa.array`, `pa.scalar`, `to_numpy`) import pandas at the first call,
-where it is installed: a second and 60 MB in the middle of a question, between its charge and its
-answer.
+pyarrow's own conversions (`pa.array`, `pa.scalar`, `to_numpy`) import pandas at their first call if
+it is installed. That costs a second and 60 MB, between a question's charge and its answer.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_EXACT = Context(prec=100)  # digits, of which an Arrow decimal has 38
+_EXACT = Context(prec=100)  # more digits than the 38 of an Arrow decimal
 _FLOATS = {"double": "float64", "float": "float32"}
 _KINDS: dict[type, pa.DataType] = {
     bool: pa.bool_(),
@@ -27,36 +26,35 @@ _KINDS: dict[type, pa.DataType] = {
 
 
 def array(values: Iterable[Any], kind: pa.DataType | None = None, *, mask: Any = None) -> pa.Array:
-    """Return a column of numbers, texts, flags, decimals, dates or timestamps; NULL for None, and
-    where `mask` is true.
+    """Return a column of numbers, texts, flags, decimals, dates or timestamps.
+
+    A cell is NULL if its value is None or `mask` is true there.
     """
     if isinstance(values, np.ndarray) and values.dtype != object:
         return _pack(values, kind or _KINDS[type(values.dtype.type(0).item())], mask)
     items = list(values)
-    missing = np.fromiter((each is None for each in items), dtype=bool, count=len(items))
-    kind = kind or next((_KINDS.get(type(each)) for each in items if each is not None), pa.null())
+    missing = np.fromiter((item is None for item in items), dtype=bool, count=len(items))
+    if kind is None:
+        first = next((item for item in items if item is not None), None)
+        kind = _KINDS.get(type(first))
     if kind is None or pa.types.is_null(kind):
         return pa.array(items)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _texts(items, kind, missing)
     if pa.types.is_decimal(kind):
         return _decimals(items, kind, missing)
-    numbers = np.array(
-        [0 if each is None else _number(each, kind) for each in items], dtype=_dtype(kind)
-    )
-    return _pack(numbers, kind, missing)
+    numbers = [0 if item is None else _number(item, kind) for item in items]
+    return _pack(np.array(numbers, dtype=_dtype(kind)), kind, missing)
 
 
 def _decimals(items: list[Any], kind: pa.DataType, missing: npt.NDArray[np.bool_]) -> pa.Array:
-    wide = (0 if each is None else int(_EXACT.scaleb(each, kind.scale)) for each in items)
-    content = b"".join(each.to_bytes(16, "little", signed=True) for each in wide)
+    units = [0 if item is None else int(_EXACT.scaleb(item, kind.scale)) for item in items]
+    content = b"".join(number.to_bytes(16, "little", signed=True) for number in units)
     return pa.Array.from_buffers(kind, len(items), [_bits(~missing), pa.py_buffer(content)])
 
 
 def _number(value: Any, kind: pa.DataType) -> Any:
-    """Return a value as Arrow stores it: dates in days, timestamps in their unit since 1970,
-    numbers and flags as they are.
-    """
+    """Return a value as Arrow stores it: a date as days, a timestamp as units since 1970."""
     if pa.types.is_date(kind):
         return (value - date(1970, 1, 1)).days
     if pa.types.is_timestamp(kind):
@@ -66,31 +64,30 @@ def _number(value: Any, kind: pa.DataType) -> Any:
 
 
 def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
-    """Return one value; NULL for None."""
+    """Return a value as an Arrow scalar; None becomes NULL."""
     return pa.nulls(1, kind)[0] if value is None else array([value], kind)[0]
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Return a column of integers, floats or flags as numpy holds it; a NULL among integers or
-    flags is 0, among floats NaN.
+    """Return a column of integers, floats or flags as a numpy array.
+
+    NULL becomes 0 or False, or NaN in a column of floats.
     """
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(whole, pa.ChunkedArray):  # of no chunks
+    if isinstance(whole, pa.ChunkedArray):  # it has no chunks
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.nulls(0, column.type)
     _, content = whole.buffers()
-    first, last = whole.offset, whole.offset + len(whole)
+    first = whole.offset
+    last = whole.offset + len(whole)
     if pa.types.is_boolean(whole.type):
         bits = np.frombuffer(content or b"", dtype=np.uint8)
-        found = np.unpackbits(bits, count=last, bitorder="little")[first:].astype(bool)
+        values = np.unpackbits(bits, count=last, bitorder="little")[first:].astype(bool)
     else:
-        found = np.frombuffer(content or b"", dtype=_dtype(whole.type))[first:last]
+        values = np.frombuffer(content or b"", dtype=_dtype(whole.type))[first:last]
     if whole.null_count:
-        found = np.where(
-            numbers(whole.is_valid()),
-            found,
-            np.nan if found.dtype.kind == "f" else found.dtype.type(0),
-        )
-    return found
+        missing = np.nan if values.dtype.kind == "f" else values.dtype.type(0)
+        values = np.where(numbers(whole.is_valid()), values, missing)
+    return values
 
 
 def _pack(values: npt.NDArray[Any], kind: pa.DataType, mask: Any) -> pa.Array:
@@ -102,7 +99,7 @@ def _pack(values: npt.NDArray[Any], kind: pa.DataType, mask: Any) -> pa.Array:
 
 
 def _texts(items: list[Any], kind: pa.DataType, missing: npt.NDArray[np.bool_]) -> pa.Array:
-    parts = [b"" if each is None else each.encode() for each in items]
+    parts = [b"" if item is None else item.encode() for item in items]
     ends = np.cumsum([0, *map(len, parts)])
     wide = pa.types.is_large_string(kind)
     offsets = ends.astype(np.int64 if wide else np.int32)
@@ -111,14 +108,14 @@ def _texts(items: list[Any], kind: pa.DataType, missing: npt.NDArray[np.bool_]) 
 
 
 def _bits(flags: npt.NDArray[Any], *, always: bool = False) -> pa.Buffer | None:
-    """Return flags as Arrow holds them; None for validity where all is there."""
+    """Return flags as an Arrow bitmap; None if all are true, unless `always` is set."""
     if not always and flags.all():
         return None
     return pa.py_buffer(np.packbits(flags.astype(bool), bitorder="little"))
 
 
 def _dtype(kind: pa.DataType) -> Any:
-    """Return numpy's type for the numbers of a column."""
+    """Return the numpy type that holds a column's values."""
     if pa.types.is_date32(kind):
         return np.int32
     if pa.types.is_timestamp(kind):

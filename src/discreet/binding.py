@@ -60,16 +60,16 @@ def _owner(owner: Owner) -> str:
 def build_snapshot(
     policy: Policy, ledger: Ledger, tables: Mapping[str, Any] | None, progress: Progress | None
 ) -> Snapshot:
-    """Prepare the next snapshot, then make its number the ledger's."""
+    """Prepare the next snapshot; then record its number in the ledger."""
     store = store_of(policy)
     number = max([ledger.snapshot, *store.numbers()]) + 1
-    made = store.build(number, policy.source if tables is None else tables, progress)
+    snapshot = store.build(number, policy.source if tables is None else tables, progress)
     ledger.new_snapshot(number)
-    return made
+    return snapshot
 
 
 def take_snapshot(policy: Policy, *, progress: Progress | None = None) -> Snapshot:
-    """Take a snapshot without opening the last one, which may have been made for an older policy."""
+    """Take a snapshot without opening the last one, which an older policy may have made."""
     with Ledger.open(ledger_of(policy), terms_of(policy)) as ledger:
         return build_snapshot(policy, ledger, None, progress)
 
@@ -87,25 +87,23 @@ def create_ledger(policy: Policy) -> None:
 def accounts_of(
     ledger: Ledger, accountant: accounting.SumAccountant | accounting.ZcdpAccountant
 ) -> Mapping[str | None, Account]:
-    """Return what each analyst, the curator and (as None) everybody may spend, has spent and has
-    left.
-    """
+    """Return the account of each analyst, of the curator, and (under None) of all together."""
     limit, shares = ledger.limits
     limits: dict[str | None, Charge] = {None: limit, CURATOR: limit}
     limits.update(shares)
-    found = {}
+    accounts = {}
     for name, most in limits.items():
         left = most - ledger.spent() if name is None else ledger.left(name)
-        found[name] = Account(
+        accounts[name] = Account(
             limit=accountant.left(most),
             spent=accountant.budget(ledger.spent(name)),
             left=accountant.left(left),
         )
-    return found
+    return accounts
 
 
 def find_declared(kind: str, name: object, among: Mapping[str, Declared]) -> Declared:
-    """Return what the policy declares by this name, or say which name is near."""
+    """Return what the policy declares under a name; if there is none, suggest the nearest name."""
     if not isinstance(name, str):
         raise UsageError(f"A {kind} is named by a text, not {type(name).__name__}.")
     if name not in among:

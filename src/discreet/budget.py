@@ -1,7 +1,7 @@
-"""Amounts of privacy: the cost of a mechanism, the sum in a ledger, the figure that people read.
+"""Amounts of privacy: the loss of a mechanism, a charge in a ledger, a budget that people read.
 
-Every amount is an exact rational, so ten spends of 0.1 fit in 1 and the eleventh does not. This is
-also the only module that turns ε, δ and ρ into text.
+Every amount is an exact rational, so ten charges of 0.1 fit in 1 and the eleventh does not. No other
+module turns ε, δ and ρ into text.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ AccountantName = Literal["sum", "zcdp"]
 SYMBOLS: Final[dict[str, str]] = {"sum": "ε", "zcdp": "ρ"}  # what each accountant adds
 Neighbors = Literal["add_remove", "change_one"]
 
-# below lie the subnormal floats, where a "positive" epsilon is a rounding accident
+# Smaller floats are subnormal: a "positive" epsilon among them is a rounding accident.
 _SMALLEST = Fraction(1, 2**1022)
 _LARGEST = Fraction(2**1024)
-# characters; 1e999999999 and a megabyte of digits are refused before they are turned into integers
+# Characters of a number. Refuse 1e999999999 and a megabyte of digits before they become integers.
 _LONGEST = 400
-# Python reads 1_0 as 10, and the digits of every script: a person who reads the ledger might not.
+# Python also reads 1_0 as 10, and the digits of every script; people who read the ledger may not.
 _WRITTEN = re.compile(
     r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)\s*", re.ASCII
 )
@@ -36,11 +36,10 @@ _WRITTEN = re.compile(
 def amount(
     value: object, *, name: str, most: Fraction | None = None, zero: bool = False, by: str = ""
 ) -> Fraction:
-    """Return the exact rational that a person wrote: 0.1 means 1/10, not the nearest float; "1/3"
-    is understood.
+    """Return the exact rational that a person wrote: 0.1 means 1/10, not the nearest float.
 
-    Refuses, in one sentence with the value, what is not a finite, positive, normal number, or is
-    above `most`.
+    A text such as "1/3" is read too. Refuse a number that is not finite, not positive (zero is
+    allowed with `zero`), subnormal, or above `most`.
     """
     if isinstance(value, bool) or not isinstance(value, (Real, str, Decimal)):
         raise UsageError(f"{name} must be a number, not {_show(value)}.")
@@ -64,11 +63,11 @@ def amount(
 
 
 def _exact(value: Real | str | Decimal) -> Fraction | None:
-    """Return the rational that a number or a text stands for; None if there is none, or it is out
-    of proportion.
+    """Return the rational that a number or a text stands for; None if it stands for none, or for
+    one with too many digits.
     """
     try:
-        # by Python's integers: those of numpy would overflow later on
+        # Convert to Python's integers: numpy's would overflow later.
         if isinstance(value, Rational):
             return Fraction(index(value.numerator), index(value.denominator))
         text = str(value)
@@ -82,7 +81,7 @@ def _exact(value: Real | str | Decimal) -> Fraction | None:
     if decimal and decimal.adjusted() > _LONGEST:
         return None
     if decimal and decimal.adjusted() < -_LONGEST:
-        # too small either way; its digits do not matter
+        # The caller refuses it as too small, whatever its digits are.
         return _SMALLEST / 2 if decimal > 0 else -_SMALLEST
     return Fraction(decimal)
 
@@ -97,9 +96,9 @@ def _show(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """The cost of one mechanism, in each currency in which it has a proof (None where it has none).
+    """The privacy loss of one mechanism, in each currency in which it has a proof, else None.
 
-    `epsilon`: it is (epsilon, delta)-DP.  `rho`: it is delta-approximate rho-zCDP.
+    `epsilon`: the mechanism is (epsilon, delta)-DP. `rho`: it is delta-approximate rho-zCDP.
     """
 
     epsilon: Fraction | None
@@ -108,14 +107,14 @@ class Loss:
 
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("rho", self.rho), ("delta", self.delta)):
-            # many losses are made, and rationals compare slowly
+            # Compare the numerator: there are many losses, and rationals compare slowly.
             if value is not None and value.numerator < 0:
                 raise UsageError(f"A loss cannot be negative: {name} is {value}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """A point in a ledger's own currency, which adds: ε (`sum`) or ρ (`zcdp`), and the δ spent on
+    """An amount in a ledger's currency, which adds up: ε (`sum`) or ρ (`zcdp`), and the δ of
     unknown keys.
     """
 
@@ -137,8 +136,9 @@ FREE: Final = Charge(amount=Fraction(0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """An amount of privacy as people read it. On `zcdp`, epsilon is the conversion of rho and does
-    not add.
+    """An amount of privacy as people read it.
+
+    With `zcdp`, epsilon is converted from rho, and such epsilons do not add up.
     """
 
     epsilon: Fraction
@@ -149,8 +149,9 @@ class Budget:
         return self.text()
 
     def text(self, *, rounding: str = ROUND_HALF_EVEN) -> str:
-        """Write it; costs read best rounded up and what is left rounded down, so that refusals make
-        sense.
+        """Return the budget as text.
+
+        Round costs up and what is left down; then a refusal never shows a cost that seems to fit.
         """
         parts = [f"ε = {number(self.epsilon, rounding=rounding)}"]
         if self.rho is not None:
@@ -161,7 +162,7 @@ class Budget:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Budget:
-        """Read what `as_json` wrote, from its exact rationals."""
+        """Return the budget that `as_json` wrote, from its exact rationals."""
         exact = content["exact"]
         rho = None if exact["rho"] is None else Fraction(exact["rho"])
         return cls(epsilon=Fraction(exact["epsilon"]), delta=Fraction(exact["delta"]), rho=rho)
@@ -169,16 +170,13 @@ class Budget:
     def as_json(self) -> dict[str, object]:
         parts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
         exact = {name: None if value is None else str(value) for name, value in parts.items()}
-        return {name: None if value is None else float(value) for name, value in parts.items()} | {
-            "exact": exact
-        }
+        rounded = {name: None if value is None else float(value) for name, value in parts.items()}
+        return {**rounded, "exact": exact}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """The limit, spending and rest of one analyst; the rest is never more than everybody together
-    has.
-    """
+    """The limit, the spending and the rest of one analyst; the rest is at most what all have left."""
 
     limit: Budget
     spent: Budget
@@ -186,27 +184,28 @@ class Account:
 
 
 def with_margin(value: float, margin: float) -> str:
-    """Write a value and its margin, both rounded to the margin's first two digits, or three if it
-    begins with 1.
+    """Write a value ± its margin, to the margin's first two digits, or three if it begins with 1.
 
-    The margin is rounded up, and so that it also holds of the rounded value: whoever reads it is
-    told no less than is true, and at most 8 % more.
+    The margin is rounded up, and covers the rounding of the value too. So the reader sees at least
+    the true margin, and at most 8 % more.
 
-    >>> with_margin(29.931234, 0.03612), with_margin(40.123456, 0.012345), with_margin(1234567.8,
-    5432.1) ('29.931 ± 0.037', '40.1235 ± 0.0124', '1,234,568 ± 5,433')
+    >>> with_margin(29.931234, 0.03612), with_margin(40.123456, 0.012345)
+    ('29.931 ± 0.037', '40.1235 ± 0.0124')
+    >>> with_margin(1234567.8, 5432.1)
+    '1,234,568 ± 5,433'
     """
     if not margin > 0 or not math.isfinite(margin):
         return f"{value:,.4g} ± {margin:g}"
     size = math.floor(math.log10(margin))
-    places = min(12, max(0, (2 if margin < 2 * 10.0**size else 1) - size))
+    begins_with_one = margin < 2 * 10.0**size
+    places = min(12, max(0, (2 if begins_with_one else 1) - size))
     shown = round(value, places) + 0.0  # -0.0 + 0.0 is 0.0
     wide = math.ceil((margin + abs(shown - value)) * 10**places - 1e-6) / 10**places
     return f"{shown:,.{places}f} ± {wide:,.{places}f}"
 
 
 def number(value: Fraction | float, *, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Write a number as it was given if six digits do, else rounded to four; never rounded to
-    nothing.
+    """Write a number exactly if six digits suffice, else rounded to four significant digits.
 
     >>> number(Fraction(1, 10**9)), number(Fraction("0.12345")), number(Fraction(1, 3))
     ('1e-9', '0.12345', '0.3333')
@@ -234,13 +233,11 @@ def round_down(value: Fraction, *, digits: int) -> Fraction:
 
 
 def _decimal(value: Fraction, digits: int, rounding: str) -> Decimal:
-    # Division of two exact integers is correctly rounded in the context's direction, however long
-    # they are.
+    # The division of two integers, however long, is correctly rounded in the context's direction.
     return Context(prec=digits, rounding=rounding).divide(
         Decimal(value.numerator), Decimal(value.denominator)
     )
 
 
-# What lowers the number of people who must share a value of a key that is not public for it to be
-# shown (S5).
+# Advice that lowers the threshold of unknown keys: the people who must share a value (S5).
 FEWER = "A larger ε, a smaller max_groups, or values listed in the policy or in WHERE"

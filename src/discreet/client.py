@@ -1,8 +1,7 @@
-"""Ask a curator elsewhere: `discreet.connect("https://...", token=...)` asks over HTTP, with the
-signatures of `Curator`.
+"""Ask a curator over HTTP: `discreet.connect("https://...", token=...)` has the methods of `Curator`.
 
-It needs the standard library and pyarrow alone. A question is sent with a key of its own: where the
-reply is lost, it is sent again, charged once, and answered with the same bytes.
+The client needs only the standard library and pyarrow. Each question carries an idempotency key: if
+the reply is lost, the client sends it again, the server charges once and returns the same bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ TRIES = 3  # of a request whose reply is lost
 
 
 class Unreachable(DiscreetError):
-    """The server cannot be reached, or does not speak our protocol."""
+    """The server cannot be reached, or does not answer as a discreet server does."""
 
 
 class ServerFailure(DiscreetError):
@@ -68,9 +67,7 @@ class RemoteQuote:
 
 
 class Client:
-    """A client of one server. One may be used from several threads; each has a connection of its
-    own.
-    """
+    """A client of one server. Threads may share it; each thread has its own connection."""
 
     def __init__(
         self, url: str, *, token: str, timeout: float = 300.0, context: ssl.SSLContext | None = None
@@ -84,9 +81,13 @@ class Client:
             raise UsageError(
                 "A token must not pass in the open: write https:// for a server on another machine."
             )
-        self._host, self._port, self._secure = parts.hostname, parts.port, parts.scheme == "https"
+        self._host = parts.hostname
+        self._port = parts.port
+        self._secure = parts.scheme == "https"
         self._root = f"{parts.path.rstrip('/')}/api/v1"
-        self._token, self._timeout, self._context = token, timeout, context
+        self._token = token
+        self._timeout = timeout
+        self._context = context
         self._own = threading.local()
 
     def __repr__(self) -> str:
@@ -104,9 +105,7 @@ class Client:
         dialect: str = "duckdb",
         analyst: str | None = None,
     ) -> Answer:
-        """Answer a question. The token says who asks: an `analyst` that is given must be the
-        same.
-        """
+        """Answer a question. The token says who asks; if `analyst` is given, it must be the same."""
         from discreet.display.formats import from_arrow
 
         self._require(analyst)
@@ -174,23 +173,23 @@ class Client:
             raise UsageError("The token is an auditor's, who reads and never asks.")
         return known
 
-    # --- around them ------------------------------------------------------------------------------
+    # --- budget, tables, history ------------------------------------------------------------------
 
     def left(self, *, analyst: str | None = None) -> Budget:
-        """Return what is left to who asks."""
+        """Return the budget that the token's analyst has left."""
         self._require(analyst)
         return Budget.from_json(self._json("GET", "/budget")["left"])
 
     def tables(self) -> dict[str, Any]:
-        """Return tables and columns, from the policy alone."""
+        """Return the tables and columns that the policy declares."""
         return self._json("GET", "/tables")
 
     def history(self) -> dict[str, Any]:
-        """Return what was asked, newest first."""
+        """Return the analyst's questions, newest first."""
         return self._json("GET", "/history")
 
     def answer(self, link: str) -> Answer:
-        """Return an answer that was given, by its link."""
+        """Return an earlier answer by its link."""
         from discreet.display.formats import from_arrow
 
         return from_arrow(
@@ -198,7 +197,7 @@ class Client:
         )
 
     def _require(self, analyst: str | None) -> None:
-        """Refuse to ask in another's name than the token's."""
+        """Refuse an analyst other than the token's."""
         if analyst is not None and analyst != self.analyst:
             raise UsageError(f"The token asks as {self.analyst}, not as {analyst}.")
 
@@ -211,8 +210,9 @@ class Client:
         return told
 
     def _send(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> bytes:
-        """Send a request, again where its reply is lost: all are free to repeat, and a question has
-        its key.
+        """Send a request, and repeat it if the reply is lost.
+
+        Every request may be repeated: a question has its idempotency key.
         """
         data = None if body is None else json.dumps(body).encode()
         sent = {"Authorization": f"Bearer {self._token}", **headers}
@@ -223,7 +223,8 @@ class Client:
             try:
                 connection.request(method, f"{self._root}{path}", data, sent)
                 reply = connection.getresponse()
-                status, content = reply.status, reply.read()
+                status = reply.status
+                content = reply.read()
             except (OSError, http.client.HTTPException) as error:
                 self._own.connection = None
                 connection.close()
@@ -261,7 +262,7 @@ def _question(
 
 
 def _amount(value: object) -> str | None:
-    """Return an amount as text, which is exact; the server refuses what is none."""
+    """Return an amount as exact text; the server refuses a text that is no amount."""
     return None if value is None else str(value)
 
 
@@ -270,10 +271,12 @@ def _reason(error: Exception) -> str:
 
 
 def _error(status: int, content: bytes) -> DiscreetError:
-    """Return the exception that the curator would have raised."""
+    """Return the exception that `Curator` would have raised."""
     try:
         told = json.loads(content)["error"]
-        kind, sentence, hint = told["kind"], told["sentence"], told["hint"] or ""
+        kind = told["kind"]
+        sentence = told["sentence"]
+        hint = told["hint"] or ""
         place = (told["line"] or 1, told["column"] or 1)
     except (ValueError, KeyError, TypeError):
         return Unreachable(f"The server answered {status}, and not as a discreet server does.")

@@ -1,10 +1,9 @@
 """The curator: a question in, a noisy answer out. `ask` is the path that everybody should read.
 
-plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  ->  noise  ->  post
-->  answer
+    plan (pure) -> offer (noise, cost) -> reserve (durable) -> fetch (exact) -> noise -> post -> answer
 
-`asking.visit` is somebody at the door: `asking.view` has what a question sees of one snapshot,
-`door` the charge and all that goes with it. `asking.work` has the curator's own paid work.
+`asking.visit` is one question on one snapshot. It holds a view (`asking.view`: the snapshot, opened
+for questions) and a door (`door`: the charge). `asking.work` has the curator's own paid work.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Answer:
-        """Answer a question; what was measured before is free, with the same numbers (S10)."""
+        """Answer a question. Parts that were measured before are free and keep their numbers (S10)."""
         with self._enter() as visit:
             offered, standing = visit.offer(
                 sql, analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -94,10 +93,10 @@ class Curator:
 
     @contextmanager
     def _enter(self) -> Iterator[Visit]:
-        """Begin a visit, and end it at a multiple of the deadline, if there is one.
+        """Begin a visit, and end it at a multiple of the policy's deadline, if it sets one.
 
-        Privacy: S13. Paid for or free, answered or refused: how many free quotes are answered while
-        somebody's question runs would tell how long it ran.
+        Privacy: S13. This holds for every visit, paid or free, answered or refused: otherwise the
+        number of free quotes answered while a question runs would tell how long it ran.
         """
         visit = self._visit(deadline=self.policy.limits.deadline)
         try:
@@ -108,8 +107,9 @@ class Curator:
         visit.door.until.hold()
 
     def _visit(self, *, deadline: Fraction | None = None) -> Visit:
-        """Return a visit to the newest snapshot; without a deadline for the curator's own work."""
-        view, until = self._view, Until(began=time.monotonic(), deadline=deadline)
+        """Return a visit to the newest snapshot. The curator's own work has no deadline."""
+        view = self._view
+        until = Until(began=time.monotonic(), deadline=deadline)
         door = Door(policy=self.policy, ledger=self._ledger, snapshot=view.number, until=until)
         return Visit(view=view, door=door)
 
@@ -125,7 +125,7 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Quote:
-        """Say what a question would cost and how wrong its answer would be. Free; reads no data."""
+        """Return the cost of a question and the margins of its answer. Free; reads no data."""
         with self._enter() as visit:
             offered, standing = visit.offer(
                 sql, analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -149,7 +149,7 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> str:
-        """Say what would happen, in numbered sentences with their costs. Free; reads no data."""
+        """Explain what a question would do, in numbered sentences with costs. Free; reads no data."""
         with self._enter() as visit:
             offered, standing = visit.offer(
                 sql, analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -172,13 +172,14 @@ class Curator:
             return visit.view.shape(sql, dialect=dialect)
 
     def left(self, *, analyst: str) -> Budget:
-        """Return what is left to an analyst."""
+        """Return the budget that an analyst has left."""
         with self._enter() as visit:
             return self._accountant.left(visit.door.standing(analyst).left)
 
     def bounds(self, table: str, column: str, *, epsilon: object) -> Bounds:
-        """Suggest a range beyond which few of a column's values lie: two paid quantiles, widened
-        to round numbers.
+        """Suggest a range outside which few of a column's values lie.
+
+        Its ends are two paid quantiles, rounded outward.
         """
         if not isinstance(table, str) or not isinstance(column, str):
             raise UsageError("A table and a column are named by texts.")
@@ -199,8 +200,9 @@ class Curator:
         intervals: Intervals | None = None,
         progress: Progress | None = None,
     ) -> LinkedDescription:
-        """Return a model of several tables of the same people; in the first everybody has one
-        row.
+        """Return a model of several tables about the same people.
+
+        In the first table every person has one row.
         """
         require("scipy", what="A description")
         from discreet.synthetic.columns.axis import USUAL
@@ -268,10 +270,10 @@ class Curator:
         target: str | None = None,
         progress: Progress | None = None,
     ) -> Comparison:
-        """Return how far a description is from the true table: a paid question (S16).
+        """Measure how far a description is from the true table: a paid question (S16).
 
-        `workload` adds what questions ask for, `target` (`income=high`) a classifier made from it
-        and tried on truth.
+        `workload` adds the errors on these questions. `target`, such as `income=high`, adds the
+        score of a classifier that is trained on the description and tested on the true table.
         """
         require("scipy", what="A comparison")
         from discreet.synthetic.compare import Comparison, comparison, comparison_work
@@ -289,61 +291,57 @@ class Curator:
     def compare_together(
         self, linked: LinkedDescription, *, epsilon: object, analyst: str = CURATOR
     ) -> tuple[Comparison, ...]:
-        """Return how far each part of a description of several tables is from the truth: a charge
-        of ε / parts for each.
+        """Measure how far each part of a linked description is from the true tables.
+
+        Each part is a charge of its own, of ε divided by the number of parts.
         """
         from discreet.synthetic.compare import Comparison
         from discreet.synthetic.linked.lot import comparisons
 
-        found = []
-        for work, carry_out in comparisons(self.policy, linked, purse_of(self._view, epsilon)):
+        purse = purse_of(self._view, epsilon)
+        measured = []
+        for work, carry_out in comparisons(self.policy, linked, purse):
             content = pay_lump(self._visit(), work, carry_out, analyst=analyst)
-            found.append(Comparison.from_bytes(content))
-        return tuple(found)
+            measured.append(Comparison.from_bytes(content))
+        return tuple(measured)
 
     def release(self, name: str) -> Release:
-        """Return a scheduled release: start it once, run it every period, show what it published
-        (S15).
-        """
+        """Return a scheduled release of the policy, to start once and to run every period (S15)."""
         require("scipy", what="A release")
         source = self.policy.source if self._tables is None else self._tables
         return open_release(self._visit(), name, source=source)
 
     def publication(self, name: str) -> PublicationRun:
-        """Return a publication of the policy: tables of a hierarchy that add up, for one charge
-        (S18).
-        """
+        """Return a publication of the policy: consistent tables of a hierarchy for one charge (S18)."""
         return open_publication(self._visit(), name)
 
-    # --- what was done ----------------------------------------------------------------------------
+    # --- after paying -----------------------------------------------------------------------------
 
     def ledger(self, *, analyst: str | None = None) -> tuple[Entry, ...]:
-        """Return what was spent, when, on what; by one analyst or by all."""
+        """Return the charges of one analyst, or of all: what was spent, when, on what."""
         with self._enter():
             return self._ledger.entries(analyst)
 
     def spending(self) -> Mapping[str | None, Account]:
-        """Return what each analyst, the curator and (as None) everybody may spend, has spent and
-        has left.
+        """Return the limit, the spending and the rest of each analyst, of the curator, and (under
+        None) of all together.
         """
         with self._enter():
             return accounts_of(self._ledger, self._accountant)
 
     def certificate(self, id: str) -> dict[str, Any]:
-        """Return all that is needed to audit one released answer."""
+        """Return the facts by which an auditor checks one released answer."""
         with self._enter():
             return self._ledger.certificate(id)
 
     def asked(self) -> tuple[str, ...]:
-        """Return the questions that were answered so far, by whomever: a workload for
-        `describe`.
-        """
+        """Return all questions that were answered so far: a workload for `describe`."""
         with self._enter():
             entries = self._ledger.entries(None)
             return tuple(entry.text for entry in entries if entry.is_question)
 
     def tables(self) -> tuple[Listing, ...]:
-        """Return what the policy tells everybody of the tables: columns, types, values. Free."""
+        """Return what the policy makes public about tables: columns, types, values. Free."""
         from discreet.policy.dictionary import dictionary
 
         return dictionary(self.policy, self.public_columns())
@@ -359,15 +357,18 @@ class Curator:
         return Reference(tables, script)
 
     def snapshot(self, *, progress: Progress | None = None) -> Snapshot:
-        """Read the source anew, as the next numbered snapshot; every question is charged anew after
-        it (S9).
+        """Read the source again and store it as the next numbered snapshot.
+
+        From then on every question is charged anew (S9).
         """
-        made = build_snapshot(self.policy, self._ledger, self._tables, progress)
-        self._open(made.number)
-        return made
+        snapshot = build_snapshot(self.policy, self._ledger, self._tables, progress)
+        self._open(snapshot.number)
+        return snapshot
 
     def _open(self, number: int) -> None:
-        """Show new questions this snapshot; those that are under way go on with theirs."""
+        """Open a snapshot for new questions. Questions that already run keep the snapshot they
+        began on.
+        """
         self._view = View.open(
             self.policy,
             number,

@@ -1,10 +1,9 @@
-"""The door: whatever is paid for passes through here, in the order recall, reserve, work, post.
+"""The door: all paid work passes through here, in the order recall, reserve, work, post.
 
-standing   one reading transaction: may they ask, on which snapshot, what is left, what of it was
-           measured before?
-reserve    one writing transaction: the charge is on the disk before anything is read
-post       one writing transaction: the answer is on the disk before it leaves, and tells what is
-           left
+standing   one transaction that reads: may the analyst ask, on which snapshot, how much budget is
+           left, which parts were measured before
+reserve    one transaction that writes: the charge is on disk before the engine reads any data
+post       one transaction that writes: the answer is on disk before it leaves; returns what is left
 """
 
 from __future__ import annotations
@@ -29,32 +28,36 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Who pays how much for what. `mechanisms` None is a lump: the work chooses as it goes, within
-    `paid`.
+    """A request to pay for one piece of work: who pays, how much, and for what.
+
+    If `mechanisms` is None, the request is a lump: the work chooses its mechanisms as it goes, and
+    the allowance keeps them within `paid`.
     """
 
     analyst: str
-    question: str  # its identity
-    text: str  # as people read it
+    question: str  # the identity under which the answer is stored
+    text: str  # the question as people read it
     cost: Charge  # in the ledger's currency
     mechanisms: Sequence[Mechanism] | None
-    inside: Accountant  # whose prices keep the work within `paid`
+    inside: Accountant  # prices the mechanisms of the work, to keep them within `paid`
     paid: Charge
-    memory: int | None = None  # of exact values held at once
+    memory: int | None = None  # most bytes of exact values to hold at once
     meta: dict[str, Any] = field(default_factory=dict)
-    # what is recalled by itself (S10); none of what is recalled as a whole
+    # parts that are stored and recalled one by one (S10); empty if the answer is recalled whole
     parts: Sequence[PaidPart] = ()
 
     def find_stored(self, stored: Sequence[StoredAnswer]) -> StoredAnswer | None:
-        """Return a stored answer that will do: for a lump the same cost, else the best (S10)."""
+        """Return the stored answer to give instead: for a lump one of the same cost, otherwise the
+        most precise one (S10).
+        """
         if self.mechanisms is None:
-            return next((each for each in stored if each.cost == self.cost), None)
-        return max(stored, key=lambda each: each.cost.amount, default=None)
+            return next((answer for answer in stored if answer.cost == self.cost), None)
+        return max(stored, key=lambda answer: answer.cost.amount, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage(Generic[Made]):
-    """The work that came through the door, what it cost now, and where the analyst stands after it."""
+    """The result of the work, what it cost this time, and what the analyst has left after it."""
 
     made: Made
     cost: Charge
@@ -63,7 +66,7 @@ class Passage(Generic[Made]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """One question's way in and out of a charge, on one snapshot, until a deadline."""
+    """Charges, carries out and stores the work of one question, on one snapshot, by a deadline."""
 
     policy: Policy
     ledger: Ledger
@@ -71,17 +74,17 @@ class Door:
     until: Until
 
     def standing(self, analyst: str, parts: Mapping[str, Fraction] | None = None) -> Standing:
-        """Return where an analyst stands; refuse strangers, and a snapshot that is no longer the
-        current one.
+        """Return what an analyst has left, and which `parts` are stored.
 
-        Finds of each part what was measured before, by whomever, for at least this amount (S10).
+        A part is found if any analyst has paid at least the given amount for it (S10). Refuse an
+        unknown analyst, and a snapshot that is not the current one.
         """
         return self.ledger.standing(
             analyst, snapshot=self.snapshot, policy=self.policy.digest, parts=parts
         )
 
     def free(self, standing: Standing, made: Made) -> Passage[Made]:
-        """Let through what is public or was measured before: it costs nothing."""
+        """Return a passage that costs nothing, for work that is public or was measured before."""
         return Passage(made=made, cost=FREE, standing=standing)
 
     def through(
@@ -92,7 +95,7 @@ class Door:
         pack: Callable[[Made], bytes],
         unpack: Callable[[bytes], Made],
     ) -> Passage[Made]:
-        """Return the stored answer for nothing, or else pay for it."""
+        """Return the stored answer for free if there is one; otherwise pay and do the work."""
         standing = self._standing(request)
         stored = request.find_stored(standing.stored)
         if stored is not None:
@@ -110,8 +113,9 @@ class Door:
         pack: Callable[[Made], bytes],
         unpack: Callable[[bytes, int], Made],
     ) -> Passage[Made]:
-        """Charge, work within the charge, store the result, and let it leave; what was stored a
-        moment ago is free.
+        """Charge the analyst, do the work within the charge, store the result and return it.
+
+        If another process stored the same answer a moment ago, return that one for free.
         """
         charge = self._reserve(request)
         if isinstance(charge, Reservation):
@@ -123,7 +127,7 @@ class Door:
         return Passage(made=unpack(charge.answer, charge.id), cost=FREE, standing=standing)
 
     def recall(self, request: Request, unpack: Callable[[bytes], Made]) -> Made | None:
-        """Return the stored answer, for nothing, or None."""
+        """Return the stored answer for free, or None if there is none."""
         stored = request.find_stored(self._standing(request).stored)
         return None if stored is None else unpack(stored.answer)
 
@@ -156,8 +160,9 @@ class Door:
         work: Callable[[Allowance, int], Made],
         pack: Callable[[Made], bytes],
     ) -> tuple[Made, Standing]:
-        """Work within the charge and post the result; whatever fails here leaves as one sentence
-        (S22).
+        """Do the work within the charge and post the result.
+
+        Privacy: every failure in here leaves as one fixed sentence (S22).
         """
         allowance = make_allowance(charge.key, request.inside, request.paid, memory=request.memory)
         made = work(allowance, charge.id)
@@ -169,8 +174,9 @@ class Door:
     def begin_stream(
         self, *, question: str, mechanisms: Sequence[Mechanism], cost: Charge, text: str
     ) -> Reservation | StoredAnswer:
-        """Charge the curator for all steps of a release; they are published through the ledger's
-        streams (S15).
+        """Charge the curator for all steps of a release at once (S15).
+
+        The steps are then published through the ledger's streams.
         """
         bill = Bill(
             analyst=CURATOR,
@@ -188,5 +194,5 @@ class Door:
 def make_allowance(
     key: bytes, accountant: Accountant, paid: Charge, *, memory: int | None = None
 ) -> Allowance:
-    """Return the allowance that a charge has paid for; only the charge's key can make its noise."""
+    """Return the allowance that a charge has paid for; its noise is derived from the charge's key."""
     return Allowance(key=key, accountant=accountant, paid=paid, memory=memory)

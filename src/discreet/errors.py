@@ -9,11 +9,10 @@
     ├── BudgetExceeded      the question is fine and there is not enough budget left for it
     ├── LedgerUnavailable   the ledger is missing, locked, full or tampered with: nothing is
                             answered
-    ├── Unproved            the plan claims less than its proof: our mistake, told before anything
-                            is charged
-    └── EngineFailure       the engine failed; the detail is in the curator's log, never in the
-        │                   message
-        └── SnapshotFailure it failed while the curator's snapshot was prepared, before any charge
+    ├── Unproved            the plan claims less than its proof: our mistake, found before any
+                            charge
+    └── EngineFailure       the engine failed; the curator's log has the details, the message none
+        └── SnapshotFailure the engine failed while it prepared a snapshot, before any charge
 
 Messages depend on the question and the policy only, never on the data.
 """
@@ -25,13 +24,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-# What no text of others may hold, which messages repeat: what a terminal obeys, what turns a line's
-# reading around, and halves of characters; tabs and ends of lines are text.
+# Characters that a text from outside must not bring into our messages: terminal controls,
+# bidirectional overrides and lone surrogates. Tabs and line ends are allowed.
 NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class DiscreetError(Exception):
-    """The base of everything that this package raises on purpose."""
+    """The base class of every exception that this package raises on purpose."""
 
     kind: ClassVar[str] = "engine"
     exit_code: ClassVar[int] = 1
@@ -85,7 +84,10 @@ class Rejected(DiscreetError):
 
     def __init__(self, reason: str, *, hint: str, line: int = 1, column: int = 1) -> None:
         super().__init__(f"Rejected (line {line}, column {column}): {reason} {hint}".rstrip())
-        self.reason, self.hint, self.line, self.column = reason, hint, line, column
+        self.reason = reason
+        self.hint = hint
+        self.line = line
+        self.column = column
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -108,7 +110,7 @@ class Spending(Protocol):
 
 
 class BudgetExceeded(DiscreetError):
-    """`who` asked for `asked` and had `left` left of `limit`."""
+    """A charge does not fit: `who` asked for `asked` and has `left` left of `limit`."""
 
     kind = "budget"
     exit_code = 3
@@ -123,7 +125,10 @@ class BudgetExceeded(DiscreetError):
         limit: Spending | None = None,
     ) -> None:
         super().__init__(message)
-        self.who, self.asked, self.left, self.limit = who, asked, left, limit
+        self.who = who
+        self.asked = asked
+        self.left = left
+        self.limit = limit
 
 
 class LedgerUnavailable(DiscreetError):
@@ -132,9 +137,10 @@ class LedgerUnavailable(DiscreetError):
 
 
 class Unproved(DiscreetError):
-    """A claim that is too small, an internal error: a plan claims less than `sql.check` derives,
-    and nothing was charged; or a mechanism claims less than its statistic's sensitivity, and
-    nothing was released.
+    """A claimed sensitivity is too small: an internal error.
+
+    Either a plan claims less than `sql.check` derives, and nothing was charged; or a mechanism
+    claims less than its statistic's sensitivity, and nothing was released.
     """
 
     kind = "internal"
@@ -150,8 +156,9 @@ class EngineFailure(DiscreetError):
 
 
 class SnapshotFailure(EngineFailure):
-    """A snapshot could not be prepared: what failed, and what the curator can do. Nobody's budget
-    is touched.
+    """A snapshot could not be prepared; says what failed and what the curator can do.
+
+    No budget was spent.
     """
 
     def __init__(self, doing: str, remedy: str) -> None:

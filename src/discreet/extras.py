@@ -1,6 +1,4 @@
-"""Packages that only parts of the product need: they come with an extra (`pip install
-'discreet[science]'`).
-"""
+"""Optional packages: parts of the product need them (`pip install 'discreet[science]'`)."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ from importlib.util import find_spec
 
 from discreet.errors import UsageError
 
-EXTRAS = {  # a package, and the extra in which it comes; pyproject.toml lists them
+EXTRAS = {  # package: the extra that installs it; pyproject.toml lists them
     "scipy": "science",
     "ortools": "attacks",
     "openpyxl": "excel",
@@ -20,7 +18,7 @@ EXTRAS = {  # a package, and the extra in which it comes; pyproject.toml lists t
 
 
 def require(package: str, *, what: str = "This") -> None:
-    """Raise UsageError where an optional package is missing; called before anything is charged."""
+    """Raise UsageError if an optional package is missing; call it before any charge."""
     if find_spec(package) is None:
         raise missing(package, what=what)
 

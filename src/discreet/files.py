@@ -11,7 +11,7 @@ from discreet.errors import UsageError
 
 
 def require_writable(*paths: Path | None) -> None:
-    """Refuse a path at which no file can be written; None stands for a file that nobody wants."""
+    """Refuse a path at which no file can be written. None means that no file is wanted."""
     for path in paths:
         if path is None:
             continue
@@ -25,30 +25,31 @@ def require_writable(*paths: Path | None) -> None:
 
 
 def write_file(path: Path | None, content: str | bytes, *, secret: bool = False) -> None:
-    """Write a file, whole or not at all; a secret one for this account alone. None writes
-    nothing.
+    """Write a file, whole or not at all; if it is secret, only its owner may read it.
+
+    Write nothing if the path is None.
     """
     if path is None:
         return
-    with replacing(path, secret=secret) as beside:
-        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+    with replacing(path, secret=secret) as new:
+        new.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def replacing(path: Path, *, secret: bool = False) -> Iterator[Path]:
-    """Yield a file to write to, which takes the place of `path` when the block ends well."""
+    """Yield a file to write to; when the block ends without error, it replaces `path`."""
     if path.exists() and not path.is_file():  # /dev/stdout, or a pipe
         yield path
         return
-    path = path.resolve()  # a link stays a link
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    path = path.resolve()  # a symbolic link stays a link
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         mode = 0o600 if secret else 0o666
-        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode))
-        yield beside
-        os.replace(beside, path)
+        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode))
+        yield new
+        os.replace(new, path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UsageError(f"{path} could not be written: {reason}.") from None
     finally:
-        beside.unlink(missing_ok=True)
+        new.unlink(missing_ok=True)

@@ -1,9 +1,8 @@
-"""One thread for the linear algebra below numpy and scipy, while our own numeric kernels run.
+"""Keep OpenBLAS, below numpy and scipy, to one thread while our numeric kernels run.
 
-Their matrices are small. Threads that OpenBLAS keeps waiting for the next product take the
-processor from everybody else: on a busy machine the same work then costs several times the CPU
-seconds. One thread also adds numbers in one order, so that a kernel gives the same bits however
-many cores there are.
+Our matrices are small. The threads that OpenBLAS keeps spinning for the next product take CPU time
+from everybody else: on a busy machine the same work costs several times the CPU seconds. One thread
+also adds numbers in one order, so a kernel gives the same bits on any number of cores.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ _NAMES = (
 )
 _lock = Lock()
 _inside = 0  # how many kernels run at this moment
-_before: list[int] = []  # threads of each library when the first of them began
+_before: list[int] = []  # threads of each library before the first kernel began
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Bound OpenBLAS to one thread in this block; a numpy without OpenBLAS is left as it is."""
+    """Limit OpenBLAS to one thread in this block; do nothing if numpy has no OpenBLAS."""
     global _inside, _before
     with _lock:
         if not _inside:
@@ -47,24 +46,22 @@ def one_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries() -> tuple[tuple[Any, Any], ...]:
-    """Return the functions that read and set the number of threads of numpy's and scipy's
-    OpenBLAS.
-    """
+    """Return the functions that read and set the thread count of numpy's and scipy's OpenBLAS."""
     import numpy.linalg
 
     modules: list[Any] = [numpy.linalg._umath_linalg]
-    with suppress(ModuleNotFoundError):  # without scipy there is one library less
+    with suppress(ModuleNotFoundError):  # scipy is an extra
         import scipy.linalg.cython_blas
 
         modules.append(scipy.linalg.cython_blas)
-    found = []
+    functions = []
     for module in modules:
-        # loaded already; its symbols include those of what it is linked to
+        # The module is loaded already; its symbols include those of the OpenBLAS it is linked to.
         library = ctypes.CDLL(module.__file__)
         for name in _NAMES:
             if hasattr(library, name.format("set")):
-                found.append(
-                    (getattr(library, name.format("get")), getattr(library, name.format("set")))
-                )
+                read = getattr(library, name.format("get"))
+                write = getattr(library, name.format("set"))
+                functions.append((read, write))
                 break
-    return tuple(found)
+    return tuple(functions)

@@ -26,9 +26,7 @@ Limits = tuple[Charge, dict[str, Charge]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """The result of `check`: what is wrong with a policy and its source, what is worth knowing, and
-    what to do next.
-    """
+    """The result of `check`: problems of a policy and its source, notes by title, the next step."""
 
     problems: tuple[Problem, ...]
     groups: Mapping[str, tuple[str, ...]]
@@ -36,9 +34,7 @@ class Checkup:
 
 
 def check(policy: Policy) -> Checkup:
-    """Compare a policy with its source, its ledger and its snapshots; no value of the source is
-    read.
-    """
+    """Compare a policy with its source, its ledger and its snapshots, without reading any value."""
     findings = survey(policy)
     if findings.problems:
         return Checkup(problems=findings.problems, groups=findings.groups, next="")
@@ -50,12 +46,12 @@ def check(policy: Policy) -> Checkup:
 
 
 def snapshot_report(made: Snapshot, policy: Policy) -> list[str]:
-    """Return what a snapshot found, for the curator's eyes only."""
+    """Return the report of a snapshot, for the curator's eyes only."""
     return report(made, policy)
 
 
 def _better_accountant(declared: Policy) -> list[str]:
-    """Say when zcdp adds up better; nothing where a ledger has fixed another one for good."""
+    """Say from how many questions on zcdp costs less; nothing if a ledger has fixed plain sums."""
     from discreet.accounting.calibrate import overtaking
 
     uses = declared.budget.accountant == "zcdp"
@@ -69,15 +65,16 @@ def _better_accountant(declared: Policy) -> list[str]:
 
 
 def _publications(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
-    """Return what would stop releases and publications; they need public tables, which a snapshot
-    holds.
+    """Return the problems and notes of releases and publications.
+
+    They need the public tables, which a snapshot holds.
     """
     names = [*declared.releases, *declared.publications]
     if not names:
         return (), ()
     if not _has_snapshot(declared):
         return (), (
-            f"{', '.join(names)}: looked at as soon as there is a snapshot of these tables. Then check again.",
+            f"{', '.join(names)}: not checked yet, they need a snapshot of these tables. Take one, then check again.",
         )
     curator = Curator(declared)
     problems: list[Problem] = []
@@ -102,7 +99,7 @@ def _publications(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...
 
 
 def _has_snapshot(declared: Policy) -> bool:
-    """Return True if there is a ledger, and a snapshot of what is declared now."""
+    """Return True if there is a ledger whose current snapshot fits today's policy."""
     numbers = store_of(declared).numbers()
     if not numbers or not is_there(ledger_of(declared)):
         return False
@@ -201,7 +198,8 @@ def _changes_of_fixed(before: Policy, after: Policy) -> Iterator[str]:
 
 def _table_changes(before: Policy, after: Policy) -> Iterator[str]:
     for name in dict.fromkeys((*before.tables, *after.tables)):
-        old, new = before.tables.get(name), after.tables.get(name)
+        old = before.tables.get(name)
+        new = after.tables.get(name)
         if old is None:
             yield f"{name}: a new table; it must be in the source."
         elif new is None:
@@ -212,7 +210,8 @@ def _table_changes(before: Policy, after: Policy) -> Iterator[str]:
 
 def _column_changes(old: Table, new: Table) -> Iterator[str]:
     for limit in ("max_rows", "max_groups"):
-        was, now = getattr(old, limit), getattr(new, limit)
+        was = getattr(old, limit)
+        now = getattr(new, limit)
         if was != now:
             effect = (
                 "more noise, fewer rows left out"
@@ -221,7 +220,8 @@ def _column_changes(old: Table, new: Table) -> Iterator[str]:
             )
             yield f"{old.name}.{limit}: {was} before, {now} now: {effect}."
     for name in dict.fromkeys((*old.columns, *new.columns)):
-        was, now = old.columns.get(name), new.columns.get(name)
+        was = old.columns.get(name)
+        now = new.columns.get(name)
         if was is None:
             yield f"{old.name}.{name}: a new column."
         elif now is None:

@@ -28,7 +28,8 @@ class Bounds:
     cost: Budget
 
     def __str__(self) -> str:
-        beyond, few = f"{float(100 * BEYOND):g} % of the rows", int(self.ranks / BEYOND)
+        beyond = f"{float(100 * BEYOND):g} % of the rows"
+        few = int(self.ranks / BEYOND)
         return (
             f"[{self.low}, {self.high}]: with 95 % confidence at most {beyond} and {self.ranks:,} more lie below it, "
             f"and at most as many above; they would be clamped to it. With fewer than {few:,} rows the "
@@ -40,7 +41,8 @@ def round_outward(low: Any, high: Any, *, ranks: int, cost: Budget) -> Bounds:
     """Round the range outward: numbers to one digit of its width, dates as they are."""
     if isinstance(low, date):
         return Bounds(low=low, high=high, ranks=ranks, cost=cost)
-    least, most = Fraction(str(low)), Fraction(str(high))
+    least = Fraction(str(low))
+    most = Fraction(str(high))
     if most <= least:
         return Bounds(low=low, high=high, ranks=ranks, cost=cost)
     unit = Fraction(10) ** math.floor(math.log10(most - least))

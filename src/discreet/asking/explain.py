@@ -65,7 +65,8 @@ def _block(
     index: int, offered: Offer, policy: Policy, accountant: Accountant, spell: Spell
 ) -> list[str]:
     """Tell what is read and noised for one aggregation of private rows."""
-    each, lines = offered.blocks[index], list[str]()
+    each = offered.blocks[index]
+    lines = list[str]()
     block, due = each.block, {part.id for part in offered.due if part.block == index}
     if isinstance(block.kind, Shared):
         return []
@@ -89,13 +90,14 @@ def _block(
             f"{cost(whole, each.threshold)}"
         )
     if any(parts[statistic.id].id in due for statistic in block.own_statistics):
-        groups = (
-            "the keys that were kept"
-            if block.unknown
-            else f"{block.cells:,} public groups{'' if block.aggregates else ', with one more of each key, for NULL'}"
-            if block.keys
-            else "one group"
-        )
+        if block.unknown:
+            groups = "the keys that were kept"
+        elif block.keys:
+            groups = f"{block.cells:,} public groups"
+            if not block.aggregates:
+                groups += ", with one more of each key, for NULL"
+        else:
+            groups = "one group"
         sums = len(block.readings)
         lines.append(f"Read {sums} exact sum{'s' * (sums > 1)} for {groups}: {spell(block.sums)}")
     for statistic in block.own_statistics:
@@ -164,9 +166,11 @@ def _noise(statistic: Statistic, mechanism: Additive, policy: Policy) -> str:
 def _in_units(statistic: Statistic, mechanism: Additive, unit: Fraction) -> str:
     sensitivity, l2_squared, step = statistic.sensitivity, statistic.sensitivity.l2_squared, 1
     if statistic.totals is not None:
-        l2_squared, step = statistic.totals.l2_squared, UNIT
+        l2_squared = statistic.totals.l2_squared
+        step = UNIT
     size = number(mechanism.spread * unit / step)
-    l1, l2 = sensitivity.l1 * unit, l2_squared**0.5 * float(unit / step)
+    l1 = sensitivity.l1 * unit
+    l2 = l2_squared**0.5 * float(unit / step)
     moved = number(l1) if mechanism.norm == "l1" else number(l2)
     steps = "" if unit == 1 else f", in steps of {number(unit)}"
     return f"at most {moved} ({mechanism.norm}); add {mechanism.words} {size}{steps}"

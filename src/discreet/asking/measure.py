@@ -81,7 +81,8 @@ def _numbers_from(index: int, block: Block) -> int:
 
 def _gather_block(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
     """Return what was released of a block's own parts."""
-    numbers, survivors = dict[str, tuple[Any, ...]](), None
+    numbers = dict[str, tuple[Any, ...]]()
+    survivors = None
     for part in block_parts(index, block):
         left = released[part.id]
         survivors = left.survivors
@@ -100,7 +101,9 @@ def _release_public(
     """Release a block with public keys: every group of the grid gets a number, even if nobody is in
     it.
     """
-    block, found, exact = each.block, dict[str, Released](), None
+    block = each.block
+    found = dict[str, Released]()
+    exact = None
     statistics, picks = _by_id(block)
     for part in parts:
         if statistic := statistics.get(part.id):

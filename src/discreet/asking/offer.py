@@ -66,9 +66,9 @@ class BlockOffer:
 
     def mechanisms_for(self, statistic: str) -> tuple[Mechanism, ...]:
         """Return the mechanisms of a statistic or pick, but for a threshold."""
-        return (
-            (self.added[statistic],) if statistic in self.added else self.chosen.get(statistic, ())
-        )
+        if statistic in self.added:
+            return (self.added[statistic],)
+        return self.chosen.get(statistic, ())
 
     def of(self, part: Measurement) -> tuple[Mechanism, ...]:
         """Return the mechanisms of a part, in the order in which they are used."""
@@ -82,7 +82,8 @@ class BlockOffer:
         """Return the block with other mechanisms for a part, in the order in which they are used."""
         rest = iter(mechanisms)
         threshold = None if self.threshold is None else next(rest)
-        added, chosen = dict(self.added), dict(self.chosen)
+        added = dict(self.added)
+        chosen = dict(self.chosen)
         for statistic in part.statistics:
             if statistic in added:
                 added[statistic] = next(rest)
@@ -195,7 +196,8 @@ class Offer:
         return tuple(each.threshold.threshold + 1 for each in own if each.threshold is not None)
 
     def _describe_part(self, part: Measurement) -> list[dict[str, Any]]:
-        each, found = self.blocks[part.block], list[dict[str, Any]]()
+        each = self.blocks[part.block]
+        found = list[dict[str, Any]]()
         if each.threshold is not None:
             found.append(_describe_threshold(each.block, each.threshold))
         for statistic in each.block.own_statistics:
@@ -218,7 +220,8 @@ class Offer:
 
     def margins(self, column: int, *, assuming: int | None) -> tuple[float, ...] | None:
         """Return the half-widths of an output column, one for each grouping that stands in it."""
-        shown, found = self.plan.columns[column], list[float]()
+        shown = self.plan.columns[column]
+        found = list[float]()
         for block, number in (*([shown.estimate] if shown.estimate else []), *shown.also):
             aggregate = self.plan.blocks[block].aggregates[number]
             if isinstance(aggregate, Pick):
@@ -266,7 +269,8 @@ class Offer:
         """
         found: dict[str, dict[str, Any]] = {}
         for place, pick, choices in self._quantiles():
-            name, counted = self.plan.columns[place].name, counting_column(self.plan, place)
+            name = self.plan.columns[place].name
+            counted = counting_column(self.plan, place)
             beside = choices[0].beside_ranks() if len(choices) == 1 else {}
             found[name] = {
                 **beside,
@@ -301,7 +305,8 @@ def _describe_statistic(statistic: Statistic, mechanism: Additive) -> list[dict[
     sensitivity, l2_squared, step = statistic.sensitivity, statistic.sensitivity.l2_squared, 1
     totals: dict[str, Any] = {}
     if statistic.totals is not None:  # in sums whose factors are multiples of 1 / UNIT
-        l2_squared, step = statistic.totals.l2_squared, UNIT
+        l2_squared = statistic.totals.l2_squared
+        step = UNIT
         totals = {"totals_over": statistic.totals.grid.periods}
     return [
         {

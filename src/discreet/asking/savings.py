@@ -28,10 +28,12 @@ def savings(
 def _sentence(offered: Offer, way: Alternative, other: Offer, assuming: int) -> str | None:
     if other.cost.delta > offered.cost.delta:
         return None
-    sizes, now = _known_margins(offered, assuming), _known_margins(other, assuming)
+    sizes = _known_margins(offered, assuming)
+    now = _known_margins(other, assuming)
     gains: dict[int, tuple[float, float]] = {}
     for place, kept in enumerate(way.kept):
-        before, after = sizes[kept], now[place]
+        before = sizes[kept]
+        after = now[place]
         if before is None or after is None:
             if offered.plan.columns[kept].measured or before != after:
                 return None  # who knows whether it is better

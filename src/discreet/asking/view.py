@@ -255,7 +255,8 @@ class View:
         )
 
     def amount(self, epsilon: object) -> Fraction:
-        most, by = self.policy.limits.epsilon, "the policy's limits.epsilon"
+        most = self.policy.limits.epsilon
+        by = "the policy's limits.epsilon"
         return self.accountant.allot(epsilon=amount(epsilon, name="epsilon", most=most, by=by))
 
     def require_process(self) -> None:
@@ -352,7 +353,8 @@ class View:
         kept = self.ways.find(found)
         if kept is not None:
             return kept
-        ways, today = [], datetime.now(UTC).date()
+        ways = []
+        today = datetime.now(UTC).date()
         with refuse_depth():
             for way, tree in alternatives(sql, found, self.policy, dialect=dialect):
                 with suppress(DiscreetError):
@@ -381,7 +383,8 @@ class View:
         """Measure what was paid for and make the answer: everything between a charge and the stored
         answer.
         """
-        fetch, read = partial(self.fetch, until=until), partial(self.fetch_parts, until=until)
+        fetch = partial(self.fetch, until=until)
+        read = partial(self.fetch_parts, until=until)
         found = release_parts(offered, allowance, fetch, read, in_passes=self.engine.in_passes)
         return self.complete(offered, standing, charge, found)
 
@@ -427,7 +430,8 @@ class View:
         """Run the SQL above the noise on noisy and public tables; return the answer with its
         margins and certificate.
         """
-        plan, noise = offered.plan, [each.noise for each in offered.blocks]
+        plan = offered.plan
+        noise = [each.noise for each in offered.blocks]
         result = self._run_above_noise(plan, noisy, noise)
         table, margins = split(result, plan.columns)
         public = self._public_of(plan)
@@ -463,7 +467,8 @@ class View:
         """Return the facts by which one release can be audited: for whom, on what, which noise, at
         what cost, paid by whom.
         """
-        today, losses = offered.plan.today, (mechanism.loss() for mechanism in offered.mechanisms)
+        today = offered.plan.today
+        losses = (mechanism.loss() for mechanism in offered.mechanisms)
         return {
             **self.certificate_head(self.accountant.price(losses)),
             **({} if today is None else {"today": today.isoformat()}),

@@ -107,7 +107,9 @@ class Visit:
 
     def answer(self, sql: str, passed: Passage[Outcome]) -> Answer:
         """Return the answer as its reader gets it: table, margins, cost, what is left, certificate."""
-        sheet, standing, charge = passed.made.sheet, passed.standing, passed.made.charge
+        sheet = passed.made.sheet
+        standing = passed.standing
+        charge = passed.made.charge
         return Answer(
             table=sheet.table,
             margins=sheet.margins,

@@ -58,7 +58,9 @@ def open_release(visit: Visit, name: str, *, source: object) -> Release:
     from discreet.continual.question import question
     from discreet.continual.running import Release
 
-    view, door, policy = visit.view, visit.door, visit.policy
+    view = visit.view
+    door = visit.door
+    policy = visit.policy
     view.require_process()
     door.standing(CURATOR)
     schedule = find_declared("release", name, policy.releases)
@@ -80,7 +82,9 @@ def open_publication(visit: Visit, name: str) -> PublicationRun:
     from discreet.census.publication import Publication
     from discreet.census.running import Make, PublicationRun
 
-    view, door, policy = visit.view, visit.door, visit.policy
+    view = visit.view
+    door = visit.door
+    policy = visit.policy
     view.require_process()
     door.standing(CURATOR)
     terms = find_declared("publication", name, policy.publications)

@@ -74,7 +74,8 @@ def app(verb: str | None = None) -> typer.Typer:
     ]
     groups = [each for each in whole.registered_groups if each.name == verb]
     if verb != "completion" and (commands or groups):
-        whole.registered_commands, whole.registered_groups = commands, groups
+        whole.registered_commands = commands
+        whole.registered_groups = groups
     return whole
 
 

@@ -181,7 +181,8 @@ def _show_question(found: QuestionAudit) -> None:
     print(
         f"One person moves {farthest.statistic} by at most {farthest.share:.4g} of the claimed sensitivity: {moved}"
     )
-    draws, pairs = sum(each.draws for each in found.replayed), len(found.replayed)
+    draws = sum(each.draws for each in found.replayed)
+    pairs = len(found.replayed)
     differ = [text for each in found.replayed for text in each.differences]
     print(
         f"{draws} draws replayed on {pairs} pairs of neighbors: {'; '.join(differ) + ': BROKEN' if differ else 'holds'}"

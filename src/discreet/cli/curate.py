@@ -148,7 +148,8 @@ def ledger(
             {"key": f"{declared.ledger}.key"},
         )
         return
-    terms, known = terms_of(declared), None if head is None else _head(head)
+    terms = terms_of(declared)
+    known = None if head is None else _head(head)
     if backup is not None or restore is not None:
         _copy(declared, backup, restore, known, format)
         return
@@ -258,7 +259,8 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
     from discreet.binding import accountant_of
     from discreet.cli.printing.tables import budget_bar, output, plainly
 
-    accountant, entries = accountant_of(policy), book.entries(analyst)
+    accountant = accountant_of(policy)
+    entries = book.entries(analyst)
     limit, shares = book.limits
     if format is Format.json:
         listed = [

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from discreet.evaluate.parity import Parity
 
 REPEATS, RESAMPLES = 10, 200
-_OF_PUBLIC, _OF_PRIVATE = (
-    "belongs to a public table",
-    "belongs to a private table: name a POLICY and a DESCRIPTION",
-)
+_OF_PUBLIC = "belongs to a public table"
+_OF_PRIVATE = "belongs to a private table: name a POLICY and a DESCRIPTION"
 
 
 def register(app: typer.Typer) -> None:

@@ -339,11 +339,10 @@ def _raw_page(described: Description, raw: Path, control: Path | None, target: s
 
     if target is not None:
         target_of(described, target)  # a wrong name is told before the work
-    true, others = (
-        rows_as_described(described, table(raw)),
-        None if control is None else rows_as_described(described, table(control)),
-    )
-    made, names = described.generate(rows=true.num_rows), [axis.name for axis in described.axes]
+    true = rows_as_described(described, table(raw))
+    others = None if control is None else rows_as_described(described, table(control))
+    made = described.generate(rows=true.num_rows)
+    names = [axis.name for axis in described.axes]
     found: list[tuple[str, Any]] = [
         ("single out", single_out(made, true, others, columns=min(3, len(names)), trials=TRIALS))
     ]
@@ -360,7 +359,8 @@ def _raw_page(described: Description, raw: Path, control: Path | None, target: s
         found.append(("tell members", membership(made, true, others, trials=TRIALS)))
     risks = []
     for name, each in found:
-        beyond, on_control = getattr(each, "risk", None), getattr(each, "control", None)
+        beyond = getattr(each, "risk", None)
+        on_control = getattr(each, "control", None)
         told = (
             "–"
             if beyond is None
@@ -422,7 +422,8 @@ def compare(
         else:
             print(printable("\n\n".join(f"{each.table}\n{each}" for each in several)))
         return
-    described, curator = Description.load(description), open_curator(policy)
+    described = Description.load(description)
+    curator = open_curator(policy)
     with progress_bar("comparing:") as progress:
         found = curator.compare(
             described,

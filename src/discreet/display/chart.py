@@ -142,5 +142,6 @@ def _bars(name: str, points: Sequence[Point], kinds: Sequence[str]) -> str:
 
 
 def _scale(name: str, points: Sequence[Point]) -> axis.Axis:
-    low, high = min(point.low for point in points), max(point.high for point in points)
+    low = min(point.low for point in points)
+    high = max(point.high for point in points)
     return axis.numbers(min(0.0, low), max(0.0, high), title=name)

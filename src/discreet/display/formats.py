@@ -27,8 +27,10 @@ def with_margins(answer: Answer) -> pa.Table:
 
     Behind a quantile stands `name ± ranks`, with NULL in groups that may be too small for them.
     """
-    ranks, beside = answer.certificate.get("ranks", {}), list[int]()
-    columns, places = list[tuple[str, Any]](), list[int | None]()
+    ranks = answer.certificate.get("ranks", {})
+    beside = list[int]()
+    columns = list[tuple[str, Any]]()
+    places = list[int | None]()
     pairs = zip(
         answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
     )

@@ -221,11 +221,9 @@ def running_totals(instead: Mapping[str, tuple[float, float]]) -> list[str]:
         f"{name} ± {short_margin(now)} instead of ± {short_margin(apart)}"
         for name, (now, apart) in instead.items()
     )
-    return (
-        [f"Running totals are measured, not each number by itself: {', '.join(told)}."]
-        if instead
-        else []
-    )
+    if instead:
+        return [f"Running totals are measured, not each number by itself: {', '.join(told)}."]
+    return []
 
 
 def left_out(max_rows: Mapping[str, int]) -> list[str]:
@@ -364,7 +362,8 @@ def quote_text(quote: QuoteView) -> str:
 
 def answer_html(answer: Answer, chart: str) -> str:
     """Write a table with margins, what stands under it, and a chart."""
-    rows, margins = _rows(answer.table), _rows(answer.margins)
+    rows = _rows(answer.table)
+    margins = _rows(answer.margins)
     cells = [
         [cell(value, margin) for value, margin in zip(row, half, strict=True)]
         for row, half in zip(rows, margins, strict=True)

@@ -88,7 +88,8 @@ def fault_of(file: Path, encoding: str | None = None) -> str | None:
     """Return the line where a CSV file is not cut as its header is, and what was expected there;
     never a value of it.
     """
-    expected, delimiter = len(csv_header(file, encoding)), delimiter_of(file, encoding)
+    expected = len(csv_header(file, encoding))
+    delimiter = delimiter_of(file, encoding)
     line = 1
     with open_file(file) as content:
         text = io.TextIOWrapper(

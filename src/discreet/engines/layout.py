@@ -39,7 +39,10 @@ SCHEMAS = ("main", PUBLIC)
 # of making snapshots: 2 since rows are a fair sample, texts are bounded and the finished file is
 # checked
 RULES = 2
-KEY, LOCK, BUILDING, LIVE = "order.key", "lock", ".building", ".live-"
+KEY = "order.key"
+LOCK = "lock"
+BUILDING = ".building"
+LIVE = ".live-"
 _SUFFIX = ".duckdb"
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _CODES = ("UTINYINT", "USMALLINT", "UINTEGER")

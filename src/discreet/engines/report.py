@@ -113,7 +113,8 @@ def _became(found: ColumnReport, rows: int) -> list[str]:
 
 
 def _column(found: ColumnReport, table: Table, rows: int) -> Iterator[str]:
-    parts, declared = _became(found, rows), table.columns.get(found.name)
+    parts = _became(found, rows)
+    declared = table.columns.get(found.name)
     if not parts:
         return
     yield f"  {SHOUT if found.stands_out(rows) else ''}{found.name}: {'; '.join(parts)}"

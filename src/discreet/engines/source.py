@@ -133,7 +133,8 @@ class SourceFailure(EngineFailure):
 
     def __init__(self, doing: str, error: str) -> None:
         super().__init__(f"{doing} failed in the engine.")
-        self.doing, self.error = doing, error
+        self.doing = doing
+        self.error = error
 
 
 @contextmanager

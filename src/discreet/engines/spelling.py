@@ -183,9 +183,9 @@ class Spelling:
                 )
                 return f"(CASE {listed} ELSE {self.expression(otherwise)} END)"
             case Careful(value=value):
-                return (
-                    self.attempt(self.expression(value)) if self.careful else self.expression(value)
-                )
+                if self.careful:
+                    return self.attempt(self.expression(value))
+                return self.expression(value)
             case Fold():
                 return self.fold(node)
             case Over():
@@ -217,10 +217,8 @@ class Spelling:
         return f"{self.fold(node.function)} OVER (PARTITION BY {parts}{order}{frame})"
 
     def order(self, order: Order) -> str:
-        direction, nulls = (
-            "DESC" if order.descending else "ASC",
-            "FIRST" if order.nulls_first else "LAST",
-        )
+        direction = "DESC" if order.descending else "ASC"
+        nulls = "FIRST" if order.nulls_first else "LAST"
         return f"{self.expression(order.value)} {direction} NULLS {nulls}"
 
     def all(self, nodes: Sequence[Expression]) -> list[str]:
@@ -325,7 +323,8 @@ class Spelling:
         group.
         """
         keys = [key_column(place) for place in range(len(node.counted.keys) - 1)]
-        listed, near = "".join(f"{key}, " for key in keys), " OR ".join(map(_within, node.ranks))
+        listed = "".join(f"{key}, " for key in keys)
+        near = " OR ".join(map(_within, node.ranks))
         steps = [self.step("r", self.cells(node.counted, keys))]
         for step, width in enumerate(node.widths):
             if step == 0:
@@ -354,7 +353,8 @@ class Spelling:
             ranked = f"SELECT {listed}b, n, {before} AS before, {total} AS total FROM ({counted}) AS counted"
             steps.append(f"w{step} AS (SELECT * FROM ({ranked}) AS ranked WHERE {near})")
         whole = self.kind("BIGINT")
-        before, total = f"CAST(before AS {whole}) AS {BEFORE}", f"CAST(total AS {whole}) AS {TOTAL}"
+        before = f"CAST(before AS {whole}) AS {BEFORE}"
+        total = f"CAST(total AS {whole}) AS {TOTAL}"
         columns = f"{listed}b AS {key_column(len(keys))}, n AS {ROWS}, {before}, {total}"
         return f"WITH {', '.join(steps)} SELECT {columns} FROM w{len(node.widths) - 1}"
 

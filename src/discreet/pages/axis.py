@@ -71,7 +71,8 @@ def logarithmic(values: Sequence[float], *, title: str = "") -> Axis:
     """Return an axis on which equal factors are equally far apart, with a tick at each of the
     values.
     """
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     ticks = tuple((value, f"{value:g}") for value in sorted(set(values)))
     return Axis(low=low, high=high if high > low else 2 * low, ticks=ticks, title=title, log=True)
 
@@ -86,7 +87,8 @@ def place_of(moment: Moment) -> float:
 
 def days(first: Moment, last: Moment, *, title: str = "") -> Axis:
     """Return an axis of time, with ticks where hours, days, months or years begin."""
-    low, high = place_of(first), place_of(last)
+    low = place_of(first)
+    high = place_of(last)
     ticks = next((found for found in _calendars(first, last) if 2 <= len(found) <= MOST_TICKS), ())
     if not ticks:
         ticks = tuple(dict.fromkeys((place_of(each), _day(each)) for each in (first, last)))
@@ -95,7 +97,8 @@ def days(first: Moment, last: Moment, *, title: str = "") -> Axis:
 
 def _calendars(first: Moment, last: Moment) -> Iterator[tuple[tuple[float, str], ...]]:
     """Yield ticks from fine to coarse."""
-    low, high = place_of(first), place_of(last)
+    low = place_of(first)
+    high = place_of(last)
     for hours in (1, 3, 6, 12):
         if (high - low) * 24 / hours > 2 * MOST_TICKS or not isinstance(first, datetime):
             continue
@@ -129,11 +132,9 @@ def _date(place: int) -> date:
 
 
 def _day(moment: Moment) -> str:
-    return (
-        moment.isoformat(sep=" ", timespec="minutes")
-        if isinstance(moment, datetime)
-        else moment.isoformat()
-    )
+    if isinstance(moment, datetime):
+        return moment.isoformat(sep=" ", timespec="minutes")
+    return moment.isoformat()
 
 
 def _hour(hours: int) -> str:

@@ -68,7 +68,8 @@ def bars(
 
 def _bar(series: Series, place: int, *, top: int, axis: Axis, mark: str) -> str:
     at, zero = WIDE * axis.at(series.values[place]), WIDE * axis.at(0.0)
-    left, right = min(at, zero), max(at, zero)
+    left = min(at, zero)
+    right = max(at, zero)
     middle = top + ROW / 2
     bar = f'<rect class="fill" x="{left:.1f}" y="{top + 1.5}" width="{right - left:.1f}" height="{ROW - 3}"/>'
     spot = f'<path class="spot" d="M{at:.1f} {middle}h.01"/>'
@@ -104,16 +105,21 @@ def ticks_below(axis: Axis, *, at_edge: bool = False) -> str:
     """
     shown = []
     for place, (value, text) in enumerate(axis.ticks):
-        share, long = axis.at(value), len(text) > LONG
-        side = (
-            "first"
-            if share < 0.02 and long
-            else "last"
-            if share > 0.95 and (long or at_edge)
-            else ""
-        )
+        share = axis.at(value)
+        long = len(text) > LONG
+        if share < 0.02 and long:
+            side = "first"
+        elif share > 0.95 and (long or at_edge):
+            side = "last"
+        else:
+            side = ""
         inner = 0 < place < len(axis.ticks) - 1
-        spare = "" if not inner else "spare" if place % 2 else "half"
+        if not inner:
+            spare = ""
+        elif place % 2:
+            spare = "spare"
+        else:
+            spare = "half"
         kind = " ".join(filter(None, (side, spare)))
         shown.append(f'<span class="{kind}" style="left: {100 * share:.2f}%">{escape(text)}</span>')
     return f'<div class="ticks">{"".join(shown)}</div>'

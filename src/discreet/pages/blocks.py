@@ -109,7 +109,9 @@ class Cell:
     """
 
     def __init__(self, text: str, *, kind: str = "", above: str = "") -> None:
-        self.text, self.kind, self.above = text, kind, above
+        self.text = text
+        self.kind = kind
+        self.above = above
 
     def html(self) -> str:
         text = escape(self.text)
@@ -137,8 +139,6 @@ def legend(names: Sequence[tuple[str, int, str]]) -> str:
 def _sample(kind: str) -> str:
     if kind == "fill":
         return '<rect class="fill" width="30" height="14"/>'
-    return (
-        f'<path class="{kind}" d="M15 7h.01"/>'
-        if kind == "spot"
-        else f'<path class="{kind}" d="M0 7H30"/>'
-    )
+    if kind == "spot":
+        return f'<path class="{kind}" d="M15 7h.01"/>'
+    return f'<path class="{kind}" d="M0 7H30"/>'

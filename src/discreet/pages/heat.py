@@ -21,7 +21,8 @@ class Square:
 
 def heat(names: Sequence[str], squares: Iterable[Square], *, full: float, label: str) -> str:
     """Draw every pair twice, as the map is the same on both sides of its diagonal."""
-    many, parts = len(names), []
+    many = len(names)
+    parts = []
     for each in squares:
         title = f"<title>{escape(f'{names[each.row]} × {names[each.column]}: {each.value:.3f}')}</title>"
         for x, y in ((each.row, each.column), (each.column, each.row)):

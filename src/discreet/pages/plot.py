@@ -99,7 +99,8 @@ def _spots(curve: Curve, across: Axis, up: Axis) -> str:
         title = f"<title>{escape(curve.titles[place])}</title>" if curve.titles else ""
         reach = ""
         if curve.lows:
-            low, high = _y(up, curve.lows[place]), _y(up, curve.highs[place])
+            low = _y(up, curve.lows[place])
+            high = _y(up, curve.highs[place])
             reach = f'<path class="line reach" d="M{_x(across, x)} {low}V{high}"/>'
         parts.append(
             f'{reach}<path class="{curve.kind}" d="M{_x(across, x)} {_y(up, y)}h.01">{title}</path>'
@@ -111,7 +112,8 @@ def _columns(curve: Curve, across: Axis, up: Axis) -> str:
     """Draw upright bars between neighboring places; `across` has one place more than there are
     bars.
     """
-    parts, floor = [], SIDE * (1 - up.at(0.0))
+    parts = []
+    floor = SIDE * (1 - up.at(0.0))
     for place, value in enumerate(curve.up):
         left, right = (SIDE * across.at(curve.across[place + end]) for end in (0, 1))
         top = SIDE * (1 - up.at(value))
@@ -123,6 +125,7 @@ def _columns(curve: Curve, across: Axis, up: Axis) -> str:
         )
         if curve.lows:
             middle = (left + right) / 2
-            low, high = _y(up, curve.lows[place]), _y(up, curve.highs[place])
+            low = _y(up, curve.lows[place])
+            high = _y(up, curve.highs[place])
             parts.append(f'<path class="error" d="M{middle:.1f} {low}V{high}"/>')
     return "".join(parts)

@@ -173,11 +173,9 @@ def _step(reader: Reader, what: str, kind: str, node: Node, step: Node | None) -
             node, f"{what} needs a step, the finest difference that is kept: {_STEPS[kind]}."
         )
         return None
-    return (
-        reader.number(step, f"{what}.step")
-        if kind == "decimal"
-        else reader.seconds(step, f"{what}.step")
-    )
+    if kind == "decimal":
+        return reader.number(step, f"{what}.step")
+    return reader.seconds(step, f"{what}.step")
 
 
 def _range(kind: str, lo: Any, hi: Any, step: Fraction) -> Domain:
@@ -250,8 +248,6 @@ def _categories(reader: Reader, what: str, node: Node) -> Categories | None:
             node,
             f"{what}: the list mixes numbers and strings. Quote the numbers if they are names.",
         )
-    return (
-        Categories(values=cast("tuple[str, ...]", tuple(values)))
-        if len(reader.problems) == before
-        else None
-    )
+    if len(reader.problems) == before:
+        return Categories(values=cast("tuple[str, ...]", tuple(values)))
+    return None

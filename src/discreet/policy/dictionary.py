@@ -52,7 +52,11 @@ class Attribute:
     @property
     def key(self) -> str:
         """The column's role in its table: owner, identifier, or none."""
-        return "owner" if self.owner else "identifier" if self.groups == "never" else ""
+        if self.owner:
+            return "owner"
+        if self.groups == "never":
+            return "identifier"
+        return ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the column for programs."""

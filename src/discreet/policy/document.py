@@ -79,7 +79,11 @@ class Scalar:
             return self.text
         number = rational(self.text)
         whole = number is not None and re.fullmatch(r"[-+]?[0-9]+", self.text)
-        return self.text if number is None else int(number) if whole else number
+        if number is None:
+            return self.text
+        if whole:
+            return int(number)
+        return number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +183,8 @@ class _Tree:
             return Map(line=line, column=column, entries=self.entries(events, depth))
         if isinstance(event, yaml.SequenceStartEvent):
             return List(line=line, column=column, items=tuple(self.items(events, depth)))
-        text, style = getattr(event, "value", ""), getattr(event, "style", None)
+        text = getattr(event, "value", "")
+        style = getattr(event, "style", None)
         if NO_TEXT.search(text):
             self.note(
                 line,
@@ -220,7 +225,8 @@ class Reader:
     """
 
     def __init__(self, *, file: str, problems: list[Problem]) -> None:
-        self.file, self.problems = file, problems
+        self.file = file
+        self.problems = problems
         self.places: dict[tuple[str, ...], tuple[int, int]] = {}
 
     def problem(self, node: Node, message: str) -> None:

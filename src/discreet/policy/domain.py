@@ -238,9 +238,11 @@ def write_number(value: Fraction) -> str:
     twos = fives = 0
     rest = value.denominator
     while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
+        rest = rest // 2
+        twos = twos + 1
     while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
+        rest = rest // 5
+        fives = fives + 1
     if rest != 1:
         return str(value)
     digits = max(twos, fives)

@@ -246,7 +246,8 @@ def _ledger(reader: Reader, node: Node | None, path: Path) -> tuple[Path, str | 
     """Return the ledger's file, or the name of a shared one on this server, and the address of a
     shared one.
     """
-    here, named = path.absolute().parent, f"{path.stem}.ledger"
+    here = path.absolute().parent
+    named = f"{path.stem}.ledger"
     text = reader.string(node, "ledger", "a file or postgresql://...") or named
     if text.startswith(SHARED):
         return here / named, text
@@ -311,10 +312,8 @@ def _table(reader: Reader, name: str, node: Node) -> Table:
             fields["max_groups"],
             f"{name}.max_groups is {max_groups}, but {max_rows} rows (max_rows) lie in at most {max_rows} groups.",
         )
-    owner, read = (
-        owner_of(reader, name, fields.get("owner")),
-        reading(reader, name, fields.get("read")),
-    )
+    owner = owner_of(reader, name, fields.get("owner"))
+    read = reading(reader, name, fields.get("read"))
     if isinstance(owner, EachRow) and max_rows > 1:
         reader.problem(
             fields["max_rows"], f"{name}: with `owner: row` everybody has one row. Remove max_rows."
@@ -387,7 +386,8 @@ def _check_owner(reader: Reader, tables: Mapping[str, Table], table: Table, node
                 )
     seen = [table.name]
     while isinstance(table.owner, Through) and table.owner.table in tables:
-        before, table = table, tables[table.owner.table]
+        before = table
+        table = tables[table.owner.table]
         if table.name in seen:
             circle = " -> ".join([*seen, table.name])
             reader.problem(node, f"{seen[0]} never reaches an owner: {circle}. Break the circle.")

@@ -208,7 +208,8 @@ class _Scope:
     most: Fraction | None
 
     def publication(self, name: str, node: Node) -> PublicationTerms | None:
-        reader, what = self.reader, f"publications.{name}"
+        reader = self.reader
+        what = f"publications.{name}"
         if not isinstance(node, Map):
             reader.wrong(node, what, f"a mapping with {', '.join(_NEEDED)}")
             return None
@@ -284,7 +285,8 @@ class _Scope:
         return tuple(found.values())
 
     def _tabulation(self, item: Node, what: str, table: str | None) -> Tabulation | None:
-        node, weight = item, Fraction(1)
+        node = item
+        weight = Fraction(1)
         if isinstance(item, Map):
             fields = self.reader.fields(item, what, (), ("columns", "weight"))
             if "columns" not in fields:

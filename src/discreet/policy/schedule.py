@@ -71,7 +71,8 @@ class Schedule:
 
     def due(self, as_of: datetime) -> int:
         """Count the periods that have ended by a moment, the horizon's at most."""
-        low, high = 0, self.periods or MOST_PERIODS
+        low = 0
+        high = self.periods or MOST_PERIODS
         while low < high:  # the first period that has not ended
             middle = (low + high) // 2
             low, high = (middle + 1, high) if self.begins(middle + 1) <= as_of else (low, middle)

@@ -81,7 +81,8 @@ class Tries:
                 failures = self._failures.pop(key, _Failures(FREE_TRIES[key[0]]))
                 if now - failures.last > FORGOTTEN:
                     failures.count = 0
-                failures.count, failures.last = failures.count + 1, now
+                failures.count = failures.count + 1
+                failures.last = now
                 self._failures[key] = failures
             while len(self._failures) > MOST_COUNTED:
                 self._failures.popitem(last=False)
@@ -154,9 +155,12 @@ class Gate:
         self._tries.check(name, address)
         user = self._file.read().users.get(name)
         if user is None or user.locked or not proved:
-            reason = (
-                "no such user" if user is None else "locked" if user.locked else "wrong password"
-            )
+            if user is None:
+                reason = "no such user"
+            elif user.locked:
+                reason = "locked"
+            else:
+                reason = "wrong password"
             self._tries.failed(name, address)
             _log.warning(
                 "login refused",

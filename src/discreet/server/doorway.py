@@ -71,7 +71,8 @@ class Doorway:
 
     def broke(self, error: BaseException) -> None:
         """Log a failure of our own by its type and place; its words may hold what is private."""
-        trace, place = error.__traceback__, "an unknown place"
+        trace = error.__traceback__
+        place = "an unknown place"
         while trace is not None:
             name = trace.tb_frame.f_globals.get("__name__", "")
             if name.startswith("discreet"):

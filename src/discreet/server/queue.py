@@ -163,7 +163,8 @@ class Queue:
 
         def carried_out() -> None:
             try:
-                made, error = job.work(), None
+                made = job.work()
+                error = None
             except BaseException as raised:  # whatever it is, whoever waits is told
                 made, error = None, raised
             loop.call_soon_threadsafe(self._end, who, job, made, error)

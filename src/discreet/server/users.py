@@ -102,7 +102,8 @@ class UserFile:
                 raise UsageError(
                     f"{self.path.name} must be its owner's alone: chmod 600 {self.path.name}."
                 )
-            self._users, self._seen = self._parse(), seen
+            self._users = self._parse()
+            self._seen = seen
         return self._users
 
     def _parse(self) -> Users:
@@ -159,7 +160,9 @@ class UserFile:
         """Add a token and return it; it cannot be shown again."""
         if days is not None and not 1 <= days <= 36_500:
             raise UsageError("A token lasts from 1 to 36500 days.")
-        identity, secret, now = fresh_bytes(6).hex(), fresh_bytes(32).hex(), int(time.time())
+        identity = fresh_bytes(6).hex()
+        secret = fresh_bytes(32).hex()
+        now = int(time.time())
         token = TokenRecord(
             id=identity,
             digest=hashlib.sha256(secret.encode()).digest(),

@@ -78,7 +78,12 @@ def budget_bar(spent: float, limit: float, width: int = 30) -> Text:
     """
     share = 1.0 if limit <= 0 else min(spent / limit, 1)
     full = math.ceil(width * share) if share < 1 else width  # what is spent is seen, however little
-    color = "green" if share <= 0.5 else "yellow" if share <= 0.9 else "red"
+    if share <= 0.5:
+        color = "green"
+    elif share <= 0.9:
+        color = "yellow"
+    else:
+        color = "red"
     return Text.assemble(("█" * full, color), ("░" * (width - full), "dim"))
 
 

@@ -93,7 +93,8 @@ def _attack(console: Console, curator: Curator) -> None:
     console.print("[bold red]Is Karrie's income over 50K?[/]  (alice, ε = 0.1)")
     console.print(f"[dim]{MALICIOUS}[/]")
     answer = curator.ask(MALICIOUS, analyst="alice", epsilon="0.1")
-    value, margin = answer.table.column(0)[0].as_py(), answer.margins.column(0)[0].as_py()
+    value = answer.table.column(0)[0].as_py()
+    margin = answer.margins.column(0)[0].as_py()
     console.print(
         f"karrie = {value} ± {margin:.0f}. The true answer is 0 or 1, and either fits: "
         "the noise is far larger than one person.\n"

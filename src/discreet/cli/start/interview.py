@@ -59,8 +59,12 @@ class Interview:
     """A draft and the place of the next question; `page` shows it and `take` reads the reply."""
 
     def __init__(self, draft: Draft, *, out: Path) -> None:
-        self.draft, self.place, self.settled = draft, 0, False
-        self._out, self._lock, self._refused = out, Lock(), ""
+        self.draft = draft
+        self.place = 0
+        self.settled = False
+        self._out = out
+        self._lock = Lock()
+        self._refused = ""
 
     def page(self) -> str:
         """Return the page of the next question, or of the whole policy where none is left."""
@@ -94,7 +98,8 @@ class Interview:
         # A form that is older than the question, after a reload or from a second tab, answers nothing.
         if fields.get("question") != question.title:
             return self._page()
-        choice, written = fields.get("choice", ""), fields.get("other", "")
+        choice = fields.get("choice", "")
+        written = fields.get("other", "")
         if written.strip() and written != self._refused:
             choice = forms.OTHER  # whoever writes means it, whichever choice was marked before
         reply = reply_to(question, written if choice == forms.OTHER else choice)
@@ -170,7 +175,9 @@ class Listener(ThreadingHTTPServer):
 
     def __init__(self, interview: Interview) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.interview, self.secret, self.timeout = interview, fresh_text(24), 0.5
+        self.interview = interview
+        self.secret = fresh_text(24)
+        self.timeout = 0.5
         self.done = Event()
 
     @property

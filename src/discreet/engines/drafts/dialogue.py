@@ -94,7 +94,12 @@ def questions(draft: Draft) -> tuple[Question, ...]:
 
 def _about_owner(table: TableDraft) -> Question:
     names = [column.name for column in table.columns]
-    said = PUBLIC if table.public else None if table.owner == PLACEHOLDER else table.owner
+    if table.public:
+        said = PUBLIC
+    elif table.owner == PLACEHOLDER:
+        said = None
+    else:
+        said = table.owner
     likely = [name for name in names if owner_among([name]) is not None or "id" in words_of(name)]
     own = [name for name in likely if yaml_name(name) != said]
     choices = [

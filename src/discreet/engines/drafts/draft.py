@@ -367,7 +367,8 @@ def _is_loose(column: ColumnDraft) -> bool:
 
 def _column_text(column: ColumnDraft) -> str:
     # an ENUM type lists its values
-    name, shown = (yaml_name(column.name), column.type.split("(")[0] or "CSV")
+    name = yaml_name(column.name)
+    shown = column.type.split("(")[0] or "CSV"
     found = column.suggestion
     if found is not None and found.declaration is not None:
         return f"      {name}: {found.declaration}  # {found.why}"

@@ -137,11 +137,9 @@ def of_name(name: str, family: str) -> Suggestion | None:
 def of_type(family: str) -> Suggestion | None:
     """Suggest what a type alone allows to say."""
     declaration = _BY_TYPE.get(family)
-    return (
-        None
-        if declaration is None
-        else Suggestion(declaration=declaration, why="from the type: check")
-    )
+    if declaration is None:
+        return None
+    return Suggestion(declaration=declaration, why="from the type: check")
 
 
 def owner_among(columns: Iterable[str]) -> str | None:
@@ -234,6 +232,6 @@ def _scalar(value: str) -> str:
         "null",
     ):
         return value.strip()
-    return (
-        value if re.fullmatch(r"-?(0|[1-9][0-9]*)", value) else "'" + value.replace("'", "''") + "'"
-    )
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)", value):
+        return value
+    return "'" + value.replace("'", "''") + "'"

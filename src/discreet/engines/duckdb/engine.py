@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("discreet.engine")
 _ATTACHED = "snapshot"
 _CTRL_C = "Query interrupted"  # what DuckDB makes of a KeyboardInterrupt while it runs a statement
-PLAIN, CAREFUL = Spelling(), Spelling(careful=True)
+PLAIN = Spelling()
+CAREFUL = Spelling(careful=True)
 MOST_BINDING = 256  # statements that are remembered to bind; then all are forgotten
 
 
@@ -97,8 +98,11 @@ class DuckDB:
     def __init__(self, path: str | Path, *, memory: int, threads: int | None = None) -> None:
         import duckdb
 
-        self._path, self._memory, self._threads = path, memory, threads
-        self._process, self._lock = os.getpid(), Lock()
+        self._path = path
+        self._memory = memory
+        self._threads = threads
+        self._process = os.getpid()
+        self._lock = Lock()
         self._empty: Any = None
         self._second: Any = None
         self._binding: set[object] = set()  # shapes of statements that bind, to be checked once
@@ -137,7 +141,8 @@ class DuckDB:
         the log gets our SQL and the kind of error, never the engine's message, which can print a
         value.
         """
-        began, sql = time.monotonic(), PLAIN.numbers(query)
+        began = time.monotonic()
+        sql = PLAIN.numbers(query)
         try:
             return Exact(
                 self.read(sql, seconds, one_row=isinstance(query, Aggregate) and not query.keys)
@@ -158,7 +163,9 @@ class DuckDB:
         return Exact(self._fetch(query, seconds, rows))
 
     def _fetch(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
-        began, begun, sql = time.monotonic(), False, PLAIN.numbers(query)
+        began = time.monotonic()
+        begun = False
+        sql = PLAIN.numbers(query)
         try:
             with self._cursor(self._connection, seconds) as cursor:
                 for part in self._parts(cursor, sql, rows):
@@ -183,9 +190,9 @@ class DuckDB:
     def _select(self, cursor: Any, sql: str, *, begin: str = "", one_row: bool = False) -> pa.Table:
         with _one_sentence(sql):
             statement = _statement(cursor, sql, begin)
-            return (
-                _one_row(cursor, statement) if one_row else cursor.sql(statement).to_arrow_table()
-            )
+            if one_row:
+                return _one_row(cursor, statement)
+            return cursor.sql(statement).to_arrow_table()
 
     def _parts(self, cursor: Any, sql: str, rows: int, *, begin: str = "") -> Iterator[pa.Table]:
         import pyarrow as pa

@@ -76,7 +76,8 @@ os.register_at_fork(after_in_child=_after_fork)
 @contextmanager
 def interrupt_after(after: float, interrupt: Callable[[], object]) -> Iterator[None]:
     """Call `interrupt` once this block has run for so many seconds, and again while it goes on."""
-    watch, work = _watch, object()
+    watch = _watch
+    work = object()
     watch.add(work, time.monotonic() + after, interrupt)
     try:
         yield

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from discreet.engines.postgres.server import Link
 
 Field = Callable[["pa.Array"], "list[pa.Array]"]  # a column's fields, in pieces that follow
-_BEGIN, _END = b"PGCOPY\n\xff\r\n\x00" + bytes(8), b"\xff\xff"
+_BEGIN = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
+_END = b"\xff\xff"
 _PIECE = 1 << 20  # bytes that are handed over at a time
 _WAKE = 1.0  # seconds after which whoever waits for the server looks whether it was interrupted
 _DAYS, _MICROS = 10_957, 946_684_800_000_000  # from 1970 to 2000, where Postgres begins to count
@@ -173,14 +174,16 @@ def _since_2000(values: Any, epoch: int, limits: np.iinfo[Any]) -> Any:
     """Count from where Postgres begins. Its infinities are its first number and its last, those of
     DuckDB the last with either sign; what is too early for its type it refuses.
     """
-    first, last = int(limits.min), int(limits.max)
+    first = int(limits.min)
+    last = int(limits.max)
     moved = np.where(values > first + epoch, values, first + 1 + epoch) - epoch
     return np.where(values == last, last, np.where(values == -last, first, moved))
 
 
 def _behind_length(values: Any, column: pa.Array) -> pa.Array:
     """Each value behind the length of its bytes, and -1 alone for NULL."""
-    size, valid = values.dtype.itemsize, column.is_valid().to_numpy(zero_copy_only=False)
+    size = values.dtype.itemsize
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
     fields = np.empty(len(values), np.dtype([("size", ">i4"), ("value", values.dtype)]))
     fields["size"], fields["value"] = np.where(valid, size, -1), values
     if not column.null_count:

@@ -50,8 +50,12 @@ class PostgresEngine:
     in_passes: ClassVar[bool] = False  # Postgres goes to its disk where groups are many
 
     def __init__(self, address: str, number: int, tables: Tables, *, memory: int) -> None:
-        self._address, self._number, self._tables, self._memory = address, number, tables, memory
-        self._process, self._lock = os.getpid(), Lock()
+        self._address = address
+        self._number = number
+        self._tables = tables
+        self._memory = memory
+        self._process = os.getpid()
+        self._lock = Lock()
         self._idle: list[Link] = []
         self._schemas: dict[str, pa.Schema] = {}
         import psycopg
@@ -82,7 +86,9 @@ class PostgresEngine:
         """Return the result in tables of so many rows; if the engine fails on a value, that of the
         careful form.
         """
-        began, begun, sql = time.monotonic(), False, self.sql(query)
+        began = time.monotonic()
+        begun = False
+        sql = self.sql(query)
         try:
             for part in self._read(sql, seconds, rows):
                 begun = True
@@ -161,7 +167,8 @@ class PostgresEngine:
     def close(self) -> None:
         if self._process == os.getpid():
             with self._lock:
-                idle, self._idle = self._idle, []
+                idle = self._idle
+                self._idle = []
             for connection in idle:
                 connection.close()
 

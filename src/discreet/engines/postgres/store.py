@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _OWN = re.compile(rf"{SCHEMA}_([1-9][0-9]*)")
 _NO_ROOM = "53"  # the class of errors of a full disk and of too little memory
-CURATOR, READER = "the curator (engine.at)", "the reader (engine.reader)"
+CURATOR = "the curator (engine.at)"
+READER = "the reader (engine.reader)"
 
 
 @dataclass(frozen=True, slots=True)

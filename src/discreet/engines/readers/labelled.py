@@ -127,21 +127,17 @@ def _type(meta: Any, name: str) -> str:
     """Return the type of a column as a database would call it; '' for numbers that may be whole or
     not.
     """
-    kind, shown = (
-        meta.readstat_variable_types[name],
-        (meta.original_variable_types[name] or "").upper(),
-    )
+    kind = meta.readstat_variable_types[name]
+    shown = (meta.original_variable_types[name] or "").upper()
     if kind == "string":
         return "VARCHAR"
     if shown.startswith(_MOMENTS):
         return "TIMESTAMP"
     if shown.startswith(_DAYS):
         return "DATE"
-    return (
-        "INTEGER"
-        if kind.startswith("int") or (shown.startswith("F") and shown.endswith(".0"))
-        else ""
-    )
+    if kind.startswith("int") or (shown.startswith("F") and shown.endswith(".0")):
+        return "INTEGER"
+    return ""
 
 
 def _labels(known: dict[str, dict[Any, str]], meta: Any) -> dict[str, dict[str, str]]:

@@ -278,7 +278,8 @@ class _Column:
         """Return how many digits a numeric may have, and how many of them behind the point."""
         if self.kind != "numeric" or self.mod < 4:
             return None
-        precision, scale = (self.mod - 4) >> 16, (self.mod - 4) & 0x7FF
+        precision = (self.mod - 4) >> 16
+        scale = (self.mod - 4) & 0x7FF
         return (precision, scale) if scale <= precision <= _MOST_DIGITS else None
 
     @property

@@ -106,7 +106,8 @@ def _utf8_or_nothing(data: bytes) -> str | None:
 
 def _checks(sql: str) -> Iterator[str]:
     """Return the conditions of CHECK ( ... ) in a CREATE TABLE."""
-    upper, start = sql.upper(), 0
+    upper = sql.upper()
+    start = 0
     while (found := upper.find("CHECK", start)) >= 0:
         begin = sql.find("(", found)
         depth, end = 0, begin

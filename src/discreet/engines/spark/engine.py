@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _log = logging.getLogger("discreet.engine")
-PLAIN, CAREFUL = SparkSpelling(), SparkSpelling(careful=True)
+PLAIN = SparkSpelling()
+CAREFUL = SparkSpelling(careful=True)
 Made = TypeVar("Made")
 _NUMBER = number_column(0)[:-1]
 _CHECKING = 60.0  # seconds that planning a statement may take
@@ -53,8 +54,12 @@ class Spark:
     in_passes: ClassVar[bool] = False
 
     def __init__(self, session: Any, policy: Policy, folder: Path) -> None:
-        self._session, self._policy, self._folder = session, policy, folder
-        self._process, self._lock, self._renewing = os.getpid(), Lock(), Lock()
+        self._session = session
+        self._policy = policy
+        self._folder = folder
+        self._process = os.getpid()
+        self._lock = Lock()
+        self._renewing = Lock()
         self._binding: set[object] = set()  # shapes of statements that bind, to be checked once
         self._noted: dict[str, Any] = json.loads(kinds_file(folder).read_text(encoding="utf-8"))
         self._show_all()
@@ -130,7 +135,8 @@ class Spark:
         if known in self._binding:
             return
         sql = PLAIN.numbers(query)
-        plan, used = partial(self._planned, sql), self._session
+        plan = partial(self._planned, sql)
+        used = self._session
         try:
             self._within(plan, _CHECKING, told=sql)
         except EngineFailure:
@@ -165,7 +171,9 @@ class Spark:
         """Return what a query reads; once more, carefully, where it failed: on a row, or because
         something went away.
         """
-        began, sql, used = time.monotonic(), PLAIN.numbers(query), self._session
+        began = time.monotonic()
+        sql = PLAIN.numbers(query)
+        used = self._session
         try:
             return self._within(lambda: read(sql), seconds, told=sql)
         except Unspelled:
@@ -220,7 +228,8 @@ class Spark:
             )
             raise EngineFailure
         made: Future[Made] = Future()
-        session, tag = self._session, f"discreet-{SYSTEM.bits(64):016x}"
+        session = self._session
+        tag = f"discreet-{SYSTEM.bits(64):016x}"
 
         def run() -> None:
             try:

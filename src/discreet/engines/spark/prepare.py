@@ -101,7 +101,8 @@ class Work:
                 parts, problems = schemas(connection, self.policy, self.source)
                 if problems:
                     raise PolicyError(*problems)
-                reading, found = SourceReading(self.policy, parts), dict[str, TableReport]()
+                reading = SourceReading(self.policy, parts)
+                found = dict[str, TableReport]()
                 for table in self.policy.tables.values():
                     chain = [table]
                     while isinstance(chain[-1].owner, Through):
@@ -206,16 +207,15 @@ class Work:
         """Write the rows that have owners as they will be stored, and beside them the keys of
         tables that go through this one; return what was counted.
         """
-        kinds, counts = self._kinds_of(connection, reading, table), counts_of(table, name(OWNER))
+        kinds = self._kinds_of(connection, reading, table)
+        counts = counts_of(table, name(OWNER))
         owned = f"{name(OWNER)} IS NOT NULL"
         stored = {column: kinds[column] for column in (OWNER, *table.columns)}
         folder = self._folder("written stored", table)
         outputs = {self._place(table): Output(folder=folder, columns=stored, where=owned)}
         going = [f"#key of {each.name}" for each in reading.going_through(table)]
-        keys, place = (
-            {column: kinds[column] for column in (OWNER, *going)},
-            self._scratch("keys", table),
-        )
+        keys = {column: kinds[column] for column in (OWNER, *going)}
+        place = self._scratch("keys", table)
         if going:
             folder = self._folder("written keys", table)
             outputs[place] = Output(folder=folder, columns=keys, where=owned)

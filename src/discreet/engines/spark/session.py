@@ -27,7 +27,8 @@ from discreet.extras import missing, require
 from discreet.noise.bits import SYSTEM
 from discreet.policy.addresses import hide_passwords
 
-REMOTE, LOCAL = "sc://", ("local[", "local-cluster[")
+REMOTE = "sc://"
+LOCAL = ("local[", "local-cluster[")
 HOW = "engine: {name: spark, at: sc://host:15002}, or at: local[2] for a Spark of this machine"
 ANSI = "spark.sql.ansi.enabled"
 _SETTINGS = {
@@ -141,7 +142,8 @@ def _start(master: str) -> str:
         raise UsageError(
             f"A process can have one Spark of its own, and has {next(iter(_local))} already."
         )
-    token, folder = f"{SYSTEM.bits(128):032x}", tempfile.mkdtemp(prefix="discreet-spark-")
+    token = f"{SYSTEM.bits(128):032x}"
+    folder = tempfile.mkdtemp(prefix="discreet-spark-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {

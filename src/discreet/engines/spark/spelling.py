@@ -108,7 +108,8 @@ _GRAINS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year"
 
 
 def _part(arguments: Sequence[str]) -> str:
-    name, value = _unquoted(arguments[0]), arguments[1]
+    name = _unquoted(arguments[0])
+    value = arguments[1]
     if name not in _PARTS:
         raise Unspelled(f"The part {name} of a date")
     return f"CAST({_PARTS[name](value)} AS BIGINT)"
@@ -341,7 +342,8 @@ class SparkSpelling(Spelling):
         return f"ARRAY<{self.kind(kind[:-2])}>" if kind.endswith("[]") else _KINDS.get(kind, kind)
 
     def cast(self, node: Cast) -> str:
-        value, kind = node.value, self.kind(node.kind)
+        value = node.value
+        kind = self.kind(node.kind)
         if node.kind.endswith("[]"):
             if not isinstance(value, Constant) or not isinstance(value.value, str):
                 raise Unspelled("A list that is made of a text")
@@ -416,13 +418,13 @@ class SparkSpelling(Spelling):
         """
         if fold and escape != escape.lower():
             raise Unspelled("ILIKE with a capital letter as its escape")
-        text, changed = self.expression(value), pattern
+        text = self.expression(value)
+        changed = pattern
         if fold:
-            text, changed = (
-                change_letters("lower")([text]),
-                pattern.translate(str.maketrans(*letter_pairs("lower"))),
-            )
-        found, letters = [], iter(changed)
+            text = change_letters("lower")([text])
+            changed = pattern.translate(str.maketrans(*letter_pairs("lower")))
+        found = []
+        letters = iter(changed)
         for letter in letters:
             if escape and letter == escape:
                 letter = next(letters, "")

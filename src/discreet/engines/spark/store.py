@@ -73,7 +73,8 @@ class SparkStore:
         """Prepare a source on the cluster, which says by how many workers; nothing is seen until it
         is whole.
         """
-        found, store = source_at(source, self.policy), self.policy.store
+        found = source_at(source, self.policy)
+        store = self.policy.store
         address(store.resolve())
         with SnapshotFolder(store).build(number) as building:
             if manifest_file(store, number).exists():

@@ -30,7 +30,8 @@ class Calls:
     """
 
     def __init__(self, kinds: Kinds, session: Mapping[str, str]) -> None:
-        self._kinds, self._session = kinds, session
+        self._kinds = kinds
+        self._session = session
         self.reads: set[str] = set()
         self._growing = 0
 

@@ -70,7 +70,8 @@ class Catalog:
     """Answers what clients look up. Threads may share one."""
 
     def __init__(self, curator: Curator) -> None:
-        self._curator, self._database = curator, curator.policy.path.stem
+        self._curator = curator
+        self._database = curator.policy.path.stem
         self._lock = Lock()
         self._filled: _SnapshotDatabase | None = None
 
@@ -249,13 +250,11 @@ def _family(kind: pa.DataType) -> str:
         return "number"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "fraction"
-    return (
-        "text"
-        if pa.types.is_string(kind)
-        else "moment"
-        if pa.types.is_timestamp(kind)
-        else str(kind)
-    )
+    if pa.types.is_string(kind):
+        return "text"
+    if pa.types.is_timestamp(kind):
+        return "moment"
+    return str(kind)
 
 
 # --- objects by name ------------------------------------------------------------------------------
@@ -269,7 +268,8 @@ def _type_names(known: pa.Table) -> pa.Table:
     by_oid: dict[int, str] = {row["oid"]: row["typname"] for row in known.to_pylist()}
     found = []
     for row in known.to_pylist():
-        name, element = row["typname"], by_oid.get(row["typelem"])
+        name = row["typname"]
+        element = by_oid.get(row["typelem"])
         base = element if name.startswith("_") and element else name
         ends = "" if base is name else "[]"
         plain = base if row["oid"] < contents.DATABASE_OID else contents.quote_name(base)

@@ -8,7 +8,9 @@ class CatalogError(Exception):
 
     def __init__(self, sqlstate: str, message: str, *, hint: str = "") -> None:
         super().__init__(message)
-        self.sqlstate, self.message, self.hint = sqlstate, message, hint
+        self.sqlstate = sqlstate
+        self.message = message
+        self.hint = hint
 
 
 def unknown_function(name: str) -> CatalogError:

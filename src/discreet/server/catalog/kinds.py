@@ -177,11 +177,9 @@ class Kinds:
         first = self._first(node.expressions)
         if kind == "$1" or first is None:
             return "text" if first == "name" and name in ("max", "min") else first
-        return (
-            f"_{'text' if first == 'unknown' else first}"
-            if kind == "$1[]"
-            else types.element(first)
-        )
+        if kind == "$1[]":
+            return f"_{'text' if first == 'unknown' else first}"
+        return types.element(first)
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -196,7 +194,8 @@ class Kinds:
 
     def source_of(self, node: exp.Column) -> Relation | Columns | None:
         """Return the source of a column, looking outwards from its own SELECT."""
-        name, wanted = node.name.lower(), node.table.lower()
+        name = node.name.lower()
+        wanted = node.table.lower()
         select = node.find_ancestor(exp.Select)
         while select is not None:
             sources = self.sources(select)
@@ -363,7 +362,11 @@ def _literal(node: exp.Literal) -> str:
     text = str(node.this)
     if not text.isdigit():
         return "numeric"
-    return "int4" if int(text) < 2**31 else "int8" if int(text) < 2**63 else "numeric"
+    if int(text) < 2**31:
+        return "int4"
+    if int(text) < 2**63:
+        return "int8"
+    return "numeric"
 
 
 def output_name(node: exp.Expression) -> str:
@@ -379,11 +382,9 @@ def _name(node: exp.Expression | None) -> tuple[str, bool]:
         return str(node.name).lower().removeprefix(CALL), True
     if isinstance(node, exp.Dot):
         called_by = node.expression
-        return (
-            _name(called_by)
-            if isinstance(called_by, exp.Anonymous)
-            else (str(called_by.name), True)
-        )
+        if isinstance(called_by, exp.Anonymous):
+            return _name(called_by)
+        return (str(called_by.name), True)
     if isinstance(node, exp.Cast):
         inner, good = _name(node.this)
         return (inner, True) if good else (type_in_cast(node.args["to"]).removeprefix("_"), False)

@@ -30,11 +30,9 @@ def literal(value: object, kind: str) -> exp.Expression:
             "0A000", f"a parameter of type {type(value).__name__} cannot be used here"
         )
     made: exp.Expression = exp.Literal.string(str(value))
-    return (
-        made
-        if kind in ("text", "unknown")
-        else exp.cast(made, types.storage_type(kind), dialect="duckdb")
-    )
+    if kind in ("text", "unknown"):
+        return made
+    return exp.cast(made, types.storage_type(kind), dialect="duckdb")
 
 
 def list_of(items: list[exp.Expression], element: str) -> exp.Expression:
@@ -67,11 +65,9 @@ def _parts(text: str) -> list[str | None]:
     if body[1:-1].strip() == "":
         return []
     # The pattern also matches the empty end of the text, unless a comma stands there.
-    return (
-        found[:-1]
-        if len(found) > 1 and found[-1] == "" and not body[1:-1].rstrip().endswith((",", '""'))
-        else found
-    )
+    if len(found) > 1 and found[-1] == "" and not body[1:-1].rstrip().endswith((",", '""')):
+        return found[:-1]
+    return found
 
 
 def unescape(text: str) -> str:

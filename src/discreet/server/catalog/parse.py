@@ -116,13 +116,16 @@ def _mark(tokens: list[Token]) -> list[Token]:
         if name.startswith(CALL):
             raise CatalogError("42883", f"names do not begin with {CALL} here")
         if after[:1] == [TokenType.L_PAREN] and name in _OWN - _KEPT and not quoted:
-            kind, text = TokenType.VAR, CALL + name
+            kind = TokenType.VAR
+            text = CALL + name
         elif (
             after == [TokenType.L_BRACKET, TokenType.R_BRACKET]
             and name in _ARRAYS_OF
             and not quoted
         ):
-            kind, text, brackets = TokenType.VAR, f"_{name}", 2
+            kind = TokenType.VAR
+            text = f"_{name}"
+            brackets = 2
         marked.append(
             Token(kind, text, token.line, token.col, token.start, token.end, token.comments)
         )
@@ -133,7 +136,8 @@ def relation_of(table: exp.Table, database: str) -> Relation | None:
     """Return the system's relation that a table of the tree names; None if it is not the
     system's.
     """
-    name, schema = _fold(table.args.get("this")), _fold(table.args.get("db"))
+    name = _fold(table.args.get("this"))
+    schema = _fold(table.args.get("db"))
     catalog = _fold(table.args.get("catalog"))
     if catalog and catalog != database:
         return None

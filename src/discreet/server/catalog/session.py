@@ -116,7 +116,11 @@ class CatalogSession:
 def _bare(value: str) -> str:
     """Return a setting as pg_settings has it: the number alone where SHOW adds a unit."""
     found = re.fullmatch(r"(\d+)(ms|kB)", value)
-    return found[1] if found else "4096" if value == "4MB" else value
+    if found:
+        return found[1]
+    if value == "4MB":
+        return "4096"
+    return value
 
 
 def _text(value: str) -> str:

@@ -119,8 +119,10 @@ class _Rewriter:
         objects: Mapping[str, Mapping[str, int]],
         parameters: Sequence[object] | None,
     ) -> None:
-        self._kinds, self._database = kinds, database
-        self._objects, self._parameters = objects, parameters
+        self._kinds = kinds
+        self._database = database
+        self._objects = objects
+        self._parameters = parameters
         self._calls = Calls(kinds, session)
         self.reads = self._calls.reads
 
@@ -161,13 +163,11 @@ class _Rewriter:
             source = self._kinds.source_of(node)
             if not isinstance(source, Relation):
                 return None if source else number(0)
-            return (
-                number(source.oid)
-                if name == "tableoid"
-                else number(1)
-                if name != "ctid"
-                else text("(0,1)")
-            )
+            if name == "tableoid":
+                return number(source.oid)
+            if name != "ctid":
+                return number(1)
+            return text("(0,1)")
         node.set("db", None)
         node.set("catalog", None)
         return None
@@ -399,7 +399,8 @@ class _Rewriter:
     # --- casts ------------------------------------------------------------------------------------
 
     def _cast(self, node: exp.Cast) -> exp.Expression:
-        kind, inner = self._kinds.of(node) or "text", node.this
+        kind = self._kinds.of(node) or "text"
+        inner = node.this
         before = self._kinds.of(inner)
         words = str(inner.this) if isinstance(inner, exp.Literal) and inner.is_string else None
         if kind in types.REFERENCES:
@@ -426,7 +427,12 @@ class _Rewriter:
             name = types.from_sql(bare)
             found = types.oid(name) if name else None
         if found is None:
-            state = "42P01" if kind == "regclass" else "42704" if kind == "regtype" else "42883"
+            if kind == "regclass":
+                state = "42P01"
+            elif kind == "regtype":
+                state = "42704"
+            else:
+                state = "42883"
             raise CatalogError(state, f'"{words}" does not exist')
         return number(found)
 
@@ -459,7 +465,8 @@ class _Rewriter:
             return None if name == "all" else exp.Tuple(expressions=node.expressions)
         if not name.startswith(CALL):
             raise unknown_function(name)
-        name, given = name.removeprefix(CALL), list(node.expressions)
+        name = name.removeprefix(CALL)
+        given = list(node.expressions)
         if name in AS_TABLES:
             if not isinstance(node.find_ancestor(exp.Table, exp.Select), exp.Table):
                 raise not_supported(f"{name}() as a value")

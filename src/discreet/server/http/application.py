@@ -70,7 +70,8 @@ async def login(request: Request, body: shapes.LoginBody) -> Response:
     """Log in by password: begins a session by a cookie, and tells its CSRF token."""
     require_same_origin(request)
     reception = reception_of(request)
-    gate, address = reception.door.gate, address_of(request)
+    gate = reception.door.gate
+    address = address_of(request)
     user = await asyncio.to_thread(gate.password, body.user, body.password, address=address)
     old = request.cookies.get(reception.cookie)
     if old is not None:
@@ -108,7 +109,8 @@ async def session(request: Request, visitor: Anyone) -> Response:
 
 
 def _told(request: Request, visitor: Visitor) -> dict[str, Any]:
-    policy, own = desk_of(request).curator.policy, visitor.session
+    policy = desk_of(request).curator.policy
+    own = visitor.session
     return {
         "user": visitor.user.name,
         "role": visitor.user.role,

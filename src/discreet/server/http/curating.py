@@ -107,7 +107,8 @@ async def users(request: Request, visitor: CuratorOnly) -> Response:
 @router.post("/users", response_model=shapes.MadeReply, status_code=201)
 async def add_user(request: Request, body: shapes.UserBody, visitor: CuratorOnly) -> Response:
     """Let somebody in; the password is made and told once."""
-    desk, file = desk_of(request), _users(request)
+    desk = desk_of(request)
+    file = _users(request)
     made = await desk.work(visitor, lambda: file.add(body.name, role=body.role))
     return JSONResponse({"name": body.name, "role": body.role, "password": made}, status_code=201)
 
@@ -126,7 +127,8 @@ async def unlock(request: Request, name: str, visitor: CuratorOnly) -> Response:
 
 async def _lock(request: Request, visitor: CuratorOnly, name: str, *, locked: bool) -> Response:
     _require_other(visitor, name)
-    desk, file = desk_of(request), _users(request)
+    desk = desk_of(request)
+    file = _users(request)
     await desk.work(visitor, lambda: file.lock(name, locked=locked))
     return JSONResponse(_user(file.read().users[name]))
 
@@ -142,7 +144,8 @@ async def add_token(
     request: Request, name: str, body: shapes.TokenBody, visitor: CuratorOnly
 ) -> Response:
     """Make a token for programs; it is told once."""
-    desk, file = desk_of(request), _users(request)
+    desk = desk_of(request)
+    file = _users(request)
     token = await desk.work(visitor, lambda: file.add_token(name, days=body.days))
     return JSONResponse({"name": name, "token": token}, status_code=201)
 
@@ -150,7 +153,8 @@ async def add_token(
 @router.delete("/users/{name:path}/tokens/{id}", status_code=204, response_class=Response)
 async def remove_token(request: Request, name: str, id: str, visitor: CuratorOnly) -> Response:
     """Take a token back."""
-    desk, file = desk_of(request), _users(request)
+    desk = desk_of(request)
+    file = _users(request)
     await desk.work(visitor, lambda: file.remove_token(name, id))
     return Response(status_code=204)
 
@@ -159,7 +163,8 @@ async def remove_token(request: Request, name: str, id: str, visitor: CuratorOnl
 async def remove_user(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """Remove a user; what was charged stays charged."""
     _require_other(visitor, name)
-    desk, file = desk_of(request), _users(request)
+    desk = desk_of(request)
+    file = _users(request)
     await desk.work(visitor, lambda: file.remove(name))
     return Response(status_code=204)
 
@@ -269,7 +274,8 @@ async def write_policy(request: Request, body: shapes.PolicyBody, visitor: Curat
         after = Policy.parse(text, path=own.path)
         for name in FIXED:
             if getattr(after, name) != getattr(own, name):
-                key, hint = name.removesuffix("_address"), "Change it on the server's machine."
+                key = name.removesuffix("_address")
+                hint = "Change it on the server's machine."
                 raise Refusal(
                     403,
                     "denied",

@@ -145,5 +145,6 @@ def _of_policy(error: PolicyError) -> Refusal:
         {"line": each.line, "column": each.column, "message": each.message}
         for each in error.problems
     ]
-    sentence, place = first.message, (first.line, first.column)
+    sentence = first.message
+    place = (first.line, first.column)
     return Refusal(422, "policy", sentence, "", *place, code=REFUSED, more={"problems": problems})

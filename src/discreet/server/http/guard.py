@@ -54,14 +54,17 @@ class Guard:
         """`proxied` says that a proxy of this machine sends all requests: it is believed who sent
         them, and how.
         """
-        self._app, self._door, self._proxied = app, door, proxied
+        self._app = app
+        self._door = door
+        self._proxied = proxied
         own = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if secure else {})
         self._headers = [(name.lower().encode(), value.encode()) for name, value in own.items()]
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        began, started = time.monotonic(), False
+        began = time.monotonic()
+        started = False
 
         async def leave(message: Message) -> None:
             nonlocal started
@@ -106,7 +109,9 @@ class Guard:
 
     async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
         """Read the request's body: of the size and in the time of one message of a client."""
-        limits, found, size = self._door.limits, bytearray(), 0
+        limits = self._door.limits
+        found = bytearray()
+        size = 0
         large = Refusal(
             413, "large", f"A request has at most {limits.message:,} bytes.", code="54000"
         )

@@ -54,7 +54,8 @@ class Jobs:
     """The jobs of one server, newest last."""
 
     def __init__(self, desk: Desk, failure: Callable[[Exception], dict[str, Any]]) -> None:
-        self._desk, self._failure = desk, failure
+        self._desk = desk
+        self._failure = failure
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -85,7 +86,8 @@ class Jobs:
             job.state = "done"
             await job.tell("done", job.result)
         except Exception as error:
-            job.error, job.state = self._failure(error)["error"], "failed"
+            job.error = self._failure(error)["error"]
+            job.state = "failed"
             await job.tell("failed", {"error": job.error})
 
     def of(self, visitor: Visitor, id: str) -> Job:

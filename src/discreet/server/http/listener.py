@@ -37,7 +37,8 @@ class Connection(H11Protocol):
     ) -> None:
         """`addresses` counts the connections from each; None where all come from one proxy."""
         super().__init__(config=config, server_state=state, app_state={})
-        self._limits, self._addresses = limits, addresses
+        self._limits = limits
+        self._addresses = addresses
         self._waiting: asyncio.TimerHandle | None = None
         self._address = ""
 
@@ -92,7 +93,8 @@ class HttpListener:
     def __init__(
         self, door: Doorway, app: Callable[..., Any], *, tls: Tls | None, proxied: bool = False
     ) -> None:
-        self._door, self._tls = door, tls
+        self._door = door
+        self._tls = tls
         self._config = Config(
             app,
             loop="none",
@@ -106,7 +108,8 @@ class HttpListener:
             timeout_keep_alive=KEPT,
             h11_max_incomplete_event_size=MOST_HEADERS,
         )
-        self._state, self._addresses = ServerState(), None if proxied else Counter[str]()
+        self._state = ServerState()
+        self._addresses = None if proxied else Counter[str]()
         self._server: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int) -> tuple[str, int]:

@@ -50,7 +50,8 @@ class Desk:
     """
 
     def __init__(self, door: Doorway, answers: Answers) -> None:
-        self.door, self.answers = door, answers
+        self.door = door
+        self.answers = answers
         self._under_way: dict[tuple[str, str], tuple[bytes, asyncio.Task[KeptAnswer]]] = {}
 
     @property
@@ -282,7 +283,8 @@ async def ask_all(
     request: Request, body: shapes.Questions, visitor: Asker, key: IdempotencyKey = None
 ) -> Response:
     """Answer several questions, one after the other; each gets its answer, or its own error."""
-    desk, found = desk_of(request), list[dict[str, Any]]()
+    desk = desk_of(request)
+    found = list[dict[str, Any]]()
     for place, question in enumerate(body.questions):
         try:
             kept = await desk.ask(visitor, question, None if key is None else f"{key}#{place}")

@@ -29,7 +29,8 @@ class Sessions:
     """All sessions of one server. What is kept of a cookie's secret is its hash."""
 
     def __init__(self, *, idle: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._idle, self._clock = idle, clock
+        self._idle = idle
+        self._clock = clock
         self._sessions: OrderedDict[bytes, CookieSession] = OrderedDict()
 
     def begin(self, user: User) -> tuple[str, CookieSession]:
@@ -37,14 +38,16 @@ class Sessions:
         own = [key for key, each in self._sessions.items() if each.user.name == user.name]
         for key in own[: max(0, len(own) + 1 - MOST)]:
             del self._sessions[key]
-        now, secret = self._clock(), fresh_text(32)
+        now = self._clock()
+        secret = fresh_text(32)
         session = CookieSession(user=user, csrf=fresh_text(24), began=now, seen=now)
         self._sessions[_key(secret)] = session
         return secret, session
 
     def find(self, secret: str) -> CookieSession | None:
         """Return the session of a cookie, if it has not ended."""
-        key, now = _key(secret), self._clock()
+        key = _key(secret)
+        now = self._clock()
         session = self._sessions.get(key)
         if session is None:
             return None

@@ -92,7 +92,8 @@ def address_of(request: Request) -> str:
 
 def require_same_origin(request: Request) -> None:
     """Refuse what a page of another host sent."""
-    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    site = request.headers.get("sec-fetch-site")
     foreign = origin is not None and urlsplit(origin).netloc != request.headers.get("host", "")
     if foreign or site not in (None, "same-origin", "none"):
         raise Refusal(403, "denied", "The request comes from another page.", code="42501")

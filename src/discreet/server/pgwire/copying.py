@@ -87,7 +87,8 @@ def _with_options(copy: Copy, options: Sequence[Token]) -> Copy:
     ]
     place = 0
     while place < len(words):
-        word, value = words[place].upper, words[place + 1] if place + 1 < len(words) else None
+        word = words[place].upper
+        value = words[place + 1] if place + 1 < len(words) else None
         name = words[place].name
         place += 1
         if name in ("binary", "csv", "text"):

@@ -18,8 +18,13 @@ from discreet.errors import (
 )
 from discreet.server.pgwire import messages
 
-OVER_BUDGET, CROWDED, REFUSED, UNPRICED = "53X01", "53X02", "42X01", "55X01"
-LEDGER, ENGINE, INTERNAL = "58X01", "58X02", "XX000"
+OVER_BUDGET = "53X01"
+CROWDED = "53X02"
+REFUSED = "42X01"
+UNPRICED = "55X01"
+LEDGER = "58X01"
+ENGINE = "58X02"
+INTERNAL = "XX000"
 
 NO_PRICE = (
     "Say what an answer may cost: SET discreet.epsilon = 0.1; or how wrong it may be: SET discreet.margin = 100. "
@@ -59,13 +64,11 @@ class Fault(Exception):
         severity: str = "ERROR",
     ) -> None:
         super().__init__(message)
-        self.code, self.message, self.hint, self.place, self.severity = (
-            code,
-            message,
-            hint,
-            place,
-            severity,
-        )
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.place = place
+        self.severity = severity
 
     def pack(self) -> bytes:
         return messages.report(

@@ -92,7 +92,8 @@ def tokens(sql: str) -> Iterator[Token]:
         if kind == "comment":
             end = _comment_end(sql, place)
         elif found.group("dollar") is not None:
-            kind, end = "string", _dollar_end(sql, place, found.group("dollar"))
+            kind = "string"
+            end = _dollar_end(sql, place, found.group("dollar"))
         if kind not in ("space", "comment"):
             yield Token("string" if kind == "escapes" else kind, sql[place:end], place, end)
         place = end

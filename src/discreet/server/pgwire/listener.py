@@ -125,7 +125,8 @@ class Listener:
             raise Fatal("53300", "You have too many connections.", hint="Close some.")
         self._require_database(entered)
         self._last = self._last % 0x7FFFFFFF + 1
-        number, secret = self._last, int.from_bytes(fresh_bytes(4), "big")
+        number = self._last
+        secret = int.from_bytes(fresh_bytes(4), "big")
         settings = self._settings(entered)
         session = Session(
             self._door,
@@ -146,7 +147,8 @@ class Listener:
             self._users[name] -= 1
 
     def _look(self, entered: Login, settings: Settings, number: int) -> Look:
-        name, database = entered.user.name, self._door.curator.policy.path.stem
+        name = entered.user.name
+        database = self._door.curator.policy.path.stem
         loop = asyncio.get_running_loop()
 
         def cancel(other: int) -> bool:

@@ -211,14 +211,17 @@ async def _response(reader: asyncio.StreamReader) -> bytes:
 
 def _options(text: str) -> dict[str, str]:
     """Read -c name=value and --name=value; a backslash keeps a space in a value."""
-    words, word, index = list[str](), "", 0
+    words = list[str]()
+    word = ""
+    index = 0
     while index < len(text):
         letter = text[index]
         if letter == "\\" and index + 1 < len(text):
             index += 1
             word += text[index]
         elif letter.isspace():
-            words, word = ([*words, word] if word else words), ""
+            words = [*words, word] if word else words
+            word = ""
         else:
             word += letter
         index += 1

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 PROTOCOL = 3 << 16
-SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
+SSL_REQUEST = 80877103
+GSS_REQUEST = 80877104
+CANCEL_REQUEST = 80877102
 
 MOST_STARTUP = 10_000  # bytes, as in Postgres
 MOST_LOGIN = 8_192
@@ -31,7 +33,8 @@ class Body:
         self._place = 0
 
     def take(self, size: int) -> bytes:
-        start, self._place = self._place, self._place + size
+        start = self._place
+        self._place = self._place + size
         if size < 0 or self._place > len(self._data):
             raise Broken("a message ends too early")
         return self._data[start : self._place]
@@ -96,7 +99,8 @@ class Execute:
 
 def parse_startup(data: bytes) -> dict[str, str]:
     """Return the parameters of a startup message, after the version."""
-    body, found = Body(data), dict[str, str]()
+    body = Body(data)
+    found = dict[str, str]()
     while True:
         name = body.string()
         if not name:
@@ -107,7 +111,8 @@ def parse_startup(data: bytes) -> dict[str, str]:
 
 def parse_parse(data: bytes) -> Parse:
     body = Body(data)
-    name, sql = body.string(), body.string()
+    name = body.string()
+    sql = body.string()
     oids = tuple(body.int32() & 0xFFFFFFFF for _ in range(body.int16()))
     body.end()
     return Parse(name=name, sql=sql, oids=oids)
@@ -115,7 +120,8 @@ def parse_parse(data: bytes) -> Parse:
 
 def parse_bind(data: bytes) -> Bind:
     body = Body(data)
-    portal, statement = body.string(), body.string()
+    portal = body.string()
+    statement = body.string()
     formats = _formats(body)
     values = tuple(_value(body) for _ in range(body.int16()))
     results = _formats(body)
@@ -149,7 +155,8 @@ def parse_named(data: bytes) -> ObjectName:
 
 def parse_execute(data: bytes) -> Execute:
     body = Body(data)
-    portal, rows = body.string(), body.int32()
+    portal = body.string()
+    rows = body.int32()
     body.end()
     return Execute(portal=portal, rows=max(0, rows))
 
@@ -164,7 +171,8 @@ def parse_query(data: bytes) -> str:
 def parse_sasl_initial(data: bytes) -> tuple[str, bytes]:
     """Return the mechanism and the first message of SASL."""
     body = Body(data)
-    mechanism, size = body.string(), body.int32()
+    mechanism = body.string()
+    size = body.int32()
     first = b"" if size == -1 else body.take(size)
     body.end()
     return mechanism, first
@@ -182,8 +190,13 @@ def text(value: str) -> bytes:
     return value.replace("\0", "").encode("utf-8", "replace") + b"\0"
 
 
-PARSED, BOUND, CLOSED = message(b"1"), message(b"2"), message(b"3")
-NO_DATA, SUSPENDED, EMPTY, COPIED = message(b"n"), message(b"s"), message(b"I"), message(b"c")
+PARSED = message(b"1")
+BOUND = message(b"2")
+CLOSED = message(b"3")
+NO_DATA = message(b"n")
+SUSPENDED = message(b"s")
+EMPTY = message(b"I")
+COPIED = message(b"c")
 LOGGED_IN = message(b"R", struct.pack("!I", 0))
 
 

@@ -81,7 +81,9 @@ class _Words:
 
     @classmethod
     def of(cls, tokens: Sequence[Token], policy: Policy) -> _Words:
-        before, opened, waiting = list[int](), dict[int, int](), list[int]()
+        before = list[int]()
+        opened = dict[int, int]()
+        waiting = list[int]()
         for place, token in enumerate(tokens):
             listed = token.text == "," or token.kind in ("parameter", "number", "string")
             before.append(place if not listed else before[-1] if before else -1)
@@ -160,7 +162,8 @@ def _cast(tokens: Sequence[Token], place: int) -> int | None:
     name = after[1].name
     rest = [token.upper for token in tokens[place + 3 : place + 7]]
     if name == "pg_catalog" and rest[:1] == ["."]:
-        name, rest = tokens[place + 4].name, rest[2:]
+        name = tokens[place + 4].name
+        rest = rest[2:]
     oid = _NAMES.get(name, types.TEXT)
     if name in ("timestamp", "time") and rest[:1] == ["WITH"]:
         oid = types.TIMESTAMPTZ
@@ -169,7 +172,8 @@ def _cast(tokens: Sequence[Token], place: int) -> int | None:
 
 def _partner(words: _Words, place: int) -> tuple[bool, int | None]:
     """Return whether $1 is a list, and the place of what it is compared with or computed with."""
-    tokens, index = words.tokens, place - 1
+    tokens = words.tokens
+    index = place - 1
     if (
         index >= 0
         and tokens[index].text == "("
@@ -206,9 +210,11 @@ def _left_of_operator(tokens: Sequence[Token], index: int) -> int | None:
 
 
 def _skip_not(tokens: Sequence[Token], index: int) -> int | None:
-    return (
-        index - 1 if index > 0 and tokens[index].upper == "NOT" else index if index >= 0 else None
-    )
+    if index > 0 and tokens[index].upper == "NOT":
+        return index - 1
+    if index >= 0:
+        return index
+    return None
 
 
 def _type_at(words: _Words, place: int) -> Parameter:
@@ -234,7 +240,8 @@ def _type_at(words: _Words, place: int) -> Parameter:
 
 def _result_of(words: _Words, place: int) -> int:
     """Return the type of a call or a cast that ends at a bracket."""
-    tokens, index = words.tokens, words.opened.get(place, -1)
+    tokens = words.tokens
+    index = words.opened.get(place, -1)
     name = tokens[index - 1].name if index > 0 else ""
     if name == "cast" and place >= 2:
         return _NAMES.get(tokens[place - 1].name, types.TEXT)
@@ -269,11 +276,9 @@ def decode(data: bytes, oid: int, *, binary: bool) -> Any:
     """Return a value that a client sent; refuses what is no value of its type."""
     try:
         if oid in types.ELEMENTS:
-            return (
-                _binary_array(data, types.ELEMENTS[oid])
-                if binary
-                else _text_array(data.decode(), oid)
-            )
+            if binary:
+                return _binary_array(data, types.ELEMENTS[oid])
+            return _text_array(data.decode(), oid)
         if binary:
             return _FROM_BINARY[oid](data) if oid in _FROM_BINARY else data.decode()
         return _FROM_TEXT.get(oid, str)(data.decode())
@@ -325,13 +330,11 @@ def _binary_number(data: bytes) -> Decimal:
     value = Decimal(0)
     for index, group in enumerate(struct.unpack(f"!{count}H", data[8:])):
         value += Decimal(group).scaleb(4 * (weight - index))
-    return (
-        (-value if sign else value).quantize(Decimal(1).scaleb(-scale))
-        if scale
-        else -value
-        if sign
-        else value
-    )
+    if scale:
+        return (-value if sign else value).quantize(Decimal(1).scaleb(-scale))
+    if sign:
+        return -value
+    return value
 
 
 def _binary_time(data: bytes) -> datetime.time:
@@ -372,7 +375,9 @@ def _binary_array(data: bytes, element: int) -> list[Any]:
         return []
     if dimensions != 1 or kind not in (element, 0, types.VARCHAR, types.TEXT):
         raise ValueError
-    count, place, found = struct.unpack("!i", data[12:16])[0], 20, list[Any]()
+    count = struct.unpack("!i", data[12:16])[0]
+    place = 20
+    found = list[Any]()
     for _ in range(count):
         size = struct.unpack("!i", data[place : place + 4])[0]
         place += 4
@@ -399,7 +404,10 @@ def _array_items(inner: str) -> Iterator[tuple[str, bool]]:
     """Yield the items between braces, and whether each stood in quotes."""
     if inner[:1] != "{" or inner[-1:] != "}":
         raise ValueError
-    item, quoted, inside, index = "", False, False, 1
+    item = ""
+    quoted = False
+    inside = False
+    index = 1
     end = len(inner) - 1
     while index <= end:
         letter = inner[index]
@@ -452,21 +460,27 @@ def write_in(statement: Statement, literals: Sequence[str], *, most: int) -> str
     """Return the statement with its parameters written as literals; `= ANY(ARRAY[...])` as an IN
     list. Refuse one that becomes longer than `most` letters: a value may stand in it many times.
     """
-    parts, place, tokens, size = list[str](), 0, statement.tokens, len(statement.text)
+    parts = list[str]()
+    place = 0
+    tokens = statement.tokens
+    size = len(statement.text)
     for index, token in enumerate(tokens):
         if token.kind != "parameter":
             continue
         number = int(token.text[1:])
         if number > len(literals):
             raise Fault("42P02", f"There is no parameter {token.text}.")
-        written, start, end = literals[number - 1], token.start, token.end
+        written = literals[number - 1]
+        start = token.start
+        end = token.end
         size += len(written)
         if size > most:
             told = f"With its values the statement is longer than the {most} bytes that the policy allows."
             raise Fault("54000", told, hint="Pass fewer or shorter values.")
         listed = _any_of(tokens, index) if written.startswith("ARRAY[") else None
         if listed is not None:
-            start, end = tokens[listed].start, tokens[index + 1].end
+            start = tokens[listed].start
+            end = tokens[index + 1].end
             written = f"IN ({written[6:-1] or 'NULL'})"
         parts += [statement.text[place:start], written]
         place = end

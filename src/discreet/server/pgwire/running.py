@@ -99,7 +99,8 @@ class Runner:
                 prepared.parameters = tuple(
                     Parameter(oid=oid, sample=sample_of(oid)) for oid in found.parameters
                 )
-                prepared.schema, prepared.described = found.schema, True
+                prepared.schema = found.schema
+                prepared.described = True
         return prepared
 
     async def describe(self, prepared: Prepared) -> pa.Schema | None:
@@ -264,7 +265,8 @@ class Runner:
         if inner.verb == "EXECUTE":
             prepared, literals = self._read_execute(inner)
             assert prepared.statement is not None
-            sql, offset = self._written(prepared.statement, literals), inner.offset
+            sql = self._written(prepared.statement, literals)
+            offset = inner.offset
         else:
             sql, offset = inner.text, inner.offset
         result: Result = await self._work(
@@ -329,7 +331,8 @@ class Runner:
         words = [token.upper for token in statement.tokens]
         if len(words) < 4 or "AS" not in words:
             raise Fault("42601", "Write PREPARE name AS SELECT ...")
-        name, start = statement.tokens[1].name, words.index("AS")
+        name = statement.tokens[1].name
+        start = words.index("AS")
         if name in self.state.statements:
             raise Fault(
                 "42P05",
@@ -360,7 +363,8 @@ def _is_question(tokens: Sequence[Token]) -> bool:
 
 def _arguments(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return the values between the brackets of EXECUTE, as they were written."""
-    parts, depth = list[list[str]](), 0
+    parts = list[list[str]]()
+    depth = 0
     for token in tokens:
         depth += (token.text in "([") - (token.text in ")]") if token.kind == "symbol" else 0
         if (token.text == "(" and depth == 1 and not parts) or (token.text == "," and depth == 1):

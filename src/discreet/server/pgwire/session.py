@@ -53,7 +53,8 @@ class Session:
         self.number = number
         self._door = door
         self._user = login.user
-        self._reader, self._writer = reader, writer
+        self._reader = reader
+        self._writer = writer
         self._out = bytearray()
         self._began: float | None = None  # when the first message came whose answer has not left
         self._stop: asyncio.Future[None] | None = None  # done when what runs is cancelled
@@ -217,7 +218,8 @@ class Session:
         if message.portal and message.portal in self._state.portals:
             raise Fault("42P03", f"There is a cursor {message.portal[:63]} already.")
         if len(message.values) != len(prepared.parameters):
-            given, declared = len(message.values), len(prepared.parameters)
+            given = len(message.values)
+            declared = len(prepared.parameters)
             told = f"{given} values are bound, and the statement has {declared} parameters."
             raise Fault("08P01", told)
         formats = _each(message.formats, len(message.values))
@@ -247,7 +249,8 @@ class Session:
             formats: Sequence[int] = ()
         else:
             portal = self._portal(named.name)
-            schema, formats = await self._runner.describe_portal(portal), portal.formats
+            schema = await self._runner.describe_portal(portal)
+            formats = portal.formats
         if schema is None:
             self._send(messages.NO_DATA)
         else:

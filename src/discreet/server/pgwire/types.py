@@ -17,17 +17,28 @@ import pyarrow as pa
 
 from discreet.server.pgwire.messages import ResultField
 
-BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, TEXT, OID, JSON = 16, 17, 18, 19, 20, 21, 23, 25, 26, 114
-FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR = 700, 701, 705, 1042, 1043
-DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, NUMERIC, UUID = (
-    1082,
-    1083,
-    1114,
-    1184,
-    1186,
-    1700,
-    2950,
-)
+BOOL = 16
+BYTEA = 17
+CHAR = 18
+NAME = 19
+INT8 = 20
+INT2 = 21
+INT4 = 23
+TEXT = 25
+OID = 26
+JSON = 114
+FLOAT4 = 700
+FLOAT8 = 701
+UNKNOWN = 705
+BPCHAR = 1042
+VARCHAR = 1043
+DATE = 1082
+TIME = 1083
+TIMESTAMP = 1114
+TIMESTAMPTZ = 1184
+INTERVAL = 1186
+NUMERIC = 1700
+UUID = 2950
 ARRAYS = {
     BOOL: 1000, BYTEA: 1001, CHAR: 1002, NAME: 1003, INT2: 1005, INT4: 1007, TEXT: 1009, BPCHAR: 1014, VARCHAR: 1015,
     INT8: 1016, FLOAT4: 1021, FLOAT8: 1022, OID: 1028, TIMESTAMP: 1115, DATE: 1182, TIME: 1183, TIMESTAMPTZ: 1185,
@@ -205,7 +216,12 @@ def _interval(value: Any) -> bytes:
     if microseconds or not words:
         seconds, fraction = divmod(abs(microseconds), 10**6)
         clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        mark = "-" if microseconds < 0 else "+" if negative else ""
+        if microseconds < 0:
+            mark = "-"
+        elif negative:
+            mark = "+"
+        else:
+            mark = ""
         words.append(mark + clock + (f".{fraction:06}".rstrip("0") if fraction else ""))
     return " ".join(words).encode()
 

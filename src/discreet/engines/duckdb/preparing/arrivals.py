@@ -49,7 +49,8 @@ class Arrivals:
     def __init__(
         self, policy: Policy, source: object, schedule: Schedule, table: Table, *, key: bytes
     ) -> None:
-        self._schedule, self._table = schedule, table
+        self._schedule = schedule
+        self._table = table
         self._columns = [name(column) for column in table.columns]
         domains = {column.name: column.domain for column in table.columns.values()}
         self._order = shuffle_key(domains, key.hex(), copy=f"f.{_COPY}", table="f.")
@@ -86,8 +87,10 @@ class Arrivals:
             counted.append(
                 owners.append_column("period", pa.array([period] * owners.num_rows, pa.int64()))
             )
-        columns, table = ", ".join(self._columns), name(self._table.name)
-        owner, when = name(OWNER), name(self._schedule.time)
+        columns = ", ".join(self._columns)
+        table = name(self._table.name)
+        owner = name(OWNER)
+        when = name(self._schedule.time)
         begins = self._schedule.begins(0)
         with engine_errors("Reading what has arrived"):
             self._run(
@@ -110,7 +113,9 @@ class Arrivals:
         """Return the exact answers to `queries` on the rows that count in a period, and what to
         remember of them.
         """
-        owner, table, person = name(OWNER), name(self._table.name), self._schedule.per_person
+        owner = name(OWNER)
+        table = name(self._table.name)
+        person = self._schedule.per_person
         ended = f"{name(self._schedule.time)} < {_moment(self._schedule.begins(period + 1))}"
         fewer = "TRUE" if person.periods is None else f"coalesce(c.times, 0) < {person.periods}"
         with engine_errors("Reading what has arrived"):
@@ -160,7 +165,8 @@ def _whole(policy: Policy, table: Table) -> Policy:
     """Return the policy of the release's table, those its owners are found through, and public
     ones; with all of its rows.
     """
-    needed, each = {table.name}, table
+    needed = {table.name}
+    each = table
     while isinstance(each.owner, Through):
         each = policy.tables[each.owner.table]
         needed.add(each.name)
@@ -189,7 +195,8 @@ def pack(tables: Sequence[pa.Table]) -> bytes:
 
 def unpack(content: bytes) -> list[pa.Table]:
     """Read the tables that `pack` wrote."""
-    stream, found = io.BytesIO(content), []
+    stream = io.BytesIO(content)
+    found = []
     while head := stream.read(8):
         found.append(pa.ipc.open_stream(stream.read(int.from_bytes(head, "little"))).read_all())
     return found

@@ -122,7 +122,8 @@ def form_of(
     if isinstance(domain, Categories):
         return _category(domain, column, type_name, lookup, fold=read.fold is not None)
     if isinstance(domain, Dates | Timestamps):
-        column, type_name = _moment(column, type_name, read.timezone, format), "TIMESTAMP"
+        column = _moment(column, type_name, read.timezone, format)
+        type_name = "TIMESTAMP"
     elif (
         isinstance(domain, Integers | Decimals)
         and family(type_name) == TEXT
@@ -159,16 +160,15 @@ def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> 
     / d in whole numbers.
     """
     ratio = 1 / (domain.step * 10**digits)  # steps = x * 10**digits * ratio
-    lo, hi = (
-        math.ceil(Fraction(domain.lo) * 10**digits),
-        math.floor(Fraction(domain.hi) * 10**digits),
-    )
+    lo = math.ceil(Fraction(domain.lo) * 10**digits)
+    hi = math.floor(Fraction(domain.hi) * 10**digits)
     wide = (
         "BIGINT"
         if 2 * max(abs(lo), abs(hi)) * ratio.numerator + ratio.denominator < _ROOM
         else "HUGEINT"
     )
-    low, high = str(lo), str(hi)
+    low = str(lo)
+    high = str(hi)
     if digits:
         x = f"CAST({x} AS DECIMAL(38,{digits}))"
         low, high = (
@@ -286,14 +286,16 @@ def _boolean(domain: Booleans, column: str, type_name: str) -> ColumnForm:
 
 def _date(domain: Dates, column: str, type_name: str) -> ColumnForm:
     day = f"TRY_CAST({column} AS DATE)"
-    lo, hi = f"DATE '{domain.lo}'", f"DATE '{domain.hi}'"
+    lo = f"DATE '{domain.lo}'"
+    hi = f"DATE '{domain.hi}'"
     value = f"CASE WHEN {day} < {lo} THEN {lo} WHEN {day} > {hi} THEN {hi} ELSE {day} END"
     return ColumnForm(value=value, type="DATE", clamped=f"({day} < {lo} OR {day} > {hi})")
 
 
 def _timestamp(domain: Timestamps, column: str, type_name: str) -> ColumnForm:
     moment = f"TRY_CAST({column} AS TIMESTAMP)"
-    lo, hi = f"TIMESTAMP '{domain.lo}'", f"TIMESTAMP '{domain.hi}'"
+    lo = f"TIMESTAMP '{domain.lo}'"
+    hi = f"TIMESTAMP '{domain.hi}'"
     first = int((domain.lo - datetime(1970, 1, 1)).total_seconds()) * 10**6 + domain.lo.microsecond
     step = domain.step_microseconds
     floored = f"make_timestamp({first} + ((epoch_us({moment}) - {first}) // {step}) * {step})"
@@ -402,11 +404,9 @@ def key_kind(type_name: str) -> str:
     """
     kind = family(type_name)
     if kind in (WHOLE, FLOAT):
-        return (
-            "whole numbers"
-            if type_name in (*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE")
-            else "huge numbers"
-        )
+        if type_name in (*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE"):
+            return "whole numbers"
+        return "huge numbers"
     return {DECIMAL: "decimals", TEXT: "text"}.get(kind, type_name)
 
 

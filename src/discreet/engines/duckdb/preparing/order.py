@@ -28,7 +28,8 @@ def first_rows(rows: str, columns: Mapping[str, Domain], key: int, most: int) ->
     """Return the condition that keeps the first so many rows of each owner, by the number `ROW`
     that a query gives each.
     """
-    owner, equal = name(OWNER), ", ".join([name(OWNER), *(name(column) for column in columns)])
+    owner = name(OWNER)
+    equal = ", ".join([name(OWNER), *(name(column) for column in columns)])
     copies = f"SELECT *, row_number() OVER (PARTITION BY {equal}) AS {_COPY} FROM ({rows})"
     # What is sorted is narrow. Different rows of equal hash do not occur (2^-128); copies have
     # different hashes.

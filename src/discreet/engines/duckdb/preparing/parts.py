@@ -185,7 +185,8 @@ def _parquet(
 
 
 def _csv(source: Folder, file: Path, scratch: Path | None, encoding: str | None) -> SourcePart:
-    where, columns = _label(source, file), dict.fromkeys(csv_header(file, encoding), "VARCHAR")
+    where = _label(source, file)
+    columns = dict.fromkeys(csv_header(file, encoding), "VARCHAR")
     if scratch is None or (encoding is None and _is_utf8(file)):
         return SourcePart(where=where, relation=texts(file, encoding=encoding), columns=columns)
     mark = f"{SYSTEM.bits(128):032x}"  # no text has it by chance

@@ -210,7 +210,10 @@ class _Work:
         *,
         scratch: Path | None,
     ) -> None:
-        self.connection, self.policy, self.source, self.key = connection, policy, source, key
+        self.connection = connection
+        self.policy = policy
+        self.source = source
+        self.key = key
         self.target = target
         self.progress: Progress | None = None
         self.again = scratch is None and isinstance(source, Folder)
@@ -278,7 +281,8 @@ class _Work:
         """Make a temporary table from the keys of the table just read to their one owner, for a
         table that goes through it.
         """
-        key, owner = key_of(table), name(OWNER)
+        key = key_of(table)
+        owner = name(OWNER)
         self._run(
             f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS {KEY}, min({owner}) AS {owner} FROM {_READ} "
             f"WHERE {key} IS NOT NULL AND {owner} IS NOT NULL GROUP BY 1 HAVING min({owner}) = max({owner})",
@@ -291,7 +295,8 @@ class _Work:
         """Read all rows of a table with their owners, NULL where there is none, and what became of
         each value.
         """
-        rows, owner = self.reading.rows(table, self.parts[table.name]), name(OWNER)
+        rows = self.reading.rows(table, self.parts[table.name])
+        owner = name(OWNER)
         if isinstance(table.owner, EachRow):
             return self._each_owned(
                 table, f"SELECT {KEY} AS {owner}, * EXCLUDE ({KEY}) FROM ({rows})"
@@ -312,7 +317,8 @@ class _Work:
     # which rows
 
     def _kept(self, table: Table) -> str:
-        owner, stored = name(OWNER), [name(column) for column in table.columns]
+        owner = name(OWNER)
+        stored = [name(column) for column in table.columns]
         listed = ", ".join([owner, *stored])
         heavy = self._one(f"SELECT count(*) FROM {_HEAVY}", table, 2, 3)[0]
         if not heavy:
@@ -383,11 +389,9 @@ class _Work:
             if kind in _HUGE
         ]
         changed = [*(texts if isinstance(self.source, Database) else ()), *huge]
-        return (
-            f"(SELECT * REPLACE ({', '.join(changed)}) FROM {part.relation})"
-            if changed
-            else part.relation
-        )
+        if changed:
+            return f"(SELECT * REPLACE ({', '.join(changed)}) FROM {part.relation})"
+        return part.relation
 
     # running
 

@@ -91,7 +91,8 @@ class SourceReading:
         compared.
         """
         assert isinstance(table.owner, Through)
-        via, on = self.policy.tables[table.owner.table], table.owner.on
+        via = self.policy.tables[table.owner.table]
+        on = table.owner.on
         return encode.key_type((*self._kinds(table, on), *self._kinds(via, on)))
 
     def _kinds(self, table: Table, column: str) -> list[str]:
@@ -189,14 +190,13 @@ def source_columns(part: SourcePart, used: list[str], *, trim: bool) -> str:
     """
     found = []
     for column in used:
-        own, kind = (
-            next((each for each in part.columns if each.lower() == column.lower()), None),
-            kind_of(part, column),
-        )
+        own = next((each for each in part.columns if each.lower() == column.lower()), None)
+        kind = kind_of(part, column)
         if own is None or kind is None:
             found.append(f"NULL AS {source_column(column)}, true AS {is_missing(column)}")
             continue
-        value, missing = name(own), f"{name(own)} IS NULL"
+        value = name(own)
+        missing = f"{name(own)} IS NULL"
         if encode.family(kind) == encode.TEXT:
             value = part.readable(own)
         if encode.family(kind) == encode.TEXT and trim:
@@ -237,8 +237,6 @@ def _place(what: str, place: int) -> str:
 
 def _as_key(column: str, types: Mapping[str, str | None], common: str) -> str:
     kind = types[column.lower()]
-    return (
-        f"CAST(NULL AS {common})"
-        if kind is None
-        else encode.key(source_column(column), kind, common)
-    )
+    if kind is None:
+        return f"CAST(NULL AS {common})"
+    return encode.key(source_column(column), kind, common)

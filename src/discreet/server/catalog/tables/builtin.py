@@ -36,7 +36,8 @@ def _sections() -> dict[str, list[dict[str, str]]]:
     for line in text.splitlines():
         cells = line.split("\t")
         if line.startswith("= "):
-            columns, rows = cells[1:], []
+            columns = cells[1:]
+            rows = []
             found[cells[0][2:]] = rows
         elif not line.startswith("# "):
             rows.append(dict(zip(columns, cells, strict=True)))
