@@ -233,7 +233,7 @@ def test_check_looks_at_publications(tmp_path: Path) -> None:
     for name, table in tables().items():
         pyarrow.parquet.write_table(table, tmp_path / "data" / f"{name}.parquet")
     (told,) = check(policy).groups["What is published"]
-    assert told.startswith("census: looked at as soon as there is a snapshot")
+    assert told.startswith("census: not checked yet, they need a snapshot")
     create_ledger(policy)
     take_snapshot(policy)
     (told,) = check(policy).groups["What is published"]

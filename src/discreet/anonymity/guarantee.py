@@ -229,12 +229,14 @@ def hierarchical(counts: Floats, whole: Floats, tree: Hierarchy) -> Floats:
     cost = np.zeros(len(counts))
     for level in range(1, tree.height + 1):
         # A leaf's node on this level, for each node of the level below.
-        below, here = tree.nodes[level - 1], tree.nodes[level]
+        below = tree.nodes[level - 1]
+        here = tree.nodes[level]
         parents = np.zeros(extra.shape[1], dtype=np.int64)
         parents[below] = here
         members = np.zeros((extra.shape[1], int(here.max()) + 1))
         members[np.arange(extra.shape[1]), parents] = 1
-        much, little = np.maximum(extra, 0) @ members, np.maximum(-extra, 0) @ members
+        much = np.maximum(extra, 0) @ members
+        little = np.maximum(-extra, 0) @ members
         cost += np.minimum(much, little).sum(axis=1) * level / tree.height
         extra = extra @ members
     return cost

@@ -280,7 +280,8 @@ def _bands(column: str, numbers: Floats, start: Fraction, width: Fraction) -> In
         )
     keys: Integers = guess.astype(np.int64)
     bottom = start.denominator * width.denominator
-    first, step = start.numerator * width.denominator, width.numerator * start.denominator
+    first = start.numerator * width.denominator
+    step = width.numerator * start.denominator
     while True:
         found, index = np.unique(keys, return_inverse=True)
         # the nearest float, as float(Fraction) is
@@ -301,7 +302,8 @@ def interval_span(
     first = low if a is None else max(low, float(a))
     if whole:
         last = high if b is None else min(high, float(-(-b // 1) - 1))
-        inside, all_of_it = last - float(np.ceil(first)) + 1, high - low + 1
+        inside = last - float(np.ceil(first)) + 1
+        all_of_it = high - low + 1
         return 0.0 if inside <= 1 else inside / all_of_it
     last = high if b is None else min(high, float(b))
     return (last - first) / (high - low) if high > low else 0.0
@@ -309,13 +311,11 @@ def interval_span(
 
 def interval_text(a: Fraction | None, b: Fraction | None, *, whole: bool) -> str:
     if a is None or b is None:
-        return (
-            "any"
-            if a is None and b is None
-            else f"< {number_text(b)}"
-            if b is not None
-            else f">= {number_text(a or 0)}"
-        )
+        if a is None and b is None:
+            return "any"
+        if b is not None:
+            return f"< {number_text(b)}"
+        return f">= {number_text(a or 0)}"
     if whole and a.denominator == b.denominator == 1 and a >= 0:
         return number_text(a) if b == a + 1 else f"{number_text(a)}-{number_text(b - 1)}"
     return f"[{number_text(a)}, {number_text(b)})"

@@ -76,7 +76,8 @@ def _spec(reader: Reader, column: str, node: Node) -> Spec | None:
     if len(kinds) != 1:
         reader.problem(node, f"{column} needs exactly one of {', '.join(KINDS)}.")
         return None
-    kind, value = kinds[0], fields[kinds[0]]
+    kind = kinds[0]
+    value = fields[kinds[0]]
     for extra, allowed in (("from", ("bands",)), ("tight", ("bands", "cuts"))):
         if extra in fields and kind not in allowed:
             reader.problem(fields[extra], f"{column}: `{extra}` goes with {' or '.join(allowed)}.")

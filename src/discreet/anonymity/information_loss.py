@@ -134,7 +134,8 @@ def measure_losses(
     kept = classes >= 0
     sizes = np.bincount(classes[kept], groups.counts[kept])
     sizes = sizes[sizes > 0]
-    rows, dropped = float(groups.counts.sum()), float(groups.counts[~kept].sum())
+    rows = float(groups.counts.sum())
+    dropped = float(groups.counts[~kept].sum())
     by_column: dict[str, dict[str, float]] = {
         measure: _averages(costs(measure, hierarchies, groups), groups, levels, kept, hierarchies)
         for measure in ENTRIES

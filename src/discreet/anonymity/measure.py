@@ -258,7 +258,8 @@ def about(
 ) -> Sensitive:
     """Return l and t of one column, of all kinds."""
     index = groups.position(column)
-    codes, values = groups.codes[index], groups.values[index]
+    codes = groups.codes[index]
+    values = groups.values[index]
     whole = np.bincount(codes, groups.counts, len(values)).astype(np.float64)
     grounds: dict[Ground, Closeness] = {
         ground: Closeness(t=1.0, ground=ground, whole=whole, tree=tree)
@@ -266,7 +267,10 @@ def about(
             ("equal", "ordered") if tree is None else ("equal", "ordered", "hierarchical")
         )
     }
-    least, entropy, dominance, homogeneous = len(values), np.inf, 0.0, 0
+    least = len(values)
+    entropy = np.inf
+    dominance = 0.0
+    homogeneous = 0
     worst = dict.fromkeys(grounds, 0.0)
     for _, counts in judge.blocks(classes, number, codes, groups.counts, len(values)):
         different = judge.distinct(counts)
@@ -404,7 +408,8 @@ def _alone(codes: Sequence[Integers], sizes: Integers, subset: Sequence[int]) ->
         if space * width > 2**62:
             keys = np.unique(keys, return_inverse=True)[1]
             space = len(sizes)
-        keys, space = keys * width + codes[index], space * width
+        keys = keys * width + codes[index]
+        space = space * width
     if space <= 4 * len(sizes) + 1024:
         counts = np.bincount(keys, sizes, space)
         return counts[keys] == 1, int((counts > 0).sum())

@@ -70,8 +70,10 @@ def _tighten(
 ) -> Labels:
     ordered = np.asarray(hierarchy.ordered, dtype=np.float64)
     numbers = ordered[codes]
-    kept, count = classes >= 0, int(classes.max()) + 1
-    least, most = np.full(count, np.inf), np.full(count, -np.inf)
+    kept = classes >= 0
+    count = int(classes.max()) + 1
+    least = np.full(count, np.inf)
+    most = np.full(count, -np.inf)
     # NaN stands for null: a class that has both keeps its `*`
     np.minimum.at(least, classes[kept], numbers[kept])
     np.maximum.at(most, classes[kept], numbers[kept])
@@ -106,11 +108,9 @@ def _interval(low: float, high: float, *, whole: bool) -> str:
     if low == high:
         return number_text(low)
     between = "-" if whole and low >= 0 else None
-    return (
-        f"{number_text(low)}-{number_text(high)}"
-        if between
-        else f"[{number_text(low)}, {number_text(high)}]"
-    )
+    if between:
+        return f"{number_text(low)}-{number_text(high)}"
+    return f"[{number_text(low)}, {number_text(high)}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

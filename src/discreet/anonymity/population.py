@@ -79,7 +79,8 @@ def pitman(spectrum: Mapping[int, int], population: int) -> float | None:
     """
     sizes = np.array(list(spectrum), dtype=np.float64)
     counts = np.array(list(spectrum.values()), dtype=np.float64)
-    classes, rows = float(counts.sum()), float((sizes * counts).sum())
+    classes = float(counts.sum())
+    rows = float((sizes * counts).sum())
     if not spectrum.get(1) or len(spectrum) == 1:
         return None
     from scipy.optimize import minimize  # a second to import
@@ -94,7 +95,8 @@ def pitman(spectrum: Mapping[int, int], population: int) -> float | None:
     )
     if not fitted.success or abs(fitted.x[1]) > 12:
         return None
-    theta, alpha = float(np.exp(fitted.x[0])), float(1 / (1 + np.exp(-fitted.x[1])))
+    theta = float(np.exp(fitted.x[0]))
+    alpha = float(1 / (1 + np.exp(-fitted.x[1])))
     log_uniques = (
         gammaln(1 + theta) + gammaln(population + theta + alpha - 1) - gammaln(population + theta)
     )
@@ -112,7 +114,8 @@ def _unlikelihood(
     """
     from scipy.special import gammaln
 
-    theta, alpha = np.exp(point[0]), 1 / (1 + np.exp(-point[1]))
+    theta = np.exp(point[0])
+    alpha = 1 / (1 + np.exp(-point[1]))
     if not 1e-8 < alpha < 1 - 1e-8 or not 1e-8 < theta < 1e12:
         return float("inf")
     ratio = theta / alpha

@@ -217,8 +217,6 @@ def plain(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    return (
-        f"{value:.0f}"
-        if isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        else str(value)
-    )
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return str(value)

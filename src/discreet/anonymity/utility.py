@@ -73,7 +73,9 @@ def utility(made: TableRecoding) -> Utility:
     """Measure errors; `by_column`: the share of people who seem to have another value, in counts by
     that column.
     """
-    groups, hierarchies, kept = made.groups, made.hierarchies, made.recoded.classes >= 0
+    groups = made.groups
+    hierarchies = made.hierarchies
+    kept = made.recoded.classes >= 0
     spreads = {
         i: _spread(each, groups.codes[i][kept], made.recoded.levels[i][kept], made.shown[i], kept)
         for i, each in enumerate(hierarchies)
@@ -113,7 +115,8 @@ def _spread(
         level = levels[group]
         inside = hierarchy.nodes[level] == hierarchy.nodes[level][codes[group]]
         if shown.tight is not None and hierarchy.ordered is not None:
-            least, most = shown.tight.least[kept][group], shown.tight.most[kept][group]
+            least = shown.tight.least[kept][group]
+            most = shown.tight.most[kept][group]
             if not np.isnan(least):
                 inside = (hierarchy.ordered >= least) & (hierarchy.ordered <= most)
         matrix[number, inside] = 1 / inside.sum()

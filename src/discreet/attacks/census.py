@@ -335,7 +335,8 @@ def _exact(statistic: Count | Sum | Mean, tables: Tables) -> int | None:
         ]
         if not counts or counts[0] < 1:
             return None
-        low, high = low * counts[0], high * counts[0]
+        low = low * counts[0]
+        high = high * counts[0]
     return ceil(low) if ceil(low) == floor(high) else None
 
 

@@ -182,11 +182,9 @@ def difference(
 
 def _not_analyzed(skipped: Sequence[tuple[int, str]], answers: Answering | None) -> list[str]:
     found = [f"question {number} {reason}" for number, reason in skipped]
-    return (
-        found
-        if answers is None
-        else [*found, "answers were asked for: only combinations of them were tried"]
-    )
+    if answers is None:
+        return found
+    return [*found, "answers were asked for: only combinations of them were tried"]
 
 
 def _by_combination(
@@ -335,11 +333,9 @@ def _right(value: float, values: NDArray[np.float64], person: int) -> bool:
 def _weights(
     chain: dict[int, Fraction] | None, rows: list[Row]
 ) -> tuple[tuple[int, Fraction], ...]:
-    return (
-        ()
-        if chain is None
-        else tuple(sorted((rows[i].question.number, w) for i, w in chain.items()))
-    )
+    if chain is None:
+        return ()
+    return tuple(sorted((rows[i].question.number, w) for i, w in chain.items()))
 
 
 def _value(

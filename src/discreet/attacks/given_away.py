@@ -90,7 +90,8 @@ def given_away(
         "shuffled": shuffled,
     }
     ways = tuple(_way(name, people, each) for name, each in lists.items())
-    one, chance = ways[2], ways[3]
+    one = ways[2]
+    chance = ways[3]
     rate = Rate(hits=one.found, n=one.alone)
     return GivenAway(
         finding=rate.finding("census", chance=chance.found / max(chance.alone, 1)), ways=ways
@@ -116,7 +117,8 @@ def _way(name: str, people: Integers, listed: Integers) -> Way:
     together = np.concatenate([people, listed])
     of_people, of_list = _kinds(together, len(people))
     exact = int(np.minimum(of_people[0], of_list[0]).sum())
-    alone, claims = of_people[0] == 1, of_list[0] == 1
+    alone = of_people[0] == 1
+    claims = of_list[0] == 1
     return Way(
         name=name,
         people=len(people),
@@ -153,7 +155,8 @@ def _partly(
     one, one for one.
     """
     both = np.minimum(of_people[0], of_list[0])
-    left, right = people[_beyond(of_people[1], both)], listed[_beyond(of_list[1], both)]
+    left = people[_beyond(of_people[1], both)]
+    right = listed[_beyond(of_list[1], both)]
     found = 0
     for column in range(1, people.shape[1]):
         others = [each for each in range(people.shape[1]) if each != column]
@@ -161,7 +164,8 @@ def _partly(
         here, there = _kinds(rows, len(left))
         met = np.minimum(here[0], there[0])
         found += int(met.sum())
-        left, right = left[_beyond(here[1], met)], right[_beyond(there[1], met)]
+        left = left[_beyond(here[1], met)]
+        right = right[_beyond(there[1], met)]
     return found
 
 

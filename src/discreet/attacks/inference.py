@@ -74,7 +74,8 @@ def _values(table: pa.Table, name: str) -> NDArray[np.object_]:
 
 def _right(guesses: NDArray[np.object_], truth: NDArray[np.object_]) -> NDArray[np.bool_]:
     if all(isinstance(value, float) for value in truth):
-        guess, true = guesses.astype(float), truth.astype(float)
+        guess = guesses.astype(float)
+        true = truth.astype(float)
         return np.asarray(np.abs(guess - true) <= TOLERANCE * np.abs(true))
     return np.asarray(guesses == truth, dtype=bool)
 

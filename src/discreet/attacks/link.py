@@ -164,9 +164,11 @@ def _refuse_if_unknown(
 
 def _codes(left: pa.Table, right: pa.Table, field: Field) -> Codes:
     """Encode both columns as numbers, equal where the values are; NULL is -1 and equals nothing."""
-    a, b = left.column(field.release), right.column(field.identified)
+    a = left.column(field.release)
+    b = right.column(field.identified)
     if a.type != b.type:
-        a, b = a.cast(pa.string()), b.cast(pa.string())
+        a = a.cast(pa.string())
+        b = b.cast(pa.string())
     both = pa.chunked_array([*a.chunks, *b.chunks], type=a.type).combine_chunks()
     indices = (
         both.dictionary_encode().indices if not pa.types.is_dictionary(both.type) else both.indices

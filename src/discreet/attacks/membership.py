@@ -86,7 +86,8 @@ def judge(inside: NDArray[np.floating], outside: NDArray[np.floating]) -> Member
         raise UsageError(
             "Give people who were in the data and people who were not, at least two of each."
         )
-    inside, outside = inside[dice.some(len(inside), size)], outside[dice.some(len(outside), size)]
+    inside = inside[dice.some(len(inside), size)]
+    outside = outside[dice.some(len(outside), size)]
     half = size // 2
     hits = 0.0
     for learn, rest in (

@@ -76,7 +76,8 @@ def reconstruct(
             raise UsageError(
                 f"The truth has {true.size} bits and the queries are about {bits.size} people."
             )
-        rate, share = Rate(hits=int((bits == true).sum()), n=bits.size), float(true.mean())
+        rate = Rate(hits=int((bits == true).sum()), n=bits.size)
+        share = float(true.mean())
     else:
         rate, share = _estimate(q, a, method)
     return Reconstructed(
@@ -225,7 +226,8 @@ def _split(queries: Floats, answers: Floats) -> Floats:
     w = np.full(n, 0.5)
     _, z = follow(np.zeros(len(answers)), w)
     draw = 0.3 * float(np.sqrt(np.mean(z**2))) + 1e-9
-    u, v = np.zeros(len(answers)), np.zeros(n)
+    u = np.zeros(len(answers))
+    v = np.zeros(n)
     for _ in range(SPLIT_STEPS):
         x, missed = follow(z - u, w - v)
         u += 1.6 * missed - 0.6 * z  # over-relaxed, as is usual
@@ -288,7 +290,8 @@ def _estimate(queries: Floats, answers: Floats, method: Method) -> tuple[Rate, f
     asked = max(float(queries.sum()), 1.0)
     trust = (1 / 12) / (1 / 12 + m * (noise / asked) ** 2)
     share = 0.5 + trust * (float(np.clip(answers.sum() / asked, 0, 1)) - 0.5)
-    hits, times = 0, 3 if n <= 1000 else 1
+    hits = 0
+    times = 3 if n <= 1000 else 1
     for _ in range(times):
         invented = (dice.uniform(n) < share).astype(np.float64)
         found, _ = solve(queries, queries @ invented + noise * dice.normal(m), quick)

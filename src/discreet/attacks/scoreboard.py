@@ -126,7 +126,8 @@ def attack(
     board = scores(where, known) if method == "rh" else _weakest(where, known)
     if absent is not None:
         board = np.delete(board, absent)
-    ahead, deviation = _eccentricity(board), float(board.std())
+    ahead = _eccentricity(board)
+    deviation = float(board.std())
     best = int(board.argmax())
     stands_out = ahead >= eccentricity if method == "rh" else int((board > ALIKE).sum()) == 1
     return {

@@ -123,11 +123,9 @@ def _above(mechanism: Any, numbers: Any, runs: int) -> Codes:
     """Return the answers to the numbers in turn: 0 no, 1 yes, 2 not asked any more. The threshold
     is 0.
     """
-    answers, hits, stream = (
-        np.full((runs, len(numbers)), 2),
-        np.zeros(runs, dtype=np.int64),
-        Stream.fresh(),
-    )
+    answers = np.full((runs, len(numbers)), 2)
+    hits = np.zeros(runs, dtype=np.int64)
+    stream = Stream.fresh()
     for index, number in enumerate(numbers):
         for so_far in range(mechanism.max_hits):
             rows = np.flatnonzero(hits == so_far)
@@ -147,7 +145,9 @@ def _respond(mechanism: Any, value: Any, runs: int) -> Codes:
 
 
 def _mechanisms() -> Iterator[AuditCase]:
-    one, two, some = Fraction(1), Fraction(2), Fraction(1, 50)
+    one = Fraction(1)
+    two = Fraction(2)
+    some = Fraction(1, 50)
     keys: dict[str, Any] = {"linf": 1, "max_groups": 2, "neighbors": "add_remove", "delta": some}
     grid: dict[str, Any] = {"max_rows": 1, "neighbors": "add_remove", "choice": "exponential"}
     more: dict[str, Any] = {"max_rows": 2, "choice": "permute_and_flip"}
@@ -225,7 +225,9 @@ def _protocols() -> Iterator[AuditCase]:
     from discreet.policy.domain import Decimals
 
     grid = Decimals(lo=Fraction(0), hi=Fraction(3), step=Fraction(1, 2))
-    yes_no, few, one = ("no", "yes"), 4, Fraction(1)
+    yes_no = ("no", "yes")
+    few = 4
+    one = Fraction(1)
     made: dict[str, tuple[dict[str, Any], tuple[Any, Any]]] = {
         "Warner": ({"domain": yes_no, "epsilon": one}, yes_no),
         "Truthful": ({"domain": yes_no, "truth": Fraction(3, 4)}, yes_no),

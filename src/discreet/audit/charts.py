@@ -14,7 +14,8 @@ from discreet.pages.plot import Curve, plot
 
 def claims(findings: Sequence[AuditFinding]) -> str:
     """Draw claimed beside proved, one pair of bars each."""
-    claimed, proved = [each.claimed for each in findings], [each.proved for each in findings]
+    claimed = [each.claimed for each in findings]
+    proved = [each.proved for each in findings]
     pairs = (("claimed", claimed, 0), ("proved by runs", proved, 1))
     series = [
         Series(values=values, texts=[f"{value:.3g}" for value in values], name=name, color=color)

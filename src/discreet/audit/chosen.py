@@ -88,7 +88,8 @@ def _people_named(
 
 def _searches(tables: Sequence[Table], wanted: Targets) -> Iterator[tuple[str, str]]:
     """Yield SELECTs of people, each with the reason to choose them, those who tell most first."""
-    most, spell = f"LIMIT {wanted.people}", Spelling()
+    most = f"LIMIT {wanted.people}"
+    spell = Spelling()
     for block in wanted.measured:
         rows = f"SELECT {_owner(block)} AS o {_from(block)}"
         for reading in block.readings[:_SUMS]:

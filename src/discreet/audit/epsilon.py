@@ -158,7 +158,8 @@ def _best_event(first: Codes, second: Codes, *, delta: float) -> Codes:
     # An outcome's own ratio is taken with care: two standard deviations, so that rare ones do not
     # come first by chance.
     order = np.argsort(-np.maximum(0, a - 2 * np.sqrt(a)) / (b + 2 * np.sqrt(b) + 2), kind="stable")
-    above, below = np.cumsum(a[order]), np.cumsum(b[order])
+    above = np.cumsum(a[order])
+    below = np.cumsum(b[order])
     spread = 5.0  # standard deviations that the interval of the other half will cost, about
     sure = above - spread * np.sqrt(above) - delta * len(first)
     score = np.log(np.maximum(sure, 1e-9)) - np.log(below + spread * np.sqrt(below) + spread**2 / 2)

@@ -73,7 +73,8 @@ def audit_ledger(policy: Policy) -> LedgerAudit:
         written = ledger.rows()
         spent, (limit, _) = ledger.spent(), ledger.limits
     posts = {row["charge"]: row for row in written if row["kind"] == "post"}
-    charges, losses = [], list[Loss]()
+    charges = []
+    losses = list[Loss]()
     for row in written:
         if row["kind"] != "charge":
             continue

@@ -230,7 +230,9 @@ def _value(
             return domain.hi if high else domain.lo
         case Identifier():
             new = keys[column.name]
-            return (
-                new + place if isinstance(new, int) else None if new is None else f"{new} {place}"
-            )
+            if isinstance(new, int):
+                return new + place
+            if new is None:
+                return None
+            return f"{new} {place}"
     return common.get(column.name) if high else f"discreet audit {place}"

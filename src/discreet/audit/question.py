@@ -192,7 +192,8 @@ def _offer(policy: Policy, number: int, sql: str, accountant: Accountant, epsilo
 
 
 def _plan(policy: Policy, number: int, sql: str) -> Plan:
-    engine, workbench = store_of(policy).open(number), Workbench()
+    engine = store_of(policy).open(number)
+    workbench = Workbench()
     public = {
         name: engine.public_table(name) for name, table in policy.tables.items() if table.public
     }
@@ -208,7 +209,8 @@ def _matching(policy: Policy, number: int, where: str) -> tuple[Block, ...]:
     """Plan the rows that meet a condition in every table that has its columns; raise if no table
     has.
     """
-    found, refused = list[Block](), list[Rejected]()
+    found = list[Block]()
+    refused = list[Rejected]()
     for table in policy.tables.values():
         if not table.public:
             try:
@@ -327,7 +329,8 @@ def _together(found: list[Outcomes]) -> tuple[Codes, Codes]:
 
 
 def _support(each: Outcomes, confidence: float) -> Support:
-    seen, runs = max(each.impossible), len(each.codes[0])
+    seen = max(each.impossible)
+    runs = len(each.codes[0])
     least, _ = interval((seen, 0), runs, alpha=1 - confidence)
     return Support(
         statistic=each.name,
@@ -344,7 +347,8 @@ def _picture(each: Outcomes, bins: int = 41) -> Picture:
     """
     _, a, b = count(*each.codes)
     tells = np.log((a + 1) / (b + 1))
-    low, high = float(tells.min()), float(tells.max())
+    low = float(tells.min())
+    high = float(tells.max())
     place = np.minimum(((tells - low) / max(high - low, 1e-9) * bins).astype(np.int64), bins - 1)
     one, other = (
         np.bincount(place, weights=counts, minlength=bins).astype(int).tolist() for counts in (a, b)

@@ -55,7 +55,10 @@ class Witness:
         steps: list[ReplayStep],
         given: Sequence[ReplayStep],
     ) -> None:
-        self._allowance, self._tape, self._steps, self._given = allowance, tape, steps, given
+        self._allowance = allowance
+        self._tape = tape
+        self._steps = steps
+        self._given = given
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._allowance, name)
@@ -63,7 +66,8 @@ class Witness:
 
     def _write_down(self, name: str, release: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any, **named: Any) -> Any:
-            before, place = len(self._tape.draws), len(self._steps)
+            before = len(self._tape.draws)
+            place = len(self._steps)
             left = release(*arguments, **named)
             own = ReplayStep(
                 name=name, draws=tuple(self._tape.draws[before:]), left=copy.deepcopy(left)

@@ -96,12 +96,10 @@ class _Block:
         progress: Progress | None,
     ) -> None:
         self.each, self.block, self.progress = each, each.block, progress
-        self._accountant, self._paid, self._fetches, self._runs = (
-            accountant,
-            offered.cost,
-            fetches,
-            runs,
-        )
+        self._accountant = accountant
+        self._paid = offered.cost
+        self._fetches = fetches
+        self._runs = runs
 
     def outcomes(self) -> Iterator[Outcomes]:
         if self.block.unknown:
@@ -110,10 +108,8 @@ class _Block:
         if self.block.own_statistics:
             exact = [fetch(self.block.sums) for fetch in self._fetches]
             for statistic in self.block.own_statistics:
-                mechanism, factors = (
-                    self.each.added[statistic.id],
-                    statistic.over(self.block.readings),
-                )
+                mechanism = self.each.added[statistic.id]
+                factors = statistic.over(self.block.readings)
                 sides = [forms(rows_of(table), len(self.block.keys), factors) for table in exact]
                 scores = _noise_scores(mechanism, movement(*sides), self.block.sizes)
                 release = self._measure(mechanism, statistic, scores)
@@ -127,10 +123,8 @@ class _Block:
         for pick in self.block.picks:
             choices = self.each.chosen[pick.id]
             if len(choices) == 1 and not pick.fine:
-                exact, size = (
-                    [fetch(self.block.rows_in(pick)) for fetch in self._fetches],
-                    pick.domain.size,
-                )
+                exact = [fetch(self.block.rows_in(pick)) for fetch in self._fetches]
+                size = pick.domain.size
                 release = self._pick(choices[0], pick, movement(*map(cells, exact)))
                 yield self._run(
                     pick.name, choices, exact, release, self.block.cells * size * choices[0].slices
@@ -161,7 +155,8 @@ class _Block:
     def _measure(
         self, mechanism: Additive, statistic: Statistic, scores: list[tuple[int, int, Any]]
     ) -> Any:
-        moved, factors = statistic.movement, statistic.over(self.block.readings)
+        moved = statistic.movement
+        factors = statistic.over(self.block.readings)
         totals = None if statistic.totals is None else statistic.totals.grid
 
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
@@ -220,8 +215,11 @@ class _ThresholdRuns:
     """
 
     def __init__(self, each: BlockOffer, moved: Moved, tables: list[pa.Table | None]) -> None:
-        self._each, self._block, self._moved = each, each.block, moved
-        block, read = each.block, [rows_of(table) for table in tables if table is not None]
+        self._each = each
+        self._block = each.block
+        self._moved = moved
+        block = each.block
+        read = [rows_of(table) for table in tables if table is not None]
         self._sums = {
             statistic.id: movement(
                 *(forms(rows, len(block.keys), statistic.over(block.readings)) for rows in read)
@@ -233,7 +231,8 @@ class _ThresholdRuns:
         self, allowance: Allowance, exact: tuple[pa.Table, pa.Table | None], runs: int
     ) -> Codes:
         people, sums = exact
-        block, threshold = self._block, self._each.threshold
+        block = self._block
+        threshold = self._each.threshold
         assert threshold is not None  # a block with unknown keys has one
         width = len(block.unknown)
         beside = Exact(_beside(people, runs, width))
@@ -244,7 +243,8 @@ class _ThresholdRuns:
         keys = list(
             zip(*(survivors.column(1 + index).to_pylist() for index in range(width)), strict=True)
         )
-        total, never = np.zeros(runs), np.zeros(runs)
+        total = np.zeros(runs)
+        never = np.zeros(runs)
         for key, (one, other) in self._moved.items():
             stays = _stay(threshold, one) - _stay(threshold, other)
             total += stays

@@ -164,7 +164,8 @@ def simulate(
     margin that 95 % keep (see `_WIDER`), and the mean with its sign, which is the bias.
     """
     times = min(_MOST_TIMES, max(1, math.ceil(_ENOUGH / sum(plan.places.sizes))))
-    rows, by = _Errors(), workers or Workers()
+    rows = _Errors()
+    by = workers or Workers()
     for time in range(times):
         again = make_whole(plan, _redraw(plan, people, time, by), by)
         for part in by.map(_compare, _pairs(plan, people, again)):
@@ -212,7 +213,8 @@ def _compare(pair: _Pair) -> _Errors:
     for name, table in zip(pair.tables, pair.grid.tables, strict=True):
         sides = [each.table(pair.grid, table, pair.places) for each in (pair.before, pair.after)]
         before, after = (side.reshape(pair.places, -1).astype(np.float64) for side in sides)
-        gap, total = after - before, before.sum(axis=1)
+        gap = after - before
+        total = before.sum(axis=1)
         rows.note((pair.level, name, "place"), total, np.abs(gap).mean(axis=1), gap.mean(axis=1))
         rows.note((pair.level, name, "cell"), before.ravel(), np.abs(gap).ravel(), gap.ravel())
     return rows
@@ -299,7 +301,8 @@ def _draw(task: _Again) -> tuple[int, dict[int, Integers]]:
     """Draw noisy counts of some places by table. The noise goes by a cell's place among all of its
     level.
     """
-    stream, found = Stream(task.key), {}
+    stream = Stream(task.key)
+    found = {}
     for at, noise in enumerate(task.noises):
         if noise is not None:
             table = task.grid.tables[at]

@@ -53,7 +53,8 @@ def _by_place(publication: Publication) -> list[dict[str, Any]]:
 
 
 def _class(row: dict[str, Any]) -> str:
-    low, high = row["from"], row["below"]
+    low = row["from"]
+    high = row["below"]
     if high is None:
         return f"{low:,} people or more"
     return f"{low:,} people" if high == low + 1 else f"{low:,} to {high - 1:,} people"
@@ -142,7 +143,8 @@ def _against(publication: Publication) -> list[str]:
 
 def _scatter(noisy: Integers, whole: Integers) -> str:
     chosen = np.unique(np.linspace(0, len(noisy) - 1, min(len(noisy), _DOTS)).astype(np.int64))
-    across, up = _bent(noisy[chosen]), _bent(whole[chosen])
+    across = _bent(noisy[chosen])
+    up = _bent(whole[chosen])
     high = float(max(across.max(), up.max(), 1))
     curves = [
         Curve(across=[0.0, high], up=[0.0, high], kind="dash", color=1),

@@ -55,7 +55,8 @@ class Places:
         """Return, for every level from the second to this one, the names of places that hold this
         level's places.
         """
-        columns, found = [], np.arange(self.sizes[level])
+        columns = []
+        found = np.arange(self.sizes[level])
         for at in range(level, 0, -1):
             columns.append([self.names[at][place] for place in found.tolist()])
             found = self.parents[at][found]
@@ -111,7 +112,8 @@ def from_table(hierarchy: Hierarchy, table: pa.Table, problem: Problem, *, calle
             if place == len(up):
                 up.append(parent)
             elif up[place] != parent:
-                one, other = names[-1][up[place]], names[-1][parent]
+                one = names[-1][up[place]]
+                other = names[-1][parent]
                 _refuse(
                     problem,
                     f"{called} has the {level} {value} in two places: in the {coarser} {one} and in {other}. "

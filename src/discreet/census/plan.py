@@ -164,7 +164,8 @@ class _Refusal:
     """Raises a sentence at the publication's place in the policy."""
 
     def __init__(self, policy: Policy, terms: PublicationTerms) -> None:
-        self._policy, self._name = policy, terms.name
+        self._policy = policy
+        self._name = terms.name
 
     def __call__(self, message: str, *place: str) -> NoReturn:
         what = f"publications.{self._name}: {message}"

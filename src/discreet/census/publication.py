@@ -32,7 +32,8 @@ class Tables(Mapping[Key, pa.Table]):
     """
 
     def __init__(self, publication: Publication, kind: str) -> None:
-        self._publication, self._kind = publication, kind
+        self._publication = publication
+        self._kind = kind
 
     def __getitem__(self, key: Key) -> pa.Table:
         return self._publication.table(*key, kind=self._kind)
@@ -85,7 +86,8 @@ class Publication:
         return self._persons(slice(None))
 
     def _persons(self, entries: slice) -> pa.Table:
-        people, finest = self.people, len(self.plan.places.levels) - 1
+        people = self.people
+        finest = len(self.plan.places.levels) - 1
         place, cell = (
             np.repeat(each[entries], people.count[entries]) for each in (people.place, people.cell)
         )
@@ -105,13 +107,15 @@ class Publication:
         """Return one table as it leaves; `kind` is tables, measurements or estimates."""
         if level not in self.plan.places.levels or table not in self.plan.names:
             raise KeyError((level, table))
-        at, here = self.plan.names.index(table), self.plan.places.levels.index(level)
+        at = self.plan.names.index(table)
+        here = self.plan.places.levels.index(level)
         return self._rows(here, at, kind, 0, self.plan.places.sizes[here])
 
     def _rows(self, level: int, at: int, kind: str, first: int, last: int) -> pa.Table:
         """Return one table of some places."""
         columns = self.plan.grid.tables[at]
-        places, cells = last - first, self.plan.grid.cells(columns)
+        places = last - first
+        cells = self.plan.grid.cells(columns)
         found = self._where(level, np.repeat(np.arange(first, last), cells))
         found |= self._values(np.tile(np.arange(cells), places), columns, within=columns)
         if kind == "tables":
@@ -134,7 +138,8 @@ class Publication:
         return [{table: each.of(table) for table in self.plan.grid.tables} for each in solved]
 
     def _where(self, level: int, place: Integers) -> dict[str, pa.Array]:
-        names, taken = self.plan.places.levels[1 : level + 1], pa.array(place)
+        names = self.plan.places.levels[1 : level + 1]
+        taken = pa.array(place)
         return {
             name: path.take(taken) for name, path in zip(names, self._paths[level], strict=True)
         }
@@ -156,7 +161,8 @@ class Publication:
         found, left = {}, cell
         for column in reversed(columns if within is None else within):
             axis = self.plan.axes[column]
-            code, left = left % axis.size, left // axis.size
+            code = left % axis.size
+            left = left // axis.size
             found[axis.name] = axis.decoded(np.arange(axis.size), np.zeros(axis.size)).take(
                 pa.array(code)
             )
@@ -177,7 +183,8 @@ class Publication:
 
     @classmethod
     def from_bytes(cls, content: bytes, plan: PublicationPlan) -> Publication:
-        parts, stream = [], io.BytesIO(content)
+        parts = []
+        stream = io.BytesIO(content)
         while head := stream.read(8):
             parts.append(stream.read(int.from_bytes(head, "little")))
         *measured, people, margins, certificate = parts
@@ -226,7 +233,8 @@ class Publication:
 
     def _parts(self, kind: str, level: str, table: str) -> Iterator[pa.Table]:
         """Yield one table, so many places at once that it fits into memory."""
-        here, at = self.plan.places.levels.index(level), self.plan.names.index(table)
+        here = self.plan.places.levels.index(level)
+        at = self.plan.names.index(table)
         places = self.plan.places.sizes[here]
         at_once = max(1, ROWS_AT_ONCE // self.plan.grid.cells(self.plan.grid.tables[at]))
         for first in range(0, places, at_once):

@@ -115,7 +115,8 @@ class Workers:
 
 def serve() -> None:
     """Work on the tasks that come in, until no more can come."""
-    given, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    given = os.fdopen(os.dup(0), "rb")
+    told = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not meet the results
     with one_thread():
         while True:

@@ -92,10 +92,8 @@ class Design:
 
     def margins(self, statistic: StatisticColumn, publish: Publish, *, first: int) -> list[float]:
         """Return the half-width of each period's estimate, from a first period on."""
-        noise, factors = (
-            self.mechanisms[statistic.measurement],
-            [each * statistic.step for each in statistic.factors],
-        )
+        noise = self.mechanisms[statistic.measurement]
+        factors = [each * statistic.step for each in statistic.factors]
         return half_widths(self.strategy, noise, factors, publish, first=first)
 
 
@@ -110,7 +108,8 @@ def design_release(
     """Choose the strategy for a schedule, and noise for each measurement within an even share of
     the amount.
     """
-    paid, person = currency(accountant.name), schedule.per_person
+    paid = currency(accountant.name)
+    person = schedule.per_person
     strategy = choose(
         schedule.periods, schedule.publish, person, paid.norm, signed=any(asked.signed)
     )
@@ -136,7 +135,9 @@ def _move(
     """Return how far one person moves a measurement over all periods, by the norm that its noise
     needs.
     """
-    person, own, signed = schedule.per_person, asked.own[index], asked.signed[index]
+    person = schedule.per_person
+    own = asked.own[index]
+    signed = asked.signed[index]
     times = person.periods if schedule.periods is None else person.most(schedule.periods)
     assert times is not None  # a policy with neither is refused
     if norm == "l1":

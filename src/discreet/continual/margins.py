@@ -60,7 +60,8 @@ def _count(strategy: Any, publish: Publish) -> Iterator[Counter[Fraction]]:
         for once, twice in zip(*(each.tolist() for each in strategy.draws(publish)), strict=True):
             yield Counter({Fraction(1): once, Fraction(2): twice})
         return
-    encoder, nothing = strategy.encoder(), np.zeros(1, dtype=np.int64)
+    encoder = strategy.encoder()
+    nothing = np.zeros(1, dtype=np.int64)
     draws = [len(encoder.add(nothing).draws) for _ in range(strategy.periods)]
     for weights in impulses(strategy, draws, publish):
         yield Counter(Fraction(round(abs(each), _DIGITS)) for each in weights.tolist() if each)

@@ -18,7 +18,8 @@ def naive_costs(series: Series, periods: int, points: int = 60) -> list[tuple[in
     """Return (periods so far, ε) up to a last period. Data-free: it follows from the schedule."""
     schedule, person = series.schedule, series.schedule.per_person
     design = series.design.covering(periods)
-    paid, amounts = currency(series.accountant.name), [0.0] * periods
+    paid = currency(series.accountant.name)
+    amounts = [0.0] * periods
     for publish in schedule.publish:
         deviations = design.strategy.deviations(publish)
         length = {"daily": 1, "cumulative": periods}.get(str(publish), publish)
@@ -28,7 +29,9 @@ def naive_costs(series: Series, periods: int, points: int = 60) -> list[tuple[in
                 reach = person.most(min(period + 1, length))
                 spread = float(mechanism.spread) * float(deviations[period])
                 amounts[period] += paid.amount(length=reach * paid.length(own), spread=spread)
-    found, total, step = [], 0.0, max(1, periods // points)
+    found = []
+    total = 0.0
+    step = max(1, periods // points)
     for period, amount in enumerate(amounts):
         total += amount
         if (period + 1) % step == 0 or period == periods - 1:

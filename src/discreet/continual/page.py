@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def page(series: Series) -> str:
     """Write the whole page."""
-    schedule, found = series.schedule, lines_of(series)
+    schedule = series.schedule
+    found = lines_of(series)
     kinds = list(dict.fromkeys(line[2] for line in found))
     groups = (
         [[line for line in found if line[2] == kind] for kind in kinds]
@@ -75,13 +76,15 @@ def _budget(series: Series) -> list[str]:
     one.
     """
     periods = series.schedule.periods or max(series.periods, 1)
-    costs, paid = naive_costs(series, periods), float(series.budget.epsilon)
+    costs = naive_costs(series, periods)
+    paid = float(series.budget.epsilon)
     begins = [series.schedule.begins(at - 1).date() for at, _ in costs]
     words = (
         f"The whole horizon costs {series.budget}, charged before the first period. The same numbers, each asked "
         f"anew in its period and as precise, would cost ε = {costs[-1][1]:,.3g} by the end."
     )
-    first, last = series.schedule.begins(0).date(), series.schedule.begins(periods - 1).date()
+    first = series.schedule.begins(0).date()
+    last = series.schedule.begins(periods - 1).date()
     curves = [
         Curve(
             across=[axis.place_of(each) for each in begins],

@@ -154,7 +154,8 @@ def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
                 f"{column.name} is neither a count nor a sum.",
                 hint="Publish SUM and COUNT; divide afterwards.",
             )
-        statistic, estimate = aggregate[0], aggregate[1]
+        statistic = aggregate[0]
+        estimate = aggregate[1]
         statistics.append(
             StatisticColumn(
                 name=column.name,

@@ -212,7 +212,8 @@ class _Estimates:
     def __init__(
         self, schedule: Schedule, asked: PeriodQuestion, design: Design, *, first: int
     ) -> None:
-        self._schedule, self._asked = schedule, asked
+        self._schedule = schedule
+        self._asked = asked
         self._decoders = [design.strategy.decoder() for _ in design.mechanisms]
         self._sums = [{each: Windows(each) for each in schedule.publish} for _ in design.mechanisms]
         self._margins = {
@@ -220,7 +221,8 @@ class _Estimates:
             for each in asked.statistics
             for publish in schedule.publish
         }
-        self._period, self._first = 0, first
+        self._period = 0
+        self._first = first
 
     def skip(self, noisy: list[list[list[int]]]) -> dict[Any, Any]:
         """Return the sums of the next period, by measurement and kind."""

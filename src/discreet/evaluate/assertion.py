@@ -152,7 +152,8 @@ def _parse(text: str, what: str) -> exp.Expression:
         trees = sqlglot.parse(text, dialect="duckdb")
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}
-        line, column = where.get("line") or 1, where.get("col") or 1
+        line = where.get("line") or 1
+        column = where.get("col") or 1
         raise UsageError(
             f"`{what}` is not SQL that can be read: line {line}, column {column} of it."
         ) from None
@@ -230,7 +231,8 @@ def _statistic(node: exp.Expression, table: str) -> tuple[FitNumber, exp.Express
     """Read a call with its FILTER, its field and its place; and the whole expression that it is."""
     name = _statistic_name(node)
     assert name is not None
-    outer, where = node, _rows_of(node, name, table)
+    outer = node
+    where = _rows_of(node, name, table)
     if isinstance(outer.parent, exp.Filter):
         outer = outer.parent
         where.append(outer.expression.this)
@@ -385,7 +387,9 @@ def _logic(claim: exp.Expression, gaps: list[Gap]) -> Logic:
     if isinstance(claim, exp.Not):
         return Logic(word="not", parts=(_logic(claim.this, gaps),))
     if isinstance(claim, exp.Between):
-        value, low, high = claim.this, claim.args["low"], claim.args["high"]
+        value = claim.this
+        low = claim.args["low"]
+        high = claim.args["high"]
         return Logic(
             word="and", parts=(_gap(gaps, value, value, low), _gap(gaps, value, high, value))
         )

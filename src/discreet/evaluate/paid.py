@@ -20,7 +20,10 @@ from discreet.evaluate.findings import Finding, Study
 from discreet.evaluate.statistics import Number
 from discreet.vault.answer import Answer
 
-HOLDS, FAILS, UNCLEAR, UNASKED = "holds", "does not hold", "cannot tell", "cannot be asked"
+HOLDS = "holds"
+FAILS = "does not hold"
+UNCLEAR = "cannot tell"
+UNASKED = "cannot be asked"
 _ONLY_PUBLIC = "Regression and Spearman's correlation are computed on public rows only."
 _NO_GAP = "It compares no numbers, so noise has no margin to tell by."
 
@@ -89,13 +92,12 @@ def verdict_of(finding: Finding, answer: Answer) -> NoisyVerdict:
     lows = _move(values, margins, gaps, -1)
     highs = _move(values, margins, gaps, 1)
     low, high = finding.assertion.logic.ends(lows, highs)
-    verdict = (
-        HOLDS
-        if low is not None and low > 0
-        else FAILS
-        if high is not None and high < 0
-        else UNCLEAR
-    )
+    if low is not None and low > 0:
+        verdict = HOLDS
+    elif high is not None and high < 0:
+        verdict = FAILS
+    else:
+        verdict = UNCLEAR
     return NoisyVerdict(verdict=verdict, value=values.get("value"), margin=margins.get("value"))
 
 
@@ -105,7 +107,8 @@ def _move(
     """Return the ends of intervals; None where a value or its margin is unknown."""
     ends: list[Number] = []
     for name in names:
-        value, margin = values.get(name), margins.get(name)
+        value = values.get(name)
+        margin = margins.get(name)
         ends.append(None if value is None or margin is None else value + sign * margin)
     return ends
 

@@ -84,7 +84,8 @@ def policy_text(table: pa.Table, *, name: str, owner: str, epsilon: str) -> str:
 
 def domain_text(name: str, values: pa.ChunkedArray) -> str:
     """Write the domain of a public column as a policy writes it."""
-    kind, known = values.type, values.drop_null()
+    kind = values.type
+    known = values.drop_null()
     nullable = ", nullable: true" if values.null_count else ""
     if not len(known):
         raise UsageError(
@@ -112,7 +113,9 @@ def domain_text(name: str, values: pa.ChunkedArray) -> str:
     numbers = known.cast(pa.float64(), safe=False).to_numpy()
     if not np.isfinite(numbers).all():
         raise UsageError(f"{name} holds a number that is not finite. Leave it out.")
-    low, high, digits = float(numbers.min()), float(numbers.max()), _digits(numbers)
+    low = float(numbers.min())
+    high = float(numbers.max())
+    digits = _digits(numbers)
     if digits == 0:
         return f"{{integer: [{round(low)}, {max(round(high), round(low) + 1)}]{nullable}}}"
     step = _step(numbers, digits)
@@ -139,7 +142,8 @@ def _digits(numbers: np.ndarray) -> int:
 
 def _free_name(table: pa.Table) -> str:
     """Return a name for the column of owners that the table does not have."""
-    taken, name = {each.lower() for each in table.column_names}, "row_number"
+    taken = {each.lower() for each in table.column_names}
+    name = "row_number"
     while name in taken:
         name += "_"
     return name

@@ -128,8 +128,10 @@ def spearman(x: Floats, y: Floats) -> Number:
     x, rest = _complete(x, (y,))
     if len(x) < 2:
         return None
-    a, b = _ranks(x), _ranks(rest[:, 0])
-    a, b = a - a.mean(), b - b.mean()
+    a = _ranks(x)
+    b = _ranks(rest[:, 0])
+    a = a - a.mean()
+    b = b - b.mean()
     both = math.sqrt(float(a @ a) * float(b @ b))
     return float(a @ b) / both if both > 0 else None
 
@@ -171,7 +173,9 @@ def _likeliest(y: Floats, z: Floats) -> tuple[Floats, Floats] | None:
             height
         ):
             step = step / 2
-        beta, gain, height = beta + step, reached - height, reached
+        beta = beta + step
+        gain = reached - height
+        height = reached
         if gain <= _CONVERGED * abs(height):
             return beta, _slope(design, beta)[1]
     return None

@@ -101,11 +101,9 @@ class SurveyQuestion:
     def answer(self, text: str) -> Any:
         """Read what a person wrote as a value of the domain."""
         if self.kind == "text":
-            return (
-                text
-                if self.protocol.items == 1
-                else [part.strip() for part in text.split(",") if part.strip()]
-            )
+            if self.protocol.items == 1:
+                return text
+            return [part.strip() for part in text.split(",") if part.strip()]
         if self.kind == "number":
             answers.step(self.protocol.domain, text.strip())
             return text.strip()
@@ -192,7 +190,8 @@ def from_json(compiled: Any) -> Survey:
 
 
 def _question(compiled: dict[str, Any]) -> SurveyQuestion:
-    name, ask = check_name(compiled.pop("name"), "A question"), compiled.pop("ask")
+    name = check_name(compiled.pop("name"), "A question")
+    ask = compiled.pop("ask")
     for derived in ("cost", "digits", "parameters"):
         compiled.pop(derived)
     try:
@@ -299,13 +298,16 @@ def check_name(name: Any, what: str) -> str:
 def choose_protocol(declared: Mapping[str, Any]) -> str:
     """Return the protocol's name, where the survey says `best` or nothing."""
     if "values" in declared:
-        size, repeats = len(declared["values"]), declared.get("repeats")
+        size = len(declared["values"])
+        repeats = declared.get("repeats")
         if repeats is None:
             return str(best(size, declared["epsilon"]).protocol.name)
         if "instant" not in repeats:
             return "few_changes"
-        changes, rounds = repeats["changes"], repeats.get("rounds")
-        first, again = declared["epsilon"], repeats["instant"]
+        changes = repeats["changes"]
+        rounds = repeats.get("rounds")
+        first = declared["epsilon"]
+        again = repeats["instant"]
         return best_memoized(
             size, permanent=first, instant=again, changes=changes, rounds=rounds, most=MOST
         )

@@ -73,11 +73,9 @@ class Demand:
         promised about.
         """
         promised = self.l is not None or self.t is not None
-        return (
-            (*self.quasi, self.sensitive)
-            if promised and self.sensitive is not None
-            else tuple(self.quasi)
-        )
+        if promised and self.sensitive is not None:
+            return (*self.quasi, self.sensitive)
+        return tuple(self.quasi)
 
 
 def _whole(value: object, name: str) -> None:
@@ -114,7 +112,8 @@ def guarantee_of(
         return Guarantee(k=demand.k)
     name = demand.watched[-1]
     index = groups.position(name)
-    values, codes = groups.values[index], groups.codes[index]
+    values = groups.values[index]
+    codes = groups.codes[index]
     whole = np.bincount(codes, groups.counts, len(values)).astype(np.float64)
     diversity = (
         None if demand.l is None else Diversity(kind=demand.diversity, l=demand.l, c=demand.c)

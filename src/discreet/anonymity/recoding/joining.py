@@ -52,7 +52,8 @@ def join_leftovers(opened: OpenClasses, guarantee: Guarantee, most_suppressed: i
     allowed = most_suppressed
     stuck = []
     for index in np.argsort(-table.counts[left], kind="stable"):
-        row, rows = int(left[index]), int(table.counts[left[index]])
+        row = int(left[index])
+        rows = int(table.counts[left[index]])
         target, price = classes.best(row)
         if rows <= allowed and price > dropped[index]:
             allowed -= rows
@@ -83,7 +84,8 @@ class _Classes:
 
     @staticmethod
     def of(opened: OpenClasses, guarantee: Guarantee) -> _Classes:
-        table, number = opened.table, len(opened.vectors)
+        table = opened.table
+        number = len(opened.vectors)
         has = np.flatnonzero(opened.classes >= 0)
         member = np.zeros(number, dtype=np.int64)
         member[opened.classes[has]] = has

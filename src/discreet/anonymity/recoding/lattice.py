@@ -63,7 +63,8 @@ class RowGroups:
         return relabel(*self._keys(vector))
 
     def _keys(self, vector: Vector) -> tuple[Integers, int]:
-        keys, space = np.zeros(len(self), dtype=np.int64), 1
+        keys = np.zeros(len(self), dtype=np.int64)
+        space = 1
         for codes, nodes, sizes, level in zip(
             self.codes, self.nodes, self.sizes, vector, strict=True
         ):
@@ -72,10 +73,8 @@ class RowGroups:
             if space * sizes[level] > _WIDE:
                 keys, space = relabel(keys, space)
             column = nodes[level][codes]
-            keys, space = (
-                (column if space == 1 else keys * sizes[level] + column),
-                space * sizes[level],
-            )
+            keys = column if space == 1 else keys * sizes[level] + column
+            space = space * sizes[level]
         return keys, space
 
     def cost(self, vector: Vector, which: Integers | None = None) -> Floats:

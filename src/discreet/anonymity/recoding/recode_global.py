@@ -157,7 +157,8 @@ class _Bounds:
 
     @staticmethod
     def of(view: _View, vectors: Integers) -> _Bounds:
-        least, dearest = np.zeros(len(vectors)), np.zeros(len(vectors))
+        least = np.zeros(len(vectors))
+        dearest = np.zeros(len(vectors))
         dropped = 0.0
         if view.measure != "discernibility":
             rows = float(view.table.counts.sum())
@@ -177,7 +178,8 @@ def _search(view: _View) -> Integers:
     vectors = every_vector(view.table.heights)
     known = _Bounds.of(view, vectors)
     order = np.lexsort((vectors.sum(axis=1), known.unsuppressed))
-    vectors, known = vectors[order], known.select(order)
+    vectors = vectors[order]
+    known = known.select(order)
     bounds = known.unsuppressed.copy()
     best: Integers = np.array(view.table.heights)
     least = np.inf
@@ -205,7 +207,9 @@ def _search(view: _View) -> Integers:
         coarser = (vectors >= vector).all(axis=1)
         bounds[coarser] = np.maximum(bounds[coarser], looked.bound)
         left = ~gone & (bounds < least - 1e-15)
-        vectors, bounds, known = vectors[left], bounds[left], known.select(left)
+        vectors = vectors[left]
+        bounds = bounds[left]
+        known = known.select(left)
     return best
 
 

@@ -151,7 +151,9 @@ def _by_samples(opened: OpenClasses, guarantee: Guarantee, progress: Progress | 
     averages = table.averages()
     distances = _Distances(table=table, known={})
     top = np.array(table.heights)
-    company, searched, turn = guarantee.k, 0, 0
+    company = guarantee.k
+    searched = 0
+    turn = 0
     while len(rows := opened.left()):
         rest = table.select(rows)
         if rest.counts.sum() < guarantee.k:
@@ -188,7 +190,8 @@ class _Distances:
     def of(self, column: int, own: int) -> tuple[Integers, Floats]:
         found = self.known.get((column, own))
         if found is None:
-            nodes, costs = self.table.nodes[column], self.table.costs[column]
+            nodes = self.table.nodes[column]
+            costs = self.table.costs[column]
             apart = np.zeros(len(nodes[0]), dtype=np.int64)
             for level in nodes[:-1]:
                 apart += level != level[own]

@@ -94,7 +94,8 @@ class Remaining:
         each one's box.
         """
         order = keys.argsort()
-        near, keys = near[order], keys[order]
+        near = near[order]
+        keys = keys[order]
         boxes = np.zeros(len(near), dtype=np.int64)
         np.cumsum(keys[1:] != keys[:-1], out=boxes[1:])
         return choose_boxes(near, boxes, np.bincount(boxes, self.counts[near]) >= k)
@@ -104,9 +105,11 @@ class Remaining:
         name = (part, self.names[index][part])
         found = self.sums.get(name)
         if found is None:
-            keys, costs = np.zeros(len(self.counts), dtype=np.uint64), np.zeros(len(self.counts))
+            keys = np.zeros(len(self.counts), dtype=np.uint64)
+            costs = np.zeros(len(self.counts))
             for column in range(self.parts[part].start, self.parts[part].stop):
-                codes, level = self.table.codes[column], self.vectors[index, column]
+                codes = self.table.codes[column]
+                level = self.vectors[index, column]
                 keys += self.hashes[column][level][codes]
                 costs += self.table.costs[column][level][codes]
             found = keys, costs
@@ -120,11 +123,9 @@ class Remaining:
         self.left -= len(which)
         if self.left < _FULL * len(self.counts):
             keep = np.flatnonzero(self.counts)
-            self.table, self.rows, self.counts = (
-                self.table.select(keep),
-                self.rows[keep],
-                self.counts[keep],
-            )
+            self.table = self.table.select(keep)
+            self.rows = self.rows[keep]
+            self.counts = self.counts[keep]
             self.sums.clear()
 
 
@@ -146,7 +147,9 @@ def _hash(column: int, nodes: Integers) -> Keys:
 
 def _parts(levels: Sequence[int]) -> list[slice]:
     """Return runs of neighboring columns that have few combinations of levels together."""
-    parts, start, combinations = [], 0, 1
+    parts = []
+    start = 0
+    combinations = 1
     for column, number in enumerate(levels):
         if combinations * number > _COMBINATIONS and column > start:
             parts.append(slice(start, column))

@@ -73,7 +73,8 @@ def _repetitions(
     found = []
     for i, name in enumerate(columns):
         for j, hidden in enumerate(quasi):
-            own, other = codes[i], codes[len(columns) + j]
+            own = codes[i]
+            other = codes[len(columns) + j]
             if other.max() == 0 or own.max() < other.max():
                 continue
             # a value seen beside each; if others are, it differs
@@ -87,7 +88,8 @@ def _repetitions(
 
 
 def _decides(source: SourceTable, name: str, hidden: str) -> bool:
-    a, b = quoted(name), quoted(hidden)
+    a = quoted(name)
+    b = quoted(hidden)
     ((many,),) = source.connection.execute(
         f"SELECT COUNT(*) FROM (SELECT {a} FROM (SELECT DISTINCT {a}, {b} FROM data) GROUP BY 1 HAVING COUNT(*) > 1)"
     ).fetchall()

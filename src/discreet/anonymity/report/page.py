@@ -118,7 +118,8 @@ def _failures(made: Anonymized) -> list[str]:
     failed = None if made.report is None else made.report.failures
     if failed is None:
         return []
-    first, second = words.homogeneity(failed), words.side_information(failed)
+    first = words.homogeneity(failed)
+    second = words.side_information(failed)
     return [
         blocks.heading("What it does not give", "Two failures of k-anonymity, on this table."),
         blocks.grid(

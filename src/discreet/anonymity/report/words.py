@@ -16,7 +16,11 @@ def share(part: float, whole: float) -> str:
     if not whole or part in (0, whole):
         return "none" if not part else "all"
     percent = 100 * part / whole
-    return "under 1 %" if percent < 1 else "over 99 %" if percent > 99 else f"{percent:.0f} %"
+    if percent < 1:
+        return "under 1 %"
+    if percent > 99:
+        return "over 99 %"
+    return f"{percent:.0f} %"
 
 
 def promise(made: Anonymized) -> str:
@@ -57,7 +61,8 @@ def side_information(failed: Failures) -> list[str]:
         else f"k is {failed.k}; somebody who knows the other {failed.k - 1} has found the last one."
     ]
     if failed.nearly and failed.thinned is not None:
-        example, more = failed.thinned, "more " if failed.homogeneous else ""
+        example = failed.thinned
+        more = "more " if failed.homogeneous else ""
         most = f"{example.values[0][1]:,} of {example.size:,} have {failed.secret} = {example.values[0][0]}"
         sentences += [
             f"For {failed.nearly:,} {more}people ({share(failed.nearly, failed.rows)}) knowing {KNOWN} is enough: "

@@ -146,7 +146,8 @@ def _with_mistakes(where: Index, known: Clues, mine: set[int], wrong: int, dice:
     """
     strange = [item for item in dice.order(len(where.items)).tolist() if item not in mine][:wrong]
     entries = dice.below(len(where.user), len(strange))
-    value, day = np.full(len(strange), np.nan), np.full(len(strange), np.nan)
+    value = np.full(len(strange), np.nan)
+    day = np.full(len(strange), np.nan)
     if where.value is not None:
         value = where.value[entries].astype(float)
     if where.day is not None and not np.isnan(known.day).all():

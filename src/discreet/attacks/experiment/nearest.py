@@ -180,17 +180,16 @@ class _Board:
         """Find the nearest; skip groups that differ in more categories than a good candidate's
         whole distance.
         """
-        mine, apart = self.targets[block], self.differing(block)
+        mine = self.targets[block]
+        apart = self.differing(block)
         good = apart.argmin(axis=1)
         bound = apart[np.arange(len(mine)), good]
         bound = bound + np.abs(mine - self.candidates[self.order[self.start[good]]]).sum(axis=1)
         target, group = np.divmod(np.flatnonzero(apart <= bound[:, None]), apart.shape[1])
         sizes = (self.start[1:] - self.start[:-1])[group]
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        row, candidate = (
-            np.repeat(target, sizes),
-            self.order[np.repeat(self.start[group], sizes) + within],
-        )
+        row = np.repeat(target, sizes)
+        candidate = self.order[np.repeat(self.start[group], sizes) + within]
         away = np.repeat(apart[target, group], sizes) + np.abs(
             mine[row] - self.candidates[candidate]
         ).sum(axis=1)

@@ -71,8 +71,10 @@ def until_narrow(
     dice = Dice()
     order = dice.order(people)
     others = dice.order(control[1]) if control else np.zeros(0, dtype=np.int64)
-    inside, outside = Rate(hits=0, n=0), Rate(hits=0, n=0)
-    start, end = 0, FIRST if trials is None else trials
+    inside = Rate(hits=0, n=0)
+    outside = Rate(hits=0, n=0)
+    start = 0
+    end = FIRST if trials is None else trials
     while True:
         inside = _more(inside, attempt, order[start:end])
         outside = _more(outside, control[0], others[start:end]) if control else outside
@@ -80,7 +82,8 @@ def until_narrow(
         low, high = found.risk.interval if found.risk else found.finding.interval
         if trials is not None or high - low <= width or end >= max(people, len(others)):
             return found
-        start, end = end, 2 * end
+        start = end
+        end = 2 * end
 
 
 def _more(rate: Rate, attempt: Attempt, rows: NDArray[np.int64]) -> Rate:

@@ -306,7 +306,8 @@ def _range(value: Any, step: Fraction, name: str) -> tuple[Fraction, Fraction]:
     stated margin.
     """
     if isinstance(value, Mapping):
-        middle, margin = _number(value.get("value"), name), _number(value.get("margin", 0), name)
+        middle = _number(value.get("value"), name)
+        margin = _number(value.get("margin", 0), name)
         return middle - margin, middle + margin
     if isinstance(value, Sequence) and not isinstance(value, str):
         low, high = value

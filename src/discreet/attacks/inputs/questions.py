@@ -283,9 +283,11 @@ def equations(
     for question in log.questions:
         for aggregate in question.aggregates:
             for name, values, row in _rows(question, aggregate, data, secret):
-                key, flipped = values.tobytes(), (1 - values).tobytes()
+                key = values.tobytes()
+                flipped = (1 - values).tobytes()
                 if aggregate.value.sql == "1" and key not in found and flipped in found:
-                    key, row = flipped, replace(row, hidden=1 - row.hidden, inverted=True)
+                    key = flipped
+                    row = replace(row, hidden=1 - row.hidden, inverted=True)
                 found.setdefault(key, (name, values, []))[2].append(row)
     return found
 

@@ -181,10 +181,8 @@ def _survey(
             array = numbers(batch.column(name), name)
             low, high, whole = spans.get(name, (np.inf, -np.inf, True))
             whole = whole and bool((array == np.floor(array)).all())
-            low, high = (
-                min(low, float(array.min(initial=np.inf))),
-                max(high, float(array.max(initial=-np.inf))),
-            )
+            low = min(low, float(array.min(initial=np.inf)))
+            high = max(high, float(array.max(initial=-np.inf)))
             spans[name] = low, high, whole
     if rows == 0:
         raise UsageError("The release is empty: there is nobody to find.")

@@ -58,5 +58,6 @@ def _trace(people: int, attributes: int, repeats: int, epsilon: Fraction | None)
         if epsilon is not None:
             totals = noisy(totals, epsilon=epsilon, l1=attributes)
         found = trace(totals, people, inside, outside, reference=common).finding
-        hits, tried = hits + round(found.success * found.n), tried + found.n
+        hits = hits + round(found.success * found.n)
+        tried = tried + found.n
     return Rate(hits=hits, n=tried)

@@ -45,7 +45,8 @@ def html(lesson: Lesson) -> str:
 
 
 def _chart(lesson: Lesson) -> str:
-    scale, epsilons = Scale.of(lesson), [float(point.epsilon) for point in lesson.points]
+    scale = Scale.of(lesson)
+    epsilons = [float(point.epsilon) for point in lesson.points]
     ends = [scale.low, scale.high]
     ticks = tuple((share, percent(share)) for share in scale.ticks)
     up = axis.Axis(low=scale.bottom, high=1.0, ticks=ticks, title="attacks that succeed")

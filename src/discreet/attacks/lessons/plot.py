@@ -38,9 +38,9 @@ class Scale:
 
     @property
     def ticks(self) -> list[float]:
-        return (
-            [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if self.bottom else [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-        )
+        if self.bottom:
+            return [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+        return [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 
 
 def characters(lesson: Lesson, width: int = 60) -> list[list[tuple[str, str]]]:

@@ -53,7 +53,8 @@ def film_club(users: int, films: int, dice: Dice) -> pa.Table:
     user = np.repeat(np.arange(users), number)
     film = np.minimum((films * dice.uniform(len(user)) ** 2.2).astype(np.int64), films - 1)
     _, first = np.unique(user * films + film, return_index=True)
-    user, film = user[first], film[first]
+    user = user[first]
+    film = film[first]
     taste = 3.2 + 0.7 * np.sin(film * 1.7) + 0.9 * dice.normal(len(user))
     joined = dice.below(600, users)[user]
     day = joined + np.floor(-300 * np.log1p(-dice.uniform(len(user)))).astype(np.int64)

@@ -40,7 +40,8 @@ def _table(table: Exhibit) -> RichTable:
 
 def _plot(lesson: Lesson, console: Console, width: int) -> None:
     console.print(f"\n[bold]Success against ε[/]  [dim]{escape(lesson.measure)}[/]", width=width)
-    scale, rows = Scale.of(lesson), characters(lesson, width=min(width - 10, 64))
+    scale = Scale.of(lesson)
+    rows = characters(lesson, width=min(width - 10, 64))
     for number, row in enumerate(rows):
         share = 1 - number / (len(rows) - 1) * (1 - scale.bottom)
         label = f"{percent(share):>7} │" if number % 2 == 0 else "        │"

@@ -145,7 +145,10 @@ def rational(residue: int, p: int) -> Fraction | None:
     any.
     """
     bound = isqrt(p // 2)
-    a, b, s, t = p, residue % p, 0, 1
+    a = p
+    b = residue % p
+    s = 0
+    t = 1
     while b > bound:
         quotient = a // b
         a, b, s, t = b, a - quotient * b, t, s - quotient * t

@@ -134,7 +134,8 @@ def _spread(equations: NDArray[Any], says: Floats) -> Any:
     """
     from scipy.sparse import csr_array, identity, kron, vstack
 
-    classes, kinds = equations.shape[1], says.shape[1]
+    classes = equations.shape[1]
+    kinds = says.shape[1]
     rows = [
         kron(csr_array(factors[None].astype(np.float64)), csr_array(yes[None]))
         for factors, yes in zip(equations, says, strict=True)
@@ -210,13 +211,17 @@ def _wide(matrix: Any, truth: Floats, most: Floats) -> Flags:
     """
     matrix = matrix[matrix.min(axis=1).toarray().reshape(-1) >= 0]  # sums of what is not negative
     total = matrix @ truth
-    low, high = np.zeros(len(truth)), most.copy()
+    low = np.zeros(len(truth))
+    high = most.copy()
     entries = matrix.tocoo()
-    rows, columns, weights = entries.row, entries.col, entries.data
+    rows = entries.row
+    columns = entries.col
+    weights = entries.data
     for _ in range(ROUNDS):
         slack = total - matrix @ low  # by how much the unknowns of a sum may rise together
         room = matrix @ high - total
-        upper, lower = high.copy(), low.copy()
+        upper = high.copy()
+        lower = low.copy()
         np.minimum.at(upper, columns, low[columns] + slack[rows] / weights)
         np.maximum.at(lower, columns, high[columns] - room[rows] / weights)
         if max((high - upper).max(initial=0), (lower - low).max(initial=0)) < NEAR:
@@ -234,7 +239,8 @@ def _farthest(
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, eye, hstack
 
-    n, k = len(truth), len(wanted)
+    n = len(truth)
+    k = len(wanted)
     signs = np.where(truth[wanted] <= 0, 1.0, -1.0)
     pick = csr_array((signs, (np.arange(k), wanted)), shape=(k, n))
     total = matrix @ truth

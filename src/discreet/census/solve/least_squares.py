@@ -89,7 +89,8 @@ def _join(level: Level, below: LevelEstimate | None, grid: Grid) -> LevelEstimat
             weight = _of_sum(below.precisions[part], level.starts)
             value, precision = _mean(value, precision, lower, weight)
         if level.totals is not None and part == ():
-            value, precision = level.totals.astype(np.float64), np.full(level.places, CERTAIN)
+            value = level.totals.astype(np.float64)
+            precision = np.full(level.places, CERTAIN)
         precisions[part] = precision
         for table, total in counts.items():
             if set(part) <= set(table):
@@ -102,7 +103,8 @@ def own_part(level: Level, part: Columns, grid: Grid) -> tuple[Floats, Floats]:
     them has it.
     """
     weights = _weights(level, part, grid)
-    total, together = np.zeros((level.places, *grid.shape(part))), sum(weights.values())
+    total = np.zeros((level.places, *grid.shape(part)))
+    together = sum(weights.values())
     for table, weight in weights.items():
         total += weight / together * margin(level.counts[table].astype(np.float64), table, part)
     return center(total), np.full(level.places, together, dtype=np.float64)

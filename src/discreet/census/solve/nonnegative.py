@@ -67,7 +67,8 @@ def share_out(
     places = np.searchsorted(people.place, np.arange(len(begins) + 1))
     for place, (first, last) in enumerate(zip(begins, ends, strict=True)):
         own = slice(places[place], places[place + 1])
-        cell, count = people.cell[own], people.count[own].astype(np.float64)
+        cell = people.cell[own]
+        count = people.count[own].astype(np.float64)
         if not len(cell):
             continue
         kids = slice(int(first), int(last))
@@ -99,13 +100,15 @@ def _solve(tables: list[_Measurement], count: Floats, exact: Integers | None) ->
     """Return the numbers of one place's children, a row each."""
     total = float(count.sum())
     wanted = _totals(tables, total) if exact is None else exact.astype(np.float64)
-    children, cells = len(wanted), len(count)
+    children = len(wanted)
+    cells = len(count)
     expected = np.outer(wanted / total, count)
     if children == 1:
         return expected
     best = min(float(table.variances.min()) for table in tables)
     prior = 1 / np.maximum(count**2, _DOUBT * best)
-    matrix, towards = np.diag(prior), prior * expected
+    matrix = np.diag(prior)
+    towards = prior * expected
     for table in tables:
         weight = float(np.mean(1 / table.variances))
         matrix += weight * (table.item[:, None] == table.item)
@@ -119,7 +122,8 @@ def _solve(tables: list[_Measurement], count: Floats, exact: Integers | None) ->
     for _ in range(_ROUNDS):
         free = sums.hold((towards + step * (kept - pulled)) @ near, near)
         reached = _RELAXED * free + (1 - _RELAXED) * kept
-        before, kept = kept, np.maximum(reached + pulled, 0)
+        before = kept
+        kept = np.maximum(reached + pulled, 0)
         pulled += reached - kept
         if max(np.abs(free - kept).max(), np.abs(kept - before).max()) < _NEAR:
             break
@@ -152,7 +156,8 @@ def _totals(tables: list[_Measurement], total: float) -> Floats:
     said = weights = np.zeros(len(tables[0].counts))
     for table in tables:
         weight = 1 / (table.counts.shape[1] * table.variances)
-        said, weights = said + weight * table.counts.sum(axis=1), weights + weight
+        said = said + weight * table.counts.sum(axis=1)
+        weights = weights + weight
     return nearest(said / weights, total)
 
 

@@ -133,7 +133,8 @@ def _halve(
         people = people.kept(~alone[people.place])
         number = np.cumsum(~alone) - 1
         people = Counts(place=number[people.place], cell=people.cell, count=people.count)
-        low, high = low[~alone], high[~alone]
+        low = low[~alone]
+        high = high[~alone]
         if not len(low):
             return Counts.joined(done)
         middle = (low + high) // 2
@@ -143,4 +144,5 @@ def _halve(
             Counts(place=2 * people.place + 1, cell=people.cell, count=people.count - left),
         ]
         people = Counts.joined([half.kept(half.count > 0) for half in halves])
-        low, high = np.stack([low, middle], 1).ravel(), np.stack([middle, high], 1).ravel()
+        low = np.stack([low, middle], 1).ravel()
+        high = np.stack([middle, high], 1).ravel()

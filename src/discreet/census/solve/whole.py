@@ -59,13 +59,15 @@ def fit(expected: Floats, most: Floats, group: Integers, wanted: Floats) -> Floa
     """
     share = np.clip(expected / np.maximum(most, _LEAST), 1e-6, 1 - 1e-6)
     odds = np.log(share / (1 - share))
-    low, high = np.full(len(wanted), -_FURTHEST), np.full(len(wanted), _FURTHEST)
+    low = np.full(len(wanted), -_FURTHEST)
+    high = np.full(len(wanted), _FURTHEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
         total = np.bincount(
             group, weights=most / (1 + np.exp(-odds - middle[group])), minlength=len(wanted)
         )
-        low, high = np.where(total < wanted, middle, low), np.where(total < wanted, high, middle)
+        low = np.where(total < wanted, middle, low)
+        high = np.where(total < wanted, high, middle)
     return np.asarray(most / (1 + np.exp(-odds - high[group])))
 
 
@@ -335,7 +337,8 @@ def _move(expected: Floats, most: Integers, before: Floats, after: Floats, total
     left.
     """
     down = expected * np.divide(after, before, out=np.zeros_like(after), where=before > 0)
-    room, gap = most - expected, total - before
+    room = most - expected
+    gap = total - before
     up = expected + room * np.divide(after - before, gap, out=np.zeros_like(after), where=gap > 0)
     return np.asarray(np.where(after < before, down, up))
 
@@ -400,7 +403,8 @@ def _sum_tables(known: Alone, grid: Grid, table: Columns) -> tuple[Floats, Float
     """Return what all tables say about one's cells at the first place: sums weighted by
     variance.
     """
-    total, weights = np.zeros(grid.cells(table)), 0.0
+    total = np.zeros(grid.cells(table))
+    weights = 0.0
     for other, counts in known.counts.items():
         variance = float(known.variances[other][0]) * grid.cells(other) / grid.cells(table)
         if set(table) <= set(other) and variance < UNKNOWN:
@@ -411,8 +415,6 @@ def _sum_tables(known: Alone, grid: Grid, table: Columns) -> tuple[Floats, Float
             total += _sums_by(item, counts[0]) / variance
             weights += 1 / variance
     number = len(total)
-    return (
-        (total / weights, np.full(number, 1 / weights))
-        if weights
-        else (total, np.full(number, UNKNOWN))
-    )
+    if weights:
+        return (total / weights, np.full(number, 1 / weights))
+    return (total, np.full(number, UNKNOWN))

@@ -129,7 +129,8 @@ class Buffered:
             [brentq(height, *_inside(*pair), xtol=1e-300, rtol=1e-14) for pair in pairwise(ends)]
         )
         slopes = np.array([(gains / np.square(rates - place)).sum() for place in places])
-        lags, total = np.arange(self.periods - 1), np.zeros(self.periods)
+        lags = np.arange(self.periods - 1)
+        total = np.zeros(self.periods)
         total[0] = 2.0**-BITS
         for place, slope in zip(places, slopes, strict=True):
             total[1:] -= (1.0 - place) ** lags / slope
@@ -144,9 +145,11 @@ def _repeat(series: Floats, *, times: int, apart: int) -> Floats:
     """
     total, count = series, 1
     for digit in bin(times)[3:]:
-        total, count = _later(total, total, count * apart), 2 * count
+        total = _later(total, total, count * apart)
+        count = 2 * count
         if digit == "1":
-            total, count = _later(series, total, apart), count + 1
+            total = _later(series, total, apart)
+            count = count + 1
     return total
 
 
@@ -172,7 +175,8 @@ class _Encoder:
     """Each buffer as S = high * 2^shift + low, so that nothing is lost and nothing overflows."""
 
     def __init__(self, shifts: npt.NDArray[np.int64], weights: npt.NDArray[np.int64]) -> None:
-        self._shifts, self._weights = shifts[:, None], weights[:, None]
+        self._shifts = shifts[:, None]
+        self._weights = weights[:, None]
         self._mask = (1 << self._shifts) - 1
         self._high: Any = 0
         self._low: Any = 0
@@ -206,7 +210,8 @@ def _far(values: IntegerArray, limit: int) -> bool:
 
 class _Solve:
     def __init__(self, rates: Floats, gains: Floats) -> None:
-        self._keep, self._gains = (1.0 - rates)[:, None], gains[:, None]
+        self._keep = (1.0 - rates)[:, None]
+        self._gains = gains[:, None]
         self._held: Any = 0.0
 
     def __call__(self, noisy: Floats) -> Floats:

@@ -153,14 +153,16 @@ def column_normalised(periods: int) -> Dense:
 
 def power(periods: int, tenths: int) -> Dense:
     """Return the series of (1 - x)^-e, e in tenths."""
-    steps, exponent = np.arange(1, periods), tenths / 10
+    steps = np.arange(1, periods)
+    exponent = tenths / 10
     series = np.concatenate([[1.0], np.cumprod((steps - 1 + exponent) / steps)])
     return round_factor(f"column-normalised root of exponent {exponent}", normalise(lower(series)))
 
 
 def window_root(periods: int, window: int) -> Dense:
     """Return the root of (1 - x^w) / (1 - x): the root of the running sum times that of 1 - x^w."""
-    root, series = root_series(periods), np.zeros(periods)
+    root = root_series(periods)
+    series = np.zeros(periods)
     factor = 1.0
     for j in range((periods - 1) // window + 1):  # the series of (1 - y)^(1/2) at y = x^w
         series[j * window :] += factor * root[: periods - j * window]
@@ -188,7 +190,8 @@ def optimise(periods: int, publish: Sequence[Publish], weights: Sequence[float])
         scale = np.sqrt(multipliers)
         values, vectors = eigh(mixed * np.outer(scale, scale))
         root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        before, multipliers = multipliers, np.diagonal(root).copy()
+        before = multipliers
+        multipliers = np.diagonal(root).copy()
         if np.abs(multipliers / before - 1).max() < _CLOSE:
             break
     scale = np.sqrt(multipliers)

@@ -67,7 +67,8 @@ def _epochs(periods: int) -> list[int]:
 
 @lru_cache(maxsize=2)
 def _factor(periods: int) -> npt.NDArray[np.int64]:
-    factor, first = np.zeros((periods, periods), dtype=np.int64), 0
+    factor = np.zeros((periods, periods), dtype=np.int64)
+    first = 0
     for length in _epochs(periods):
         factor[first : first + length, first : first + length] = _epoch(length)
         first += length

@@ -85,7 +85,8 @@ def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed
     """
     usable = np.abs(gram) if signed else np.maximum(gram, 0)
     # largest[d]: over starts from here on, d or more apart
-    total, largest = (0, np.zeros(len(gram), dtype=np.int64))
+    total = 0
+    largest = np.zeros(len(gram), dtype=np.int64)
     for start in reversed(range(len(gram))):
         entries = np.maximum.accumulate(usable[start, start:][::-1])[::-1]
         largest[: len(entries)] = np.maximum(largest[: len(entries)], entries)
@@ -100,7 +101,10 @@ def impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Iter
     """Yield for each period what every draw so far counts in its estimate; `draws[t]` draws are of
     period t.
     """
-    decoder, sums, first, total = strategy.decoder(), Windows(publish), 0, sum(draws)
+    decoder = strategy.decoder()
+    sums = Windows(publish)
+    first = 0
+    total = sum(draws)
     for count in draws:
         rows = np.zeros((count, total))
         rows[np.arange(count), first + np.arange(count)] = 1.0

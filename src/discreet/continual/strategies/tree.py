@@ -50,7 +50,8 @@ class BinaryTree:
     def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
         total = 0
         for level in range(self.levels):
-            fit, runs = min(times, -(-(1 << level) // apart)), self.periods >> level
+            fit = min(times, -(-(1 << level) // apart))
+            runs = self.periods >> level
             full = min(times // fit, runs)
             rest = times - full * fit if full < runs else 0
             total += full * fit**2 + rest**2
@@ -157,7 +158,8 @@ class SubtractionTree:
         """
         found, rest = [], totals
         for _ in range(self.height - 1):
-            above, digit = rest // self.arity, rest % self.arity
+            above = rest // self.arity
+            digit = rest % self.arity
             beyond = digit > self.arity // 2
             first = np.where(beyond, rest, above * self.arity)
             last = np.where(beyond, (above + 1) * self.arity, rest)

@@ -106,7 +106,8 @@ class Desk:
     def _opened(self, line: bytes) -> tuple[bytes, dict[str, Any]]:
         try:
             sent = json.loads(line)
-            respondent, answers = bytes.fromhex(sent["respondent"]), sent["answers"]
+            respondent = bytes.fromhex(sent["respondent"])
+            answers = sent["answers"]
             right = sent["survey"] == self._fingerprint
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _Refusal(MALFORMED) from None
@@ -255,7 +256,8 @@ class ReportStore:
 
     def reports(self, question: SurveyQuestion) -> Iterator[tuple[str, list[int]]]:
         """Yield reports by round, in the order of random names."""
-        place, rounds = self.survey.questions.index(question), dict(self._rounds(question))
+        place = self.survey.questions.index(question)
+        rounds = dict(self._rounds(question))
         if not question.repeats:
             held = self._db.execute("SELECT report FROM reports WHERE question = ?", [place])
             yield "", [_report(report) for (report,) in held]
@@ -349,7 +351,8 @@ class Sums:
         }
 
     def _estimate(self, key: str) -> Estimate | None:
-        tally, question = self.tallies[key], question_of(self.survey, key)
+        tally = self.tallies[key]
+        question = question_of(self.survey, key)
         if not tally.n:
             return None
         if not question.numbered:

@@ -48,13 +48,15 @@ def invert(window: Window, tally: Tally, *, confidence: float) -> tuple[Floats, 
     read = inverse(window)
     estimates = read @ (tally.counts / tally.n)
     spread = ((read**2) @ channel(window) - np.eye(len(read))).max(axis=1)
-    z, step = NormalDist().inv_cdf(0.5 + confidence / 2), read.max(axis=1) - read.min(axis=1)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    step = read.max(axis=1) - read.min(axis=1)
     return estimates, z * np.sqrt(spread / tally.n) + step / tally.n
 
 
 def channel(window: Window) -> Floats:
     """Return the mass of each cell (row) given each answer (column)."""
-    inside, outside = float(window.mass(0, 0)), float(window.mass(window.cells - 1, 0))
+    inside = float(window.mass(0, 0))
+    outside = float(window.mass(window.cells - 1, 0))
     offset = np.arange(window.cells)[:, None] - np.arange(window.steps + 1)
     return np.where((offset >= 0) & (offset < window.width), inside, outside)
 
@@ -75,11 +77,15 @@ def likeliest(window: Window, counts: Counts, *, smooth: bool, patience: float) 
     With `smooth`, each round averages neighbors with weights 1/4, 1/2, 1/4. Sums over windows are
     differences of running sums, so that a round takes as many operations as there are cells.
     """
-    inside, outside = float(window.mass(0, 0)), float(window.mass(window.cells - 1, 0))
+    inside = float(window.mass(0, 0))
+    outside = float(window.mass(window.cells - 1, 0))
     values = window.steps + 1
     cell = np.arange(window.cells)
-    first, last = np.maximum(cell + 1 - window.width, 0), np.minimum(cell + 1, values)
-    found, before, n = np.full(values, 1 / values), -np.inf, counts.sum()
+    first = np.maximum(cell + 1 - window.width, 0)
+    last = np.minimum(cell + 1, values)
+    found = np.full(values, 1 / values)
+    before = -np.inf
+    n = counts.sum()
     for _ in range(_ROUNDS):
         running = np.concatenate([[0], np.cumsum(found)])
         expected = outside + (inside - outside) * (running[last] - running[first])

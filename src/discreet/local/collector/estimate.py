@@ -45,7 +45,8 @@ class Tally:
 
     def of_json(self, parts: Any) -> Tally:
         """Read a tally of the same question from its JSON."""
-        counts, n = parts["counts"], parts["n"]
+        counts = parts["counts"]
+        n = parts["n"]
         if len(counts) != len(self.counts) or not all(
             type(each) is int and 0 <= each < 2**62 for each in (n, *counts)
         ):
@@ -199,12 +200,14 @@ def column_sums(reports: Any, values: int) -> Tally:
     packed = rows(reports, values)
     counts = np.zeros(64 * packed.shape[1], dtype=np.int64)
     for start in range(0, len(packed), 4096):
-        level, weight = packed[start : start + 4096], 0
+        level = packed[start : start + 4096]
+        weight = 0
         while len(level):
             level, carries = _add(level)
             spread = np.unpackbits(level.view(np.uint8), axis=1, bitorder="little")
             counts += spread.sum(axis=0, dtype=np.int64) << weight
-            level, weight = carries, weight + 1
+            level = carries
+            weight = weight + 1
     return Tally(counts=counts[:values], n=len(packed))
 
 
@@ -213,7 +216,9 @@ def _add(level: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint
     carries = []
     while len(level) > 2:
         third = len(level) // 3
-        a, b, c = level[:third], level[third : 2 * third], level[2 * third : 3 * third]
+        a = level[:third]
+        b = level[third : 2 * third]
+        c = level[2 * third : 3 * third]
         either = a ^ b
         carries.append((a & b) | (either & c))
         level = np.concatenate([either ^ c, level[3 * third :]])
@@ -235,19 +240,19 @@ def mean(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) -> Esti
     )
     ends: list[Fraction] = []
     # the sum of the readings, exactly, and the widest gap between two
-    total, widest = (Fraction(0), Fraction(0))
+    total = Fraction(0)
+    widest = Fraction(0)
     for start, stop in pairwise(protocol.pieces):
-        counts, first = tally.counts[start:stop], protocol.reading(start)
+        counts = tally.counts[start:stop]
+        first = protocol.reading(start)
         gap = protocol.reading(start + 1) - first
         total += int(counts.sum()) * first + int(counts @ np.arange(stop - start)) * gap
         widest = max(widest, gap)
         ends += [first, protocol.reading(stop - 1)]
     found = float(answers.number(protocol.domain, total / tally.n))
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    variance, across = (
-        protocol.variance(n=tally.n),
-        (max(ends) - min(ends)) * protocol.domain.step / tally.n,
-    )
+    variance = protocol.variance(n=tally.n)
+    across = (max(ends) - min(ends)) * protocol.domain.step / tally.n
     room = float(across if variance < across**2 else widest * protocol.domain.step / tally.n)
     return Estimate(
         statistic="mean",

@@ -29,7 +29,9 @@ class Draws:
     __slots__ = ("_items", "_made", "_stream")
 
     def __init__(self, n: int) -> None:
-        self._stream, self._items, self._made = Stream.fresh(), Items.positions(n), 0
+        self._stream = Stream.fresh()
+        self._items = Items.positions(n)
+        self._made = 0
 
     def _next(self) -> Stream:
         self._made += 1
@@ -58,7 +60,8 @@ class Draws:
         places. These decide all but 2^-_PLACES of the coins; those whose places all agree with the
         threshold go on alone, against the rest of it.
         """
-        n, stream = len(self._items), self._next()
+        n = len(self._items)
+        stream = self._next()
         packed = np.empty(n * width, dtype=np.uint64)
         planes = [stream.round(place) for place in range(_PLACES)]
         for start in range(0, len(packed), 2 * _CHUNK):

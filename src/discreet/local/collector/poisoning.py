@@ -72,17 +72,20 @@ def _ones(d: int, support: Support) -> tuple[int, int]:
     """Return the numbers of ones between which all but 10^-9 of honest reports lie: one coin of p,
     d - 1 of q.
     """
-    p, q = float(support.p), float(support.q)
+    p = float(support.p)
+    q = float(support.q)
     others = [_binomial(d - 1, k, q) for k in range(d)]
     chances = [
         (1 - p) * (others[k] if k < d else 0.0) + p * (others[k - 1] if k else 0.0)
         for k in range(d + 1)
     ]
-    least, below = 0, chances[0]
+    least = 0
+    below = chances[0]
     while below < FALSE_ALARM / 2:
         least += 1
         below += chances[least]
-    most, above = d, chances[d]
+    most = d
+    above = chances[d]
     while above < FALSE_ALARM / 2:
         most -= 1
         above += chances[most]
@@ -124,7 +127,8 @@ def _uneven(protocol: Any, reports: Any) -> list[str]:
     ):
         answers = {"local_hashing": "g", "subset_selection": "modulus"}.get(protocol.name, "")
         each = getattr(protocol, answers, 2)  # reports for each function, row or step
-        what, choices = "functions", protocol.size // each
+        what = "functions"
+        choices = protocol.size // each
         drawn = [int(report) // each for report in reports]
     else:
         return []
@@ -160,7 +164,8 @@ def _out_of_range(protocol: Any, tally: Any) -> list[str]:
     from discreet.local.collector.estimate import frequencies
 
     found = frequencies(protocol, tally, confidence=1 - FALSE_ALARM / len(tally.counts))
-    over, under = found.estimates - found.margins > 1, found.estimates + found.margins < 0
+    over = found.estimates - found.margins > 1
+    under = found.estimates + found.margins < 0
     if not (over | under).any():
         return []
     return [
@@ -179,8 +184,6 @@ def _too_full(protocol: Any, tally: Any) -> list[str]:
     n = tally.n if hasattr(protocol, "window") else int(counts.sum())
     beyond = counts[counts > n * most]  # the others are not even above what is expected
     crowded = int(np.count_nonzero(bdtrc(beyond - 1, n, most) < FALSE_ALARM / len(counts)))
-    return (
-        [f"{crowded} numbers were sent more often than any honest answers send them"]
-        if crowded
-        else []
-    )
+    if crowded:
+        return [f"{crowded} numbers were sent more often than any honest answers send them"]
+    return []

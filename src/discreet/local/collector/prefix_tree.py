@@ -38,7 +38,8 @@ def width(protocol: HeavyHitters) -> int:
 
 def rows(protocol: HeavyHitters, reports: Any) -> ReportRows:
     """Return rows, from rows as `encode` makes them or from integers as `respond` does."""
-    wide, spare = width(protocol), protocol.g * protocol.levels
+    wide = width(protocol)
+    spare = protocol.g * protocol.levels
     if not isinstance(reports, np.ndarray):
         found = np.empty((len(reports), wide + 1), dtype=np.uint64)
         for i, report in enumerate(reports):
@@ -55,13 +56,16 @@ def rows(protocol: HeavyHitters, reports: Any) -> ReportRows:
 
 
 def encode(protocol: HeavyHitters, values: Any) -> Words:
-    wide, n = width(protocol), len(values)
+    wide = width(protocol)
+    n = len(values)
     draws = Draws(n)
-    level, item = draws.below(protocol.levels), draws.below(protocol.items)
+    level = draws.below(protocol.levels)
+    item = draws.below(protocol.items)
     functions = draws.words(wide)
     if spare := -protocol.code_bits % 64:
         functions[:, -1] &= np.uint64((1 << (64 - spare)) - 1)
-    kept, other = draws.coin(protocol.keep), draws.below(protocol.g - 1)
+    kept = draws.coin(protocol.keep)
+    other = draws.below(protocol.g - 1)
     code = _choose(protocol, values, item)
     for word in range(wide):  # keep the prefix of the level
         held = np.clip(STRIDE * (level + 1) - 64 * word, 0, 64)
@@ -114,13 +118,11 @@ def trace_masks(a: Words, g: int) -> list[Words]:
     """Return the masks of a, 2 a, 4 a, ..: their parities with v are the traces that tell <a,
     v>.
     """
-    return (
-        [a]
-        if g == 2
-        else [
-            _byte_masks(1 << bit, g)[a.view(np.uint8)].view(np.uint64) for bit in range(_element(g))
-        ]
-    )
+    if g == 2:
+        return [a]
+    return [
+        _byte_masks(1 << bit, g)[a.view(np.uint8)].view(np.uint64) for bit in range(_element(g))
+    ]
 
 
 def dots(masks: list[Words], v: Words, g: int) -> NDArray[np.int64]:
@@ -149,7 +151,8 @@ def walk(protocol: HeavyHitters, tally: ReportRows, *, confidence: float) -> Est
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
     sent, level = np.divmod(tally.words[:, -1].astype(np.int64), protocol.levels)
-    p, q = float(protocol.support.p), float(protocol.support.q)
+    p = float(protocol.support.p)
+    q = float(protocol.support.q)
     found: list[tuple[int, int]] = [(0, 0)]
     speaking = 0
     for depth in range(protocol.levels):
@@ -182,7 +185,8 @@ def _extensions(
     depth: int,
 ) -> NDArray[np.int64]:
     """Count the support of every extension (column) of every parent (row) at one level."""
-    g, start = protocol.g, STRIDE * depth
+    g = protocol.g
+    start = STRIDE * depth
     extensions = 1 << min(STRIDE, protocol.code_bits - start)
     word, shift = divmod(start, 64)
     after = (functions[:, word] >> np.uint64(shift)).astype(np.int64) & (extensions - 1)
@@ -251,15 +255,14 @@ def _margins(
     Both hold before strings are selected: one at the edge of being found is found when chance adds
     to it.
     """
-    each, spoke = shares / protocol.items, max(speaking, 1)
+    each = shares / protocol.items
+    spoke = max(speaking, 1)
     zero, one = (
         float(protocol.support.variance(n=spoke, frequency=Fraction(end))) for end in (0, 1)
     )
     part = 1.0 if protocol.items > 1 else 1 - speaking / n
-    z, report = (
-        NormalDist().inv_cdf(0.5 + confidence / 2),
-        1 / (spoke * float(protocol.support.p - protocol.support.q)),
-    )
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    report = 1 / (spoke * float(protocol.support.p - protocol.support.q))
     # of the parabola
     top = 0.5 + (one - zero) * spoke / (2 * part) if part else (0.5 + np.copysign(0.5, one - zero))
     half = np.zeros(len(each))

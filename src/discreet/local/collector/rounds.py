@@ -28,8 +28,11 @@ def read_round(
     at most 1 / n times (weight / gap)^2; that respondents are in one part and no other makes the
     terms correlated so that their sum varies less.
     """
-    d, values = protocol.rows + 1, len(protocol.domain)
-    mean, variance, widest = np.zeros(values), 0.0, 0.0
+    d = protocol.rows + 1
+    values = len(protocol.domain)
+    mean = np.zeros(values)
+    variance = 0.0
+    widest = 0.0
     for part, spoken, weight, gap in protocol.terms(round):
         if spoken not in tallies:
             return None

@@ -64,7 +64,9 @@ class Collector:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            batch, self._pending, self._waiting = self._pending, [], 0
+            batch = self._pending
+            self._pending = []
+            self._waiting = 0
             try:
                 receipts = await loop.run_in_executor(
                     self._disk, self._store.add, [(rows, wrong) for rows, wrong, _ in batch]
@@ -161,7 +163,9 @@ class Collector:
             wrong = _wrong(parts, fields, length)
             body = b"" if wrong else await reader.readexactly(int(length))
         if wrong:
-            status, kind, content = wrong[0], "application/json", _error(wrong[1])
+            status = wrong[0]
+            kind = "application/json"
+            content = _error(wrong[1])
         else:
             try:
                 status, kind, content = await self.answer(
@@ -169,7 +173,9 @@ class Collector:
                 )
             except DiscreetError as error:
                 busy = isinstance(error, EngineFailure)
-                status, kind, content = 500 if busy else 400, "application/json", _error(str(error))
+                status = 500 if busy else 400
+                kind = "application/json"
+                content = _error(str(error))
         stay = (
             not wrong and fields.get("connection", "").lower() != "close" and parts[2] == "HTTP/1.1"
         )

@@ -54,7 +54,8 @@ def local_epsilon(*, central: object, honest: int, delta: object) -> float:
     tell.
     """
     wanted, small = _amounts(central, delta, honest)
-    low, high = wanted, max(wanted, log(max(honest / (16 * log(2 / small)), 1)))
+    low = wanted
+    high = max(wanted, log(max(honest / (16 * log(2 / small)), 1)))
     for _ in range(60):
         middle = (low + high) / 2
         fits = amplified(epsilon=Fraction(middle), honest=honest, delta=delta) <= wanted
@@ -80,7 +81,9 @@ def _divergence(central: float, local: float, n: int, delta: float) -> float:
     import numpy as np
     from scipy.stats import binom
 
-    clone, told, factor = exp(-local), 1 / (1 + exp(-local)), exp(central)
+    clone = exp(-local)
+    told = 1 / (1 + exp(-local))
+    factor = exp(central)
     first, last = (int(tail(delta * 1e-6, n - 1, clone)) for tail in (binom.ppf, binom.isf))
     clones = np.arange(max(first, 0), last + 1)
     weights = binom.pmf(clones, n - 1, clone)

@@ -27,7 +27,8 @@ def dots(a: Integers, b: Integers, g: int) -> Integers:
     """Return `field.dot` of many pairs of vectors."""
     _, times = _tables(g)
     total = np.zeros(len(a), dtype=np.int16)
-    a, b = a.copy(), b.copy()
+    a = a.copy()
+    b = b.copy()
     while a.any() and b.any():
         (a, a_digit), (b, b_digit) = np.divmod(a, g), np.divmod(b, g)
         product = times[a_digit, b_digit]
@@ -74,7 +75,8 @@ def along_first(table: Integers) -> Integers:
     table, shape, half = table.copy(), table.shape, table.shape[1]
     while half < table.size:
         pairs = table.reshape(-1, 2, half)
-        even, odd = pairs[:, 0], pairs[:, 1]
+        even = pairs[:, 0]
+        odd = pairs[:, 1]
         difference = even - odd
         even += odd
         odd[:] = difference

@@ -44,7 +44,8 @@ def add(a: int, b: int, g: int) -> int:
 def times(a: int, b: int, g: int) -> int:
     if not binary(g):
         return a * b % g
-    degree, product = g.bit_length() - 1, 0
+    degree = g.bit_length() - 1
+    product = 0
     for bit in range(degree):
         product ^= (a << bit) * (b >> bit & 1)
     for bit in reversed(range(degree, 2 * degree)):
@@ -59,7 +60,8 @@ def dot(a: int, b: int, g: int) -> int:
     total = 0
     while a and b:
         total = add(total, times(a % g, b % g, g), g)
-        a, b = a // g, b // g
+        a = a // g
+        b = b // g
     return total
 
 

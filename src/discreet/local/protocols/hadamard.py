@@ -62,12 +62,14 @@ class HadamardResponse:
 
     @property
     def support(self) -> Support:
-        p, agree = odds.chance(self.keep), Fraction(self.rows // 2, self.rows)
+        p = odds.chance(self.keep)
+        agree = Fraction(self.rows // 2, self.rows)
         return Support(p=p, q=agree * p + (1 - agree) * (1 - p))
 
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
-        row, kept = bits.below(source, self.rows), bits.coin(source, self.keep)
+        row = bits.below(source, self.rows)
+        kept = bits.coin(source, self.keep)
         return 2 * row + ((row + 1 & place).bit_count() + (not kept)) % 2
 
     def encode(self, values: Any) -> NDArray[np.int64]:
@@ -76,7 +78,8 @@ class HadamardResponse:
 
         place = answers.places(self.domain, values)
         draws = Draws(len(place))
-        row, kept = draws.below(self.rows), draws.coin(self.keep)
+        row = draws.below(self.rows)
+        kept = draws.coin(self.keep)
         return 2 * row + (parities(row + 1, place) ^ ~kept)
 
     def mass(self, report: int, answer: Any) -> Fraction:
@@ -98,4 +101,6 @@ class HadamardResponse:
     def parameters(self) -> dict[str, int | str]:
         return {"values": len(self.domain), "rows": self.rows, "keep": hex(self.keep)}
 
-    read, estimate, variance = read_frequencies, estimate, frequency_variance
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance

@@ -61,7 +61,8 @@ class LocalHashing:
     keep: int = field(init=False)
 
     def __post_init__(self) -> None:
-        domain, epsilon = answers.choices(self.domain), amount(self.epsilon, name="epsilon")
+        domain = answers.choices(self.domain)
+        epsilon = amount(self.epsilon, name="epsilon")
         g = _best_g(len(domain), epsilon)
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "epsilon", epsilon)
@@ -82,11 +83,9 @@ class LocalHashing:
 
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
-        function, kept, other = (
-            bits.below(source, self.functions),
-            bits.coin(source, self.keep),
-            bits.below(source, self.g - 1),
-        )
+        function = bits.below(source, self.functions)
+        kept = bits.coin(source, self.keep)
+        other = bits.below(source, self.g - 1)
         true = finite.dot(function + 1, place, self.g)
         return function * self.g + (true if kept else other + (other >= true))
 
@@ -98,7 +97,8 @@ class LocalHashing:
 
         place = answers.places(self.domain, values)
         draws = Draws(len(place))
-        function, kept = draws.below(self.functions), draws.coin(self.keep)
+        function = draws.below(self.functions)
+        kept = draws.coin(self.keep)
         other = draws.below(self.g - 1)
         true = dots(function + 1, place, self.g)
         return function * self.g + np.where(kept, true, other + (other >= true))
@@ -124,7 +124,9 @@ class LocalHashing:
             "keep": hex(self.keep),
         }
 
-    read, estimate, variance = read_frequencies, estimate, frequency_variance
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance
 
 
 def _keep(epsilon: Fraction, g: int) -> int:
@@ -135,7 +137,8 @@ def _support(d: int, g: int, keep: int) -> Support:
     """Return the chances of support: of the g^k - 1 functions, g^(k-1) - 1 map two values to the
     same hash.
     """
-    p, k = odds.chance(keep), finite.length(d, g)
+    p = odds.chance(keep)
+    k = finite.length(d, g)
     collide = Fraction(g ** (k - 1) - 1, g**k - 1)
     return Support(p=p, q=collide * p + (1 - collide) * (1 - p) / (g - 1))
 

@@ -152,8 +152,10 @@ class HeavyHitters:
 
     def respond(self, answer: str | Collection[str], source: bits.RandomBits = bits.SYSTEM) -> int:
         codes = self.codes(answer)
-        level, item = bits.below(source, self.levels), bits.below(source, self.items)
-        function, kept = bits.below(source, 1 << self.code_bits), bits.coin(source, self.keep)
+        level = bits.below(source, self.levels)
+        item = bits.below(source, self.items)
+        function = bits.below(source, 1 << self.code_bits)
+        kept = bits.coin(source, self.keep)
         other = bits.below(source, self.g - 1)
         code = codes[item] if item < len(codes) else 0
         true = finite.dot(function, self.prefix(code, level), self.g)
@@ -173,7 +175,8 @@ class HeavyHitters:
         rest, level = divmod(report, self.levels)
         function, sent = divmod(rest, self.g)
         codes = self.codes(answer)
-        p, total = odds.chance(self.keep), Fraction(0)
+        p = odds.chance(self.keep)
+        total = Fraction(0)
         for code in codes + [0] * (self.items - len(codes)):
             true = finite.dot(function, self.prefix(code, level), self.g) == sent
             total += p if true else (1 - p) / (self.g - 1)

@@ -106,7 +106,8 @@ class Duchi:
         return self.sent(answers.step(self.domain, answer), source)
 
     def sent(self, step: int, source: bits.RandomBits) -> int:
-        high, kept = bits.below(source, self.domain.size - 1) < step, bits.coin(source, self.keep)
+        high = bits.below(source, self.domain.size - 1) < step
+        kept = bits.coin(source, self.keep)
         return int(high == kept)
 
     def encode(self, values: Any) -> NDArray[np.int64]:
@@ -124,7 +125,8 @@ class Duchi:
         return self.step_mass(report, answers.step(self.domain, answer))
 
     def step_mass(self, report: int, step: int) -> Fraction:
-        p, high = odds.chance(self.keep), Fraction(step, self.domain.size - 1)
+        p = odds.chance(self.keep)
+        high = Fraction(step, self.domain.size - 1)
         one = high * p + (1 - high) * (1 - p)
         return one if report else 1 - one
 
@@ -136,18 +138,23 @@ class Duchi:
         """Return an unbiased reading in steps: E = m (1 - p) + step (2 p - 1) for a report
         times m.
         """
-        p, m = odds.chance(self.keep), self.domain.size - 1
+        p = odds.chance(self.keep)
+        m = self.domain.size - 1
         return m * (report - (1 - p)) / (2 * p - 1)
 
     def reading_variance(self, step: int) -> Fraction:
-        p, m = odds.chance(self.keep), self.domain.size - 1
+        p = odds.chance(self.keep)
+        m = self.domain.size - 1
         one = self.step_mass(1, step)
         return one * (1 - one) * (m / (2 * p - 1)) ** 2
 
     def parameters(self) -> dict[str, int | str]:
         return {"steps": self.domain.size - 1, "keep": hex(self.keep)}
 
-    tally, read, estimate, variance = _tally, _read, estimate, _variance
+    tally = _tally
+    read = _read
+    estimate = estimate
+    variance = _variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +176,8 @@ class Piecewise:
     window: Window = field(init=False)
 
     def __post_init__(self) -> None:
-        domain, epsilon = _grid(self.domain), amount(self.epsilon, name="epsilon")
+        domain = _grid(self.domain)
+        epsilon = amount(self.epsilon, name="epsilon")
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "epsilon", epsilon)
         share = odds.e_to_minus(epsilon / 2)
@@ -188,13 +196,14 @@ class Piecewise:
         return self.window.reading_variance(step)
 
     size = property(sliding.size)
-    respond, encode, mass, parameters = (
-        sliding.respond,
-        sliding.encode,
-        sliding.mass,
-        sliding.parameters,
-    )
-    tally, read, estimate, variance = _tally, _read, estimate, _variance
+    respond = sliding.respond
+    encode = sliding.encode
+    mass = sliding.mass
+    parameters = sliding.parameters
+    tally = _tally
+    read = _read
+    estimate = estimate
+    variance = _variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +250,8 @@ class Hybrid:
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         step = answers.step(self.domain, answer)
         mixed = bits.coin(source, self.mix)
-        cell, end = self.piecewise.window.sent(step, source), self.duchi.sent(step, source)
+        cell = self.piecewise.window.sent(step, source)
+        end = self.duchi.sent(step, source)
         return cell if mixed else self.piecewise.size + end
 
     def encode(self, values: Any) -> NDArray[np.int64]:
@@ -252,11 +262,13 @@ class Hybrid:
         step = answers.steps(self.domain, values)
         draws = Draws(len(step))
         mixed = draws.coin(self.mix)
-        cell, end = self.piecewise.window.many_sent(step, draws), self.duchi.many_sent(step, draws)
+        cell = self.piecewise.window.many_sent(step, draws)
+        end = self.duchi.many_sent(step, draws)
         return np.where(mixed, cell, self.piecewise.size + end)
 
     def mass(self, report: int, answer: Any) -> Fraction:
-        mixed, end = odds.chance(self.mix), report - self.piecewise.size
+        mixed = odds.chance(self.mix)
+        end = report - self.piecewise.size
         if end < 0:
             return mixed * self.piecewise.mass(report, answer)
         return (1 - mixed) * self.duchi.mass(end, answer)
@@ -290,4 +302,7 @@ class Hybrid:
     def parameters(self) -> dict[str, int | str]:
         return {"mix": hex(self.mix), **self.piecewise.parameters(), "duchi": hex(self.duchi.keep)}
 
-    tally, read, estimate, variance = _tally, _read, estimate, _variance
+    tally = _tally
+    read = _read
+    estimate = estimate
+    variance = _variance

@@ -80,7 +80,8 @@ class KaryResponse:
     keep: int = field(init=False)
 
     def __post_init__(self) -> None:
-        domain, epsilon = answers.choices(self.domain), amount(self.epsilon, name="epsilon")
+        domain = answers.choices(self.domain)
+        epsilon = amount(self.epsilon, name="epsilon")
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "keep", odds.threshold(epsilon, odds=Fraction(1, len(domain) - 1)))
@@ -97,7 +98,8 @@ class KaryResponse:
         place = answers.place(self.domain, answer)
         # Both draws are always made, so that the time taken does not tell whether the truth was
         # told.
-        kept, other = bits.coin(source, self.keep), bits.below(source, self.size - 1)
+        kept = bits.coin(source, self.keep)
+        other = bits.below(source, self.size - 1)
         return place if kept else other + (other >= place)
 
     def encode(self, values: Any) -> NDArray[np.int64]:
@@ -107,20 +109,19 @@ class KaryResponse:
 
         place = answers.places(self.domain, values)
         draws = Draws(len(place))
-        kept, other = draws.coin(self.keep), draws.below(self.size - 1)
+        kept = draws.coin(self.keep)
+        other = draws.below(self.size - 1)
         return np.where(kept, place, other + (other >= place))
 
     def parameters(self) -> dict[str, int | str]:
         return {"values": self.size, "keep": hex(self.keep)}
 
     support = property(_support)
-    mass, tally, read, estimate, variance = (
-        _mass,
-        _tally,
-        read_frequencies,
-        estimate,
-        frequency_variance,
-    )
+    mass = _mass
+    tally = _tally
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,13 +167,11 @@ class Warner:
         return {"keep": hex(self.keep)}
 
     support = property(_support)
-    mass, tally, read, estimate, variance = (
-        _mass,
-        _tally,
-        read_frequencies,
-        estimate,
-        frequency_variance,
-    )
+    mass = _mass
+    tally = _tally
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,13 +221,11 @@ class Truthful:
         return {"of": hex(self.truth.denominator), "true": hex(self.truth.numerator)}
 
     support = property(_support)
-    mass, tally, read, estimate, variance = (
-        _mass,
-        _tally,
-        read_frequencies,
-        estimate,
-        frequency_variance,
-    )
+    mass = _mass
+    tally = _tally
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +259,8 @@ class TwoCoins:
 
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
-        first, second = bits.coin(source, HALF), bits.coin(source, HALF)
+        first = bits.coin(source, HALF)
+        second = bits.coin(source, HALF)
         return place if first else int(second)
 
     def encode(self, values: Any) -> NDArray[np.int64]:
@@ -272,17 +270,16 @@ class TwoCoins:
 
         place = answers.places(self.domain, values)
         draws = Draws(len(place))
-        first, second = draws.coin(HALF), draws.coin(HALF)
+        first = draws.coin(HALF)
+        second = draws.coin(HALF)
         return np.where(first, place, second.astype(np.int64))
 
     def parameters(self) -> dict[str, int | str]:
         return {}
 
     support = property(_support)
-    mass, tally, read, estimate, variance = (
-        _mass,
-        _tally,
-        read_frequencies,
-        estimate,
-        frequency_variance,
-    )
+    mass = _mass
+    tally = _tally
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from discreet.local.collector.estimate import Estimate, Floats, Tally
 
 MOST_VALUES = 1024
-LEAST, MOST = Fraction(1, 1000), Fraction(100)
+LEAST = Fraction(1, 1000)
+MOST = Fraction(100)
 """Of ε: the channel is inverted in floating point, which loses all digits where a report tells next
 to nothing.
 """
@@ -50,7 +51,8 @@ class SquareWave:
     window: Window = field(init=False)
 
     def __post_init__(self) -> None:
-        domain, epsilon = self.domain, amount(self.epsilon, name="epsilon")
+        domain = self.domain
+        epsilon = amount(self.epsilon, name="epsilon")
         if not hasattr(domain, "step") or not 2 <= domain.size <= MOST_VALUES:
             raise UsageError(
                 f"The square wave is for grids of 2 to {MOST_VALUES} points; declare a larger step."
@@ -78,19 +80,15 @@ class SquareWave:
         """
         from discreet.local.collector.distribution import channel, inverse
 
-        read, mass = (
-            inverse(self.window),
-            channel(self.window)[:, answers.step(self.domain, answer)],
-        )
+        read = inverse(self.window)
+        mass = channel(self.window)[:, answers.step(self.domain, answer)]
         return ((read**2) @ mass - (read @ mass) ** 2) / n
 
     size = property(sliding.size)
-    respond, encode, mass, parameters = (
-        sliding.respond,
-        sliding.encode,
-        sliding.mass,
-        sliding.parameters,
-    )
+    respond = sliding.respond
+    encode = sliding.encode
+    mass = sliding.mass
+    parameters = sliding.parameters
     estimate = estimate
 
 

@@ -64,7 +64,8 @@ class SubsetSelection:
     keep: int = field(init=False)
 
     def __post_init__(self) -> None:
-        domain, epsilon = answers.choices(self.domain), amount(self.epsilon, name="epsilon")
+        domain = answers.choices(self.domain)
+        epsilon = amount(self.epsilon, name="epsilon")
         if len(domain) > MOST_VALUES:
             raise UsageError(
                 f"Subset selection is for up to {MOST_VALUES} values; use LocalHashing or best()."
@@ -99,11 +100,10 @@ class SubsetSelection:
         place = answers.place(self.domain, answer)
         if not self.modulus:
             return self._any_set(place, source)
-        a, held = 1 + bits.below(source, self.modulus - 1), bits.coin(source, self.keep)
-        within, beyond = (
-            bits.below(source, self.w),
-            self.w + bits.below(source, self.modulus - self.w),
-        )
+        a = 1 + bits.below(source, self.modulus - 1)
+        held = bits.coin(source, self.keep)
+        within = bits.below(source, self.w)
+        beyond = self.w + bits.below(source, self.modulus - self.w)
         b = (place - a * (within if held else beyond)) % self.modulus
         return (a - 1) * self.modulus + b
 
@@ -127,14 +127,17 @@ class SubsetSelection:
         draws = Draws(len(place))
         if not self.modulus:
             return self._any_sets(place, draws)
-        a, held = 1 + draws.below(self.modulus - 1), draws.coin(self.keep)
-        within, beyond = draws.below(self.w), self.w + draws.below(self.modulus - self.w)
+        a = 1 + draws.below(self.modulus - 1)
+        held = draws.coin(self.keep)
+        within = draws.below(self.w)
+        beyond = self.w + draws.below(self.modulus - self.w)
         return (a - 1) * self.modulus + (place - a * np.where(held, within, beyond)) % self.modulus
 
     def _any_sets(self, place: NDArray[np.int64], draws: Draws) -> NDArray[np.uint64]:
         import numpy as np
 
-        d, row = len(self.domain), np.arange(len(place))
+        d = len(self.domain)
+        row = np.arange(len(place))
         held = draws.coin(self.keep)
         others = np.arange(d - 1) + (np.arange(d - 1) >= place[:, None])
         for first in range(self.w):
@@ -148,17 +151,17 @@ class SubsetSelection:
         return np.packbits(chosen, axis=1, bitorder="little").view(np.uint64)
 
     def mass(self, report: int, answer: Any) -> Fraction:
-        place, p = answers.place(self.domain, answer), odds.chance(self.keep)
+        place = answers.place(self.domain, answer)
+        p = odds.chance(self.keep)
         if not self.modulus:
             if not self.sends(report):
                 return Fraction(0)
             d = len(self.domain)
-            return (
-                p / comb(d - 1, self.w - 1)
-                if report >> place & 1
-                else (1 - p) / comb(d - 1, self.w)
-            )
-        a, b = report // self.modulus + 1, report % self.modulus
+            if report >> place & 1:
+                return p / comb(d - 1, self.w - 1)
+            return (1 - p) / comb(d - 1, self.w)
+        a = report // self.modulus + 1
+        b = report % self.modulus
         held = (place - b) * pow(a, -1, self.modulus) % self.modulus < self.w
         return (p / self.w if held else (1 - p) / (self.modulus - self.w)) / (self.modulus - 1)
 
@@ -178,7 +181,8 @@ class SubsetSelection:
         m, w = self.modulus, self.w
         sent = np.sort(sent)
         starts = np.searchsorted(sent, np.arange(m) * m)
-        counts, ruler = np.zeros(m, dtype=np.int64), np.arange(m)
+        counts = np.zeros(m, dtype=np.int64)
+        ruler = np.arange(m)
         for a in np.flatnonzero(np.diff(starts)) + 1:
             b = sent[starts[a - 1] : starts[a]] % m
             order = ruler * a % m
@@ -195,7 +199,9 @@ class SubsetSelection:
             "keep": hex(self.keep),
         }
 
-    read, estimate, variance = read_frequencies, estimate, frequency_variance
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance
 
 
 def _prime(least: int) -> int:

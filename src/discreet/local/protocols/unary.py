@@ -63,11 +63,9 @@ def _encode(protocol: Any, values: Any) -> NDArray[np.uint64]:
     place = answers.places(protocol.domain, values)
     draws = Draws(len(place))
     reports = draws.packed_coins(-(-len(protocol.domain) // 64), protocol.false)
-    row, word, bit = (
-        np.arange(len(place)),
-        place >> 6,
-        np.uint64(1) << (place & 63).astype(np.uint64),
-    )
+    row = np.arange(len(place))
+    word = place >> 6
+    bit = np.uint64(1) << (place & 63).astype(np.uint64)
     reports[row, word] &= ~bit
     reports[row, word] |= np.where(draws.coin(protocol.true), bit, np.uint64(0))
     if spare := -len(protocol.domain) % 64:
@@ -127,9 +125,15 @@ class OptimizedUnary:
     def parameters(self) -> dict[str, int | str]:
         return {"values": len(self.domain), "true": hex(self.true), "false": hex(self.false)}
 
-    size, support = property(_size), property(_support)
-    respond, encode, mass, tally = _respond, _encode, _mass, _tally
-    read, estimate, variance = read_frequencies, estimate, frequency_variance
+    size = property(_size)
+    support = property(_support)
+    respond = _respond
+    encode = _encode
+    mass = _mass
+    tally = _tally
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +165,12 @@ class SymmetricUnary:
     def parameters(self) -> dict[str, int | str]:
         return {"values": len(self.domain), "true": hex(self.true), "false": hex(self.false)}
 
-    size, support = property(_size), property(_support)
-    respond, encode, mass, tally = _respond, _encode, _mass, _tally
-    read, estimate, variance = read_frequencies, estimate, frequency_variance
+    size = property(_size)
+    support = property(_support)
+    respond = _respond
+    encode = _encode
+    mass = _mass
+    tally = _tally
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance

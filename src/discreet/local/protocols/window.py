@@ -47,17 +47,16 @@ class Window:
         return self.steps + self.width
 
     def sent(self, step: int, source: bits.RandomBits) -> int:
-        near, within, beyond = (
-            bits.coin(source, self.inside),
-            bits.below(source, self.width),
-            bits.below(source, self.steps),
-        )
+        near = bits.coin(source, self.inside)
+        within = bits.below(source, self.width)
+        beyond = bits.below(source, self.steps)
         return step + within if near else beyond + (self.width if beyond >= step else 0)
 
     def many_sent(self, step: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
         import numpy as np
 
-        near, within = draws.coin(self.inside), draws.below(self.width)
+        near = draws.coin(self.inside)
+        within = draws.below(self.width)
         beyond = draws.below(self.steps)
         return np.where(near, step + within, beyond + self.width * (beyond >= step))
 
@@ -108,7 +107,8 @@ def respond(protocol: Any, answer: Any, source: bits.RandomBits = bits.SYSTEM) -
 def encode(protocol: Any, values: Any) -> NDArray[np.int64]:
     from discreet.local.collector.many import Draws
 
-    step, window = answers.steps(protocol.domain, values), protocol.window
+    step = answers.steps(protocol.domain, values)
+    window = protocol.window
     cells: NDArray[np.int64] = window.many_sent(step, Draws(len(step)))
     return cells
 

@@ -34,7 +34,8 @@ def draw_report(
     question: SurveyQuestion, answer: Any, remembered: dict[str, str], round: str
 ) -> ReportDraw:
     """Draw a report, and write down in `remembered` what later ones need."""
-    protocol, source = question.protocol, bits.RecordingBits()
+    protocol = question.protocol
+    source = bits.RecordingBits()
     if question.numbered:
         return _by_plan(question, answers.place(protocol.domain, answer), remembered, int(round))
     if question.repeats:
@@ -53,7 +54,8 @@ def _memoize(protocol: Any, place: int, remembered: dict[str, str]) -> ReportDra
         # the first memories had no `now`
         now = remembered.get("now") or f"{int([*remembered][-1]):x}"
         place = int(now, 16)
-    remembering, reporting = bits.RecordingBits(), bits.RecordingBits()
+    remembering = bits.RecordingBits()
+    reporting = bits.RecordingBits()
     if f"{place}" not in remembered:
         remembered[f"{place}"] = f"{protocol.remember(protocol.domain[place], remembering):x}"
     remembered["now"] = f"{place:x}"
@@ -70,7 +72,9 @@ def _by_plan(
     """Draw by the plan; a missed round counts as the one before it, or before the first answer as
     the first.
     """
-    protocol, planning, reporting = question.protocol, bits.RecordingBits(), bits.RecordingBits()
+    protocol = question.protocol
+    planning = bits.RecordingBits()
+    reporting = bits.RecordingBits()
     if "plan" not in remembered:
         remembered["plan"] = f"{protocol.plan(planning):x}"
     plan = int(remembered["plan"], 16)

@@ -150,7 +150,8 @@ class Device:
     def _require_within(self, survey: Survey, question: SurveyQuestion, cost: Fraction) -> None:
         """Refuse a cost beyond the survey's limit, or the respondent's for everything."""
         if self.spent(survey) + cost > self.cap(survey):
-            spent, cap = number(self.spent(survey)), number(self.cap(survey))
+            spent = number(self.spent(survey))
+            cap = number(self.cap(survey))
             raise BudgetExceeded(
                 f"Answering {question.name} costs ε = {number(cost)}; {survey.name} has had {spent} of the {cap} "
                 "that it may have from you in a lifetime. Nothing is sent."

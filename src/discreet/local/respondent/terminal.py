@@ -27,12 +27,14 @@ _MOST_SHOWN = 1 << 53
 
 def greeting(survey: Survey, device: Device) -> Iterator[str]:
     yield f"{survey.name}: {len(survey.questions)} questions. Your answers are randomized here, and stay here."
-    spent, cap = number(device.spent(survey)), number(device.cap(survey))
+    spent = number(device.spent(survey))
+    cap = number(device.cap(survey))
     yield (
         f"All together they can cost you ε = {number(survey.cost)}; you have spent {spent} of the {cap} that this "
         "survey may ever have from you."
     )
-    given, limit = number(device.given), number(device.limit)
+    given = number(device.given)
+    limit = number(device.limit)
     yield f"All surveys together have had ε = {given} of the {limit} that you allow; --limit sets another."
     for question in survey.questions:
         if question.repeats:
@@ -96,7 +98,8 @@ def coins(question: SurveyQuestion, sent: Submission) -> Iterator[str]:
     """Yield every draw in order, as it fell; leave out those that can fall in one way only."""
     named = [(name, draw) for name, draw in sent.draws if not _certain(draw)]
     for name, group in groupby(named, key=itemgetter(0)):
-        caption, fell = _CAPTIONS.get(name, name), [draw for _, draw in group]
+        caption = _CAPTIONS.get(name, name)
+        fell = [draw for _, draw in group]
         if len(fell) > 1 and all(draw.heads is not None for draw in fell):
             yield f"{caption}: {''.join('TH'[draw.outcome] for draw in fell)}"
             continue
@@ -112,7 +115,8 @@ def _outcome(protocol: Any, name: str, draw: Draw) -> str:
     heads = draw.heads
     fell = bool(draw.outcome)
     if name == "truth":  # a number below the denominator, and heads if it is below the numerator
-        heads, fell = protocol.truth, draw.outcome < protocol.truth.numerator
+        heads = protocol.truth
+        fell = draw.outcome < protocol.truth.numerator
     if heads is not None:
         share = "" if heads == Fraction(1, 2) else f" (of a coin with {float(heads):.1%} heads)"
         return ("heads" if fell else "tails") + share

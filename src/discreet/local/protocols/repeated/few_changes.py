@@ -105,10 +105,8 @@ class FewChanges:
         """Return True if the tree has less mean variance; a round t needs an interval for each of
         its bits.
         """
-        one, several = (
-            (2 * odds.chance(self.keep) - 1) ** -2,
-            4 / _gap(self.changes, self.agree, self.epsilon) ** 2,
-        )
+        one = (2 * odds.chance(self.keep) - 1) ** -2
+        several = 4 / _gap(self.changes, self.agree, self.epsilon) ** 2
         intervals = Fraction(sum(t.bit_count() for t in range(1, self.rounds + 1)), self.rounds)
         return (1 + self.rounds.bit_length()) * (one + intervals * several) < self.rounds * one
 
@@ -131,10 +129,13 @@ class FewChanges:
         """Draw what a device draws before the first round, and keeps: part, row, and the pattern of
         each.
         """
-        part, row = bits.below(source, self.parts), bits.below(source, self.rows)
-        kept, leans = bits.coin(source, self.keep), bits.coin(source, self.lean)
+        part = bits.below(source, self.parts)
+        row = bits.below(source, self.rows)
+        kept = bits.coin(source, self.keep)
+        leans = bits.coin(source, self.lean)
         many = _patterns(self.changes, self.agree)
-        high, low = bits.below(source, many), bits.below(source, (1 << self.changes) - many)
+        high = bits.below(source, many)
+        low = bits.below(source, (1 << self.changes) - many)
         pattern = _pattern(high if leans else low, self.changes, self.agree, leans)
         return self._pack(part, row, pattern if self.tree and part else int(kept))
 
@@ -156,7 +157,8 @@ class FewChanges:
         """Return the report of the last of these rounds, from the places of the answers in all of
         them.
         """
-        spoken, pattern = plan >> self.changes, plan & ((1 << self.changes) - 1)
+        spoken = plan >> self.changes
+        pattern = plan & ((1 << self.changes) - 1)
         row, part = divmod(spoken, self.parts)
         fair = int(bits.coin(source, _FAIR))
         said = self._say(part, [(row + 1 & place).bit_count() % 2 for place in places])
@@ -195,8 +197,10 @@ class FewChanges:
 
         place = answers.places(self.domain, values)
         draws = Draws(len(place))
-        part, row = draws.below(self.parts), draws.below(self.rows)
-        kept, _ = draws.coin(self.keep), draws.coin(self.lean)
+        part = draws.below(self.parts)
+        row = draws.below(self.rows)
+        kept = draws.coin(self.keep)
+        _ = draws.coin(self.lean)
         many = _patterns(self.changes, self.agree)
         draws.below(many), draws.below((1 << self.changes) - many)
         fair = draws.coin(_FAIR)
@@ -224,7 +228,9 @@ class FewChanges:
         single = 2 * odds.chance(self.keep) - 1
         if not self.tree:
             return [(round - 1, round, 1, single)]
-        found, end, gap = [(0, 1, 1, single)], 0, _gap(self.changes, self.agree, self.epsilon)
+        found = [(0, 1, 1, single)]
+        end = 0
+        gap = _gap(self.changes, self.agree, self.epsilon)
         for level in reversed(range(round.bit_length())):
             if round >> level & 1:
                 end += 1 << level
@@ -324,6 +330,7 @@ def _gap(k: int, agree: int, epsilon: Fraction) -> Fraction:
     """Return the probability that a sign is kept less that it is flipped, the same for each of the
     k.
     """
-    many, p = _patterns(k, agree), odds.chance(_lean(k, agree, epsilon))
+    many = _patterns(k, agree)
+    p = odds.chance(_lean(k, agree, epsilon))
     excess = sum(comb(k, kept) * Fraction(2 * kept - k, k) for kept in range(agree, k + 1))
     return p * excess / many - (1 - p) * excess / ((1 << k) - many)

@@ -181,8 +181,12 @@ class MemoizedResponse:
         coins = {"keep": hex(self.first.keep), "then": hex(self.then.keep)}
         return {"values": self.size, **coins, "changes": self.changes, **_rounds(self)}
 
-    epsilon, one_report = property(_epsilon), property(_one_report)
-    respond, read, estimate, variance = _respond, read_frequencies, estimate, frequency_variance
+    epsilon = property(_epsilon)
+    one_report = property(_one_report)
+    respond = _respond
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +229,8 @@ class MemoizedUnary:
 
     @property
     def support(self) -> Support:
-        one, keep = self.first.support, odds.chance(self.keep)
+        one = self.first.support
+        keep = odds.chance(self.keep)
         p, q = (chance * keep + (1 - chance) * (1 - keep) for chance in (one.p, one.q))
         return Support(p=p, q=q)
 
@@ -250,7 +255,9 @@ class MemoizedUnary:
         return permanent ^ flips
 
     def mass(self, report: int, answer: Any) -> Fraction:
-        s, place, total = self.support, answers.place(self.domain, answer), Fraction(1)
+        s = self.support
+        place = answers.place(self.domain, answer)
+        total = Fraction(1)
         for value in range(len(self.domain)):
             one = s.p if value == place else s.q
             total *= one if report >> value & 1 else 1 - one
@@ -260,9 +267,14 @@ class MemoizedUnary:
         return self.first.tally(reports)
 
     def parameters(self) -> dict[str, int | str]:
-        true, false = hex(self.first.true), hex(self.first.false)
+        true = hex(self.first.true)
+        false = hex(self.first.false)
         words: dict[str, int | str] = {"values": len(self.domain), "true": true, "false": false}
         return {**words, "then": hex(self.keep), "changes": self.changes, **_rounds(self)}
 
-    epsilon, one_report = property(_epsilon), property(_one_report)
-    respond, read, estimate, variance = _respond, read_frequencies, estimate, frequency_variance
+    epsilon = property(_epsilon)
+    one_report = property(_one_report)
+    respond = _respond
+    read = read_frequencies
+    estimate = estimate
+    variance = frequency_variance
