@@ -26,12 +26,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.algebra import Careful, Case, Constant, Expression, Persons, Reading, Sum
+from discreet.algebra import Persons, Reading, Sum
 from discreet.budget import Neighbors
 from discreet.sql.after.estimates import Linear, NoisyColumn
-from discreet.sql.aggregates.count import AllRows, Count
-from discreet.sql.aggregates.sum import Total
-from discreet.sql.check.exclusive import exclusive
+from discreet.sql.aggregates.count import AllRows
 from discreet.sql.plan.block import PEOPLE, Statistic
 from discreet.sql.plan.keys import key_position
 from discreet.sql.plan.picks import Pick
@@ -46,23 +44,26 @@ from discreet.sql.requests.request import (
     Pair,
     Place,
     PublicChoice,
-    Single,
     constant_width,
     range_of,
+)
+from discreet.sql.requests.sharing import (
+    Wanted,
+    all_rows_of,
+    clusters_of,
+    conditional,
+    hosts_of,
+    in_order,
+    parts_of_all,
+    targets_of,
+    width_of,
 )
 from discreet.sql.text.parse import reject
 from discreet.sql.values.numbers import grid
 from discreet.sql.values.value import Category, Day, Flag, Number
 from discreet.sql.values.value import Moment as Instant
 
-# a value, its range, and a condition on the rows
-Target = tuple[Expression, object, Expression | None]
-Wanted = Sequence[tuple[int, AggregateRequest]]  # requests for the same number, with their numbers
 Combination = dict[Reading, int]  # factors of what is read
-MOST_CLUSTERED = 48  # numbers that are taken together: the proof tries every pair of them
-# Numbers that are added up, with the rest, to that of all rows: the sum of so many and one has at
-# most twice the deviation of each, which is what two numbers have that share ε.
-MOST_ADDED = 3
 UNBOUNDED = 2**31  # groups, where their number is not public
 
 
@@ -108,26 +109,18 @@ def assemble(
             making.choose(index, request)
         elif isinstance(request, Pair):
             making.pair(index, request)
-    plain: dict[Expression | None, list[tuple[int, AllRows]]] = {}
-    for index, request in numbered:
-        if isinstance(request, AllRows):
-            plain.setdefault(request.condition, []).append((index, request))
-    targets = _targets(numbered)
-    hosts = _hosts(targets)
+    plain = all_rows_of(numbered)
+    targets = targets_of(numbered)
+    hosts = hosts_of(targets)
     # One person who changes leaves one number of everybody as it is, and moves two of the parts.
     together = neighbors == "add_remove" or groups > 1
-    parts = _parts_of_all(targets, plain, hosts) if together else []
+    parts = parts_of_all(targets, plain, hosts) if together else []
+    everybody = None
     if parts:
         hosts.pop(None, None)
-    order: list[tuple[Wanted, list[tuple[int, AllRows]] | None]] = []  # None: one number
-    for target, wanted in targets.items():
-        companions = plain.pop(target[2], []) if hosts.get(target[2]) == target else []
-        alone = isinstance(wanted[0][1], Single) or (not companions and _one_number(wanted))
-        order.append((wanted, None if alone else companions))
-    everybody = plain.pop(None) if parts else None
-    # all rows first
-    order += [(plain[each], None) for each in sorted(plain, key=lambda each: each is not None)]
-    clusters = _clusters([each for each, beside in order if beside is None])
+        everybody = plain.pop(None)
+    order = in_order(targets, plain, hosts)
+    clusters = clusters_of([each for each, beside in order if beside is None])
     for each, beside in order:
         if beside is not None:
             making.together(each, beside)
@@ -135,142 +128,6 @@ def assemble(
             if each is cluster[0]:
                 making.side_by_side(cluster, everybody if cluster == parts else None)
     return making.assembly()
-
-
-def _parts_of_all(
-    targets: dict[Target, list[tuple[int, Single | Moment]]],
-    plain: dict[Expression | None, list[tuple[int, AllRows]]],
-    hosts: dict[Expression | None, Target],
-) -> list[Wanted]:
-    """Return the counts that exclude each other beside which COUNT(*) is the sum of all parts: the
-    most of those that are few enough. None where it stands beside a moment that has parts anyway,
-    or beside one sum of ones, which has them then.
-    """
-    host = hosts.get(None)
-    if None not in plain or (host is not None and not _counts_some(targets[host])):
-        return []
-    sums = [wanted for wanted in targets.values() if _counts_some(wanted)]
-    counts: list[Wanted] = [own for condition, own in plain.items() if condition is not None]
-    every = _clusters([*sums, *counts])
-    few = [each for each in every if len(each) <= MOST_ADDED]
-    best = max(few, key=len, default=[])
-    return [] if len(best) == 1 and host is not None else best
-
-
-def _counts_some(wanted: Wanted) -> bool:
-    """Return True if all are one SUM(CASE WHEN p THEN 1 ELSE 0 END), or COUNT(CASE WHEN p THEN 1
-    END).
-    """
-    first = wanted[0][1]
-    if isinstance(first, Single) or not _one_number(wanted) or first.condition is not None:
-        return False
-    return _conditional(first).condition is not None and _width(first) == 1
-
-
-def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
-    """Group the numbers whose conditions exclude each other: a row adds to at most one of a group.
-
-    They are taken in an order of their own, so that another order of columns measures the same
-    (S10).
-    """
-    clusters: list[list[Wanted]] = []
-    for wanted in sorted(
-        single, key=lambda each: repr(replace(_conditional(each[0][1]), label=""))
-    ):
-        one = _conditional(wanted[0][1])
-        for cluster in clusters:
-            others = [_conditional(each[0][1]) for each in cluster]
-            if len(cluster) < MOST_CLUSTERED and all(_apart(one, other) for other in others):
-                cluster.append(wanted)
-                break
-        else:
-            clusters.append([wanted])
-    return clusters
-
-
-def _apart(one: AggregateRequest, other: AggregateRequest) -> bool:
-    """Return True if a row adds to one of two numbers at most, and to either as much."""
-    if one.condition is None or other.condition is None or _width(one) is None:
-        return False
-    return _width(one) == _width(other) and exclusive(one.condition, other.condition)
-
-
-def _conditional(request: AggregateRequest) -> AggregateRequest:
-    """Read SUM(CASE WHEN p THEN x ELSE 0 END) and COUNT(CASE WHEN p THEN 1 END) as aggregates over
-    the rows where p holds.
-    """
-    if not isinstance(request, Total | Count) or request.condition is not None:
-        return request
-    value = request.value.expression
-    match value.value if isinstance(value, Careful) else value:
-        case Case(branches=((condition, Constant()),), otherwise=Constant(value=None)) if (
-            isinstance(request, Count)
-        ):
-            return AllRows(label=request.label, condition=condition)
-        case Case(branches=((condition, chosen),), otherwise=Constant(value=0 | None)) if (
-            isinstance(request, Total)
-        ):
-            return replace(
-                request, value=replace(request.value, expression=chosen), condition=condition
-            )
-    return request
-
-
-def _width(request: AggregateRequest) -> int | None:
-    """Return the most that a row adds to a count, or to a sum of what is not negative; None of
-    other numbers.
-    """
-    if isinstance(request, AllRows | Count):
-        return 1
-    if isinstance(request, Total) and grid(request.value).lo >= 0:
-        return grid(request.value).hi
-    return None
-
-
-def _targets(
-    numbered: list[tuple[int, AggregateRequest]],
-) -> dict[Target, list[tuple[int, Single | Moment]]]:
-    """Group the requests over the same value and condition, which share their sums; people and
-    distinct values share nothing.
-    """
-    targets: dict[Target, list[tuple[int, Single | Moment]]] = {}
-    for index, request in numbered:
-        if isinstance(request, Single | Moment):
-            # Numbers that differ in their step only are one sum; codes of other labels, or of the
-            # same as numbers, not.
-            domain = request.value.domain
-            range_ = (domain.lo, domain.hi) if isinstance(domain, Number) else domain
-            told = "distinct" if isinstance(request, Single) else range_
-            targets.setdefault((request.value.expression, told, request.condition), []).append(
-                (index, request)
-            )
-    return targets
-
-
-def _hosts(
-    targets: dict[Target, list[tuple[int, Single | Moment]]],
-) -> dict[Expression | None, Target]:
-    """Choose, for each condition, the target beside which rows are counted: one that has parts
-    anyway, and as few as can be.
-
-    It does not depend on the order of columns, so that another order measures the same (S10).
-    """
-
-    def order(target: Target) -> tuple[bool, int, str]:
-        degrees = [request.degree for _, request in targets[target] if isinstance(request, Moment)]
-        return _one_number(targets[target]), max(degrees), repr(target)
-
-    moments = (target for target, wanted in targets.items() if not isinstance(wanted[0][1], Single))
-    found: dict[Expression | None, Target] = {}
-    for target in sorted(moments, key=order):
-        found.setdefault(target[2], target)
-    return found
-
-
-def _one_number(wanted: Wanted) -> bool:
-    """Return True if all are the same count or sum."""
-    first = wanted[0][1]
-    return isinstance(first, Alone) and all(type(request) is type(first) for _, request in wanted)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -348,11 +205,11 @@ class _Making:
         labels: dict[str, Fraction] = {}
         forms: list[Combination] = []
         estimates: dict[int, NoisyColumn] = {}
-        width = _width(cluster[0][0][1])
+        width = width_of(cluster[0][0][1])
         assert width is not None
         parts = len(cluster) + (everybody is not None)
         for place, wanted in enumerate(cluster):
-            first = _conditional(wanted[0][1])
+            first = conditional(wanted[0][1])
             assert isinstance(first, Alone)
             forms.append({self.read(first.reading(self.rows, self.node)): 1})
             for index, request in wanted:
