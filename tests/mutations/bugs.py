@@ -194,7 +194,7 @@ BUGS = (
     bug(
         "a number that is a condition is compared with TRUE",
         "sql/check/exclusive.py",
-        "_TRUE = Values(kind=_Held,",
+        "_TRUE = Values(kind=_AsCondition,",
         "_TRUE = Values(kind=bool,",
         "tests/sql/test_exclusive.py",
     ),
@@ -473,16 +473,16 @@ BUGS = (
     bug(
         "NULLIF of an owner",
         "sql/values/choices.py",
-        "    if isinstance(value.domain, Opaque):\n        # Privacy: S4. What is NULL",
-        "    if False:\n        # Privacy: S4. What is NULL",
+        "    if isinstance(value.domain, Opaque):\n        # Privacy: S4. An owner",
+        "    if False:\n        # Privacy: S4. An owner",
         FUZZ,
         f"{ATTACKS}::test_limit_inside",
     ),
     bug(
         "LEAST overflows",
         "sql/values/choices.py",
-        "most = domain.largest\n            fixed",
-        "most = 1\n            fixed",
+        "most = domain.largest\n            constants",
+        "most = 1\n            constants",
         FUZZ,
     ),
     bug(
@@ -910,15 +910,15 @@ BUGS = (
         name="equal rows in two orders, also for the checker",
         edits=(
             ("sql/rows/project.py", "_orders(result) > 1", "_orders(result) > 9"),
-            ("sql/check/ties.py", "if tied and len(found) > 1:", "if tied and len(found) > 9:"),
+            ("sql/check/ties.py", "if with_ties and len(orders) > 1:", "if with_ties and len(orders) > 9:"),
         ),
         tests=("tests/sql/test_ties.py::test_equal_rows_are_told_apart_once",),
     ),
     bug(
         "rows that are tied and not alike",
         "sql/check/ties.py",
-        "if each in decided:",
-        "if decided:",
+        "if each in decisive:",
+        "if decisive:",
         "tests/sql/test_ties.py",
     ),
     bug(

@@ -1,22 +1,28 @@
-"""Prove a plan: derive how far one person can move each number, from what will run and the policy
-alone (S24).
+"""Prove a plan: derive how far one person can move each number. The proof reads only the policy and
+the trees that will run (S24).
 
-This room shares nothing with the analysis but the trees of `algebra`. From them it derives whose
-each row is (`whose`), how many rows and groups one person can have (`counts`), and the
-sensitivities of every statistic (`norms`). A plan that claims less is stopped before the charge
-(`checker`). So the analysis may refuse or answer badly; it cannot understate a sensitivity. Why
-this is right:
+This room shares nothing with the analysis but the trees of `algebra`. From a tree it derives
 
-1. *Whose.* `algebra.owner_of` follows a source to its hidden owner; sources of two people cannot be
-   joined, and every query keeps the owner. So each row is a function of rows of one person, and of
-   public rows; where windows number rows, ties that could be seen are refused (`ties`).
-2. *How many rows.* A scan has `max_rows`, which the snapshot enforces. A join multiplies, a union
-   adds, a filter on a row number within the person cuts. A public row is met at most `meets` times,
-   which the query enforces.
-3. *How many groups.* A value that is computed from some of a person's sources takes at most as many
-   values as there are combinations of their rows (`origins`).
-4. *How far.* What one row adds to the numbers of a statistic is a polynomial in values that are
-   held to ranges. In the Bernstein basis of those ranges it is a convex combination of finitely
-   many vectors (`extremes`). A norm is convex, so it is largest at one of them; a person is at most
-   `rows` such rows, in one group or in several.
+whose     that each row belongs to one person
+ties      that where rows are stored changes nothing
+counts    how many rows and groups one person can have
+norms     how far one person can move the numbers of a statistic
+checker   that no claim of a plan is lower than what was derived
+
+`checker` stops a plan with a lower claim before the charge. So a mistake of the analysis may refuse
+a question or give a bad answer, but it cannot understate a sensitivity. This is why the proof is
+right:
+
+1. *Whose.* `algebra.owner_of` follows a source to its hidden owner column. Rows of two people
+   cannot be joined, and every query keeps the owner. So each row is a function of rows of one
+   person and of public rows. Windows that number rows are refused if ties could be seen (`ties`).
+2. *How many rows.* A scan has at most `max_rows` rows of a person; the snapshot enforces it. A join
+   multiplies rows, a union adds them, and a filter on a person's row numbers limits them. A private
+   row meets at most `meets` public rows; the query enforces it.
+3. *How many groups.* A value is computed from rows of some sources. It takes at most as many values
+   as there are combinations of the person's rows in those sources (`origins`).
+4. *How far.* What one row adds to the numbers of a statistic is a polynomial in values with known
+   ranges. In the Bernstein basis of those ranges it is a convex combination of finitely many
+   vectors (`extremes`). A norm is convex, so it is largest at one of these vectors. A person has at
+   most `rows` such rows, in one group or in several.
 """

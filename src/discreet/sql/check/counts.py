@@ -33,124 +33,137 @@ from discreet.errors import Unproved
 from discreet.policy.policy import Policy
 from discreet.sql.check.whose import columns_in, private_table
 
-Origins = frozenset[tuple[str, int]]  # sources, each with how many rows of it one person can have
+# The sources whose rows decide a value, each with the number of rows that one person can have in it.
+Origins = frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonCounts:
-    """Rows and groups that one person can have, by one policy."""
+    """Counts the rows and groups that one person can have under one policy."""
 
     policy: Policy
-    known: dict[tuple[Stage, str], Origins] = field(default_factory=dict, compare=False, repr=False)
+    # the origins of columns of stages, as far as they were derived
+    memo: dict[tuple[Stage, str], Origins] = field(default_factory=dict, compare=False, repr=False)
 
     # --- how many rows ----------------------------------------------------------------------------
 
     def rows(self, source: Source, where: Sequence[Expression] = ()) -> int:
-        """Return how many rows of a source that satisfy the conditions one person can have."""
+        """Return the most rows of a source that satisfy the conditions and belong to one person."""
         match source:
             case Scan(table=table):
                 most = private_table(table, self.policy).max_rows
             case OwnerJoin(left=left, right=right, outer=outer):
-                most = self.rows(left, where) * max(int(outer), self.rows(right, where))
+                partners = max(int(outer), self.rows(right, where))
+                most = self.rows(left, where) * partners
             case PublicJoin(left=left, meets=meets, outer=outer):
-                most = self.rows(left, where) * max(int(outer), meets)
+                partners = max(int(outer), meets)
+                most = self.rows(left, where) * partners
             case Stage(query=query):
                 most = self.rows_of(query)
-        return min([most, *(limit for _, limit in self.numberings("row_number", source, where))])
+        for _, limit in self.numberings("row_number", source, where):
+            most = min(most, limit)
+        return most
 
     def rows_of(self, query: Query) -> int:
+        """Return the most rows of a query that belong to one person."""
         match query:
             case UnionAll(parts=parts):
                 return sum(map(self.rows_of, parts))
             case Select(source=source, where=where, distinct=False):
                 return self.rows(source, where)
             case Select(source=source, columns=columns, where=where):
-                values = self.values((value for _, value in columns), source)
-                return min(self.rows(source, where), values)
+                combinations = self.values([value for _, value in columns], source)
+                return min(self.rows(source, where), combinations)
             case PerPerson(source=source, keys=keys, where=where):
-                values = self.values((value for _, value in keys), source)
-                return min(self.rows(source, where), values)
+                combinations = self.values([value for _, value in keys], source)
+                return min(self.rows(source, where), combinations)
 
     def numberings(
         self, function: str, source: Source, where: Sequence[Expression]
     ) -> Iterator[tuple[Over, int]]:
-        """Yield the windows that number each person's rows of this very source, or rank them, with
-        how many places conditions leave: `n <= k`, `n < k`, `n = k`.
+        """Yield the windows that number (or rank) each person's rows of this very source and are
+        limited by a condition `n <= k`, `n < k` or `n = k`, each with how many numbers it leaves.
         """
-        for each in conjuncts(where):
-            match each:
+        if not isinstance(source, Stage):
+            return
+        for condition in conjuncts(where):
+            match condition:
                 case Call(
                     name="<=" | "<" | "=" as sign,
                     arguments=(Column(stage=stage, name=name), Constant(value=int(k))),
-                ) if isinstance(source, Stage) and source.stage == stage:
+                ) if source.stage == stage:
                     window = self.inside(source, name)
                     if not isinstance(window, Over) or window.partition:
                         continue
                     if window.function == Fold(function, ()):
-                        yield window, 1 if sign == "=" else max(int(k) - (sign == "<"), 0)
+                        yield window, _numbers_left(sign, int(k))
 
     def inside(self, source: Source, name: str) -> Expression | None:
-        """Return what a column of a stage is computed as, through SELECTs that keep rows as they
-        are.
+        """Return the expression of a stage's column, followed inwards through SELECTs that only
+        hand a column on.
         """
         while isinstance(source, Stage) and isinstance(source.query, Select):
-            value, inner = dict(source.query.columns).get(name), source.query.source
+            value = dict(source.query.columns).get(name)
+            inner = source.query.source
             if not isinstance(value, Column) or not isinstance(inner, Stage):
                 return value
             if value.stage != inner.stage:
                 return value
-            source, name = inner, value.name
+            source = inner
+            name = value.name
         return None
 
     # --- how many groups --------------------------------------------------------------------------
 
     def values(self, expressions: Iterable[Expression], source: Source) -> int:
-        """Return how many combinations of values of these expressions one person's rows can have,
-        at most.
-        """
+        """Return the most combinations of values of these expressions in one person's rows."""
         return math.prod(rows for _, rows in self.origins(expressions, source))
 
     def groups(
         self, keys: Sequence[Expression], source: Source, where: Sequence[Expression]
     ) -> int:
-        """Return how many groups of these keys one person's rows can be in."""
+        """Return the most groups by these keys that one person's rows can be in."""
         most = min(self.rows(source, where), self.values(keys, source))
         for window, limit in self.numberings("dense_rank", source, where):
-            ranked = self.order_of(window, source)
-            if all(self.resolve(key, source) in ranked for key in keys):
+            order = self.order_of(window, source)
+            if all(self.resolve(key, source) in order for key in keys):
                 most = min(most, limit)
         return most
 
     def order_of(self, window: Over, source: Source) -> set[Expression]:
-        """Return what a window orders rows by: as it is written, and over the rows further in."""
+        """Return the values that a window orders by, as written and as resolved further in."""
         query = source.query if isinstance(source, Stage) else None
         below = query.source if isinstance(query, Select) else source
-        values = {each.value for each in window.order}
+        values = {place.value for place in window.order}
         return values | {self.resolve(value, below) for value in values}
 
     def resolve(self, key: Expression, source: Source) -> Expression:
         """Return a key as an expression over the rows inside the stage that it is read from."""
 
-        def computed_as(column: Column) -> Expression:
+        def definition(column: Column) -> Expression:
             if not isinstance(source, Stage) or column.stage != source.stage:
                 return column
             return self.inside(source, column.name) or column
 
-        return with_columns(key, computed_as)
+        return with_columns(key, definition)
 
     def origins(self, expressions: Iterable[Expression], source: Source) -> Origins:
-        """Return the sources whose rows decide the values of expressions; all rows of the person
-        for windows and EXISTS.
+        """Return the sources whose rows decide the values of expressions.
+
+        Windows and EXISTS read all rows of the person, so they count as a source of their own with
+        that many rows.
         """
-        found: Origins = frozenset()
-        for part in (part for each in expressions for part in walk(each)):
-            if isinstance(part, Over | Exists | Fold):
-                found |= {("", self.rows(source))}
-            elif isinstance(part, Column):
-                found |= self.column_origins(part, source)
-        return found
+        origins: Origins = frozenset()
+        for expression in expressions:
+            for part in walk(expression):
+                if isinstance(part, Over | Exists | Fold):
+                    origins |= {("", self.rows(source))}
+                elif isinstance(part, Column):
+                    origins |= self.column_origins(part, source)
+        return origins
 
     def column_origins(self, column: Column, source: Source) -> Origins:
+        """Return the sources whose rows decide the value of a column."""
         if column.name == OWNER:
             return frozenset()
         match source:
@@ -162,39 +175,52 @@ class PersonCounts:
                 return self.column_origins(column, left)
             case OwnerJoin(right=right, outer=outer):
                 inner = self.column_origins(column, right)
-                return _or_null(inner, column) if outer else inner
+                return _add_null(inner, column) if outer else inner
             case PublicJoin(right=right, meets=meets) if column.stage == right.stage and meets > 1:
                 return frozenset({(right.stage, self.rows(source))})
             case PublicJoin(left=left, right=right, outer=outer) if column.stage == right.stage:
-                # The one public row that is met is a function of what it is met by.
-                met_by = [*(ours for ours, _ in source.pins), *source.on]
-                private = [part for each in met_by for part in columns_in(each, left)]
+                # At most one public row matches: it is a function of the private columns in the
+                # conditions of the join.
+                conditions = [ours for ours, _ in source.pins]
+                conditions += source.on
+                private = [part for each in conditions for part in columns_in(each, left)]
                 inner = self.origins(private, left)
-                return _or_null(inner, column) if outer else inner
+                return _add_null(inner, column) if outer else inner
         raise Unproved(f"the plan reads {column.stage}.{column.name}, which is not there")
 
     def stage_origins(self, name: str, source: Stage) -> Origins:
-        # What is used twice in every stage is looked at once in each.
-        if (source, name) not in self.known:
-            self.known[source, name] = self.inner_origins(name, source)
-        return self.known[source, name]
+        """Return the sources whose rows decide a stage's column."""
+        # Without the memo, columns used twice in each stage would be derived 2^stages times.
+        if (source, name) not in self.memo:
+            self.memo[source, name] = self.inner_origins(name, source)
+        return self.memo[source, name]
 
     def inner_origins(self, name: str, source: Stage) -> Origins:
+        """Derive the sources whose rows decide a stage's column."""
         query = source.query
         if not isinstance(query, Select):
             return frozenset({(source.stage, self.rows_of(query))})
         value = dict(query.columns).get(name)
         if value is None:
             raise Unproved(f"the plan reads {source.stage}.{name}, which is not there")
-        # Two uses of one query are different rows: what lies inside is named by its way in.
+        # Two uses of one query read different rows: name inner sources by the path to them.
         inner = self.origins([value], query.source)
         return frozenset((f"{source.stage}.{each}", rows) for each, rows in inner)
 
 
-def _or_null(found: Origins, column: Column) -> Origins:
-    """Return the origins of a column of an outer join's right side: NULL is one more value, and a
-    constant there is two.
+def _numbers_left(sign: str, k: int) -> int:
+    """Return how many of the numbers 1, 2, 3, ... satisfy `n <= k`, `n < k` or `n = k`, at most."""
+    if sign == "=":
+        return 1
+    last = k - 1 if sign == "<" else k
+    return max(last, 0)
+
+
+def _add_null(origins: Origins, column: Column) -> Origins:
+    """Return the origins of a column of an outer join's right side, where NULL is one more value.
+
+    A column without origins is constant; with NULL it has two values.
     """
-    if not found:
+    if not origins:
         return frozenset({(f"{column.stage}.{column.name}", 2)})
-    return frozenset((name, rows + 1) for name, rows in found)
+    return frozenset((name, rows + 1) for name, rows in origins)

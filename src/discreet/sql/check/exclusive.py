@@ -1,25 +1,28 @@
-"""Show that two conditions exclude each other, so that no row satisfies both. The proof reads this,
-and trusts it.
+"""Decide whether two conditions exclude each other, so that no row satisfies both. The proof trusts
+this module.
 
-Each condition leaves some values of every expression that it compares with constants: `x = 1`, `x
-IN (1, 2)`, or `x >= 1 AND x < 3`. Where two conditions leave disjoint values of one expression, a
-row, in which it has one value or is NULL, satisfies at most one of them. Constants are compared
-only within one type, and only where that is right whatever the type of the expression is, because
-the tree does not tell it: the engine casts the constant.
+A condition such as `x = 1`, `x IN (1, 2)` or `x >= 1 AND x < 3` allows only some values of the
+expression x. In a row, x has one value or is NULL. So if two conditions allow disjoint sets of
+values of one expression, no row satisfies both.
 
-A condition is itself an expression that is true where it holds, and false where its opposite does:
-`p` and `NOT p` exclude each other, whatever p is, and so do `x IS NULL` and what is true only of an
-x that is known. `x <> 1` and `NOT x IN (1, 2)` leave all values but those.
+A condition is itself an expression: it is true in the rows that satisfy it, and false in those that
+satisfy its opposite. So `p` and `NOT p` exclude each other, whatever p is. So do `x IS NULL` and
+each condition that is true only of an x that is not NULL. `x <> 1` and `NOT x IN (1, 2)` allow all
+values except those listed.
 
-    whole numbers   below 2^53, which floats tell apart as well
-    texts           for equality alone; words that are no number, date or flag in any spelling, and
-                    numbers written in one way: '1' and '01' are one number, 'T' and 'true' one flag
-    dates           and timestamps, each among themselves
+The tree does not tell the type of x, and the engine casts the constant to that type. So constants
+are compared only if they differ in every type that x may have:
+
+    whole numbers   below 2^53, which also differ as floats
+    texts           for equality alone: words that no type reads as a number, date or flag, and
+                    numbers in their plain spelling ('1' and '01' are the same number, 'T' and
+                    'true' the same flag)
+    dates           with dates, and timestamps with timestamps
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
@@ -29,32 +32,33 @@ from discreet.algebra import Call, Constant, Expression, bare, conjuncts
 _ORDERED = (int, date, datetime)
 _NULL = type(None)
 _MOST = 1 << 53
-_MEANT = (
+# words that an engine may read as a flag, a number or a date
+_SPECIAL = (
     "|t|f|true|false|y|n|yes|no|on|off|nan|inf|infinity|epoch|now|today|tomorrow|yesterday|null|"
 )
-Cut = tuple[
-    Any, int
-]  # a place in the order of values: just below one (-1), at it (0), above it (1)
+# a place in the order of values: just below a value (-1), at it (0), or just above it (1)
+Cut = tuple[Any, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """The values of an expression that a condition leaves: some that it lists, all but some, or all
-    between two cuts. `NoneType` is the kind of NULL.
+    """The values of an expression that a condition allows: those that it lists (`among`), all
+    except some (`but`), or all between two cuts. NULL has the kind `NoneType`.
     """
 
     kind: type
     among: frozenset[Any] | None = None
-    but: frozenset[Any] | None = None  # all values but these
+    but: frozenset[Any] | None = None  # all values except these
     low: Cut | None = None
     high: Cut | None = None
 
     def is_disjoint(self, other: Values) -> bool:
-        """Return True if no value is left by both."""
+        """Return True if no value is in both."""
         if self.kind is not other.kind:
-            # a value is NULL or known, and what compares it with a constant leaves known ones
+            # NULL differs from all that a comparison with a constant allows. Constants of two types
+            # may be equal once the engine has cast them.
             return _NULL in (self.kind, other.kind)
-        if self.is_ruled_out_by(other) or other.is_ruled_out_by(self):
+        if self.is_left_out_by(other) or other.is_left_out_by(self):
             return True
         if self.among is not None and other.among is not None:
             return not self.among & other.among
@@ -64,68 +68,82 @@ class Values:
             return other.is_disjoint(self)
         return self.ends_before(other) or other.ends_before(self)
 
-    def is_ruled_out_by(self, other: Values) -> bool:
-        """Return True if all that it lists are among those that the other leaves out."""
+    def is_left_out_by(self, other: Values) -> bool:
+        """Return True if the other excludes every value that this one lists."""
         return self.among is not None and other.but is not None and self.among <= other.but
 
     def holds(self, value: Any) -> bool:
         """Return True if a value lies between the cuts."""
         at = (value, 0)
-        return (self.low is None or self.low <= at) and (self.high is None or at <= self.high)
+        if self.low is not None and at < self.low:
+            return False
+        return self.high is None or at <= self.high
 
     def ends_before(self, other: Values) -> bool:
         return self.high is not None and other.low is not None and self.high < other.low
 
 
-class _Held:
-    """The kind of an expression that is itself a condition. It is not that of a comparison with
-    TRUE: 2 holds as a condition, and is not TRUE.
+class _AsCondition:
+    """The kind of an expression that is used as a condition.
+
+    It differs from the kind of a comparison with TRUE: the number 2 holds as a condition, but is
+    not equal to TRUE.
     """
 
 
-_TRUE = Values(kind=_Held, among=frozenset([True]))
-_FALSE = Values(kind=_Held, among=frozenset([False]))
+_TRUE = Values(kind=_AsCondition, among=frozenset([True]))
+_FALSE = Values(kind=_AsCondition, among=frozenset([False]))
 
 
 def exclusive(one: Expression, other: Expression) -> bool:
     """Return True if no row satisfies both conditions."""
-    ours, theirs = _values_left(one), _values_left(other)
-    return any(ours[value].is_disjoint(theirs[value]) for value in ours.keys() & theirs.keys())
+    ours = _values_allowed(one)
+    theirs = _values_allowed(other)
+    in_both = ours.keys() & theirs.keys()
+    return any(ours[value].is_disjoint(theirs[value]) for value in in_both)
 
 
 def satisfiable(conditions: Iterable[Expression]) -> list[frozenset[Expression]]:
-    """Return all sets of conditions that a row can satisfy at once, as far as they are told apart;
-    the empty one first.
+    """Return all sets of conditions that a row may satisfy at once, the empty set first.
+
+    Sets that can never be true may be among them; none that can be true is missing.
     """
     sets: list[frozenset[Expression]] = [frozenset()]
     for condition in dict.fromkeys(conditions):
-        fitting = [
-            known for known in sets if not any(exclusive(condition, other) for other in known)
-        ]
-        sets += [known | {condition} for known in fitting]
+        compatible = [each for each in sets if not _excludes_any(condition, each)]
+        sets += [each | {condition} for each in compatible]
     return sets
 
 
-def _values_left(condition: Expression) -> dict[Expression, Values]:
-    left: dict[Expression, Values] = {bare(condition): _TRUE}
+def _excludes_any(condition: Expression, others: Iterable[Expression]) -> bool:
+    return any(exclusive(condition, other) for other in others)
+
+
+def _values_allowed(condition: Expression) -> dict[Expression, Values]:
+    """Return the values that a condition allows of each expression that it compares with constants,
+    and of itself.
+    """
+    allowed: dict[Expression, Values] = {bare(condition): _TRUE}
     for part in conjuncts([condition]):
         for value, values in _comparisons(part):
-            left[value] = _narrow(left[value], values) if value in left else values
-    return left
+            known = allowed.get(value)
+            allowed[value] = values if known is None else _narrow(known, values)
+    return allowed
 
 
 def _narrow(one: Values, other: Values) -> Values:
-    """Return values among which are all that both leave: less is ruled out than could be."""
+    """Return values that hold all that both allow, and maybe more."""
     if one.among is None and other.among is not None:
         return other
-    if one.among is None and one.kind is other.kind:  # of two ends on one side, the first
+    if one.among is None and one.kind is other.kind:
+        # If both have an end on the same side, keep the first one's.
         return replace(one, low=one.low or other.low, high=one.high or other.high)
     return one
 
 
 def _comparisons(node: Expression) -> Iterator[tuple[Expression, Values]]:
-    """Yield the value that a comparison with constants is about, and what it leaves of it; first the
-    condition itself, which is true.
+    """Yield each expression that a condition compares with constants, with the values that the
+    condition allows of it; first the condition itself, which is true.
     """
     yield node, _TRUE
     match node:
@@ -142,18 +160,29 @@ def _comparisons(node: Expression) -> Iterator[tuple[Expression, Values]]:
         case Call(name="OR", arguments=arguments):
             yield from _any_of([dict(_comparisons(bare(part))) for part in arguments])
         case Call(name="=" | "in", arguments=(value, *constants)):
-            listed = [each.value for each in constants if isinstance(each, Constant)]
-            plain = len(listed) == len(constants) > 0 and all(map(_are_apart, listed))
-            kinds = {type(each) for each in listed}
-            if plain and len(kinds) == 1 and kinds <= {*_ORDERED, str, bool}:
-                yield value, Values(kind=kinds.pop(), among=frozenset(listed))
+            values = _among(constants)
+            if values is not None:
+                yield value, values
         case Call(name="<" | "<=" | ">" | ">=" as sign, arguments=(value, Constant(value=end))):
-            if type(end) in _ORDERED and _are_apart(end):
-                yield value, _beyond(end, sign)
+            if type(end) in _ORDERED and _is_plain(end):
+                yield value, _on_side(sign, end)
+
+
+def _among(constants: Sequence[Expression]) -> Values | None:
+    """Return the values in a list of plain constants of one type; None for any other list."""
+    values = [each.value for each in constants if isinstance(each, Constant)]
+    if len(values) < len(constants) or not all(map(_is_plain, values)):
+        return None
+    kinds = {type(value) for value in values}
+    if len(kinds) != 1 or not kinds <= {*_ORDERED, str, bool}:
+        return None
+    return Values(kind=kinds.pop(), among=frozenset(values))
 
 
 def _opposite(node: Expression) -> Iterator[tuple[Expression, Values]]:
-    """Yield what is left where a condition is false: it is known then, and so is what it compares."""
+    """Yield what is allowed in the rows where a condition is false: there neither the condition nor
+    what it compares is NULL.
+    """
     yield node, _FALSE
     match node:
         case Call(name="=" | "in", arguments=(compared, *_)):
@@ -162,7 +191,8 @@ def _opposite(node: Expression) -> Iterator[tuple[Expression, Values]]:
                     yield value, Values(kind=values.kind, but=values.among)
 
 
-def _beyond(end: Any, sign: str) -> Values:
+def _on_side(sign: str, end: Any) -> Values:
+    """Return the values below or above an end."""
     match sign:
         case "<":
             return Values(kind=type(end), high=(end, -1))
@@ -173,30 +203,30 @@ def _beyond(end: Any, sign: str) -> Values:
     return Values(kind=type(end), low=(end, 0))
 
 
-def _are_apart(constant: Any) -> bool:
-    """Return True if it differs from all others that pass here, in whatever type the engine casts
-    to.
+def _is_plain(constant: Any) -> bool:
+    """Return True if a constant differs from all other plain ones, to whatever type the engine
+    casts them.
     """
     if type(constant) is int:
         return abs(constant) < _MOST
     if type(constant) is not str:
         return True
     if constant[:1].isascii() and constant[:1].isalpha():
-        return f"|{constant.strip().lower()}|" not in _MEANT
+        return f"|{constant.strip().lower()}|" not in _SPECIAL
     digits = constant.isascii() and constant.isdigit() and len(constant) < 16
     return digits and constant == str(int(constant))
 
 
 def _any_of(parts: list[dict[Expression, Values]]) -> Iterator[tuple[Expression, Values]]:
-    """Yield what OR leaves: the constants, if each part compares a value with constants of one
-    type.
+    """Yield what OR allows of each expression that all its parts compare with constants of one
+    type: the constants of all parts.
     """
     for value, first in parts[0].items():
-        listed: frozenset[Any] = frozenset()
+        constants: frozenset[Any] = frozenset()
         for part in parts:
             values = part.get(value)
             if values is None or values.among is None or values.kind is not first.kind:
                 break
-            listed |= values.among
+            constants |= values.among
         else:
-            yield value, replace(first, among=listed)
+            yield value, replace(first, among=constants)

@@ -1,15 +1,17 @@
-"""Refuse windows whose ties could be broken by where rows happen to lie (S4).
+"""Refuse windows whose result could depend on where rows are stored (S4).
 
-An engine puts rows that an order leaves tied into any order, and another row in the table may
-change which. Only some windows can tell: ROW_NUMBER, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE and
-frames of ROWS take rows by their place. With them a query is a function of one person's rows if
+Rows that are equal in a window's ORDER BY are tied. An engine returns tied rows in any order, and
+another person's row in the table may change that order. Only some windows show it: ROW_NUMBER,
+NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE and frames of ROWS take rows by their place. With such
+windows a query is a function of one person's rows if
 
-1. tied rows are alike in all that the query takes from them: each value is computed from the values
-   that the window parts and orders by. To exchange such rows is to exchange equal ones; and
-2. all windows by place in the query have one order, which an engine makes once. Two orders may
-   break one tie in two ways, and which row is first by the one and second by the other is chance.
+1. tied rows are equal in everything that the query takes from them: each of its values is computed
+   from the values in PARTITION BY and ORDER BY. Then exchanging two tied rows changes nothing; and
+2. all windows by place in the query have the same order, which an engine sorts by once. Two sorts
+   could break one tie in two ways, so that chance decides which row is first in one and second in
+   the other.
 
-Or else the order has a column that numbers the rows of the query's source, so there are no ties.
+Or the order has a column that numbers the rows of the query's source: then there are no ties.
 """
 
 from __future__ import annotations
@@ -35,63 +37,73 @@ from discreet.algebra import (
 from discreet.errors import Unproved
 
 _BY_PLACE = frozenset({"row_number", "ntile", "lag", "lead", "first_value", "last_value"})
-Sorting = tuple[tuple[Expression, ...], tuple[Order, ...]]  # what rows are parted and ordered by
+Sorting = tuple[tuple[Expression, ...], tuple[Order, ...]]  # PARTITION BY and ORDER BY
 
 
 def sortings(columns: Iterable[Expression]) -> set[Sorting]:
-    """Return the orders in which windows take rows by their place."""
-    windows = (part for each in columns for part in walk(each) if isinstance(part, Over))
-    return {(each.partition, each.order) for each in windows if _takes_places(each)}
+    """Return the partitions and orders of all windows that take rows by their place."""
+    result: set[Sorting] = set()
+    for column in columns:
+        for part in walk(column):
+            if isinstance(part, Over) and _takes_places(part):
+                result.add((part.partition, part.order))
+    return result
 
 
 def require_no_ties(query: Select) -> None:
-    """Refuse a query in which rows that are tied in a window's order can be told apart."""
+    """Refuse a query whose result depends on the order of tied rows."""
     columns = [value for _, value in query.columns]
-    found = sortings(columns)
-    tied = [each for each in found if not _numbers_rows(each, query.source)]
-    if tied and len(found) > 1:
-        raise Unproved("two windows put equal rows in orders of their own")
-    for partition, order in tied:
-        decided = {*partition, *(each.value for each in order)}
-        if not all(_is_decided(each, decided, stages(query.source)) for each in columns):
-            raise Unproved("a window's order leaves rows tied that are not alike")
+    orders = sortings(columns)
+    with_ties = [each for each in orders if not _has_row_number(each, query.source)]
+    if with_ties and len(orders) > 1:
+        raise Unproved("two windows with different orders can break one tie in two ways")
+    here = stages(query.source)
+    for partition, order in with_ties:
+        decisive = {*partition, *(place.value for place in order)}
+        if not all(_depends_only_on(decisive, column, here) for column in columns):
+            raise Unproved("a window's order leaves rows tied that differ in what is read")
 
 
 def _takes_places(window: Over) -> bool:
-    frame = window.frame
-    return window.function.name in _BY_PLACE or (frame is not None and frame.unit == "ROWS")
+    if window.function.name in _BY_PLACE:
+        return True
+    return window.frame is not None and window.frame.unit == "ROWS"
 
 
-def _is_decided(value: Expression, decided: set[Expression], here: frozenset[str]) -> bool:
-    """Return True if a value is computed from the row by values that are decided, and no others."""
+def _depends_only_on(decisive: set[Expression], value: Expression, here: frozenset[str]) -> bool:
+    """Return True if these values, and no other columns of the row, decide a value."""
     pending = [value]
     while pending:
         each = pending.pop()
-        if each in decided:
+        if each in decisive:
             continue
         if isinstance(each, Column) and each.stage in here and each.name != OWNER:
             return False
         pending.extend(parts_of(each))
-        if isinstance(each, Exists):  # its own rows are the person's, whichever row this is
+        if isinstance(each, Exists):  # its inner rows are the person's, the same for every row
             pending.extend(each.where)
     return True
 
 
-def _numbers_rows(sorting: Sorting, source: Source) -> bool:
+def _has_row_number(sorting: Sorting, source: Source) -> bool:
     """Return True if a row number of the source's own rows is in the order: no two rows tie."""
     if not isinstance(source, Stage) or not isinstance(source.query, Select):
         return False
     inner = source.query
-    numbered = {
-        name
-        for name, value in inner.columns
-        if isinstance(value, Over)
-        and value.function == Fold("row_number", ())
-        and value.owner == owner_of(inner.source)
-        and not value.partition
-    }
-    by = (each.value for each in sorting[1])
-    return any(
-        isinstance(each, Column) and each.stage == source.stage and each.name in numbered
-        for each in by
-    )
+    owner = owner_of(inner.source)
+    row_numbers = {name for name, value in inner.columns if _is_row_number(value, owner)}
+    _, order = sorting
+    for place in order:
+        column = place.value
+        if not isinstance(column, Column) or column.stage != source.stage:
+            continue
+        if column.name in row_numbers:
+            return True
+    return False
+
+
+def _is_row_number(value: Expression, owner: Column) -> bool:
+    """Return True if a value numbers all rows of each person."""
+    if not isinstance(value, Over) or value.partition:
+        return False
+    return value.function == Fold("row_number", ()) and value.owner == owner

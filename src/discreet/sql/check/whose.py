@@ -32,22 +32,23 @@ from discreet.sql.check.ties import require_no_ties
 
 
 def private_table(table: str, policy: Policy) -> Table:
-    """Return a private table of the policy; raise Unproved where it is none."""
-    found = policy.tables.get(table)
-    if found is None or found.public:
+    """Return a private table of the policy; raise Unproved if there is none of that name."""
+    declaration = policy.tables.get(table)
+    if declaration is None or declaration.public:
         raise Unproved(f"the plan reads {table} as a private table")
-    return found
+    return declaration
 
 
 def columns_in(node: Expression, source: Source) -> list[Column]:
     """Return the columns of a source that an expression reads."""
     names = stages(source)
-    return [part for part in walk(node) if isinstance(part, Column) and part.stage in names]
+    columns = [part for part in walk(node) if isinstance(part, Column)]
+    return [column for column in columns if column.stage in names]
 
 
 def require_own(aggregate: Aggregate, policy: Policy) -> None:
-    """Refuse a tree in which an expression reads anything but its own row, or folds rows of
-    several people.
+    """Refuse a tree in which an expression reads another row than its own, or in which a fold mixes
+    rows of several people.
     """
     require_source(aggregate.source, policy)
     for each in _expressions(aggregate):
@@ -66,6 +67,7 @@ def _expressions(aggregate: Aggregate) -> Iterator[Expression]:
 
 
 def require_source(source: Source, policy: Policy) -> None:
+    """Refuse a source in which rows of two people can meet."""
     match source:
         case Scan(table=table):
             private_table(table, policy)
@@ -80,7 +82,7 @@ def require_source(source: Source, policy: Policy) -> None:
                 require_row(ours, left, policy)
                 require_row(theirs, source, policy)
                 if columns_in(theirs, left):
-                    raise Unproved("a public row is pinned by private columns on both sides")
+                    raise Unproved("both sides of a pin of a public row read private columns")
             for each in on:
                 require_row(each, source, policy)
         case Stage(query=UnionAll(parts=parts)):
@@ -91,13 +93,17 @@ def require_source(source: Source, policy: Policy) -> None:
 
 
 def require_query(query: Select | PerPerson, policy: Policy) -> None:
+    """Refuse a query whose rows could mix several people, or depend on where rows are stored."""
     require_source(query.source, policy)
     keys = query.keys if isinstance(query, PerPerson) else ()
-    names = [OWNER, *(name.casefold() for name, _ in (*keys, *query.columns))]
-    if len(set(names)) < len(names):  # an engine would read one of them for both
+    names = [name.casefold() for name, _ in (*keys, *query.columns)]
+    names.append(OWNER)
+    if len(set(names)) < len(names):  # an engine would read the same column for both
         raise Unproved("two columns of a query have one name")
-    for each in (*query.where, *(key for _, key in keys)):
-        require_row(each, query.source, policy)
+    for condition in query.where:
+        require_row(condition, query.source, policy)
+    for _, key in keys:
+        require_row(key, query.source, policy)
     windows = isinstance(query, Select)
     for _, column in query.columns:
         require_row(column, query.source, policy, folds=not windows, windows=windows)
@@ -114,25 +120,29 @@ def require_row(
     folds: bool = False,
     windows: bool = False,
 ) -> None:
-    """Refuse an expression that reads columns of another row, or in which a window or EXISTS looks
-    at rows of another person, and a fold that goes over rows of several.
+    """Refuse an expression that reads a column of another row, or a row of another person.
+
+    `folds` and `windows` say what the expression may hold; `outer` is the source around an EXISTS.
     """
     here = stages(source) if outer is None else stages(source) | stages(outer)
     parts = list(walk(node))
-    in_windows = sum(isinstance(part, Over) for part in parts)  # each has one fold as its function
-    if not folds and sum(isinstance(part, Fold) for part in parts) > in_windows:
-        raise Unproved("the plan folds rows outside of a person")
+    fold_count = sum(isinstance(part, Fold) for part in parts)
+    window_count = sum(isinstance(part, Over) for part in parts)
+    # Each window has one fold as its function.
+    if not folds and fold_count > window_count:
+        raise Unproved("the plan aggregates rows of several people too early")
     for part in parts:
         match part:
             case Column(stage=stage) if stage not in here:
-                raise Unproved(f"the plan reads {stage} where it is not")
+                raise Unproved(f"the plan reads {stage}, which is not in this FROM clause")
             case Over(owner=owner):
                 if not windows or owner != owner_of(source):
-                    raise Unproved("a window looks at other people's rows")
+                    raise Unproved("a window reads rows of other people")
             case Exists(source=inner, owner=owner, where=where):
-                # A name that stands inside too means what is inside: an owner is equal to itself.
+                # A stage name that is also used inside would mean the inner rows there: their owner
+                # would be compared with itself, which is always true.
                 if owner != owner_of(source) or stages(inner) & here:
-                    raise Unproved("EXISTS looks at other people's rows")
+                    raise Unproved("EXISTS reads rows of other people")
                 require_source(inner, policy)
                 for each in where:
                     require_row(each, inner, policy, outer=source)
