@@ -233,8 +233,11 @@ DuckDB.fetch = fetch
 """
 
 
-def test_interrupted_while_the_engine_reads(tmp_path: Path) -> None:
-    terminal = Terminal(words("ask", built(tmp_path), COUNT, *ASK, prepared=SLOW))
+@pytest.mark.parametrize("again", range(3))
+def test_interrupted_while_the_engine_reads(tmp_path: Path, again: int) -> None:
+    """Whichever threads work for the statement, and long before its own limit."""
+    policy = built(tmp_path, limits="epsilon: 2000, seconds: 3600")
+    terminal = Terminal(words("ask", policy, COUNT, *ASK, prepared=SLOW))
     terminal.wait_for("reading")
     time.sleep(0.5)
     terminal.press(b"\x03")

@@ -26,6 +26,7 @@ import typer
 import discreet
 from discreet.cli.printing.formats import print_json
 from discreet.display.show import printable
+from discreet.engines.limits.watch import interrupt_at_ctrl_c
 from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.extras import EXTRAS, missing
 
@@ -106,6 +107,7 @@ def main(arguments: list[str] | None = None) -> None:
     outputs = [_watch("stdout"), _watch("stderr")]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
+    interrupt_at_ctrl_c()
     code = run(sys.argv[1:] if arguments is None else arguments)
     _leave(_deliver(code, outputs))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -42,6 +43,12 @@ class _Watch:
             self._changed
         ):  # an interrupt under way ends first: none ever meets what its owner has closed
             del self._due[work]
+
+    def interrupt_all(self) -> None:
+        """Interrupt all work that goes on now, until it ends."""
+        with self._changed:
+            self._due = {work: (0.0, interrupt) for work, (_, interrupt) in self._due.items()}
+            self._changed.notify()
 
     def _run(self) -> None:
         with self._changed:
@@ -83,3 +90,24 @@ def interrupt_after(after: float, interrupt: Callable[[], object]) -> Iterator[N
         yield
     finally:
         watch.remove(work)
+
+
+def interrupt_at_ctrl_c() -> None:
+    """Let Ctrl-C interrupt all watched work at once. Call it in the main thread.
+
+    Python runs its handler only when the engine returns to Python. The engine looks for signals
+    while this thread works for it; while other threads do, it looks when all is done. The operating
+    system's handler writes the signal's number into a pipe, which a thread here reads.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(
+        target=_read_signals, args=(reading,), name="discreet-ctrl-c", daemon=True
+    ).start()
+
+
+def _read_signals(reading: int) -> None:
+    while numbers := os.read(reading, 64):
+        if signal.SIGINT in numbers:
+            _watch.interrupt_all()
