@@ -32,6 +32,7 @@ from discreet.algebra import (
     Sum,
     call,
 )
+from discreet.algebra.exclusive import exclusive
 from discreet.cli import run
 from discreet.engines.limits.overrun import Overrun
 from discreet.engines.postgres.engine import PostgresEngine
@@ -42,7 +43,6 @@ from discreet.engines.spelling import Spelling
 from discreet.engines.words import Unspelled
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.engine import EngineChoice
-from discreet.sql.check.exclusive import exclusive
 from real_postgres import Server, server
 
 psycopg = pytest.importorskip("psycopg")

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from discreet.algebra import Call, Careful, Column, Constant, Expression, call
-from discreet.sql.check.exclusive import exclusive
+from discreet.algebra.exclusive import exclusive
 
 X, Y = Column("t1", "x"), Column("t1", "y")
 

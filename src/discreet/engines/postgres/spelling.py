@@ -231,7 +231,7 @@ class PostgresSpelling(Spelling):
                 raise Unspelled("A text with the letter NUL")
             case str():
                 # Privacy: of a text without a type Postgres makes what stands beside it. 'tru' and
-                # 'tr' would be one flag, which are two texts to the proof (`check.exclusive`).
+                # 'tr' would be one flag, which are two texts to the proof (`algebra.exclusive`).
                 return f"pg_catalog.text {literal(value)}"
         return Spelling.constant(self, value)
 

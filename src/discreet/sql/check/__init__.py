@@ -1,7 +1,8 @@
 """Prove a plan: derive how far one person can move each number. The proof reads only the policy and
 the trees that will run (S24).
 
-This room shares nothing with the analysis but the trees of `algebra`. From a tree it derives
+This room shares nothing with the analysis but `algebra`: the trees, and which conditions exclude
+each other. From a tree it derives
 
 whose     that each row belongs to one person
 ties      that where rows are stored changes nothing

@@ -1,4 +1,4 @@
-"""Derive how far one row, and so many rows, can move the numbers of a statistic, by each norm."""
+"""Derive how far the rows of one person can move the numbers of a statistic, by each norm."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ from discreet.algebra import (
     Reading,
     Sum,
 )
+from discreet.algebra.exclusive import satisfiable
 from discreet.budget import Neighbors
 from discreet.errors import Unproved
-from discreet.sql.check.exclusive import satisfiable
 
 Vector = tuple[Fraction, ...]
-Forms = Sequence[Sequence[int]]  # combinations of readings, by their factors
-Variable = tuple[int, Expression]  # a value, and its place among the factors of a sum
+Forms = Sequence[Sequence[int]]  # for each number: the factor of each reading in it
+Variable = tuple[int, Expression]  # a value with its place among the factors of a sum
 ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Norms:
-    """The distance by which one person can move the numbers of a statistic in all groups together,
-    by each norm.
-    """
+    """The most that one person can move the numbers of a statistic in all groups, by each norm."""
 
     l1: int
     l2_squared: int
@@ -39,15 +37,15 @@ class Norms:
 
 
 def select_readings(aggregate: Aggregate, forms: Forms) -> tuple[list[Reading], Forms]:
-    """Return the readings that are in the forms, and the forms as factors of these alone."""
+    """Return the readings that the forms use, and the forms with the factors of these alone."""
     places = range(len(aggregate.readings))
-    places_used = [place for place in places if any(form[place] for form in forms)]
-    readings = [aggregate.readings[place] for place in places_used]
-    return readings, [[form[place] for place in places_used] for form in forms]
+    used = [place for place in places if any(form[place] for form in forms)]
+    readings = [aggregate.readings[place] for place in used]
+    return readings, [[form[place] for place in used] for form in forms]
 
 
 def only_adds(aggregate: Aggregate, forms: Forms) -> bool:
-    """Return True if no row makes a number smaller."""
+    """Return True if no row can make a number smaller."""
     readings, factors = select_readings(aggregate, forms)
     if all(isinstance(reading, Persons | Distinct) for reading in readings):
         return all(factor >= 0 for form in factors for factor in form)
@@ -55,33 +53,43 @@ def only_adds(aggregate: Aggregate, forms: Forms) -> bool:
 
 
 def extremes(readings: Sequence[Reading], forms: Forms) -> Iterator[Vector]:
-    """Yield vectors whose convex hull holds whatever one row can add to the numbers of a statistic;
-    zero is one of them.
+    """Yield vectors whose convex hull holds everything that one row can add to the numbers of a
+    statistic. The zero vector is one of them.
 
-    A value x of [lo, hi] to the power p is, in the Bernstein basis of degree d, a convex
-    combination of its control values; a product of such powers one of their products. Each value
-    may be NULL, each condition false.
+    Take a value x between lo and hi. In the Bernstein basis of degree d, x^p is a convex
+    combination of its control values. So a product of such powers is a convex combination of
+    products of control values. Each value may also be NULL, and each condition false.
     """
     yield (ZERO,) * len(forms)
     sums = [each for each in readings if isinstance(each, Sum)]
     factors = [(place, factor) for each in sums for place, factor in enumerate(each.factors)]
-    degrees: dict[Variable, int] = {}  # two places of one value are two variables: more than can be
+    # One value in two places is two variables: that allows more than can be, never less.
+    degrees: dict[Variable, int] = {}
     for place, factor in factors:
-        degrees[place, factor.value] = max(degrees.get((place, factor.value), 0), factor.power)
-    # Where a value is beyond its range it is NULL, in all sums of the statistic or in none.
+        variable = (place, factor.value)
+        degrees[variable] = max(degrees.get(variable, 0), factor.power)
+    # A value beyond its range is NULL in all sums of the statistic, so it must have one range.
     ranges = {(place, each.value, each.lo, each.hi, each.clamp) for place, each in factors}
     if len(ranges) > len(degrees):
         raise Unproved("a value has two ranges")
     controls = [[None, *range(degree + 1)] for degree in degrees.values()]
     conditions = [each.where for each in sums if each.where is not None]
-    combined = [[(place, each) for place, each in enumerate(form) if each] for form in forms]
+    terms = [_nonzero(form) for form in forms]
     for true in satisfiable(conditions):
-        for chosen in itertools.product(*controls):
-            at = dict(zip(degrees, chosen, strict=True))
+        for choice in itertools.product(*controls):
+            at = dict(zip(degrees, choice, strict=True))
             row = [contribution(each, true, at, degrees) for each in sums]
-            yield tuple(
-                sum((factor * row[place] for place, factor in each), ZERO) for each in combined
-            )
+            yield tuple(_combine(row, each) for each in terms)
+
+
+def _nonzero(form: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the factors of a form that are not zero, each with its place."""
+    return [(place, factor) for place, factor in enumerate(form) if factor]
+
+
+def _combine(row: Sequence[Fraction], terms: Sequence[tuple[int, int]]) -> Fraction:
+    """Return the sum of what a row adds to each reading, times the factors of a form."""
+    return sum((factor * row[place] for place, factor in terms), ZERO)
 
 
 def contribution(
@@ -90,26 +98,28 @@ def contribution(
     at: Mapping[Variable, int | None],
     degrees: Mapping[Variable, int],
 ) -> Fraction:
-    """Return what a row adds to a sum, given the conditions that are true of it and a choice of
-    control points; nothing where the sum's own is false or a factor is NULL.
+    """Return what a row adds to a sum, given the conditions that are true in the row and one
+    control point for each variable.
+
+    It adds nothing if the sum's own condition is false, or if a factor is NULL.
     """
     if reading.where is not None and reading.where not in true:
         return ZERO
-    total = Fraction(1)
+    product = Fraction(1)
     for place, factor in enumerate(reading.factors):
         variable = (place, factor.value)
-        chosen = at[variable]
-        if chosen is None:
+        point = at[variable]
+        if point is None:
             return ZERO
-        total *= control(factor, chosen, degrees[variable])
-    return total
+        product *= control(factor, point, degrees[variable])
+    return product
 
 
 def control(factor: Factor, place: int, degree: int) -> Fraction:
-    """Return the control value of x^power at a place of the Bernstein basis of a degree on [lo, hi].
+    """Return the control value of x^power at one place of the Bernstein basis on [lo, hi].
 
-    Its blossom: the mean over all choices of `power` of the basis' `degree` arguments, of which
-    `place` are hi.
+    It is the blossom of x^power: of `degree` arguments `place` are hi and the others lo; take the
+    mean of the products of `power` of them, over all choices.
     """
     total = ZERO
     for high in range(factor.power + 1):
@@ -119,21 +129,23 @@ def control(factor: Factor, place: int, degree: int) -> Fraction:
 
 
 def of_rows(vectors: Sequence[Vector], rows: int, neighbors: Neighbors, *, one_cell: bool) -> Norms:
-    """Return the largest norms of what `rows` rows add; for change_one, of the difference of two
-    such persons.
+    """Return the largest norms of what one person with `rows` rows adds; for change_one, of the
+    difference between two such persons.
+
+    Each row adds a convex combination of `vectors`.
     """
     step = math.lcm(*(number.denominator for each in vectors for number in each))
-    single = [
-        {place: int(number * step) for place, number in enumerate(each) if number}
-        for each in dict.fromkeys(vectors)
-    ]
-    found: list[tuple[int, ...]] = list(map(_sizes, single))
+    # each vector once, in whole steps, without zeros
+    moves = [_in_steps(each, step) for each in dict.fromkeys(vectors)]
+    norms = list(map(_norms, moves))
     if neighbors == "change_one":
-        most = [2 * max(l1 for l1, _, _ in found), 2 * max(l2 for _, l2, _ in found)]
-        found += (_sizes(_less(*pair)) for pair in itertools.combinations(single, 2))
-        if not one_cell:  # out of one group and into another
-            found.append((*most, 0))
-    l1, l2_squared, linf = (max(sizes) for sizes in zip(*found, strict=True))
+        most_l1 = max(l1 for l1, _, _ in norms)
+        most_l2_squared = max(l2_squared for _, l2_squared, _ in norms)
+        for one, other in itertools.combinations(moves, 2):
+            norms.append(_norms(_difference(one, other)))
+        if not one_cell:  # the first person leaves one group, the second enters another
+            norms.append((2 * most_l1, 2 * most_l2_squared, 0))
+    l1, l2_squared, linf = (max(each) for each in zip(*norms, strict=True))
     return Norms(
         l1=math.ceil(Fraction(rows * l1, step)),
         l2_squared=math.ceil(Fraction(rows**2 * l2_squared, step**2)),
@@ -141,12 +153,18 @@ def of_rows(vectors: Sequence[Vector], rows: int, neighbors: Neighbors, *, one_c
     )
 
 
-def _sizes(move: Mapping[int, int]) -> tuple[int, int, int]:
-    """Return l1, l2 squared and linf of a vector, of which only what is not zero is there."""
-    each = [abs(number) for number in move.values()]
-    return sum(each), sum(number**2 for number in each), max(each, default=0)
+def _in_steps(vector: Vector, step: int) -> dict[int, int]:
+    """Return the numbers of a vector that are not zero, in units of 1 / step, by their places."""
+    return {place: int(number * step) for place, number in enumerate(vector) if number}
 
 
-def _less(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
-    """Return the difference of two vectors."""
-    return {place: one.get(place, 0) - other.get(place, 0) for place in one.keys() | other.keys()}
+def _norms(move: Mapping[int, int]) -> tuple[int, int, int]:
+    """Return l1, l2 squared and linf of a vector."""
+    sizes = [abs(number) for number in move.values()]
+    squares = [size**2 for size in sizes]
+    return sum(sizes), sum(squares), max(sizes, default=0)
+
+
+def _difference(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
+    places = one.keys() | other.keys()
+    return {place: one.get(place, 0) - other.get(place, 0) for place in places}

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from discreet.algebra import Careful, Case, Constant, Expression
+from discreet.algebra.exclusive import exclusive
 from discreet.sql.aggregates.count import AllRows, Count
 from discreet.sql.aggregates.sum import Total
-from discreet.sql.check.exclusive import exclusive
 from discreet.sql.requests.request import AggregateRequest, Alone, Moment, Single
 from discreet.sql.values.numbers import grid
 from discreet.sql.values.value import Number

@@ -1,5 +1,5 @@
-"""Decide whether two conditions exclude each other, so that no row satisfies both. The proof trusts
-this module.
+"""Decide whether two conditions exclude each other, so that no row satisfies both. The analysis and
+the proof both trust this module.
 
 A condition such as `x = 1`, `x IN (1, 2)` or `x >= 1 AND x < 3` allows only some values of the
 expression x. In a row, x has one value or is NULL. So if two conditions allow disjoint sets of
@@ -27,7 +27,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
-from discreet.algebra import Call, Constant, Expression, bare, conjuncts
+from discreet.algebra.rows import Call, Constant, Expression
+from discreet.algebra.trees import bare, conjuncts
 
 _ORDERED = (int, date, datetime)
 _NULL = type(None)
