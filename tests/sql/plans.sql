@@ -217,6 +217,11 @@ SELECT SUM(cost) FILTER (WHERE cost < 10) AS small, SUM(cost) FILTER (WHERE cost
 SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END) AS large FROM visits;
 --> SUM(cost) FILTER(WHERE cost < 10), SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END), SUM(cost) FILTER(WHERE cost >= 10 AND cost < 100): 300000 300000 300000 | 600000 √180000000000 300000
 
+-- sum / visits / exclusive, with and without ELSE: One value in two ranges
+SELECT SUM(CASE WHEN clinic = 'Hill' THEN 1 END) AS hill, SUM(CASE WHEN clinic = 'Market' THEN 1 ELSE 0 END) AS market
+FROM visits;
+--> SUM(CASE WHEN clinic = 'Hill' THEN 1 END), SUM(CASE WHEN clinic = 'Market' THEN 1 ELSE 0 END): 3 3 3 | 6 √18 3
+
 -- count / one row / exclusive, opposite: Smokers, and those who do not smoke
 SELECT COUNT(*) FILTER (WHERE smoker) AS smokers, COUNT(*) FILTER (WHERE NOT smoker) AS others FROM people;
 --> COUNT(*) FILTER(WHERE NOT smoker), COUNT(*) FILTER(WHERE smoker): 1 1 1 | 2 √2 1

@@ -41,7 +41,7 @@ from discreet.errors import Unproved
 from discreet.policy.policy import Policy
 from discreet.sql import check
 from discreet.sql.check.checker import Checker
-from discreet.sql.check.norms import Norms, control
+from discreet.sql.check.norms import Norms, control, extremes
 from discreet.sql.plan.sensitivity import of_parts, of_persons, of_sum
 
 POLICY = Policy.parse(
@@ -57,7 +57,7 @@ tables:
 )
 CHECKER = Checker(policy=POLICY)
 PEOPLE, VISITS = Scan("people", "p"), Scan("visits", "v")
-AGE, COST = Column("p", "age"), Column("v", "cost")
+AGE, COST, CLINIC = Column("p", "age"), Column("v", "cost"), Column("v", "clinic")
 BOTH = OwnerJoin(PEOPLE, VISITS)
 RELATIONS = ("add_remove", "change_one")
 
@@ -141,6 +141,34 @@ def test_no_contribution_is_larger_than_the_bound(neighbors: str) -> None:
         assert 3 * max(map(sum, moved)) <= found.l1
         assert 9 * max(sum(each * each for each in one) for one in moved) <= found.l2_squared
         assert 3 * max(max(each) for each in moved) <= found.linf
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_a_value_may_be_added_up_in_two_ranges(neighbors: str) -> None:
+    """SUM(CASE WHEN p THEN x END) and SUM(CASE WHEN q THEN x ELSE 0 END): one value, two ranges."""
+    narrow = Factor(COST, 0, 3, 1, True)
+    forms = [[1, 2], [-1, 1]]
+    found = derive(VISITS, (Sum((cost(1),)), Sum((narrow,))), forms, neighbors, 1)
+    rows = [(x, x if 0 <= x <= 3 else 0) for x in range(-4, 10)]
+    single = [(0, 0), *((x + 2 * y, y - x) for x, y in rows)]
+    others = single if neighbors == "change_one" else [(0, 0)]
+    for one, other in itertools.product(single, others):
+        moved = [abs(a - b) for a, b in zip(one, other, strict=True)]
+        assert 3 * sum(moved) <= found.l1
+        assert 9 * sum(each * each for each in moved) <= found.l2_squared
+        assert 3 * max(moved) <= found.linf
+    apart = Sum((cost(1),), CLINIC.equals("a")), Sum((narrow,), CLINIC.equals("b"))
+    claimed = derive(VISITS, apart, [[1, 0], [0, 1]], "add_remove", 1)
+    assert claimed == Norms(l1=27, l2_squared=729, linf=27)
+
+
+def test_sums_of_many_values_that_exclude_each_other_are_looked_at_one_by_one() -> None:
+    """All choices for all values at once would be 3^48."""
+    sums = [
+        Sum((Factor(COST + place, 0, 9, 1, True),), call("=", AGE, place)) for place in range(48)
+    ]
+    forms = [[int(one == other) for other in sums] for one in sums]
+    assert sum(1 for _ in itertools.islice(extremes(sums, forms), 1000)) == 2 + 48 * 3
 
 
 def test_control_values_are_the_blossom() -> None:

@@ -19,11 +19,11 @@ from discreet.algebra import (
 )
 from discreet.algebra.exclusive import satisfiable
 from discreet.budget import Neighbors
-from discreet.errors import Unproved
 
 Vector = tuple[Fraction, ...]
 Forms = Sequence[Sequence[int]]  # for each number: the factor of each reading in it
-Variable = tuple[int, Expression]  # a value with its place among the factors of a sum
+# a value with its place among the factors of a sum, and its range
+Variable = tuple[int, Expression, int, int]
 ZERO = Fraction(0)
 
 
@@ -62,24 +62,29 @@ def extremes(readings: Sequence[Reading], forms: Forms) -> Iterator[Vector]:
     """
     yield (ZERO,) * len(forms)
     sums = [each for each in readings if isinstance(each, Sum)]
-    factors = [(place, factor) for each in sums for place, factor in enumerate(each.factors)]
-    # One value in two places is two variables: that allows more than can be, never less.
+    # One value in two places, or in two ranges, is two variables: that allows more than can be,
+    # never less.
     degrees: dict[Variable, int] = {}
-    for place, factor in factors:
-        variable = (place, factor.value)
+    for variable, factor in (pair for each in sums for pair in _variables(each)):
         degrees[variable] = max(degrees.get(variable, 0), factor.power)
-    # A value beyond its range is NULL in all sums of the statistic, so it must have one range.
-    ranges = {(place, each.value, each.lo, each.hi, each.clamp) for place, each in factors}
-    if len(ranges) > len(degrees):
-        raise Unproved("a value has two ranges")
-    controls = [[None, *range(degree + 1)] for degree in degrees.values()]
     conditions = [each.where for each in sums if each.where is not None]
     terms = [_nonzero(form) for form in forms]
     for true in satisfiable(conditions):
+        # Only the values that are then added up vary: a statistic may have many.
+        added = (each for each in sums if each.where is None or each.where in true)
+        varied = dict.fromkeys(variable for each in added for variable, _ in _variables(each))
+        controls = [[None, *range(degrees[each] + 1)] for each in varied]
         for choice in itertools.product(*controls):
-            at = dict(zip(degrees, choice, strict=True))
+            at = dict(zip(varied, choice, strict=True))
             row = [contribution(each, true, at, degrees) for each in sums]
             yield tuple(_combine(row, each) for each in terms)
+
+
+def _variables(reading: Sum) -> list[tuple[Variable, Factor]]:
+    """Return the factors of a sum, each with the variable that it is a power of."""
+    return [
+        ((place, each.value, each.lo, each.hi), each) for place, each in enumerate(reading.factors)
+    ]
 
 
 def _nonzero(form: Sequence[int]) -> list[tuple[int, int]]:
@@ -106,8 +111,7 @@ def contribution(
     if reading.where is not None and reading.where not in true:
         return ZERO
     product = Fraction(1)
-    for place, factor in enumerate(reading.factors):
-        variable = (place, factor.value)
+    for variable, factor in _variables(reading):
         point = at[variable]
         if point is None:
             return ZERO
