@@ -180,8 +180,12 @@ def test_tokens(users: UserFile, monkeypatch: pytest.MonkeyPatch) -> None:
             Gate(users).token(wrong, address=HERE)
     made = users.read().users["alice"].tokens[1].made
     monkeypatch.setattr("time.time", lambda: made + 86_400)
-    with pytest.raises(Denied):
+    with pytest.raises(Denied) as ended:
         gate.token(short, address=HERE)
+    with pytest.raises(Denied) as unknown:
+        gate.token("dsc_0123_4567", address=HERE)
+    assert "discreet user token POLICY NAME" in str(ended.value)
+    assert str(ended.value) == str(unknown.value)
     assert gate.token(token, address=HERE).name == "alice"
     users.remove_token("alice", token.split("_")[1])
     with pytest.raises(Denied):

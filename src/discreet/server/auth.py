@@ -26,17 +26,23 @@ LONGEST_WAIT = 900.0
 FORGOTTEN = 3600.0  # seconds without a failure after which the count starts again
 MOST_COUNTED = 10_000  # names and addresses that are remembered; the oldest are forgotten first
 
+WRONG_PASSWORD = "The user name or the password is wrong."
+WRONG_TOKEN = (
+    "This token lets nobody in: it has ended, was taken back, or was never made. "
+    "The curator makes a new one with discreet user token POLICY NAME."
+)
+
 _log = logging.getLogger("discreet.server.auth")
 
 
 class Denied(Exception):
     """No entry. `wait` is how many seconds this name or address must wait before its next try, if
-    at all.
+    at all; `why` is the sentence that does not depend on who exists.
     """
 
-    def __init__(self, wait: float | None = None) -> None:
+    def __init__(self, wait: float | None = None, *, why: str = WRONG_PASSWORD) -> None:
         super().__init__(
-            "The user name or the password is wrong."
+            why
             if wait is None
             else f"Too many failed logins. Try again in {max(1, round(wait))} seconds."
         )
@@ -143,7 +149,7 @@ class Gate:
             _log.warning(
                 "login refused", extra={"fields": {"token": identity[:12], "address": address}}
             )
-            raise Denied
+            raise Denied(why=WRONG_TOKEN)
         self._tries.succeeded(name)
         return user
 
