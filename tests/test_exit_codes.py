@@ -11,6 +11,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -53,6 +54,32 @@ def words(*arguments: object, prepared: str = "") -> list[str]:
     if not prepared:
         return [sys.executable, "-m", "discreet", *given]
     return [sys.executable, "-c", f"{prepared}\nfrom discreet.cli import main\nmain({given!r})"]
+
+
+@pytest.mark.parametrize("door", ["http", "postgres"])
+def test_a_port_that_is_taken_is_named_with_the_option_for_another(policy: Path, door: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        doors = {"postgres": ":0"} | {door: f":{port}"}
+        options = [word for name, where in doors.items() for word in (f"--{name}", where)]
+        refused = done(words("serve", policy, *options))
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    sentence = refused.stderr.splitlines()[-1]
+    assert sentence.startswith(f"Port {port} of 127.0.0.1 is taken by another program.")
+    assert f"--{door} :" in sentence
+
+
+def test_a_wrong_call_names_the_help_of_its_command(policy: Path) -> None:
+    for arguments, help_of in (
+        (("ask",), "discreet ask --help."),
+        (("aks",), "discreet --help."),
+        (("ask", policy, COUNT, *ASK, "--eps", "1"), "discreet ask --help."),
+        (("release", policy), "discreet release --help."),
+    ):
+        refused = done(words(*arguments))
+        assert refused.returncode == 2
+        assert refused.stderr.endswith(f"See {help_of}\n")
 
 
 def test_a_command_leaves_one_file_that_is_all_of_the_ledger(tmp_path: Path) -> None:

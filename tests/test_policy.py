@@ -655,6 +655,10 @@ WRONG = [
     (REST, "---\na: 1", "4:1: A policy is one document"),
     (REST, "? [a]\n: 1", "4:3: A key must be a name, on one line."),
     (REST, "store: [a", "This is not valid YAML"),
+    (REST, "limits: {epsilon: 1\nstore: x", "A bracket or a comma is missing"),
+    (REST, "limits:\n\tepsilon: 1", "Indent with blanks, not with tabs"),
+    (REST, "limits:\n  epsilon: 1\n   seconds: 2", "this line and the one above are indented"),
+    (REST, "store: 'x", "A quotation mark is not closed."),
     (REST, "store: '\x07'", "This is not valid YAML"),
     (
         REST,

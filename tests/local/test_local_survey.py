@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -324,6 +325,14 @@ MISTAKES = [
     ),
     (HEAD + "q: [", "This is not valid YAML"),
 ]
+
+
+def test_a_survey_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\.$"):
+        read(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"survey: caf\xe9")
+    with pytest.raises(UsageError, match=r"is not text in UTF-8\.$"):
+        read(tmp_path / "latin.yaml")
 
 
 @pytest.mark.parametrize(("text", "expected"), MISTAKES)

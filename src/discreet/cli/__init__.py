@@ -201,7 +201,7 @@ def run(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error.format_message())
             return 0
-        return _tell(UsageError(" ".join(error.format_message().split())), arguments)
+        return _tell(UsageError(_wrong_call(error)), arguments)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         return _tell(missing(package) if package in EXTRAS else EngineFailure(), arguments)
@@ -218,6 +218,16 @@ def run(arguments: list[str]) -> int:
         logging.getLogger("discreet").debug("%s at %s.", type(error).__name__, place_of(error))
         return _tell(EngineFailure(), arguments)
     return 0
+
+
+def _wrong_call(error: typer.TyperException) -> str:
+    """Return what is wrong with the call on one line, and which help says what is right."""
+    message = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return message
+    stop = "" if message.endswith((".", "?", ")")) else "."
+    return f"{message}{stop} See {context.command_path} --help."
 
 
 def _tell(error: DiscreetError, arguments: list[str]) -> int:

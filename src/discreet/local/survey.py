@@ -51,8 +51,10 @@ def read(path: str | Path) -> Survey:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as a survey: {type(error).__name__}.") from None
+    except OSError as error:
+        raise UsageError(f"The survey {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"The survey {path} is not text in UTF-8.") from None
     return from_text(text, file=path.name)
 
 

@@ -121,7 +121,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     words = sorted(known)
     close = get_close_matches(word.lower(), [each.lower() for each in words], n=1)
     found = [each for each in words if close and each.lower() == close[0]]
-    return f"Did you mean {found[0]}?" if found else f"Known here: {', '.join(words) or 'nothing'}."
+    if not words:
+        return "None is declared."
+    return f"Did you mean {found[0]}?" if found else f"Known here: {', '.join(words)}."
 
 
 def parse(text: str, *, file: str) -> tuple[Node | None, list[Problem]]:
@@ -135,10 +137,25 @@ def parse(text: str, *, file: str) -> tuple[Node | None, list[Problem]]:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         what = " ".join(filter(None, (error.context, error.problem)))
-        tree.note(line, column, f"This is not valid YAML: {what}.")
+        tree.note(line, column, f"This is not valid YAML: {what}. {_remedy(what)}".rstrip())
     except (yaml.YAMLError, UnicodeEncodeError):  # half a character is no UTF-8
         tree.note(1, 1, "This is not valid YAML: it holds a character that is not allowed.")
     return None, tree.problems
+
+
+def _remedy(what: str) -> str:
+    """Return what to look at, for the mistakes that are made most often."""
+    if "tab" in what:
+        return "Indent with blanks, not with tabs."
+    if "start any token" in what:
+        return "Indent with blanks, not with tabs, and write a text between quotes."
+    if "quoted scalar" in what:
+        return "A quotation mark is not closed."
+    if "flow" in what:
+        return "A bracket or a comma is missing: [a, b] or {a: 1, b: 2}."
+    if "block mapping" in what or "mapping values" in what:
+        return "Look at how this line and the one above are indented, and for a missing quote."
+    return ""
 
 
 class _Tree:

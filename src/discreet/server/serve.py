@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,22 @@ class Address:
                 "and --key, or --make-certificate. Without them the doors are open to this machine alone (:5433)."
             )
 
+    @contextlib.contextmanager
+    def opening(self, door: str) -> Iterator[None]:
+        """Say in one sentence why nobody can listen here, and which option names another place."""
+        try:
+            yield
+        except OSError as error:
+            free = self.port + 1 if 1024 <= self.port < 65_535 else 8080
+            another = f"Name another one, for example --{door} :{free}."
+            if error.errno == errno.EADDRINUSE:
+                why = f"Port {self.port} of {self.host} is taken by another program. {another}"
+            elif error.errno == errno.EACCES:
+                why = f"Your account may not listen on port {self.port}. {another}"
+            else:
+                why = f"Nobody can listen on {self.host}:{self.port}: {error.strerror or 'the name is unknown'}."
+            raise UsageError(why) from None
+
 
 @dataclass(slots=True, kw_only=True)
 class Server:
@@ -90,7 +107,8 @@ class Server:
         # the first look fills its tables
         await asyncio.to_thread(self.door.catalog.describe, "SELECT 1", nobody)
         self.postgres = Listener(self.door, tls=self.tls)
-        found = await self.postgres.listen(address.host, address.port)
+        with address.opening("postgres"):
+            found = await self.postgres.listen(address.host, address.port)
         _log.info(
             "listening", extra={"fields": {"door": "postgres", "host": found[0], "port": found[1]}}
         )
@@ -114,7 +132,8 @@ class Server:
         self.http = HttpListener(
             self.door, app, tls=None if self.proxied else self.tls, proxied=self.proxied
         )
-        found = await self.http.listen(address.host, address.port)
+        with address.opening("http"):
+            found = await self.http.listen(address.host, address.port)
         _log.info(
             "listening", extra={"fields": {"door": "http", "host": found[0], "port": found[1]}}
         )
@@ -147,9 +166,12 @@ async def serve(
             NotImplementedError, ValueError, RuntimeError
         ):  # not the main thread
             loop.add_signal_handler(number, stop.set)
+    found = []
     if http is not None:
-        opened("http", *await server.open_http(http))
+        found.append(("http", *await server.open_http(http)))
     if postgres is not None:
-        opened("postgres", *await server.open_postgres(postgres))
+        found.append(("postgres", *await server.open_postgres(postgres)))
+    for each in found:  # after all are open: an address that is told answers
+        opened(*each)
     await stop.wait()
     return await server.close()

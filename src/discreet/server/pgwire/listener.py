@@ -42,12 +42,7 @@ class Listener:
         """Begin to listen; return the address, with the port that was chosen where 0 was asked
         for.
         """
-        try:
-            self._server = await asyncio.start_server(self._accept, host, port)
-        except OSError as error:
-            raise UsageError(
-                f"Nobody can listen on {host}:{port}: {error.strerror or 'the name is unknown'}."
-            ) from None
+        self._server = await asyncio.start_server(self._accept, host, port)
         found = self._server.sockets[0].getsockname()
         return found[0], found[1]
 
