@@ -1,9 +1,9 @@
-"""Add up losses; no mechanism is known here by name.
+"""Add up privacy losses. Nothing here knows a mechanism by name.
 
-accountants   what a ledger adds: ε (`sum`) or ρ (`zcdp`)
-calibrate     how much noise an amount buys, and the reverse
-zcdp          ρ to ε and back, certified
-loss          planned batches, by privacy-loss distribution
+accountants   the two currencies in which a ledger adds: ε (`sum`) and ρ (`zcdp`)
+calibrate     how much noise an amount buys, and what amount a margin costs
+zcdp          converts ρ to ε and back, with certified rounding
+loss          the ε of a list of losses that is fixed in advance, by privacy-loss distributions
 """
 
 from discreet.accounting.accountants import (

@@ -1,10 +1,10 @@
 """The two kinds of budget (S6): `sum` adds ε, `zcdp` adds ρ; both add the δ of unknown keys.
 
-Both are privacy filters: whoever chooses the next question and its amount after seeing every answer
-so far stays within the limit (ε and δ summed: Rogers et al. 2016; ρ and δ of approximate zCDP
-summed: Whitehouse et al. 2022). A privacy-loss distribution is not, unless its list of losses is
-fixed in advance: see `accounting.loss`. Which of the two is used is fixed when a budget is created;
-picking the better one at the end is not a theorem either.
+Both are privacy filters: an analyst may choose the next question and its amount after seeing every
+answer so far, and the total still stays within the limit (sums of ε and δ: Rogers et al. 2016; sums
+of ρ and δ of approximate zCDP: Whitehouse et al. 2022). A privacy-loss distribution is a filter
+only if its list of losses is fixed in advance: see `accounting.loss`. A budget's kind is fixed when
+the budget is created, because no theorem allows to pick the better one at the end.
 """
 
 from __future__ import annotations
@@ -29,51 +29,49 @@ from discreet.budget import (
 )
 from discreet.errors import UsageError
 
-_DIGITS = 24  # of a charge: far finer than any noise, and a ledger's total stays a decimal however it was made up
-_SHARE_DIGITS = 12  # of what a question is given
+# Decimals of a charge: far finer than any noise. Since all charges have so few, their total has
+# too.
+_DIGITS = 24
+_SHARE_DIGITS = 12  # decimals of the amount of one question
 
 
 class Accountant(Protocol):
-    """A currency in which losses add up. A frozen value; it knows no mechanism and holds no
-    spending.
-    """
+    """Adds up losses in one currency. It is a frozen value and does not know what was spent."""
 
     @property
     def name(self) -> AccountantName: ...
 
     @property
     def terms(self) -> dict[str, str]:
-        """Its name, and what its currency rests on, as ledgers write it for ever."""
+        """Return its name and its parameters. The ledger stores them for ever."""
 
     def limit(self, *, epsilon: Fraction, delta: Fraction) -> Charge:
-        """Return what a budget, or an analyst's share of it, allows in this currency; rounded
-        down.
-        """
+        """Convert a budget, or an analyst's share of it, to this currency; rounded down."""
 
     def allot(self, *, epsilon: Fraction) -> Fraction:
         """Convert the ε of one answer to this currency; rounded down."""
 
     def price(self, losses: Iterable[Loss]) -> Charge:
-        """Add up what these losses cost; rounded up. Refuse one that has no proof in this
-        currency.
-        """
+        """Add up losses; rounded up. Refuse a loss that has no proof in this currency."""
 
     def budget(self, charge: Charge) -> Budget:
-        """Return a cost, or what was spent, for people; rounded up."""
+        """Convert a cost, or what was spent, to the ε and δ that people read; rounded up."""
 
     def left(self, charge: Charge) -> Budget:
-        """Return what is left, for people; rounded down, so that asking for all of it fits."""
+        """Convert what is left to the ε and δ that people read; rounded down, so that a question
+        for all of it fits.
+        """
 
     def group(self, charge: Charge, *, size: int) -> Charge:
-        """Return how well `size` people together are protected, where one person is protected this
-        well.
-        """
+        """Return the loss of `size` people together, if the loss of one person is `charge`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumAccountant:
-    """ε and δ add. An answer is (ε, 0)-DP, or (ε, δ_key)-DP with unknown keys; all of the policy's
-    δ is for those.
+    """Adds ε and δ.
+
+    An answer is (ε, 0)-DP, or (ε, δ_key)-DP if its keys are unknown. All of the policy's δ is for
+    unknown keys.
     """
 
     name: ClassVar[AccountantName] = "sum"
@@ -100,21 +98,24 @@ class SumAccountant:
         return self.budget(_not_negative(charge))
 
     def group(self, charge: Charge, *, size: int) -> Charge:
-        """Return (kε, (1 + e^ε + ... + e^((k - 1)ε)) δ): k steps, each passing the δ before it
-        through e^ε.
+        """Return (kε, (1 + e^ε + ... + e^((k - 1)ε)) δ).
+
+        k people are k steps from neighbor to neighbor. Each step multiplies the δ so far by e^ε and
+        adds δ.
         """
-        factor = sum(_exp_up(step * charge.amount) for step in range(size)) if charge.delta else 0
-        return Charge(
-            amount=size * charge.amount, delta=round_up(factor * charge.delta, digits=_DIGITS)
-        )
+        delta = Fraction(0)
+        if charge.delta:
+            factor = sum(_exp_up(step * charge.amount) for step in range(size))
+            delta = round_up(factor * charge.delta, digits=_DIGITS)
+        return Charge(amount=size * charge.amount, delta=delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZcdpAccountant:
-    """ρ and the δ of unknown keys add: the whole is (ε(ρ, δ_convert), δ_convert + δ_keys)-DP.
+    """Adds ρ, and the δ of unknown keys. The whole is (ε(ρ, δ_convert), δ_convert + δ_keys)-DP.
 
     A δ-approximate ρ-zCDP mechanism is ρ-zCDP outside an event of probability δ [Bun, Steinke 2016,
-    section 8], so its (ε, δ) is that of ρ with that δ added.
+    section 8]. So convert its ρ to (ε, δ_convert), and add its own δ.
     """
 
     delta_convert: Fraction
@@ -155,9 +156,7 @@ class ZcdpAccountant:
         return Budget(epsilon=epsilon, delta=charge.delta + converted, rho=charge.amount)
 
     def group(self, charge: Charge, *, size: int) -> Charge:
-        """Return k² ρ [Bun, Steinke 2016]; the proof needs the whole mechanism, not all but an
-        event: δ = 0.
-        """
+        """Return k² ρ [Bun, Steinke 2016]. The proof needs δ = 0: zCDP without exception."""
         if charge.delta:
             raise UsageError(
                 f"ρ = {number(charge.amount)} with δ = {number(charge.delta)} for unknown keys has no general price "
@@ -172,8 +171,9 @@ ACCOUNTANTS = (SumAccountant, ZcdpAccountant)
 def accountant(
     name: AccountantName, *, delta: Fraction, keys: Fraction
 ) -> SumAccountant | ZcdpAccountant:
-    """Return the accountant that a policy's `budget` names; on `zcdp`, δ without `keys` turns ρ
-    into ε.
+    """Return the accountant that a policy's `budget` names.
+
+    `keys` is the part of δ that unknown keys may use. `zcdp` uses the rest to turn ρ into ε.
     """
     if name == "sum":
         return SumAccountant()
@@ -183,31 +183,33 @@ def accountant(
 
 
 def delta_for_keys(amount: Fraction, *, of: Charge) -> Fraction:
-    """Return the δ_key of a question with unknown keys that names none.
+    """Return the δ_key of a question with unknown keys that does not name its own.
 
-    It is the part of the budget's δ for keys that `amount` is of the budget's amount. Whoever
-    spends all of the one spends all of the other.
+    A question that spends a tenth of the budget's amount gets a tenth of its δ for keys. So both
+    are used up together.
     """
     if not of.amount:
         return Fraction(0)
-    return round_down(of.delta * min(Fraction(1), amount / of.amount), digits=_SHARE_DIGITS)
+    part = min(Fraction(1), amount / of.amount)
+    return round_down(of.delta * part, digits=_SHARE_DIGITS)
 
 
 def lump(rho: Fraction, *, delta: Fraction, delta_keys: Fraction) -> Loss:
-    """Return one row of a `sum` budget for an algorithm that keeps within (ρ, δ_keys) by its own
-    filter (S6).
+    """Return what a `sum` budget pays in one row for an algorithm whose own filter keeps it within
+    (ρ, δ_keys) (S6).
     """
-    return Loss(epsilon=zcdp.epsilon_of(rho=rho, delta=delta), rho=None, delta=delta + delta_keys)
+    epsilon = zcdp.epsilon_of(rho=rho, delta=delta)
+    return Loss(epsilon=epsilon, rho=None, delta=delta + delta_keys)
 
 
 def between_neighbors(
     charge: Charge, accountant: Accountant, *, before: Neighbors, after: Neighbors
 ) -> Charge:
-    """Convert a spend made under one relation to another (S2).
+    """Convert a spend under one neighboring relation to the other (S2).
 
-    Changing a person's rows is removing and adding them: two steps of `add_remove`, so 2ε or 4ρ.
-    `change_one` lets a person come from or go to no rows at all, so it covers `add_remove` at the
-    same price.
+    To change a person's rows is to remove and to add them: two steps of `add_remove`, so 2ε or 4ρ.
+    In the other direction the price stays: `change_one` covers `add_remove`, because a person may
+    change from or to no rows at all.
     """
     if before == "add_remove" and after == "change_one":
         return accountant.group(charge, size=2)
@@ -232,17 +234,15 @@ def _total(losses: list[tuple[Fraction, Fraction]]) -> Charge:
 
 
 def _not_negative(charge: Charge) -> Charge:
-    """Return zero for what is below it: nothing is left where a limit was lowered below what is
-    spent.
-    """
+    """Replace negative amounts by zero. They occur if a limit was lowered below what is spent."""
     return Charge(amount=max(Fraction(0), charge.amount), delta=max(Fraction(0), charge.delta))
 
 
 def _exp_up(x: Fraction) -> Fraction:
-    """Return exp(x) for x >= 0, rounded up; past exp(1000) the claim is empty anyway."""
+    """Return exp(x) for x >= 0, rounded up. Refuse x > 1000: such a claim would protect nobody."""
     if x > 1000:
         raise UsageError(f"A group's δ at ε = {number(x)} is no protection at all.")
     context = Context(prec=40, rounding=ROUND_HALF_EVEN)
     power = context.exp(context.divide(Decimal(x.numerator), Decimal(x.denominator)))
-    # x is off by 10^-37 at most, exp by half of its last digit
+    # The division errs by at most 10^-37, exp by half of its last digit; 10^-30 covers both
     return Fraction(power) * (1 + Fraction(1, 10**30))

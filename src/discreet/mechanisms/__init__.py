@@ -1,8 +1,8 @@
-"""The mechanisms, one module each: values that release, state their loss, and tell how wrong they
-may be.
+"""The mechanisms, one module each. A mechanism is a value that adds noise or chooses, states its
+privacy loss, and bounds its error.
 
-A mechanism's fields are its ledger row, for ever: never remove or re-mean one; a change is a new
-class.
+The ledger stores a mechanism's fields for ever. Never remove a field and never change its meaning:
+write a new class instead.
 """
 
 from __future__ import annotations
@@ -71,18 +71,19 @@ MECHANISMS: tuple[type[Any], ...] = (
 
 
 def to_row(mechanism: Mechanism) -> dict[str, str]:
-    """Return what the ledger stores: {"mechanism": "DiscreteLaplace", "scale": "10", "l1": "1"}."""
+    """Return the ledger row: {"mechanism": "DiscreteLaplace", "scale": "10", "l1": "1"}."""
     row = {"mechanism": type(mechanism).__name__}
     for field in dataclasses.fields(mechanism):  # type: ignore[arg-type]
         value = getattr(mechanism, field.name)
-        row[field.name] = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        if isinstance(value, tuple):
+            row[field.name] = ",".join(map(str, value))
+        else:
+            row[field.name] = str(value)
     return row
 
 
 def from_row(row: dict[str, str]) -> Mechanism:
-    """Return the mechanism of a ledger row; refuses a row that is not exactly one mechanism's
-    fields.
-    """
+    """Return the mechanism of a ledger row; refuse a row whose fields are not the mechanism's."""
     known = {kind.__name__: kind for kind in MECHANISMS}
     kind = known.get(row.get("mechanism", ""))
     if kind is None:
@@ -95,13 +96,14 @@ def from_row(row: dict[str, str]) -> Mechanism:
         raise UsageError(
             f"A row of {kind.__name__} has the fields {', '.join(names)}, not {', '.join(row)}."
         )
-    mechanism: Mechanism = kind(**{name: _value(hints[name], row[name]) for name in names})
+    values = {name: _value(hints[name], row[name]) for name in names}
+    mechanism: Mechanism = kind(**values)
     return mechanism
 
 
 @cache
 def _hints(name: str) -> dict[str, Any]:
-    """Return the types of a mechanism's fields, which are slow to find out."""
+    """Return the types of a mechanism's fields. Kept, because finding them out is slow."""
     return get_type_hints(next(kind for kind in MECHANISMS if kind.__name__ == name))
 
 
@@ -111,5 +113,6 @@ def _value(kind: Any, text: str) -> object:
     if kind in (int, Fraction):
         return kind(text)
     if getattr(kind, "__origin__", None) is tuple:
-        return tuple(_value(kind.__args__[0], part) for part in text.split(",")) if text else ()
+        parts = text.split(",") if text else []
+        return tuple(_value(kind.__args__[0], part) for part in parts)
     return text  # str or a Literal of strings

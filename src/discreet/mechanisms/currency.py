@@ -1,8 +1,8 @@
-"""Currencies: the noise, choices and thresholds that an amount of ε (`sum` budgets) or ρ (`zcdp`)
-buys (S6, S7).
+"""Currencies: which noise, choice or threshold an amount of ε (`sum` budgets) or of ρ (`zcdp`
+budgets) buys (S6, S7).
 
-This is the one place that knows which mechanism is the best for which kind of budget. Whoever has
-an amount to spend takes the `currency` of the accountant's name and asks no further.
+Only this module knows the best mechanism for each kind of budget. Code that has an amount to spend
+calls `currency` with the accountant's name, and need not know which mechanism it gets.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThr
 
 
 class Currency(Protocol):
-    """A kind of amount, and what it buys."""
+    """A kind of amount (ε or ρ), and the mechanisms that it buys."""
 
     @property
     def norm(self) -> Norm:
-        """Return the norm that decides how much noise a vector needs."""
+        """Return the norm by which a vector's sensitivity decides how much noise it needs."""
 
     @property
     def choice_name(self) -> ChoiceName:
-        """Return the choice by which a quantile is found."""
+        """Return the name of the mechanism that chooses a quantile."""
 
     def noise(self, *, amount: Fraction, moved: Sensitivity) -> DiscreteLaplace | DiscreteGaussian:
-        """Return noise that hides a move of a vector."""
+        """Return the noise that hides, for this amount, how far one person moves a vector."""
 
     def choice(self, *, amount: Fraction, moved: Scores) -> PermuteAndFlip | ExponentialMechanism:
-        """Return the choice of a candidate by its score."""
+        """Return the mechanism that chooses a candidate by its score, for this amount."""
 
     def choice_epsilon(self, *, amount: Fraction, rounds: int = 1) -> Fraction:
-        """Return the ε, summed over rounds, of so many rounds of choices that cost this amount
-        together.
-        """
+        """Return the sum of the ε of so many rounds of choices that together cost `amount`."""
 
     def people(
         self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction
     ) -> TruncatedLaplaceThreshold | GaussianThreshold:
-        """Return the test of how many people have a key; each adds 1 to at most `max_groups` keys
-        (S5).
+        """Return the threshold on the number of people who have a key. One person adds 1 to at most
+        `max_groups` keys (S5).
         """
 
     def length(self, moved: Sensitivity) -> float:
-        """Return the size of a move by this currency's norm."""
+        """Return a sensitivity as a number, in this currency's norm."""
 
     def ratio(self, moved: Sensitivity, other: Sensitivity) -> float:
-        """Return how many times the size of another move it is."""
+        """Return how many times larger one sensitivity is than another."""
 
     def widening(self, shares: int) -> float:
-        """Return how many times wider noise is if its amount is one of so many equal shares."""
+        """Return how many times wider noise becomes if its amount is cut into this many equal
+        shares.
+        """
 
     def sum_width(self, draws: int) -> float:
-        """Return the half-width at 95 % of a sum of so many draws, up to a constant factor."""
+        """Return the half-width at 95 % of a sum of this many draws, up to a constant factor."""
 
     def amount(self, *, length: float, spread: float) -> float:
-        """Return what noise of this spread costs for a move of this size."""
+        """Return the amount that noise of this spread costs, for a sensitivity of this length."""
 
 
 class _Epsilon:
@@ -74,7 +74,7 @@ class _Epsilon:
     choice_name: ClassVar[ChoiceName] = "permute_and_flip"
 
     def noise(self, *, amount: Fraction, moved: Sensitivity) -> DiscreteLaplace:
-        l1 = _derive(moved.l1)
+        l1 = _require_norm(moved.l1)
         return DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=amount), l1=l1)
 
     def choice(self, *, amount: Fraction, moved: Scores) -> PermuteAndFlip:
@@ -92,16 +92,16 @@ class _Epsilon:
         )
 
     def length(self, moved: Sensitivity) -> float:
-        return float(_derive(moved.l1))
+        return float(_require_norm(moved.l1))
 
     def ratio(self, moved: Sensitivity, other: Sensitivity) -> float:
-        return float(_derive(moved.l1) / _derive(other.l1))
+        return float(_require_norm(moved.l1) / _require_norm(other.l1))
 
     def widening(self, shares: int) -> float:
         return shares
 
     def sum_width(self, draws: int) -> float:
-        return math.sqrt(2 * draws) * (1.96 + 0.2 / draws)  # of Laplace numbers, within 2 %
+        return math.sqrt(2 * draws) * (1.96 + 0.2 / draws)  # right within 2 % for Laplace noise
 
     def amount(self, *, length: float, spread: float) -> float:
         return length / spread
@@ -114,7 +114,7 @@ class _Rho:
     choice_name: ClassVar[ChoiceName] = "exponential"
 
     def noise(self, *, amount: Fraction, moved: Sensitivity) -> DiscreteGaussian:
-        l2_squared = _derive(moved.l2_squared)
+        l2_squared = _require_norm(moved.l2_squared)
         return DiscreteGaussian(
             sigma=gaussian_sigma(l2_squared=l2_squared, rho=amount), l2_squared=l2_squared
         )
@@ -126,7 +126,8 @@ class _Rho:
         )
 
     def choice_epsilon(self, *, amount: Fraction, rounds: int = 1) -> Fraction:
-        # Privacy: a round of ε / rounds costs (ε / rounds)^2 / 8
+        # Privacy: a choice with ε' costs ρ = ε'² / 8, so a round with ε' = sqrt(8 amount / rounds)
+        # costs amount / rounds. The root is rounded down.
         return root_below(8 * amount / rounds) * rounds
 
     def people(
@@ -138,10 +139,10 @@ class _Rho:
         )
 
     def length(self, moved: Sensitivity) -> float:
-        return math.sqrt(_derive(moved.l2_squared))
+        return math.sqrt(_require_norm(moved.l2_squared))
 
     def ratio(self, moved: Sensitivity, other: Sensitivity) -> float:
-        return math.sqrt(_derive(moved.l2_squared) / _derive(other.l2_squared))
+        return math.sqrt(_require_norm(moved.l2_squared) / _require_norm(other.l2_squared))
 
     def widening(self, shares: int) -> float:
         return math.sqrt(shares)
@@ -161,7 +162,8 @@ def currency(name: AccountantName) -> Currency:
     return CURRENCIES[name]
 
 
-def _derive(norm: Fraction | int | None) -> Fraction:
+def _require_norm(norm: Fraction | int | None) -> Fraction:
+    """Return a norm of a sensitivity; raise if it was not derived."""
     if norm is None:
         raise UsageError(
             "Noise for this budget needs a norm of the sensitivity that was not derived."
@@ -170,5 +172,9 @@ def _derive(norm: Fraction | int | None) -> Fraction:
 
 
 def _keys_moved(max_groups: int, neighbors: Neighbors) -> Fraction:
-    """Return the keys that one person moves by 1: under change_one, those left and those joined."""
-    return Fraction(max_groups * (2 if neighbors == "change_one" else 1))
+    """Return the number of keys that one person moves by 1.
+
+    Under change_one a person may leave `max_groups` keys and join as many others.
+    """
+    times = 2 if neighbors == "change_one" else 1
+    return Fraction(max_groups * times)

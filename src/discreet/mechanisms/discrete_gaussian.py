@@ -1,5 +1,5 @@
-"""Discrete Gaussian noise on integers: counts and sums in `zcdp` budgets, a whole vector at its l2
-sensitivity.
+"""Discrete Gaussian noise on integers: for counts and sums in `zcdp` budgets. The noise of a whole
+vector is scaled to its l2 sensitivity.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class DiscreteGaussian:
     coordinate.
 
     Privacy
-        For x, x' of integers with |x - x'|_2^2 <= l2_squared: rho = l2_squared / (2 sigma^2)
-        [Canonne, Kamath, Steinke 2020]; the Renyi divergence of order a of two such noises that are
-        d apart is at most a d^2 / (2 sigma^2), as for the continuous Gaussian. It is not pure.
+        For vectors x, x' of integers with |x - x'|_2^2 <= l2_squared: rho = l2_squared / (2
+        sigma^2) [Canonne, Kamath, Steinke 2020]. The Renyi divergence of order a between two such
+        noises whose centers are d apart is at most a d^2 / (2 sigma^2), as for the continuous
+        Gaussian. There is no epsilon with delta = 0: the mechanism is not pure.
     Error
         E Z^2 is at most sigma^2; see `margin`.
     """
@@ -57,9 +58,8 @@ class DiscreteGaussian:
         return Loss(epsilon=None, rho=Fraction(self.l2_squared) / (2 * self.sigma**2))
 
     def log_mass(self, z: int) -> float:
-        return -float(table.gaussian(self.sigma).exponent(abs(z))) - _log_total(
-            Fraction(self.sigma)
-        )
+        exponent = float(table.gaussian(self.sigma).exponent(abs(z)))
+        return -exponent - _log_total(Fraction(self.sigma))
 
     def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
         return add_noise(values, discrete_gaussian(stream, items, self.sigma))
@@ -70,8 +70,9 @@ class DiscreteGaussian:
 
 
 def _log_total(sigma: Fraction) -> float:
-    """Return the log of the sum of exp(-z^2 / 2 sigma^2) over all z; from sigma 1 on by Poisson
-    summation.
+    """Return the log of the sum of exp(-z^2 / 2 sigma^2) over all integers z.
+
+    For sigma >= 1 use Poisson summation, of which two terms are enough.
     """
     s = float(sigma)
     if s < 1:
@@ -81,4 +82,5 @@ def _log_total(sigma: Fraction) -> float:
 
 @lru_cache(maxsize=4096)
 def _margin(sigma: Fraction, confidence: Fraction) -> int:
-    return enclose.smallest(gaussian_tail.exactly(sigma), times=1, delta=(1 - confidence) / 2) - 1
+    tail = gaussian_tail.exactly(sigma)
+    return enclose.smallest(tail, times=1, delta=(1 - confidence) / 2) - 1

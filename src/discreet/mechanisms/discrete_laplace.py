@@ -1,4 +1,4 @@
-"""Discrete Laplace noise on integers: counts and sums in `sum` budgets."""
+"""Discrete Laplace noise on integers: for counts and sums in `sum` budgets."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class DiscreteLaplace:
     each coordinate.
 
     Privacy
-        For x, x' of integers with |x - x'|_1 <= l1 the masses of x + Z and x' + Z at any y differ
-        by a factor of at most exp(sum of (|y - x'| - |y - x|) / s) <= exp(l1 / s), so epsilon = l1
-        / scale and delta = 0 [Ghosh, Roughgarden, Sundararajan 2009]. As any pure mechanism it is
-        epsilon * tanh(epsilon / 2)-zCDP (`pure_rho`); at l1 = 1 that is its KL divergence, so no
-        smaller rho is true.
+        Let x, x' be vectors of integers with |x - x'|_1 <= l1. At any y the masses of x + Z and
+        x' + Z differ by a factor of at most exp(sum of (|y - x'| - |y - x|) / s) <= exp(l1 / s). So
+        epsilon = l1 / scale and delta = 0 [Ghosh, Roughgarden, Sundararajan 2009]. Like every pure
+        mechanism it is epsilon * tanh(epsilon / 2)-zCDP (`pure_rho`). At l1 = 1 this is its KL
+        divergence, so no smaller rho is true.
     Error
         E|Z| is about scale; see `margin`.
     """
@@ -60,11 +60,8 @@ class DiscreteLaplace:
 
     def log_mass(self, z: int) -> float:
         step = float(1 / Fraction(self.scale))
-        return (
-            log(-expm1(-step))
-            - log1p(exp(-step))
-            - float(table.laplace(self.scale).exponent(abs(z)))
-        )
+        exponent = float(table.laplace(self.scale).exponent(abs(z)))
+        return log(-expm1(-step)) - log1p(exp(-step)) - exponent
 
     def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
         return add_noise(values, discrete_laplace(stream, items, self.scale))

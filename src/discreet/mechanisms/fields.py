@@ -1,4 +1,4 @@
-"""Check the fields of a mechanism: each refusal is one sentence with the name and the value."""
+"""Checks of a mechanism's fields. Each refusal is one sentence with the field and its value."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from discreet.errors import UsageError
 
 
 def positive(name: str, value: object) -> None:
+    """Require a rational number above zero."""
     if isinstance(value, bool) or not isinstance(value, (int, Fraction)) or value <= 0:
         raise UsageError(f"{name} must be a positive rational number, not {value!r}.")
 
 
 def rationals(mechanism: object, *names: str) -> None:
-    """Require positive rationals and make them Fractions: no float may come near a loss."""
+    """Require positive rationals, and store them as Fractions, so that losses are exact."""
     for name in names:
         value = getattr(mechanism, name)
         positive(name, value)
@@ -24,6 +25,7 @@ def rationals(mechanism: object, *names: str) -> None:
 
 
 def whole(name: str, value: object, *, least: int = 1, most: int | None = None) -> None:
+    """Require an integer from `least` to `most`."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int)
@@ -55,7 +57,9 @@ def neighbors(value: object) -> None:
 
 def confidence(value: object) -> Fraction:
     """Return a level of confidence as an exact number: 0.95 means 19/20."""
-    exact = Fraction(str(value)) if isinstance(value, float) and math.isfinite(value) else value
+    exact = value
+    if isinstance(value, float) and math.isfinite(value):
+        exact = Fraction(str(value))
     if isinstance(exact, bool) or not isinstance(exact, (int, Fraction)) or not 0 < exact < 1:
         raise UsageError(f"confidence must be between 0 and 1, not {value!r}.")
     return Fraction(exact)

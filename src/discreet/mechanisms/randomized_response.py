@@ -1,5 +1,5 @@
-"""Randomized response over a finite set: each person's answer is noised on its own, before anybody
-sees it.
+"""Randomized response over a finite set: the mechanism that randomizes each person's answer by
+itself, before anybody sees it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ class RandomizedResponse:
     one.
 
     Privacy
-        Between any two answers of one person, epsilon [Warner 1965; Kairouz, Oh, Viswanath 2014]:
-        each report has a mass of exp(epsilon) / (exp(epsilon) + categories - 1) or of exp(-epsilon)
-        times that. As for any pure mechanism rho = epsilon tanh(epsilon / 2), and for two
-        categories no less: docs/proofs/pure.md. It does not hide who answers.
+        Any two answers of one person are epsilon apart [Warner 1965; Kairouz, Oh, Viswanath 2014]:
+        a report's mass is exp(epsilon) / (exp(epsilon) + categories - 1) if it is true, and
+        exp(-epsilon) times that if not. As for every pure mechanism, rho = epsilon tanh(epsilon /
+        2); for two categories no smaller rho is true (docs/proofs/pure.md). The mechanism does not
+        hide who answers.
     Error
         The report is true with probability `truth`.
     """
@@ -45,7 +46,7 @@ class RandomizedResponse:
 
     @property
     def truth(self) -> float:
-        """Return the probability of a true report."""
+        """Return the probability that a report is true."""
         return 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
 
     def loss(self) -> Loss:
@@ -54,8 +55,8 @@ class RandomizedResponse:
     def respond(self, values: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
         """Return a report for each value from 0 to categories - 1.
 
-        A coin says whether it is the true one; which of the others it would be is drawn in any
-        case.
+        A coin decides whether the report is true. The false category is drawn in any case, so the
+        number of draws says nothing about the coin.
         """
         values = np.asarray(values)
         if values.dtype.kind not in "iu" or ((values < 0) | (values >= self.categories)).any():
@@ -65,7 +66,7 @@ class RandomizedResponse:
         return np.where(true, values, other).astype(np.int64)
 
     def log_mass(self, value: int) -> NDArray[np.float64]:
-        """Return the log-probability of each report."""
+        """Return the log-probability of each report of a person with this value."""
         mass = np.full(self.categories, math.log(self.truth) - float(self.epsilon))
         mass[value] = math.log(self.truth)
         return mass

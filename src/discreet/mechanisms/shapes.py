@@ -1,14 +1,15 @@
-"""The shapes of mechanisms: how the vault uses one, and how it asks whether it hides a person.
+"""The shapes of mechanisms: protocols by which the vault uses a mechanism and asks whether it hides
+a person.
 
-Additive     noise on every number of a vector: counts, sums, distances
-Selection    a cell for every group, or several, from the group's row of counts
-Nearby       a selection that needs the cells near the wanted rank and no others
-Choice       one candidate of a list, by its score
-Threshold    of keys that are not public, those that enough people share
+Additive     adds noise to every number of a vector: counts, sums, distances
+Selection    chooses one or several cells for every group, from the group's row of counts
+Nearby       a selection that needs only the cells near the wanted rank
+Choice       chooses one candidate of a list by its score
+Threshold    releases, of keys that are not public, those that enough people share
 
-Whoever uses a mechanism names the shape it needs and never asks which mechanism it got. Every shape
-has `hides`: given how far one person moves a statistic, is that within what the loss of the
-mechanism was worked out for?
+Code that uses a mechanism names the shape that it needs, and never asks which mechanism it got.
+Every shape has `hides`. It takes how far one person moves a statistic, and says whether the loss of
+the mechanism was proved for a move that large.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from discreet.noise import Items, Stream
 
 Integers = NDArray[Any]  # int64, or Python integers where they pass 64 bits
 Survivors = tuple[NDArray[np.intp], Integers]
-"""The places of the keys that survive, and the noisy value of each."""
+"""The places of the keys that a threshold releases, and the noisy value of each."""
 Norm = Literal["l1", "l2"]
 
 
@@ -34,8 +35,9 @@ Norm = Literal["l1", "l2"]
 
 
 class Sensitivity(Protocol):
-    """The distance by which one person moves a vector of whole numbers. None is a norm that was not
-    derived: no noise hides that.
+    """The largest distance by which one person moves a vector of whole numbers.
+
+    None stands for a norm that was not derived: noise that needs this norm hides nothing.
     """
 
     @property
@@ -47,7 +49,7 @@ class Sensitivity(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """A movement of numbers by one person, in the norms that their noise needs."""
+    """A sensitivity, given by its norms."""
 
     l1: Fraction | int | None
     l2_squared: Fraction | int | None
@@ -55,7 +57,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonRows:
-    """The rows of one person in what a selection chooses from: at most so many, over so many
+    """What one person adds to the counts of a selection: at most `most` rows in at most `groups`
     groups.
     """
 
@@ -65,48 +67,46 @@ class PersonRows:
 
     @property
     def scores(self) -> Scores:
-        """Return the counts of such rows as the scores of a choice.
+        """Return how far one person moves the counts, read as the scores of a choice.
 
-        Privacy: the loss of a choice is how far apart its scores move, over its scale. Of a person
-        who is replaced, a_i rows out of group i and b_i into it make a_i + b_i, over all groups 2m
-        at most: that is what scores that move by m either way allow for. One who is added or
-        removed moves all counts one way.
+        Privacy: the loss of a choice is how far apart two of its scores move, divided by its scale.
+        Let m be `most`. A person who is replaced takes a_i rows out of group i and puts b_i rows
+        into it, so two of its scores move apart by at most a_i + b_i. Over all groups this is at
+        most 2m, which is what scores that move by m either way allow for. A person who is added or
+        removed moves all counts the same way.
         """
         return Scores(linf=self.most, monotone=self.neighbors == "add_remove")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """One person moves each score by at most `linf`; all of them the same way, if `monotone`."""
+    """One person moves each score by at most `linf`. If `monotone`, all move the same way."""
 
     linf: Fraction | int
     monotone: bool
 
     @property
     def apart(self) -> Fraction:
-        """Return the distance by which two scores can move from one another."""
+        """Return how far apart one person can move two scores."""
         return Fraction(self.linf if self.monotone else 2 * self.linf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """The keys of one person in what a threshold tests: at most so many, and the person adds 1 to
-    each.
-    """
+    """What one person adds to the counts of a threshold: 1 to each of at most `most` keys."""
 
     most: int
     neighbors: Neighbors
 
 
-# --- what a selection that looks nearby is given --------------------------------------------------
+# --- the input of a selection that needs only nearby cells ----------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Near:
-    """Cells that hold rows, in order of their group and then their number: those near the wanted
-    rank, or more.
+    """The cells with rows near the wanted rank (or more cells), ordered by group, then by cell.
 
-    `before` are the rows of the group in cells before this one, `total` all of its rows.
+    `before` is the number of the group's rows in cells before this one, `total` of all its rows.
     """
 
     group: NDArray[np.int64]
@@ -128,7 +128,9 @@ class Mechanism(Protocol):
 
 
 class Noise(Mechanism, Protocol):
-    """The noise on a number that left: discrete Laplace or Gaussian, which may end."""
+    """The noise on a released number: discrete Laplace or Gaussian, in some mechanisms
+    truncated.
+    """
 
     @property
     def spread(self) -> Fraction:
@@ -139,8 +141,8 @@ class Noise(Mechanism, Protocol):
 
     @property
     def reaches(self) -> tuple[tuple[int, Fraction], ...]:
-        """Return the distances at which noise ends, each with its probability. Empty where noise
-        has no end.
+        """Return the distances at which the noise ends, each with its probability. Empty if the
+        noise is not truncated.
         """
 
     def margin(self, confidence: Fraction | float) -> int:
@@ -152,11 +154,11 @@ class Additive(Noise, Protocol):
 
     @property
     def norm(self) -> Norm:
-        """Return the norm that its loss is a function of."""
+        """Return the norm of the sensitivity that decides the loss."""
 
     @property
     def words(self) -> str:
-        """Its name, with the spread to follow: "discrete Laplace noise of scale"."""
+        """Return its name, to be followed by the spread: "discrete Laplace noise of scale"."""
 
     @property
     def deviation(self) -> float:
@@ -174,35 +176,35 @@ class Selection(Mechanism, Protocol):
 
     @property
     def per_group(self) -> int:
-        """Return the number of cells that it chooses in a group."""
+        """Return how many cells it chooses for a group."""
 
     @property
     def slices(self) -> int:
-        """Return the number of candidates into which it cuts a cell."""
+        """Return the number of candidates into which it divides each cell."""
 
     @property
     def scale(self) -> Fraction | None:
-        """Return the scale of the noise on its scores; None where it chooses several times, by
-        different ones.
+        """Return the scale of the noise on its scores; None if it chooses several times, with
+        different scales.
         """
 
     def hides(self, moved: PersonRows) -> bool: ...
 
     def choose_each(self, counts: Integers, stream: Stream, items: Items) -> Integers:
-        """Return the cell of each item, or its cells as a row."""
+        """Return the chosen cell of each item, or a row of cells if it chooses several."""
 
     def ranks(self, confidence: Fraction | float) -> int | None:
-        """Return ranks: with this probability no cell is farther from the wanted rank. None without
-        one: a mode.
+        """Return the margin in ranks: with this probability, no chosen cell is farther from the
+        wanted rank. None if no rank is wanted: a mode.
         """
 
     def beside_ranks(self) -> dict[str, Any]:
-        """Return what must be said beside `ranks`; empty where they hold whatever the data."""
+        """Return what to print beside `ranks`: when it holds. Empty if it holds for all data."""
 
 
 @runtime_checkable
 class Nearby(Selection, Protocol):
-    """Chooses a cell from those near the wanted rank."""
+    """Chooses a cell, and needs only the cells near the wanted rank."""
 
     @property
     def cells(self) -> int: ...
@@ -223,8 +225,9 @@ class Nearby(Selection, Protocol):
 
 
 def nearby(choices: Sequence[Selection]) -> tuple[Nearby, ...]:
-    """Return the choices that need only the cells near their rank: all on a fine grid, none on
-    another.
+    """Return those of the selections that need only the cells near their rank.
+
+    They are all of them on a fine grid, and none on a coarse one.
     """
     return tuple(choice for choice in choices if isinstance(choice, Nearby))
 
@@ -238,14 +241,14 @@ class Choice(Mechanism, Protocol):
 
 
 class Threshold(Noise, Protocol):
-    """Lets the keys leave whose noisy number reaches a threshold."""
+    """Releases the keys whose noisy number reaches a threshold."""
 
     @property
     def threshold(self) -> int: ...
 
     @property
     def later(self) -> Fraction:
-        """Return the probability of the key's own coin that raises its threshold by one."""
+        """Return the probability that a key's own coin raises its threshold by one."""
 
     @property
     def neighbors(self) -> Neighbors: ...

@@ -1,17 +1,17 @@
-"""Exact samplers over AES-256: the only place that draws private randomness.
+"""Exact samplers over AES-256: the only package that draws private randomness.
 
-`noise.bits` and `noise.exact` use the standard library only; so this package loads the rest when it
-is first asked for.
+`noise.bits` and `noise.exact` need the standard library only, and a respondent's device may have
+nothing else. So this package imports each of the other modules when it is first used.
 
-    stream        Stream, Items: where words come from
+    stream        Stream, Items: the random words that every draw is made of
     sample        discrete_laplace, discrete_gaussian
-    table         the tables those two draw from
+    table         the tables from which those two draw
     exact         certified exp and log on integers
-    tape          recording(), the one hook for tests
+    tape          recording(): the only hook for tests
     choose        noisy_max, noisy_top: one choice
     choose_each   one choice for each of many items
-    coins         bernoulli, bernoulli_exp, uniform, permutation
-    bits          the same as coins, one at a time
+    coins         bernoulli, bernoulli_exp, uniform, permutation: many draws at once
+    bits          the same draws, one at a time
     texts         text_items: very many group keys at once
 """
 

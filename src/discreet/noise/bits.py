@@ -1,9 +1,9 @@
-"""Uniform integers, coins and permutations from random bits, one at a time: exact, and on the
+"""Draw uniform integers, coins and permutations from random bits: exact, one at a time, with the
 standard library alone.
 
-For a respondent's encoder and wherever a handful of draws is needed; `noise.coins` draws many at
-once. Whole 64-bit words are taken, in the order of the calls, so that another language that reads
-the same words draws the same numbers.
+Use it in a respondent's encoder, and wherever a few draws are enough; `noise.coins` draws many at
+once. Every call reads whole 64-bit words, in the order of the calls. So a program in another
+language that reads the same words draws the same numbers.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ WORD = 1 << 64
 
 
 class RandomBits(Protocol):
-    """Anything that gives uniform, independent random bits."""
+    """A source of uniform, independent random bits."""
 
     def bits(self, k: int) -> int: ...
 
 
 class SystemBits:
-    """The operating system's random bits. It holds nothing, so a fork or a copied machine shares
-    nothing.
+    """The operating system's random bits.
+
+    It has no state of its own, so a forked process or a copied machine never repeats bits.
     """
 
     __slots__ = ()
@@ -38,8 +39,8 @@ SYSTEM = SystemBits()
 
 
 class Draw(NamedTuple):
-    """One draw as it fell: a coin with a chance of heads (1), or one of n equally likely numbers
-    from 0.
+    """The outcome of one draw: of a coin that shows heads (1) with probability `heads`, or, if that
+    is None, of n equally likely numbers 0 .. n - 1.
     """
 
     heads: Fraction | None
@@ -48,7 +49,7 @@ class Draw(NamedTuple):
 
 
 class RecordingBits:
-    """The system's random bits, with every draw noted in `made`, to be shown to the respondent."""
+    """The system's random bits. It lists every draw in `made`, to show them to the respondent."""
 
     __slots__ = ("made",)
 
@@ -60,8 +61,9 @@ class RecordingBits:
 
 
 def coin(source: RandomBits, threshold: int) -> bool:
-    """Return True with probability threshold / 2^64: one word, one comparison, whatever the
-    outcome.
+    """Return True with probability threshold / 2^64.
+
+    It always reads one word and compares once, whatever the outcome.
     """
     heads = source.bits(64) < threshold
     if isinstance(source, RecordingBits):
@@ -72,8 +74,9 @@ def coin(source: RandomBits, threshold: int) -> bool:
 def below(source: RandomBits, n: int) -> int:
     """Return a uniform integer in [0, n).
 
-    As many whole words as n needs, again if they fall in the incomplete last run of n: the number
-    of trials says nothing about the result.
+    Read as many whole words as n needs, and take the number that they spell modulo n. Numbers past
+    the last multiple of n would make some results likelier: read again instead. The number of
+    trials says nothing about the result.
     """
     if n < 1:
         raise ValueError(f"below() needs a positive bound, not {n}.")
@@ -96,14 +99,16 @@ def bernoulli(source: RandomBits, p: Fraction) -> bool:
 
 
 def bernoulli_exp(source: RandomBits, x: Fraction) -> bool:
-    """Return True with probability exp(-x), x >= 0: compare a uniform real bit by bit, as far as
-    needed.
+    """Return True with probability exp(-x), x >= 0.
+
+    Compare a uniform real with exp(-x), and read more of its bits only while they decide.
     """
     if x < 0:
         raise ValueError(f"exp(-x) is a probability for x >= 0; {x} is less.")
-    return x == 0 or exact.less(
-        source.bits(64), 64, lambda: source.bits(64), lambda bits: exact.exp_minus(x, bits)
-    )
+    if x == 0:
+        return True
+    first = source.bits(64)
+    return exact.less(first, 64, lambda: source.bits(64), lambda bits: exact.exp_minus(x, bits))
 
 
 def permutation(source: RandomBits, n: int) -> list[int]:

@@ -1,1 +1,1 @@
-"""How far noise goes: its tail probabilities, and draws of it anew."""
+"""How far noise reaches: bounds of its tail probabilities, and simulations of it."""
