@@ -1,4 +1,5 @@
-"""The notebook's magic: `%load_ext discreet`, then SQL in cells that begin with `%%discreet`.
+"""The notebook's magic: load it by `%load_ext discreet`, then write SQL in cells that begin with
+`%%discreet`.
 
 %load_ext discreet
 %discreet town/town.yaml
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Answerer(Protocol):
-    """The answerer of questions: a curator, or a client of a server."""
+    """Answers questions: a curator, or a client of a server."""
 
     def ask(
         self, sql: str, *, analyst: str, epsilon: object, margin: object, assuming: int | None
@@ -54,7 +55,7 @@ def _options() -> _Options:
     options.add_argument("--epsilon")
     options.add_argument("--margin")
     options.add_argument("--assuming", type=int)
-    options.add_argument("--into", metavar="NAME", help="the variable that the answer is put into")
+    options.add_argument("--into", metavar="NAME", help="the variable for the answer")
     what = options.add_mutually_exclusive_group()
     what.add_argument("--quote", action="store_true", help="price and margins, without paying")
     what.add_argument("--explain", action="store_true", help="what would happen, in sentences")
@@ -62,7 +63,7 @@ def _options() -> _Options:
 
 
 class Magic:
-    """Asks the curator that `%discreet` opened, or the only one among the notebook's variables."""
+    """Asks the curator that `%discreet` opened, or else the only one in the notebook."""
 
     def __init__(self, variables: dict[str, Any]) -> None:
         self._variables = variables
@@ -72,7 +73,7 @@ class Magic:
         """Choose whom to ask by `%discreet POLICY`; ask SQL by `%%discreet --analyst bob --epsilon
         0.1`.
         """
-        # a notebook shows its sentence alone, and stops
+        # IPython prints the sentence of its own UsageError without a traceback
         from IPython.core.error import UsageError as Told
 
         try:
@@ -86,7 +87,7 @@ class Magic:
     def _answer(self, sql: str, given: argparse.Namespace) -> Answer | Quote | None:
         if given.analyst is None:
             raise UsageError("Who asks? Write %%discreet --analyst NAME, or set DISCREET_ANALYST.")
-        asked = self._current if self._current is not None else self._only_one()
+        answerer = self._current if self._current is not None else self._only_one()
         terms = {
             "analyst": given.analyst,
             "epsilon": given.epsilon,
@@ -94,9 +95,9 @@ class Magic:
             "assuming": given.assuming,
         }
         if given.explain:
-            print(asked.explain(sql, **terms))
+            print(answerer.explain(sql, **terms))
             return None
-        answer = asked.quote(sql, **terms) if given.quote else asked.ask(sql, **terms)
+        answer = answerer.quote(sql, **terms) if given.quote else answerer.ask(sql, **terms)
         if given.into is not None:
             if not given.into.isidentifier():
                 raise UsageError(f"--into names a variable, and {given.into[:80]} cannot be one.")
@@ -104,22 +105,25 @@ class Magic:
         return answer
 
     def _open(self, source: str) -> Answerer:
-        held = self._variables.get(source)
-        return cast("Answerer", held) if hasattr(held, "ask") else discreet.open(source)
+        variable = self._variables.get(source)
+        if hasattr(variable, "ask"):
+            return cast("Answerer", variable)
+        return discreet.open(source)
 
     def _only_one(self) -> Answerer:
-        held = {
-            id(value): value
-            for name, value in self._variables.items()
-            if not name.startswith("_") and hasattr(value, "ask") and not isinstance(value, type)
-        }
-        if len(held) != 1:
+        answerers = {}
+        for name, value in self._variables.items():
+            if name.startswith("_") or isinstance(value, type):
+                continue
+            if hasattr(value, "ask"):
+                answerers[id(value)] = value
+        if len(answerers) != 1:
             raise UsageError(
                 "Whom do you ask? Write %discreet POLICY once, or the name of a variable that holds one."
             )
-        return cast("Answerer", next(iter(held.values())))
+        return cast("Answerer", next(iter(answerers.values())))
 
 
 def load(shell: InteractiveShell) -> None:
-    """Give a notebook the magic."""
+    """Register the magic in a notebook."""
     shell.register_magic_function(Magic(shell.user_ns).discreet, "line_cell", "discreet")

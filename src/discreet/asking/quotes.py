@@ -1,4 +1,4 @@
-"""Quotes: the price of a question and the margins of its answer, as an analyst is told."""
+"""Quotes: the price of a question and the margins of its answer, told before anything is paid."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from discreet.accounting import Accountant
 from discreet.asking.offer import Offer
 from discreet.budget import Budget, Charge
 
-AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margins that depend on it
+AT_ROWS = (100, 1_000, 10_000)  # a margin that depends on the number of rows is told for these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
     """The price of a question and the margins of its answer, found without touching data.
 
-    `margins` has an entry for every aggregate, and for sums and multiples of them: a half-width at
-    95 %, or, where it depends on how many rows there are, half-widths for some numbers of rows.
-    That of a quantile is in ranks. Of groupings whose half-widths differ it has the least and the
-    most.
+    `margins` has an entry for every aggregate, and for sums and multiples of aggregates: its
+    half-width at 95 %. If that depends on the number of rows, the entry has half-widths for several
+    numbers of rows. If groupings have different half-widths, it has the least and the most. The
+    margin of a quantile is in ranks.
     """
 
     statistics: tuple[dict[str, Any], ...]
@@ -28,25 +28,29 @@ class Quote:
     margins: dict[str, float | dict[str, Any]]
     cost: Budget
     left: Budget
-    max_rows: dict[str, int]  # of the private tables that are read
-    # columns whose noise is on running totals: their margins, and those of noise on each number
+    max_rows: dict[str, int]  # `max_rows` of each private table that the question reads
+    # for columns with noise on running totals: the margin, and the margin of noise on each number
     instead: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    # people who must share a value of a key that is not public, about, to be shown
+    # about how many people must share a value of an unknown key for the answer to show it
     shared_by: tuple[int, ...] = ()
-    savings: tuple[str, ...] = ()  # what the asker could write otherwise, and what it would save
+    savings: tuple[str, ...] = ()  # sentences: how to ask for less, and what that would save
 
     def as_json(self) -> dict[str, Any]:
-        return {
+        told: dict[str, Any] = {
             "statistics": list(self.statistics),
             "columns": list(self.columns),
             "margins": self.margins,
             "max_rows": self.max_rows,
-            **({"instead": self.instead} if self.instead else {}),
-            **({"shared_by": list(self.shared_by)} if self.shared_by else {}),
-            **({"savings": list(self.savings)} if self.savings else {}),
-            "cost": self.cost.as_json(),
-            "left": self.left.as_json(),
         }
+        if self.instead:
+            told["instead"] = self.instead
+        if self.shared_by:
+            told["shared_by"] = list(self.shared_by)
+        if self.savings:
+            told["savings"] = list(self.savings)
+        told["cost"] = self.cost.as_json()
+        told["left"] = self.left.as_json()
+        return told
 
     def __str__(self) -> str:
         from discreet.display.show import quote_text
@@ -64,24 +68,12 @@ def quote_of(
 ) -> Quote:
     """Return the quote of an offer."""
     beside = offered.beside_ranks()
-    margins: dict[str, float | dict[str, Any]] = {
-        name: {"ranks": ranks} | beside.get(name, {}) for name, ranks in offered.ranks().items()
-    }
+    margins: dict[str, float | dict[str, Any]] = {}
+    for name, ranks in offered.ranks().items():
+        margins[name] = {"ranks": ranks} | beside.get(name, {})
     for index, column in enumerate(offered.plan.columns):
-        if not column.tells_margin:
-            continue
-        known = offered.margin(index, assuming=assuming)
-        if known is None:
-            told = [offered.margin(index, assuming=rows) for rows in AT_ROWS]
-            margins[column.name] = {
-                "at_rows": list(AT_ROWS),
-                "margin": [each for each in told if each is not None],
-            }
-        else:
-            each = offered.margins(index, assuming=assuming) or (known,)
-            margins[column.name] = (
-                known if min(each) == known else {"least": min(each), "most": known}
-            )
+        if column.tells_margin:
+            margins[column.name] = _margin(offered, index, assuming)
     return Quote(
         statistics=tuple(offered.statistics()),
         columns=tuple(column.name for column in offered.plan.columns),
@@ -93,3 +85,14 @@ def quote_of(
         shared_by=offered.shared_by(),
         savings=savings,
     )
+
+
+def _margin(offered: Offer, index: int, assuming: int | None) -> float | dict[str, Any]:
+    """Return the entry of a column in `Quote.margins`."""
+    known = offered.margin(index, assuming=assuming)
+    if known is None:
+        told = [offered.margin(index, assuming=rows) for rows in AT_ROWS]
+        margins = [margin for margin in told if margin is not None]
+        return {"at_rows": list(AT_ROWS), "margin": margins}
+    least = min(offered.margins(index, assuming=assuming) or (known,))
+    return known if least == known else {"least": least, "most": known}

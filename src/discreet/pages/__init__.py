@@ -1,8 +1,8 @@
-"""One kit for everything that a browser shows: reports, charts, and answers in notebooks.
+"""The kit by which every report, chart and answer in a browser or notebook is drawn.
 
-`page` writes a whole page and `fragment` a piece of somebody else's; both load nothing and run
-nothing. `blocks` has headings, tables, cards and figures; `bars`, `plot` and `heat` draw; `axis`
-knows ticks and units; `style` has the one type scale and the one palette. Charts stretch with the
-page while their words keep their size, so that labels wrap and are never cut off, on paper and on a
-phone too. The kit needs the standard library alone.
+`page` writes a whole page, and `fragment` a part of a page that is not ours. Neither loads anything
+or runs scripts. `blocks` has headings, tables, cards and figures. `bars`, `plot` and `heat` draw
+charts, `axis` computes their ticks and units, and `style` has the sizes of type and the colors.
+Charts stretch with the page while their words keep their size, so that labels wrap and are never
+cut off, also on paper and on a phone. The kit needs the standard library alone.
 """

@@ -1,11 +1,11 @@
-"""Forms as HTML, for pages that run nothing: one question, its choices, and buttons."""
+"""HTML forms for pages without scripts: one question, its choices, and buttons."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
 
-OTHER = "#other"  # the choice of what is written in the field beside it
+OTHER = "#other"  # the value of the choice "something else", which has a field for text
 
 
 def form(content: Iterable[str]) -> str:
@@ -14,12 +14,12 @@ def form(content: Iterable[str]) -> str:
 
 
 def hidden(name: str, value: str) -> str:
-    """Write a field that is sent and not seen."""
+    """Write a field that the browser sends and does not show."""
     return f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
 
 
 def choice(answer: str, shown: str, note: str, *, chosen: bool) -> str:
-    """Write one answer that may be chosen, with what it costs."""
+    """Write one answer to choose, with a note below it."""
     checked = " checked" if chosen else ""
     return (
         f'<label class="choice"><input type="radio" name="choice" value="{escape(answer)}"{checked}>'
@@ -28,7 +28,7 @@ def choice(answer: str, shown: str, note: str, *, chosen: bool) -> str:
 
 
 def other(written: str, example: str, *, chosen: bool) -> str:
-    """Write the choice of something else, with a field for it."""
+    """Write the choice "something else", with a field for the text."""
     checked = " checked" if chosen else ""
     return (
         f'<div class="choice"><input type="radio" name="choice" value="{OTHER}" id="other"{checked}>'
@@ -38,9 +38,9 @@ def other(written: str, example: str, *, chosen: bool) -> str:
     )
 
 
-def buttons(named: Iterable[tuple[str, str]]) -> str:
-    """Write buttons (name, text); Enter presses the first."""
-    first, *rest = (
-        f'<button name="do" value="{escape(name)}">{escape(text)}</button>' for name, text in named
-    )
-    return f'<div class="buttons">{first}{"".join(rest)}</div>'
+def buttons(texts: Iterable[tuple[str, str]]) -> str:
+    """Write a button for each pair of name and text; Enter presses the first."""
+    written = [
+        f'<button name="do" value="{escape(name)}">{escape(text)}</button>' for name, text in texts
+    ]
+    return f'<div class="buttons">{"".join(written)}</div>'

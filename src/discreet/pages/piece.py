@@ -1,4 +1,4 @@
-"""A drawing as a notebook shows it."""
+"""A part of a page that a notebook can show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from discreet.pages.blocks import fragment
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a page that stands alone in a notebook; it loads nothing and runs nothing."""
+    """HTML that stands alone in a notebook; it loads nothing and runs no scripts."""
 
     html: str
 

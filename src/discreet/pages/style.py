@@ -10,8 +10,8 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Palette:
-    """The colors of one scheme. `series` tells lines and bars apart, also for people who do not see
-    red or green.
+    """The colors of one scheme. People who do not see red or green can tell the colors of `series`
+    apart too.
     """
 
     ink: str
@@ -51,7 +51,7 @@ DARK = Palette(
     bad="#f2867b",
     series=("#66b3ec", "#f0965a", "#43c6a5", "#dd94c8", "#d3bf4b"),
 )
-# In a notebook the ground is not ours, and may be light or dark whatever the system prefers.
+# A notebook's background is not ours: it may be light or dark, whatever the system prefers.
 MIDDLE = Palette(
     ink="currentColor",
     soft="color-mix(in srgb, currentColor 72%, transparent)",
@@ -65,15 +65,15 @@ MIDDLE = Palette(
 
 
 def page_style() -> str:
-    """Return the style of a whole page: light, or dark where the reader prefers it; always light on
-    paper.
+    """Return the style of a whole page: light, or dark if the reader's system prefers it; on paper
+    always light.
     """
     dark = f"@media screen and (prefers-color-scheme: dark) {{ .discreet {{ {DARK.css()} }} }}"
     return f".discreet {{ {LIGHT.css()} }}\n{dark}\n{_sheet('kit.css')}{_sheet('page.css')}"
 
 
 def fragment_style() -> str:
-    """Return the style of a piece of a page that is not ours."""
+    """Return the style of a part of a page that is not ours."""
     return f".discreet {{ {MIDDLE.css()} }}\n{_sheet('kit.css')}"
 
 

@@ -1,14 +1,14 @@
-"""Hide passwords in addresses that people see."""
+"""Hide the passwords in addresses before people see them."""
 
 from __future__ import annotations
 
 import re
 
 HIDDEN = "***"
-# postgresql://user:password@host; a path has one slash of it
+# postgresql://user:password@host; in a path the two slashes have become one
 _IN_USER = re.compile(r"(:/{1,2}[^\s:/@]*):(?:\S*|[^\n@]*)@")
 _BY_NAME = re.compile(r"\b((?:ssl)?password|token)(\s*=\s*)('[^']*'|[^\s&;,'\"]+)", re.IGNORECASE)
-_AROUND = "'\"{}[],#"  # what may stand around an address in a policy
+_AROUND = "'\"{}[],#"  # characters that may stand around an address in a policy
 
 
 def hide_passwords(text: str) -> str:
@@ -18,12 +18,12 @@ def hide_passwords(text: str) -> str:
 
 
 def restore_passwords(text: str, before: str) -> str:
-    """Return an edited text with the passwords that were hidden in `before`.
+    """Put the passwords of `before` back into a text that was shown without them and edited.
 
-    An address that was changed has no password to restore.
+    An address that was changed gets no password.
     """
     addresses = [word.strip(_AROUND) for word in before.split()]
-    # the longest first: one may be the beginning of another
+    # the longest first: an address may be the beginning of another
     for address in sorted(addresses, key=len, reverse=True):
         hidden = hide_passwords(address)
         if hidden != address:
@@ -32,5 +32,5 @@ def restore_passwords(text: str, before: str) -> str:
 
 
 def without_password(address: str) -> str:
-    """Return an address that names its user alone."""
+    """Return an address with its user and without the password."""
     return _IN_USER.sub(r"\1@", address)

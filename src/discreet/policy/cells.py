@@ -1,9 +1,9 @@
-"""Reads how a policy cuts a column of numbers, days or moments: where intervals begin, and which
-values stand alone.
+"""Read how a policy divides a column of numbers, days or moments into cells.
 
     income: {integer: [0, 99999], cuts: [5000, 20000], single: [0, 99999]}
 
-Both are public, like every domain: they are declared without a look at the data.
+An interval begins at each of `cuts`, and each value in `single` is a cell of its own. Both are
+public, like every domain: the curator declares them without a look at the data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from discreet.policy.document import List, Node, Reader, Scalar
 from discreet.policy.domain import Dates, Decimals, Domain, Integers, Timestamps, write_number
 
 MOST_CELLS = 1000  # of one column
-_ABLE = "only integer, decimal, date and timestamp have"
+_KINDS = "only integer, decimal, date and timestamp have"
 
 End = Fraction | date | datetime
 Parse = Callable[[str], End | None]
@@ -25,15 +25,16 @@ Parse = Callable[[str], End | None]
 def cells(
     reader: Reader, what: str, domain: Domain, fields: dict[str, Node], parse: Parse
 ) -> tuple[int, ...]:
-    """The places in the domain at which a column's cells begin, and its end; none where the policy
-    does not say. `parse` reads a value of the column's kind.
+    """Return the places in the domain at which a column's cells begin, and the domain's end.
+
+    Return none if the policy declares no cells. `parse` reads a value of the column's kind.
     """
     named = [name for name in ("cuts", "single") if name in fields]
     if not named:
         return ()
     if not isinstance(domain, Integers | Decimals | Dates | Timestamps):
         for name in named:
-            reader.problem(fields[name], f"{what}: {_ABLE} {name}. Remove it.")
+            reader.problem(fields[name], f"{what}: {_KINDS} {name}. Remove it.")
         return ()
     before = len(reader.problems)
     bounds = {0, domain.size}
@@ -59,11 +60,13 @@ def _places(
     node: Node,
     parse: Parse,
 ) -> list[int]:
-    """The places of listed values, in rising order; whatever is wrong is told where it stands."""
+    """Return the places of the listed values, which must rise; report each problem at its place in
+    the file.
+    """
     if not isinstance(node, List) or not node.items:
         reader.wrong(node, f"{what}.{name}", "a list of values in rising order")
         return []
-    found: list[int] = []
+    places: list[int] = []
     for item in node.items:
         value = parse(item.text) if isinstance(item, Scalar) else None
         place = None if value is None else _place(domain, value)
@@ -73,17 +76,15 @@ def _places(
             )
         elif name == "cuts" and place == 0:
             reader.problem(item, f"{what}.cuts: {item} begins the range anyway. Remove it.")
-        elif found and place <= found[-1]:
+        elif places and place <= places[-1]:
             reader.problem(item, f"{what}.{name}: {item} does not come after the value before it.")
         else:
-            found.append(place)
-    return found
+            places.append(place)
+    return places
 
 
 def _place(domain: Integers | Decimals | Dates | Timestamps, value: End) -> int | None:
-    """Where a value stands in its domain; None where it is not in it, or between two of its
-    values.
-    """
+    """Return a value's place in the domain; None if the domain does not contain it."""
     match domain, value:
         case Integers() | Decimals(), Fraction():
             steps = value / domain.step - domain.first

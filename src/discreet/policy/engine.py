@@ -1,5 +1,5 @@
-"""Read `engine` of the policy: which engine prepares snapshots and answers questions, and where it
-is.
+"""Read `engine:` of the policy: which engine prepares snapshots and answers questions, and its
+addresses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from discreet.policy.document import Map, Node, Reader
 EngineName = Literal["duckdb", "postgres", "spark"]
 ENGINES: tuple[EngineName, ...] = ("duckdb", "postgres", "spark")
 POSTGRES = ("postgresql://", "postgres://")
-# What stands before the place of tables that Spark reads: its catalog, or a format.
+# The words before the place of tables that Spark reads: its catalog, or a format.
 CATALOG = "catalog"
 LAKES = (CATALOG, "delta", "iceberg")
 _KEYS = ("name", "at", "reader")
@@ -20,12 +20,14 @@ _KEYS = ("name", "at", "reader")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineChoice:
-    """An engine by its name; `at` is where it keeps snapshots, `reader` is how whoever asks them
-    comes in.
+    """An engine, by its name.
+
+    `at` is the address of its snapshots. `reader` is the address by which questions read them, as
+    a user with fewer rights.
     """
 
     name: EngineName = "duckdb"
-    at: str | None = field(default=None, repr=False)  # it may hold a password, as may the reader's
+    at: str | None = field(default=None, repr=False)  # both addresses may hold a password
     reader: str | None = field(default=None, repr=False)
 
 
@@ -33,11 +35,9 @@ def engine_choice(reader: Reader, node: Node | None, source: str | None) -> Engi
     """Read `engine:`: a name, or a mapping with a name and addresses."""
     if node is None:
         return EngineChoice()
-    fields = (
-        reader.fields(node, "engine", ("engine",), _KEYS)
-        if isinstance(node, Map)
-        else {"name": node}
-    )
+    fields: dict[str, Node] = {"name": node}
+    if isinstance(node, Map):
+        fields = reader.fields(node, "engine", ("engine",), _KEYS)
     if "name" not in fields:
         reader.problem(node, "engine needs a name: write `engine: {name: postgres, ...}`.")
     name = cast(EngineName, reader.word(fields.get("name"), "engine", ENGINES) or "duckdb")
@@ -52,7 +52,8 @@ def engine_choice(reader: Reader, node: Node | None, source: str | None) -> Engi
     if name == "spark" and reads:
         reader.problem(node, "engine: spark has no reader. Remove it.")
     if name == "postgres":
-        at = at or (source if source is not None and source.startswith(POSTGRES) else None)
+        if not at and source is not None and source.startswith(POSTGRES):
+            at = source
         if at is None or not at.startswith(POSTGRES):
             reader.problem(
                 node,

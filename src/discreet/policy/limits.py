@@ -1,4 +1,6 @@
-"""The budget of all analysts together, and what one question may take."""
+"""Read `budget:` and `limits:` of the policy: what all analysts together may spend, and how much ε,
+time and memory one question may take.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,10 @@ class BudgetTerms:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The most that one question may take: ε, seconds, bytes of memory, group keys, bytes of text.
-    A deadline hardens (S13).
 
-    `overruns` is how many questions of one analyst may take more time or memory than that, over the
-    ledger's life.
+    With a deadline, every answer leaves at a multiple of it, so that time tells nothing (S13).
+    `overruns` is the number of questions by which one analyst may exceed these limits, over the
+    whole life of the ledger.
     """
 
     epsilon: Fraction
@@ -42,18 +44,17 @@ class Limits:
 
     @property
     def python_memory(self) -> int:
-        """The part of `memory` that is for what comes back from the engine, and for what is made of
-        it.
-        """
+        """Return the part of `memory` for the engine's results and what is computed of them."""
         return max(10**8, self.memory // 4)
 
     @property
     def engine_memory(self) -> int:
-        """The rest of `memory`; never less than the engine needs to open a snapshot."""
+        """Return the rest of `memory`, but at least what the engine needs to open a snapshot."""
         return max(10**8, self.memory - self.python_memory)
 
 
 def budget_terms(reader: Reader, node: Node | None) -> BudgetTerms | None:
+    """Read `budget:`; None if it has no ε."""
     fields = reader.fields(node, "budget", ("budget",), ("epsilon", "delta", "accountant", "keys"))
     epsilon = reader.amount(fields.get("epsilon"), "budget.epsilon")
     delta = reader.amount(fields.get("delta"), "budget.delta", most=Fraction(1, 2), zero=True)
@@ -82,19 +83,21 @@ def budget_terms(reader: Reader, node: Node | None) -> BudgetTerms | None:
         )
     if epsilon is None:
         return None
+    if keys is None:
+        keys = Fraction(1, 2) if accountant == "zcdp" else Fraction(1)
     return BudgetTerms(
         epsilon=epsilon,
         delta=delta or Fraction(0),
         accountant=cast(AccountantName, accountant),
-        keys=keys if keys is not None else Fraction(1, 2) if accountant == "zcdp" else Fraction(1),
+        keys=keys,
     )
 
 
 def limits_of(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> Limits:
-    """Read limits.
+    """Read `limits:`.
 
-    Defaults: ε 1 or the whole budget where that is smaller, a minute, 4 GB, a million keys, 64 KB,
-    no deadline, twenty overruns.
+    The defaults are ε = 1, or the whole budget if that is smaller; a minute; 4 GB; a million keys;
+    64 KB of text; no deadline; twenty overruns.
     """
     known = ("epsilon", "seconds", "memory", "keys", "statement", "deadline", "overruns")
     fields = reader.fields(node, "limits", ("limits",), known)
@@ -111,8 +114,9 @@ def limits_of(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> 
             fields["deadline"],
             f"limits.deadline must be at most limits.seconds, {write_number(seconds)}s.",
         )
+    default_epsilon = min(Fraction(1), budget.epsilon) if budget else Fraction(1)
     return Limits(
-        epsilon=epsilon or min(Fraction(1), budget.epsilon if budget else Fraction(1)),
+        epsilon=epsilon or default_epsilon,
         seconds=seconds,
         memory=memory,
         keys=reader.whole(fields.get("keys"), "limits.keys") or 10**6,

@@ -1,7 +1,7 @@
-"""Read who owns a row: the person in one column, in several columns together, in another table, or
-the row itself.
+"""Read `owner:` of a table in the policy: which person a row belongs to.
 
-The one place where `owner:` of a policy file is read.
+The owner is named by one column, by several columns together, or by a row of another table; or
+every row is a person of its own.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class EachRow:
-    """Every row is taken to be another person; somebody with several rows is protected as several
-    people. Whoever is in several rows is protected as several people are.
+    """Every row counts as another person. A person with several rows is only protected as well as a
+    group of so many people.
     """
 
 
 Owner = str | Through | Together | EachRow
-OWNER_NAME = "owner"  # what questions call an owner that no single column names
+OWNER_NAME = "owner"  # the name of the owner in questions, if no single column names it
 
 
 def owner_of(reader: Reader, name: str, node: Node | None) -> Owner | None:
@@ -61,16 +61,15 @@ def owner_of(reader: Reader, name: str, node: Node | None) -> Owner | None:
 
 
 def _together(reader: Reader, name: str, node: List) -> Together | None:
-    """Read columns that name one person together; a row about two people cannot be protected for
-    both.
-    """
+    """Read columns that name one person together; None if they are wrong."""
     listed = [
-        reader.string(each, f"{name}.owner", "columns, [hospital, patient]") for each in node.items
+        reader.string(item, f"{name}.owner", "columns, [hospital, patient]") for item in node.items
     ]
-    columns = tuple(each for each in listed if each is not None)
+    columns = tuple(column for column in listed if column is not None)
     if len(columns) < len(listed):
         return None
-    if len(columns) < 2 or len({each.lower() for each in columns}) < len(columns):
+    different = {column.lower() for column in columns}
+    if len(columns) < 2 or len(different) < len(columns):
         reader.problem(
             node,
             f"{name}.owner lists columns that name one person *together*, such as [hospital, patient_number]: write at "
@@ -81,7 +80,7 @@ def _together(reader: Reader, name: str, node: List) -> Together | None:
 
 
 def meaning_of(owner: Owner | None) -> object:
-    """Return an owner for the policy's digest."""
+    """Return an owner as it goes into the policy's digest."""
     match owner:
         case Through(table=table, on=on):
             return [table, on]

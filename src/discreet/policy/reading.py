@@ -1,8 +1,7 @@
-"""Read `read:` of a table: how its source is written, where it is not in our way; public, and
-applied value by value.
+"""Read `read:` of a table: how its source writes values, if it differs from the usual way.
 
-Privacy: what is declared here is the policy's word and not found in the data, and it changes each
-value by itself.
+Privacy: the curator declares this in the public policy. Nothing of it is guessed from the data, and
+it changes each value by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Literal, cast
 from discreet.policy.document import Node, Reader
 
 _KEYS = ("encoding", "decimal", "trim", "fold", "timezone")
-# By Python's names of them. Others turn bytes into bytes, or keep a state across lines.
+# Python's names of them. The other codecs turn bytes into bytes, or keep a state across lines.
 ENCODINGS = (
     *(
         "utf-8",
@@ -63,11 +62,11 @@ _PARTS = {"a year": "Yy", "a month": "mbB", "a day": "d"}
 class Reading:
     """How the values of one table are written.
 
-    encoding   of its CSV files
+    encoding   the encoding of its CSV files
     decimal    `comma`: numbers are written 1.234,5; `point`: 1,234.5; None: 1234.5
-    trim       texts lose the blanks around them, and are missing where nothing else is there
-    fold       `case`: listed values are found whatever their case
-    timezone   the clock by which days and moments are kept; moments without a zone are as they are
+    trim       remove the blanks around texts; a text of blanks alone is missing
+    fold       `case`: match listed values in upper or lower case
+    timezone   the zone in which days and moments are kept; a moment without a zone stays unchanged
     """
 
     encoding: str | None = None
@@ -78,7 +77,7 @@ class Reading:
 
     @property
     def meaning(self) -> dict[str, object]:
-        """Return what is not the default, for the policy's digest."""
+        """Return the fields that differ from their defaults, for the policy's digest."""
         return {name: getattr(self, name) for name in _KEYS if getattr(self, name)}
 
 
@@ -94,13 +93,12 @@ def reading(reader: Reader, table: str, node: Node | None) -> Reading:
         reader.wrong(fields["timezone"], f"{what}.timezone", "a zone such as Europe/Berlin")
         zone = None
     decimal = reader.word(fields.get("decimal"), f"{what}.decimal", ("comma", "point"))
+    fold = reader.word(fields.get("fold"), f"{what}.fold", ("case",))
     return Reading(
         encoding=_encoding(reader, f"{what}.encoding", fields.get("encoding")),
         decimal=cast('Literal["comma", "point"] | None', decimal),
         trim=reader.flag(fields.get("trim"), f"{what}.trim") or False,
-        fold=cast(
-            'Literal["case"] | None', reader.word(fields.get("fold"), f"{what}.fold", ("case",))
-        ),
+        fold=cast('Literal["case"] | None', fold),
         timezone=zone,
     )
 
@@ -130,10 +128,11 @@ def date_format(reader: Reader, what: str, kind: str, node: Node) -> str | None:
         reader.problem(node, f"{what}: only date and timestamp have a format. Remove it.")
         return None
     directives = re.findall(r"%-?(.?)", text)
-    missing = [
-        part for part, letters in _PARTS.items() if not any(each in letters for each in directives)
-    ]
-    if "j" in directives:  # the day of the year
+    missing = []
+    for part, letters in _PARTS.items():
+        if not any(directive in letters for directive in directives):
+            missing.append(part)
+    if "j" in directives:  # %j, the day of the year, gives the month and the day
         missing = [part for part in missing if part == "a year"]
     if len(text) > 60 or not text.isprintable() or not _DIRECTIVES.issuperset(directives):
         reader.wrong(node, f"{what}.format", expected)
