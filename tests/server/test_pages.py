@@ -392,6 +392,31 @@ def test_everybody_can_use_the_pages(browser: Any, town: Running, scheme: str) -
             assert violations(page) == [], part
 
 
+def test_decimals_have_commas_and_the_digits_that_their_margin_leaves(
+    browser: Any, town: Running
+) -> None:
+    with opened(browser, town) as page:
+        told = page.evaluate(
+            """async () => {
+              const { decimalText } = await import("/static/numbers.js");
+              return [decimalText("123800.32", null), decimalText("-1234567.5", null),
+                decimalText("12345678.91", 4321), decimalText("99.5", null)];
+            }"""
+        )
+    assert told == ["123,800.32", "−1,234,567.5", "12,345,679", "99.5"]
+
+
+def test_paper_has_the_answer_and_nothing_to_click(browser: Any, town: Running) -> None:
+    with opened(browser, town) as page:
+        write(page, "SELECT sex, COUNT(*) AS printed FROM people GROUP BY sex")
+        ask(page)
+        page.emulate_media(media="print")
+        assert page.locator("#answer .bars").is_visible()
+        assert page.locator("#editor textarea").is_visible()
+        for gone in ("header.top", "aside", "#notices", "#price .primary", ".share"):
+            assert not page.locator(gone).first.is_visible()
+
+
 @pytest.mark.slow
 def test_a_phone_shows_all_of_it(browser: Any, town: Running) -> None:
     """Nothing is wider than the screen but what scrolls by itself."""

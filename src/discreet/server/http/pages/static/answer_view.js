@@ -2,7 +2,7 @@
 import { days, moment, numbers } from "./axis.js";
 import { bars, plot } from "./chart.js";
 import { button, make, notice, tableOf } from "./elements.js";
-import { marginText, valueText } from "./numbers.js";
+import { decimalText, marginText, valueText } from "./numbers.js";
 
 const MOST_BARS = 60;
 const MOST_LINES = 5;
@@ -28,7 +28,7 @@ function table(answer) {
   const numeric = answer.columns.map((_, place) => place).filter((place) => measures.includes(place) || /int|float|double|decimal/.test(answer.types[place]));
   const rows = answer.rows.slice(0, MOST_ROWS).map((row, at) => row.map((value, place) => {
     const margin = answer.margins[at][place];
-    const number = typeof value === "string" && numeric.includes(place) ? value : valueText(value, margin);
+    const number = typeof value === "string" && numeric.includes(place) ? decimalText(value, margin) : valueText(value, margin);
     const ranks = rankText(answer, place, at);
     if (ranks !== null) return make("span", {}, number, make("span", { class: "pm" }, ranks));
     if (margin === null && !(answer.columns[place] in without && value !== null)) return number;

@@ -33,6 +33,16 @@ export function valueText(value, margin) {
     .replace("-", "−");
 }
 
+// A decimal comes as a text, so that no digit is lost.
+export function decimalText(text, margin) {
+  const value = Number(text);
+  if (margin !== null && Math.abs(value) < 2 ** 53) return valueText(value, margin);
+  const [whole, part] = text.split(".");
+  const digits = whole.replace("-", "");
+  const told = digits.length > 4 ? digits.replace(/\B(?=(\d{3})+$)/g, ",") : digits;
+  return `${whole.startsWith("-") ? "−" : ""}${told}${part === undefined ? "" : `.${part}`}`;
+}
+
 const plain = (value) => (Math.abs(value) < 10_000 ? String(value) : value.toLocaleString("en-US")).replace("-", "−");
 
 export const amount = (budget) => (budget.rho === null ? budget.epsilon : budget.rho);
