@@ -387,8 +387,8 @@ BUGS = (
     bug(
         "the wrong neighbors",
         "sql/plan/sensitivity.py",
-        'total, cells = rows * width, parts * groups\n    if neighbors == "add_remove":',
-        "total, cells = rows * width, parts * groups\n    if neighbors:",
+        'cells = parts * groups\n    if neighbors == "add_remove":',
+        "cells = parts * groups\n    if neighbors:",
         FUZZ,
         BRUTE,
     ),
@@ -465,8 +465,8 @@ BUGS = (
     bug(
         "largest value instead of the row's absence",
         "sql/plan/sensitivity.py",
-        "largest, span = rows * max(abs(lo), abs(hi))",
-        "largest, span = rows * (hi - lo)",
+        "largest = rows * max(abs(lo), abs(hi))",
+        "largest = rows * (hi - lo)",
         FUZZ,
         BRUTE,
     ),

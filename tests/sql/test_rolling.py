@@ -158,7 +158,7 @@ def test_a_block_that_is_shared_with_one_that_is_rolled_up_has_its_numbers() -> 
 
 def test_a_statistic_is_made_of_what_is_read_alone() -> None:
     [block] = planned("SELECT SUM(age) FROM people").blocks
-    with pytest.raises(Unproved, match="what is not read"):
+    with pytest.raises(Unproved, match="a reading that the query lacks"):
         block.statistics[0].over(())
 
 

@@ -1,3 +1,3 @@
-"""Plans: blocks of statistics and picks over keys, how far one person moves each, and the ids that
-they are stored under.
+"""Plans: blocks of statistics and picks over keys, their sensitivities, and the ids under which they
+are stored.
 """

@@ -1,6 +1,4 @@
-"""A block: one aggregation of private rows, with the statistics and picks made in each of its
-groups.
-"""
+"""A block: one aggregation of private rows, with the statistics and picks of each group."""
 
 from __future__ import annotations
 
@@ -31,27 +29,26 @@ from discreet.sql.after.estimates import NoisyColumn
 from discreet.sql.plan.keys import Joint, Key, Unknown
 from discreet.sql.plan.picks import Pick, count_near
 from discreet.sql.plan.sensitivity import Sensitivity
-from discreet.sql.values.value import (
-    Category,
-)
+from discreet.sql.values.value import Category
 
-PEOPLE = "people per key"  # what a threshold tests where no aggregate counts people
+PEOPLE = "people per key"  # the name of a threshold's test if no aggregate counts people
 
 
-PASSES = 5  # in which people are counted for unknown keys
+PASSES = 5  # the number of passes in which people are counted for unknown keys
 
 
 HELD = 64  # bytes for each number of each group: exact, noisy, estimated, and in the answer
 
 
-# of exact rows with unknown keys that are held at once
-PART_BYTES, MOST_PART_ROWS = (1 << 24, 1 << 17)
+# the most bytes, and the most rows, of an exact table with unknown keys that are in memory at once
+PART_BYTES = 1 << 24
+MOST_PART_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """Running totals that get the noise in the place of a statistic's numbers; one person moves
-    them by `l2_squared`.
+    """Running totals that get noise instead of a statistic's numbers; one person moves them by at
+    most `l2_squared`.
     """
 
     grid: Grid
@@ -60,74 +57,78 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
-    """Numbers that share one scale of noise: what is read, how far one person moves it, and what is
-    estimated from it.
+    """Numbers that get noise of one scale, and what is estimated from them.
 
-    `forms` are the numbers: factors of what is read, in the order of `reads`. `sensitivity` says
-    how far one person moves all of them in all groups together. `estimates` are computed of the
-    noisy numbers, each under the number that its aggregate has in the statement. A statistic that
-    is `tested` counts people per unknown key: a threshold adds its noise, and decides which keys
-    are shown.
+    Each number is a combination of readings: `forms` has its factors, in the order of `reads`.
+    `sensitivity` says how far one person can move all the numbers in all groups together.
+    `estimates` are computed from the noisy numbers; each has the number of its aggregate in the
+    statement. A statistic that is `tested` counts people per unknown key: a threshold adds the noise
+    to it and decides which keys are shown.
     """
 
     name: str
     reads: tuple[Reading, ...]
     forms: tuple[tuple[int, ...], ...]
     sensitivity: Sensitivity
-    # the numbers of a coarser group are the sums of its parts'; not so of distinct values
+    # the numbers of a group are the sums of those of its parts; not true of distinct values
     additive: bool
     estimates: tuple[tuple[int, NoisyColumn], ...] = ()
     tested: bool = False
-    # Each aggregate that is computed from them, and what 1 is in its own units; no part of what is
-    # measured (S10).
+    # the label of each aggregate computed from the numbers, and the value of 1 in its own units; no
+    # part of what is measured (S10)
     units: tuple[tuple[str, Fraction], ...] = field(default=(), repr=False)
-    totals: Totals | None = None  # where its running totals are measured, and not its numbers
-    id: str = ""  # what it is known by (`sql.plan.identity`)
+    totals: Totals | None = None  # set if its running totals get noise, and not its numbers
+    id: str = ""  # set by `sql.plan.identity`
 
     @property
     def movement(self) -> Sensitivity | Movement:
-        """Return how far one person moves what gets noise."""
+        """Return how far one person moves the numbers that get noise."""
         if self.totals is None:
             return self.sensitivity
         return Movement(l1=None, l2_squared=self.totals.l2_squared)
 
     def over(self, readings: Sequence[Reading]) -> tuple[tuple[int, ...], ...]:
-        """Return the forms as factors of all that a query reads, in its order."""
-        own = [dict(zip(self.reads, form, strict=True)) for form in self.forms]
+        """Return the forms with a factor for each reading of a query, in its order."""
         if not set(self.reads) <= set(readings):
-            raise Unproved("A statistic was to be made of what is not read: nothing is asked.")
-        return tuple(tuple(form.get(reading, 0) for reading in readings) for form in own)
+            raise Unproved("A statistic needs a reading that the query lacks: nothing is asked.")
+        rows = []
+        for form in self.forms:
+            factors = dict(zip(self.reads, form, strict=True))
+            rows.append(tuple(factors.get(reading, 0) for reading in readings))
+        return tuple(rows)
 
     @property
     def names_by_unit(self) -> dict[Fraction, str]:
         """Return the names of the aggregates by their unit: SUM(age) and SUM(age * 2) are one
         statistic in two units.
         """
-        found: dict[Fraction, list[str]] = {}
+        lists: dict[Fraction, list[str]] = {}
         for name, unit in self.units or ((self.name, Fraction(1)),):
-            found.setdefault(unit, []).append(name)
-        return {unit: ", ".join(names) for unit, names in found.items()}
+            lists.setdefault(unit, []).append(name)
+        return {unit: ", ".join(names) for unit, names in lists.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A block that is measured itself."""
+    """The kind of a block that is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """A block that reads the same as an earlier one, and takes its noisy numbers."""
+    """The kind of a block that reads the same as an earlier one, and takes its noisy numbers."""
 
     block: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolledUp:
-    """A block whose numbers are sums of another block's noisy numbers; its picks are its own."""
+    """The kind of a block whose numbers are sums of another block's noisy numbers. Its picks are its
+    own.
+    """
 
     block: int
-    keys: tuple[int, ...]  # which of that block's keys are this one's, in this one's order
-    draws: int  # noisy numbers that are added up to one
+    keys: tuple[int, ...]  # for each key of this block: its place among that block's keys
+    draws: int  # how many noisy numbers are added up to one
 
 
 Kind = Measured | Shared | RolledUp
@@ -135,81 +136,82 @@ Kind = Measured | Shared | RolledUp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One aggregation of private rows, from which a noisy table of keys, aggregates and margins is
-    made.
-    """
+    """One aggregation of private rows. It becomes a noisy table of keys, aggregates and margins."""
 
     source: Source
-    rows: int
-    touched: int  # unknown keys that one person can have
+    rows: int  # the most rows that one person can have
+    touched: int  # the most unknown keys that one person can have
     neighbors: Neighbors
     conditions: tuple[Expression, ...]
     keys: tuple[Key | Unknown | Joint, ...]
-    # of each key: its position among public values, or the value itself
+    # for each key: the expression of its position among public values, or of the value itself
     places: tuple[Expression, ...]
-    # where some keys are not public, the first is the one that is tested
+    # if some keys are not public, the first statistic is the one that is tested
     statistics: tuple[Statistic, ...]
     picks: tuple[Pick, ...]
-    # expressions over the noisy table's columns whose margins are asked for
+    # expressions over columns of the noisy table whose margins the question asks for
     derived: tuple[str, ...]
     kind: Kind = Measured()
 
     @property
     def threshold_test(self) -> Statistic | None:
-        """Return the statistic that the threshold tests, people per unknown key; None where all
-        keys are public.
+        """Return the statistic that the threshold tests: people per unknown key. None if all keys
+        are public.
         """
         return next((each for each in self.statistics if each.tested), None)
 
     @property
     def own_statistics(self) -> tuple[Statistic, ...]:
-        """Return the statistics that are measured in this block and get noise of their own; a
-        threshold's test has its noise.
+        """Return the statistics that are measured in this block with noise of their own. The one that
+        is tested has the threshold's noise.
         """
-        rolled = isinstance(self.kind, RolledUp)
-        return () if rolled else tuple(each for each in self.statistics if not each.tested)
+        if isinstance(self.kind, RolledUp):
+            return ()
+        return tuple(each for each in self.statistics if not each.tested)
 
     @property
     def every(self) -> tuple[Statistic | Pick, ...]:
-        """Return all statistics and picks: whatever has an id."""
+        """Return all statistics and picks: everything that has an id."""
         return (*self.statistics, *self.picks)
 
     @property
     def aggregates(self) -> dict[int, tuple[Statistic, NoisyColumn] | Pick]:
-        """Return each aggregate of the statement by its number: a statistic with its estimate, or a
-        pick.
+        """Return each aggregate by its number in the statement: a pick, or a statistic with its
+        estimate.
         """
-        found: dict[int, tuple[Statistic, NoisyColumn] | Pick] = {
-            pick.number: pick for pick in self.picks
-        }
-        found |= {
-            number: (each, estimate)
-            for each in self.statistics
-            for number, estimate in each.estimates
-        }
-        return dict(sorted(found.items()))
+        by_number: dict[int, tuple[Statistic, NoisyColumn] | Pick] = {}
+        for pick in self.picks:
+            by_number[pick.number] = pick
+        for statistic in self.statistics:
+            for number, estimate in statistic.estimates:
+                by_number[number] = (statistic, estimate)
+        return dict(sorted(by_number.items()))
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """Return what is read for the block's own statistics, each once."""
-        return tuple(
-            dict.fromkeys(reading for each in self.own_statistics for reading in each.reads)
-        )
+        """Return the readings of the block's own statistics, each once."""
+        readings = [reading for each in self.own_statistics for reading in each.reads]
+        return tuple(dict.fromkeys(readings))
 
     @property
     def sizes(self) -> list[int]:
-        """Return how many values each public key has."""
+        """Return the number of values of each public key."""
         return [key.size for key in self.keys if isinstance(key, Key | Joint)]
 
     @property
     def parts(self) -> tuple[Key | Unknown, ...]:
         """Return the keys one by one, as the noisy table has them."""
-        parts = ((each.keys if isinstance(each, Joint) else (each,)) for each in self.keys)
-        return tuple(key for each in parts for key in each)
+        parts: list[Key | Unknown] = []
+        for key in self.keys:
+            if isinstance(key, Joint):
+                parts.extend(key.keys)
+            else:
+                parts.append(key)
+        return tuple(parts)
 
     @property
     def cells(self) -> int:
-        """Return how many groups the public keys make."""
+        """Return the number of groups by the public keys."""
         return math.prod(self.sizes)
 
     @property
@@ -219,86 +221,84 @@ class Block:
 
     @property
     def touching(self) -> Keys:
-        """Return the vector of unknown keys that one person touches: 1 in each of at most
-        `touched`.
+        """Return what one person adds to the people per unknown key: 1 to each of at most `touched`
+        keys.
         """
         return Keys(most=self.touched, neighbors=self.neighbors)
 
     @property
     def key_letters(self) -> int:
-        """Return how many letters one combination of unknown keys has at most (S21); a letter is up
-        to four bytes.
+        """Return the most letters of one combination of unknown keys (S21); a letter takes at most
+        four bytes.
         """
         return sum(key.letters for key in self.keys if isinstance(key, Unknown))
 
     @property
     def own_letters(self) -> int:
-        """Return how many letters of keys one person can add to what the engine gives back: those
-        of `touched` keys.
-        """
+        """Return the most letters that one person's keys can add to what the engine returns."""
         return self.touched * self.key_letters if self.unknown else 0
 
     @property
     def part_rows(self) -> int:
-        """Return how many rows may be held at once, of those that come back with unknown keys."""
+        """Return how many rows with unknown keys may be in memory at once."""
         row = 4 * self.key_letters + 16 * (len(self.keys) + len(self.readings) + 1)
         return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
 
     @property
     def bytes_held(self) -> int:
-        """Return how many bytes the groups of public keys take at once: what comes back and what is
+        """Return how many bytes the groups of public keys need: what the engine returns and what is
         made of it (S21).
 
-        Measured, and rounded up. What there is of unknown keys is read in parts; how much of it
-        stays follows from the keys that have left, and has a limit of its own (`Allowance`).
+        The figures were measured, and rounded up. Groups by unknown keys are read in parts. How many
+        of them stay in memory depends on the keys that pass the threshold; that has a limit of its
+        own (`Allowance`).
         """
-        shown = (each for each in self.statistics if each.tested and each.estimates)
-        forms = sum(len(each.forms) for each in (*shown, *self.own_statistics))
+        tests = [each for each in self.statistics if each.tested and each.estimates]
+        forms = sum(len(each.forms) for each in (*tests, *self.own_statistics))
         numbers = len(self.parts) + len(self.aggregates) + forms
-        coded = [key.domain.values for key in self.parts if isinstance(key.domain, Category)]
-        letters = sum(max((len(str(value)) for value in values), default=0) for values in coded)
-        cells = sum(
-            pick.groups * pick.domain.size
-            for pick in self.picks
-            if not pick.fine and not pick.unknown
+        letters = sum(
+            _longest(key.domain) for key in self.parts if isinstance(key.domain, Category)
         )
+        whole = [pick for pick in self.picks if not pick.fine and not pick.unknown]
+        cells = sum(pick.groups * pick.domain.size for pick in whole)
         parts = 4 * PART_BYTES if self.unknown else 0
         return self.cells * (HELD * numbers + 8 * letters) + 4 * 8 * cells + parts
 
     @property
     def passes(self) -> int:
-        """Return how many times the rows are read to count people per unknown key, a part of the
-        keys each time.
+        """Return in how many passes over the rows people per unknown key are counted, a part of the
+        keys in each.
 
-        To count people, an engine holds every pair of key and person. A fifth of the keys at a time
-        takes a fifth of that memory. Of a table's own columns it takes little more time; what must
-        be joined first is read at once.
+        To count people, an engine keeps every pair of key and person. With a fifth of the keys at a
+        time it needs a fifth of the memory. For stored columns of one table this takes little more
+        time. Other sources are read once, because they would be joined again in each pass.
         """
         keys = [self.places[place] for place in self.unknown]
-        plain = isinstance(self.source, Scan) and all(isinstance(key, ColumnOf) for key in keys)
-        people = any(
-            isinstance(each, Persons | Distinct) for each in (*self.readings, *self.people.readings)
-        )
-        return PASSES if keys and plain and people else 1
+        stored = isinstance(self.source, Scan) and all(isinstance(key, ColumnOf) for key in keys)
+        readings = (*self.readings, *self.people.readings)
+        people = any(isinstance(each, Persons | Distinct) for each in readings)
+        return PASSES if keys and stored and people else 1
 
     def in_passes(self, query: Aggregate) -> tuple[Aggregate, ...]:
         """Return a query with unknown keys as one query for each part of the keys."""
-        if self.passes == 1:
+        passes = self.passes
+        if passes == 1:
             return (query,)
-        part = call("hash", *(self.places[place] for place in self.unknown)) % self.passes
+        keys = [self.places[place] for place in self.unknown]
+        part = call("hash", *keys) % passes
         return tuple(
-            replace(query, where=(*query.where, part.equals(place))) for place in range(self.passes)
+            replace(query, where=(*query.where, part.equals(number))) for number in range(passes)
         )
 
     @property
     def people(self) -> Aggregate:
         """Return the query that counts people per unknown key, for the threshold."""
-        reads = () if self.threshold_test is None else self.threshold_test.reads
+        test = self.threshold_test
+        reads = () if test is None else test.reads
         keys = tuple(self.places[place] for place in self.unknown)
-        known = tuple(
-            index for index, place in enumerate(self.unknown) if not self.parts[place].nullable
-        )
-        return Aggregate(self.source, keys, reads, self.conditions, known)
+        nullable = [self.parts[place].nullable for place in self.unknown]
+        without_null = tuple(index for index, each in enumerate(nullable) if not each)
+        return Aggregate(self.source, keys, reads, self.conditions, without_null)
 
     @property
     def sums(self) -> Aggregate:
@@ -309,27 +309,28 @@ class Block:
 
     def rows_in(self, pick: Pick) -> Aggregate:
         """Return the query that counts rows per group and cell of a pick's grid."""
-        conditions = (
-            self.conditions if pick.condition is None else (*self.conditions, pick.condition)
-        )
-        known = (*self.public_places, len(self.places))
-        return Aggregate(self.source, (*self.places, pick.cell), (Sum(),), conditions, known)
+        conditions = self.conditions
+        if pick.condition is not None:
+            conditions = (*conditions, pick.condition)
+        keys = (*self.places, pick.cell)
+        without_null = (*self.public_places, len(self.places))
+        return Aggregate(self.source, keys, (Sum(),), conditions, without_null)
 
     def near(self, pick: Pick, choices: Sequence[Nearby]) -> Nearest:
-        """Return the query that counts rows in the cells near the wanted rank of each choice."""
+        """Return the query that counts rows in the cells near the rank of each choice."""
         return count_near(self.rows_in(pick), choices, groups=pick.groups)
 
     @property
     def public_places(self) -> tuple[int, ...]:
-        """Return the places of the public keys: a NULL that is not meant belongs to no group of
-        theirs.
+        """Return the places of the public keys. A row whose position is NULL belongs to no group; a
+        NULL that is a key has a position.
         """
         return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Key | Joint))
 
     @property
     def queries(self) -> Iterator[Numbers]:
-        """Yield every query that the engine may be asked, so that each can be tried before it is
-        paid.
+        """Yield every query that the engine may be asked, so that each can be checked before the
+        charge.
         """
         if self.unknown:
             yield self.in_passes(self.people)[0]
@@ -341,6 +342,11 @@ class Block:
 
     @property
     def read(self) -> tuple[object, ...]:
-        """Return what is read, whatever it is grouped by: the rows, and the sums of them."""
-        made = tuple((each.reads, each.forms) for each in self.statistics if each.estimates)
-        return self.source, self.conditions, made
+        """Return what is read, without the keys: the rows, and the sums of them."""
+        sums = tuple((each.reads, each.forms) for each in self.statistics if each.estimates)
+        return self.source, self.conditions, sums
+
+
+def _longest(domain: Category) -> int:
+    """Return the letters of the longest value of a domain."""
+    return max((len(str(value)) for value in domain.values), default=0)

@@ -1,14 +1,14 @@
-"""Write what is measured as a text, its identity, that no renaming of classes or fields changes
-(S10).
+"""Write what is measured as a text, its identity (S10). Renaming our classes or fields does not change
+it.
 
-Each class that can stand in a block has a tag and a list of fields here, in an order of its own.
-Every constant is written with its type, and stages are numbered as they come. Nothing is written of
-what the question calls things.
+Each class that can be a part of a block has a tag and a list of fields here, in a fixed order. Every
+constant is written with its type, and stages are numbered in the order in which they appear. Names
+that the question uses are not written.
 
-Privacy: two measurements with one identity get the same noisy numbers, so the text must tell apart
-whatever is read: a class that has no line here is refused, and a test holds the lines against all
-fields. By which noise it was measured is no part of it: the ledger keeps that beside it. `VERSION`
-counts up when a line changes its meaning; what is stored then costs anew.
+Privacy: two measurements with one identity get the same noisy numbers, so different measurements
+must have different texts. A class without a line here is refused, and a test compares the lines
+with the fields of all classes. The noise is no part of the identity: the ledger stores it beside.
+`VERSION` counts up when a line changes its meaning; then stored answers cost again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from discreet.sql.values import value as values
 VERSION = 1
 STAGE = "stage"  # the field whose names are numbered
 
-# the number that is there for a threshold alone: what is read for it follows from the rest
+# the id of a test that only the threshold needs: what it reads follows from the other parts
 PEOPLE = "people"
 _ROWS = ("source", "rows", "touched", "neighbors", "conditions", "keys", "places")
 TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
@@ -91,17 +91,15 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     picks.Pick: (
         "pick",
         (
-            *(
-                "kind",
-                "position",
-                "condition",
-                "domain",
-                "quantiles",
-                "listed",
-                "rows",
-                "groups",
-                "neighbors",
-            ),
+            "kind",
+            "position",
+            "condition",
+            "domain",
+            "quantiles",
+            "listed",
+            "rows",
+            "groups",
+            "neighbors",
             "unknown",
         ),
     ),
@@ -113,8 +111,8 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     estimates.Linear: ("linear", ("factors", "step")),
     **{kind: line for member in AGGREGATES for kind, line in member.estimates.items()},
 }
-# What a question calls a statistic, and the units in which it is told, change nothing that is
-# measured. The degree of a spread is told by the measurement that it reads.
+# Fields that are not written. Names and units of a statistic change nothing that is measured. The
+# degree of a spread follows from the measurement that it reads.
 UNTOLD: dict[type, frozenset[str]] = {
     Statistic: frozenset({"name", "units", "id"}),
     picks.Pick: frozenset({"name", "number", "id"}),
@@ -132,15 +130,13 @@ _PLAIN: dict[type, Callable[[Any], str]] = {
 }
 
 
-def question(asked: Plan) -> str:
-    """Return one text for all questions that mean the same: what is read, what gets noise, what is
-    shown.
+def question(plan: Plan) -> str:
+    """Return the identity of a question: equal for two questions if they read, measure and show the
+    same.
     """
-    names = tuple(column.name for column in asked.columns)
-    parts = [
-        *(_Writer().text(block) for block in asked.blocks),
-        _Writer().text((asked.after, names)),
-    ]
+    names = tuple(column.name for column in plan.columns)
+    parts = [_Writer().text(block) for block in plan.blocks]
+    parts.append(_Writer().text((plan.after, names)))
     return digest(f"discreet question {VERSION}", *parts)
 
 
@@ -148,64 +144,56 @@ def add_ids(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Return the blocks with an id on each statistic and pick, under which it is stored and
     recalled.
 
-    What is rolled up from another block is known by the statistic that it is made of, and so is
-    what is shared.
+    A statistic that is rolled up or shared has the id of the statistic that it is made from.
     """
     result = list(map(_add_ids_to_block, blocks))
     for index, block in enumerate(result):
         if isinstance(block.kind, RolledUp):
-            pairs = zip(block.statistics, result[block.kind.block].statistics, strict=True)
-            statistics = tuple(
-                replace(each, id=_source_text(each, source)) for each, source in pairs
-            )
+            source = result[block.kind.block]
+            pairs = zip(block.statistics, source.statistics, strict=True)
+            statistics = tuple(replace(each, id=_source_id(each, other)) for each, other in pairs)
             result[index] = replace(block, statistics=statistics)
     for index, block in enumerate(result):
         if isinstance(block.kind, Shared):
-            result[index] = replace(
-                result[block.kind.block], derived=block.derived, kind=block.kind
-            )
+            source = result[block.kind.block]
+            result[index] = replace(source, derived=block.derived, kind=block.kind)
     return tuple(result)
 
 
-def _source_text(statistic: Statistic, source: Statistic) -> str:
+def _source_id(statistic: Statistic, source: Statistic) -> str:
     if statistic.forms != source.forms:
         raise Unproved(
-            "A statistic was to be rolled up from another one: nothing is asked, and nothing was charged."
+            "A statistic would be rolled up from a different one: nothing is asked, and nothing was charged."
         )
     return source.id
 
 
 def _add_ids_to_block(block: Block) -> Block:
-    """Return the block with ids made from whose rows are read, in which groups, and what of
-    them.
-    """
+    """Return the block with ids: each is a digest of the rows, the groups, and what is measured."""
     rows = _Writer()
     read = " ".join(rows.text(getattr(block, field)) for field in _ROWS)
 
-    def known(value: Any) -> str:
+    def identify(value: Any) -> str:
         return digest(f"discreet statistic {VERSION}", read, rows.also(value))
 
-    return replace(
-        block,
-        statistics=tuple(
-            replace(
-                each,
-                id=PEOPLE
-                if _only_tested(each)
-                else known((each.reads, each.forms, each.sensitivity, *_totals(each))),
-            )
-            for each in block.statistics
-        ),
-        picks=tuple(replace(pick, id=known(replace(pick, listed=False))) for pick in block.picks),
-    )
+    statistics = []
+    for each in block.statistics:
+        if _only_tested(each):
+            statistics.append(replace(each, id=PEOPLE))
+        else:
+            parts = (each.reads, each.forms, each.sensitivity, *_totals(each))
+            statistics.append(replace(each, id=identify(parts)))
+    choices = [replace(pick, id=identify(replace(pick, listed=False))) for pick in block.picks]
+    return replace(block, statistics=tuple(statistics), picks=tuple(choices))
 
 
 def _totals(statistic: Statistic) -> tuple[Totals, ...]:
-    """Return the sums that get noise in the place of the numbers; nothing where numbers do."""
+    """Return the running totals that get noise instead of the numbers; nothing if the numbers do."""
     return () if statistic.totals is None else (statistic.totals,)
 
 
 def _only_tested(statistic: Statistic) -> bool:
+    """Return True if the threshold tests a statistic and no aggregate uses it."""
     return statistic.tested and not statistic.estimates
 
 
@@ -214,16 +202,17 @@ def digest(*texts: str) -> str:
 
 
 def mark_shared(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Mark the blocks that read the same as an earlier one; the margins that they want may still
-    differ.
-    """
+    """Mark the blocks that read the same as an earlier one; they may still want other margins."""
     if len(blocks) == 1:
         return tuple(blocks)
-    seen: dict[str, int] = {}
+    places: dict[str, int] = {}  # the first block with each text
     result = []
     for index, block in enumerate(blocks):
-        first = seen.setdefault(_Writer().text(replace(block, derived=())), index)
-        result.append(block if first == index else replace(block, kind=Shared(block=first)))
+        text = _Writer().text(replace(block, derived=()))
+        first = places.setdefault(text, index)
+        if first != index:
+            block = replace(block, kind=Shared(block=first))
+        result.append(block)
     return tuple(result)
 
 
@@ -234,22 +223,23 @@ def _no_line(kind: type) -> Unproved:
 
 
 class _Writer:
-    """Writes the trees of one block: a stage has one number in all of them."""
+    """Writes the trees of one block. A stage has the same number in all of them."""
 
     def __init__(self, stages: Mapping[str, int] | None = None) -> None:
         self._stages = dict(stages or {})
 
     def also(self, value: Any) -> str:
-        """Return the text of a value, with stages numbered on from those written so far."""
+        """Return the text of a value; new stages get the numbers after those written so far."""
         return _Writer(self._stages).text(value)
 
     def text(self, value: Any) -> str:
-        """Return a text that differs for different values: each kind begins with a sign of its own,
+        """Return a text that differs for different values: each kind has a first letter of its own,
         and texts are quoted.
         """
         kind = type(value)
         if kind is tuple:
-            return f"[{' '.join(map(self.text, value))}]"
+            parts = map(self.text, value)
+            return f"[{' '.join(parts)}]"
         if kind in _PLAIN:
             return _PLAIN[kind](value)
         if kind is Block:
@@ -259,39 +249,48 @@ class _Writer:
         return self._line(value)
 
     def _line(self, value: Any, *places: int) -> str:
-        """Write a value as its line in the table; `places` come behind its tag."""
+        """Write a value as its line in the table says; `places` come after its tag."""
         tag, fields = TABLE[type(value)]
-        parts = (
-            self._stage(value.stage) if field == STAGE else self.text(getattr(value, field))
-            for field in fields
-        )
-        return f"({' '.join((tag, *map(str, places), *parts))})"
+        parts = [tag, *map(str, places)]
+        for field in fields:
+            part = getattr(value, field)
+            parts.append(self._stage(part) if field == STAGE else self.text(part))
+        return f"({' '.join(parts)})"
 
     def _block(self, block: Block) -> str:
-        """Write a block as `VERSION` 1 does: what is read first, and what is made of it by its
-        place among that.
-        """
-        kind, shown = block.kind, [each for each in block.statistics if not _only_tested(each)]
-        own = [] if isinstance(kind, RolledUp) else shown
+        """Write a block as `VERSION` 1 does: first what is read, then what is computed from it."""
+        kind = block.kind
+        statistics = [each for each in block.statistics if not _only_tested(each)]
+        own = [] if isinstance(kind, RolledUp) else statistics
         readings = tuple(dict.fromkeys(reading for each in own for reading in each.reads))
-        parts = [*(self.text(getattr(block, field)) for field in _ROWS), self.text(readings)]
-        made = [
-            (each.over(readings), each.sensitivity, each.additive, *_totals(each)) for each in own
-        ]
-        measured = [f"(measurement {' '.join(map(self.text, each))})" for each in made]
-        parts.append(f"[{' '.join(measured)}]")
-        parts += [self.text(block.picks), self.text(any(each.tested for each in shown))]
-        placed = [
-            (number, place, estimate)
-            for place, each in enumerate(shown)
-            for number, estimate in each.estimates
-        ]
-        texts = {number: self._estimate(place, estimate) for number, place, estimate in placed}
-        texts |= {pick.number: f"(picked {place})" for place, pick in enumerate(block.picks)}
-        parts.append(f"[{' '.join(texts[number] for number in sorted(texts))}]")
-        shared = kind.block if isinstance(kind, Shared) else None
-        rolled = kind if isinstance(kind, RolledUp) else None
-        return f"(block {' '.join((*parts, self.text(block.derived), self.text(shared), self.text(rolled)))})"
+        # The order of these lines numbers the stages: it is a part of the version.
+        parts = [self.text(getattr(block, field)) for field in _ROWS]
+        parts.append(self.text(readings))
+        measurements = [self._measurement(each, readings) for each in own]
+        parts.append(f"[{' '.join(measurements)}]")
+        parts.append(self.text(block.picks))
+        parts.append(self.text(any(each.tested for each in statistics)))
+        parts.append(self._aggregates(statistics, block.picks))
+        parts.append(self.text(block.derived))
+        parts.append(self.text(kind.block if isinstance(kind, Shared) else None))
+        parts.append(self.text(kind if isinstance(kind, RolledUp) else None))
+        return f"(block {' '.join(parts)})"
+
+    def _measurement(self, statistic: Statistic, readings: Sequence[algebra.Reading]) -> str:
+        """Write what a statistic measures, with its forms over all readings of the block."""
+        forms = statistic.over(readings)
+        parts = (forms, statistic.sensitivity, statistic.additive, *_totals(statistic))
+        return f"(measurement {' '.join(map(self.text, parts))})"
+
+    def _aggregates(self, statistics: Sequence[Statistic], choices: Sequence[picks.Pick]) -> str:
+        """Write the aggregates in the order of their numbers, each with the place of its source."""
+        texts: dict[int, str] = {}
+        for place, statistic in enumerate(statistics):
+            for number, estimate in statistic.estimates:
+                texts[number] = self._estimate(place, estimate)
+        for place, pick in enumerate(choices):
+            texts[pick.number] = f"(picked {place})"
+        return f"[{' '.join(texts[number] for number in sorted(texts))}]"
 
     def _estimate(self, place: int, estimate: Any) -> str:
         if type(estimate) not in TABLE:

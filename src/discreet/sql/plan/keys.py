@@ -1,5 +1,5 @@
-"""Group keys: their public values, their labels in the answer, and where a value stands among
-them.
+"""Group keys: their public values, the labels of these in the answer, and the position of a value
+among them.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from discreet.sql.values.value import (
     widen,
 )
 
-MOST_DIGITS = 40  # of the position of a key in its domain
-
+MOST_DIGITS = 40  # the most digits of a key's position in its domain
+_MONDAY = 0  # as `date.weekday` says
 
 PublicDomain = Number | Category | Flag | Day | Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A group key whose values are public: the engine gives its position, `labels` says what stands
-    there.
+    """A group key whose values are public: the engine returns positions, `labels` returns their
+    values.
     """
 
     domain: PublicDomain
@@ -47,27 +47,27 @@ class Key:
 
     @property
     def size(self) -> int:
+        """Return the number of values, with NULL if it is one."""
         return self.domain.size + self.nullable
 
     def labels(self) -> pa.Array:
-        """Return the labels of all places."""
+        """Return the labels of all positions."""
         return self.labels_at(range(self.size))
 
     def labels_at(self, places: Sequence[int]) -> pa.Array:
-        """Return the labels at these places; the place behind the last value is that of NULL.
+        """Return the labels at these positions; NULL has the position after the last value.
 
-        Of a domain of millions only the few that can be are written.
+        A domain may have millions of values: only the labels asked for are made.
         """
         domain = self.domain
         match domain:
             case Number():
                 kind = number_type(domain.step, domain.largest)
-                return arrow.array(
-                    self._each(
-                        places, lambda place: as_written(domain.at(domain.lo + place), kind)
-                    ),
-                    kind,
-                )
+
+                def number(place: int) -> Any:
+                    return as_written(domain.at(domain.lo + place), kind)
+
+                return arrow.array(self._each(places, number), kind)
             case Category(values=values):
                 return arrow.array([*values, None]).take(arrow.array(places, pa.int64()))
             case Flag():
@@ -76,25 +76,21 @@ class Key:
                 return arrow.array(self._each(places, domain.at), pa.date32())
             case Day():
                 days = self._each(places, domain.at)
-                return arrow.array(
-                    [day and datetime(day.year, day.month, day.day) for day in days],
-                    pa.timestamp("us"),
-                )
+                stamps = [day and datetime(day.year, day.month, day.day) for day in days]
+                return arrow.array(stamps, pa.timestamp("us"))
         step = timedelta(microseconds=int(domain.step * 1_000_000))
-        return arrow.array(
-            self._each(places, lambda place: domain.lo + step * place), pa.timestamp("us")
-        )
+        moments = self._each(places, lambda place: domain.lo + step * place)
+        return arrow.array(moments, pa.timestamp("us"))
 
     def _each(self, places: Sequence[int], label: Callable[[int], Any]) -> list[Any]:
+        """Return the label at each position, and None at that of NULL."""
         null = self.domain.size
         return [None if place == null else label(place) for place in places]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """Public keys taken together: only the combinations in `cells` can be, and no other group is
-    measured.
-    """
+    """Several public keys as one: only the combinations in `cells` are possible and get measured."""
 
     keys: tuple[Key, ...]
     cells: tuple[int, ...]
@@ -104,19 +100,19 @@ class Joint:
         return len(self.cells)
 
     def labels(self) -> list[pa.Array]:
-        """Return what stands in each of the keys, group by group."""
-        places = np.unravel_index(
-            np.array(self.cells, dtype=np.int64), [key.size for key in self.keys]
-        )
-        return [key.labels_at(place.tolist()) for key, place in zip(self.keys, places, strict=True)]
+        """Return the labels of each key, with one label for each group."""
+        cells = np.array(self.cells, dtype=np.int64)
+        sizes = [key.size for key in self.keys]
+        columns = zip(self.keys, np.unravel_index(cells, sizes), strict=True)
+        return [key.labels_at(places.tolist()) for key, places in columns]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """A group key whose values are not public: text, or more public values than the policy allows
-    as groups.
+    """A group key whose values are not public: a text, or a domain with more values than the policy
+    allows as groups.
 
-    The engine gives the value itself (for numbers and dates its position in `domain`).
+    The engine returns the text itself; for numbers and dates it returns the position in `domain`.
     """
 
     domain: PublicDomain | Text
@@ -124,21 +120,24 @@ class Unknown:
 
     @property
     def letters(self) -> int:
-        """Return how many letters a key has at most, as text."""
+        """Return the most letters of a key as text."""
         return self.domain.letters if isinstance(self.domain, Text) else MOST_DIGITS
 
     def labels(self, values: pa.ChunkedArray) -> pa.Array:
-        """Return what surviving keys look like to people."""
+        """Return the labels of the keys that passed the threshold, as the answer shows them."""
         if isinstance(self.domain, Text):
-            short = values.nbytes < 2**30 and pa.types.is_large_string(values.type)
-            return (values.cast(pa.string()) if short else values).combine_chunks()
+            if values.nbytes < 2**30 and pa.types.is_large_string(values.type):
+                values = values.cast(pa.string())
+            return values.combine_chunks()
         size = self.domain.size
         places = [size if value is None else int(value) for value in values.to_pylist()]
         return Key(domain=self.domain, nullable=True).labels_at(places)
 
 
 def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> Expression:
-    """Return a key's position among its public values; NULL comes last where it is meant."""
+    """Return the expression of a key's position among its public values; with `nullable`, NULL has
+    the position after the last.
+    """
     match domain:
         case Number(lo=0) | Category():
             position = value
@@ -146,13 +145,12 @@ def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> 
             position = careful(widen(value, domain.largest) - lo)
         case Flag():
             position = flag_as_number(value)
-        case Day(lo=first, grain="week") if (
-            first.weekday()
-        ):  # weeks that begin on another day than Monday
+        case Day(lo=first, grain="week") if first.weekday() != _MONDAY:
+            # The engine's weeks begin on Monday, these do not: count their days.
             position = careful(call("date_diff", "day", first, value) // 7)
         case Day(lo=first, grain=grain):
             position = careful(call("date_diff", grain, first, value))
         case Moment(lo=start, step=step):
-            passed = call("epoch_us", value) - call("epoch_us", start)
-            position = careful(passed // int(step * 1_000_000))
+            microseconds = call("epoch_us", value) - call("epoch_us", start)
+            position = careful(microseconds // int(step * 1_000_000))
     return call("coalesce", position, domain.size) if nullable else position

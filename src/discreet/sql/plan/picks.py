@@ -1,9 +1,9 @@
 """Picks: aggregates that choose a value instead of adding up (quantiles, minimum, maximum, mode).
 
-A pick chooses one cell of a public grid per group, or one for each of several quantiles. Of a grid
-of up to `FAN` cells all counts are read. Of a finer one only the cells near each wanted rank are
-(`count_near`), and quantiles are chosen one by one: what is told about their ranks then holds
-whatever the data.
+A pick chooses one cell of a public grid per group, or one cell for each of several quantiles. If
+the grid has at most `FAN` cells, the rows of every cell are counted. On a finer grid only the cells
+near each rank are counted (`count_near`), and quantiles are chosen one by one: then the margin of
+their ranks holds for all data.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from discreet.mechanisms.shapes import Nearby, PersonRows, Selection
 from discreet.sql.after.estimates import as_written, number_type
 from discreet.sql.values.value import Category, Day, Flag, Moment, Number, widen
 
-FAN = 1 << 17  # cells of which all counts are read
-MOST_CELLS = 1 << 23  # counts of all groups together: 64 MB
-# cells where keys are not public, so that there is no telling how many groups there are
+FAN = 1 << 17  # the most cells of which every one is counted
+MOST_CELLS = 1 << 23  # the most counts of all groups together: 64 MB
+# the same for a group by unknown keys, as the number of groups is not public
 UNKNOWN_FAN = 1 << 12
-# how often a maximum must not lie above the largest value, or a minimum below the smallest
+# the probability that a maximum is not above the largest value, and a minimum not below the smallest
 INSIDE = Fraction(19, 20)
 
-COARSE = 1 << 16  # wide cells of all groups together, and narrower ones of one wide cell
-FEWEST = 1 << 8  # wide cells of a group, where there are many groups or no telling how many
+COARSE = 1 << 16  # wide cells of all groups together, and narrower cells of one wide cell
+FEWEST = 1 << 8  # wide cells of a group, if there are many groups or unknown ones
 
 PickDomain = Number | Category | Flag | Day | Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
-    """One choice per group. `position` is the SQL of a row's cell on the finest grid, counted from
-    0.
+    """One choice per group. `position` is the expression of a row's cell on the finest grid, from 0
+    on.
     """
 
     name: str
@@ -50,121 +50,127 @@ class Pick:
     position: Expression
     condition: Expression | None
     domain: PickDomain
-    quantiles: tuple[Fraction, ...]  # of a mode: none
-    listed: bool  # asked for as a list, so given as one
+    quantiles: tuple[Fraction, ...]  # empty for a mode
+    listed: bool  # the question asks for a list, so the answer is one
     rows: int
     groups: int
     neighbors: Neighbors
-    # groups of keys that are not public: how many is known only once they are found
-    unknown: bool = False
-    number: int = 0  # of the aggregate in the statement
-    id: str = ""  # what it is known by (`sql.plan.identity`)
+    unknown: bool = False  # some keys are not public, so the number of groups is not either
+    number: int = 0  # the number of the aggregate in the statement
+    id: str = ""  # set by `sql.plan.identity`
 
     @property
     def relation(self) -> Neighbors:
         """Return the relation that the noise of a quantile is made for, with `max_rows`.
 
-        Privacy: over several groups, replacing a person takes a_i of at most m rows from group i
-        and puts b_i of at most m into it. There the score moves by at most (a_i + b_i) max(q, 1 -
-        q), as if so many rows had been added; the loss of a choice is linear in that, so together
-        it is that of 2m rows added or removed. (Within one group m alone would do, which is no more
-        than 2m max(q, 1 - q).)
+        Privacy: with several groups, replacing a person takes a_i rows out of group i and puts b_i
+        rows into it; all a_i together are at most m, and so are all b_i. The score of group i moves
+        by at most (a_i + b_i) max(q, 1 - q), as if a_i + b_i rows had been added. The loss of a
+        choice is linear in that number, so all groups together lose as much as for 2m rows added or
+        removed. (With one group m is enough, which is at most 2m max(q, 1 - q).)
         """
         return self.neighbors if self.groups == 1 else "add_remove"
 
     @property
     def max_rows(self) -> int:
-        """Return how many rows of one person a quantile's noise must hide."""
-        return self.rows if self.neighbors == "add_remove" or self.groups == 1 else 2 * self.rows
+        """Return the number of one person's rows that the noise of a quantile must hide."""
+        if self.neighbors == "add_remove" or self.groups == 1:
+            return self.rows
+        return 2 * self.rows
 
     @property
     def fan(self) -> int:
-        """Return how many cells may be counted one by one, fewer where there are many groups."""
-        return (
-            UNKNOWN_FAN if self.unknown else max(16, min(FAN, MOST_CELLS // self.groups // 4 * 4))
-        )
+        """Return the most cells per group of which every one is counted: fewer for many groups."""
+        if self.unknown:
+            return UNKNOWN_FAN
+        share = MOST_CELLS // self.groups
+        return max(16, min(FAN, share // 4 * 4))
 
     @property
     def fine(self) -> bool:
-        """Return True if the grid has more cells than may be counted one by one."""
+        """Return True if the grid has too many cells to count every one."""
         return self.domain.size > self.fan
 
     @property
     def parts(self) -> tuple[Pick, ...]:
         """Return the choices to make one after another, each with an equal share of the amount.
 
-        Three quantiles or more are chosen together, on a grid whose counts are all read: two would
-        cost as much together as one by one. The extremes aim inside the data, which only a choice
-        of its own can.
+        Three or more quantiles are chosen together if every cell is counted. Two would cost as much
+        together as one by one. An extreme is always chosen alone, because it aims at a rank inside
+        the data.
         """
-        if len(self.quantiles) > 2 and not self.fine and all(0 < q < 1 for q in self.quantiles):
+        without_extremes = all(0 < q < 1 for q in self.quantiles)
+        if len(self.quantiles) > 2 and not self.fine and without_extremes:
             return (self,)
         return tuple(replace(self, quantiles=(q,)) for q in self.quantiles) or (self,)
 
     @property
     def movement(self) -> PersonRows:
-        """Return how far one person moves the counts: the rows that they have in them."""
+        """Return how far one person moves the counts: by the number of their rows."""
         return PersonRows(most=self.rows, groups=self.groups, neighbors=self.neighbors)
 
     def mechanisms(self, accountant: AccountantName, amount: Fraction) -> tuple[Selection, ...]:
-        """Return the mechanisms of its choices, part by part; on a fine grid each is `Nearby`."""
-        paid = currency(accountant)
+        """Return the mechanisms of the choices, one for each part; on a fine grid each is `Nearby`."""
+        money = currency(accountant)
         if self.kind == "mode":
-            return (paid.choice(amount=amount, moved=self.movement.scores),)
-        share = amount / len(self.parts)
-        return tuple(
-            part._quantile(paid, share) if len(part.quantiles) == 1 else part._several(paid, share)
-            for part in self.parts
-        )
+            return (money.choice(amount=amount, moved=self.movement.scores),)
+        parts = self.parts
+        share = amount / len(parts)
+        return tuple(part._mechanism(money, share) for part in parts)
 
-    def _several(self, paid: Currency, amount: Fraction) -> Quantiles:
-        depths, cells = len(self.quantiles).bit_length(), self.domain.size
+    def _mechanism(self, money: Currency, amount: Fraction) -> Quantile | FineQuantile | Quantiles:
+        if len(self.quantiles) == 1:
+            return self._quantile(money, amount)
+        return self._several(money, amount)
+
+    def _several(self, money: Currency, amount: Fraction) -> Quantiles:
+        rounds = len(self.quantiles).bit_length()
+        cells = self.domain.size
+        slices = 1
+        if not self.unknown:
+            most = MOST_CELLS // self.groups // cells
+            slices = max(1, min(slices_for(cells), most))
         return Quantiles(
-            epsilon=paid.choice_epsilon(amount=amount, rounds=depths),
+            epsilon=money.choice_epsilon(amount=amount, rounds=rounds),
             quantiles=self.quantiles,
             cells=cells,
-            slices=1
-            if self.unknown
-            else max(1, min(slices_for(cells), MOST_CELLS // self.groups // cells)),
+            slices=slices,
             max_rows=self.max_rows,
             neighbors=self.relation,
-            choice=paid.choice_name,
+            choice=money.choice_name,
         )
 
-    def _quantile(self, paid: Currency, amount: Fraction) -> Quantile | FineQuantile:
+    def _quantile(self, money: Currency, amount: Fraction) -> Quantile | FineQuantile:
         [q] = self.quantiles
         grid: dict[str, Any] = {
-            "epsilon": paid.choice_epsilon(amount=amount),
+            "epsilon": money.choice_epsilon(amount=amount),
             "q": q,
             "cells": self.domain.size,
             "max_rows": self.max_rows,
             "neighbors": self.relation,
         }
         plain: Quantile | FineQuantile
-        plain = (
-            FineQuantile(**grid, reach=reach_for(**grid))
-            if self.fine
-            else Quantile(**grid, choice=paid.choice_name)
-        )
+        if self.fine:
+            plain = FineQuantile(**grid, reach=reach_for(**grid))
+        else:
+            plain = Quantile(**grid, choice=money.choice_name)
         if 0 < q < 1:
             return plain
-        # All cells beyond the largest value have one score. The wanted rank is so far inside the
-        # data that each of them is farther from it than the choice is with 95 %.
+        # All cells beyond the largest value have the same score. So aim at a rank inside the data,
+        # at such a distance from the end that with 95 % the choice is nearer to it than those cells.
         inside = plain.margin(INSIDE) + 1
         return replace(plain, shift=inside if q == 0 else -inside)
 
     def decode(self, positions: Any) -> pa.Array:
-        """Return the values at positions of the finest grid."""
-        domain, places = (
-            self.domain,
-            [min(max(int(each), 0), self.domain.size - 1) for each in positions],
-        )
+        """Return the values at these positions of the finest grid."""
+        domain = self.domain
+        last = domain.size - 1
+        places = [min(max(int(each), 0), last) for each in positions]
         match domain:
             case Number():
                 kind = number_type(domain.step, domain.largest)
-                return arrow.array(
-                    [as_written(domain.at(domain.lo + place), kind) for place in places], kind
-                )
+                numbers = [domain.at(domain.lo + place) for place in places]
+                return arrow.array([as_written(number, kind) for number in numbers], kind)
             case Category(values=values):
                 return arrow.array([values[place] for place in places], arrow.array(values).type)
             case Flag():
@@ -177,32 +183,32 @@ class Pick:
     @property
     def cell(self) -> Expression:
         """Return the expression of a row's cell."""
-        # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond
-        # them.
+        # Privacy: a grid may have more than 2^63 cells. Rows beyond them must not raise an error, which
+        # would tell that such rows exist.
         return widen(self.position, self.domain.size)
 
 
 def count_near(counted: Aggregate, choices: Sequence[Nearby], *, groups: int) -> Nearest:
-    """Return the query that counts the cells which hold rows within the reach of a choice.
+    """Return the query that counts rows in the cells within reach of the rank of each choice.
 
-    Cells are counted in a few steps, from wide ones to the finest.
+    It counts in a few steps, from wide cells to the finest.
     """
     return Nearest(counted, _widths(choices[0].cells, groups), tuple(map(_rank, choices)))
 
 
 def _widths(cells: int, groups: int) -> tuple[int, ...]:
-    """Return the widths of the cells counted at each step, in cells of the finest grid; the last is
-    1.
+    """Return the width of the cells of each step, in cells of the finest grid; the last width is 1.
 
-    Each is a multiple of the next. Privacy: were they not, a narrow cell could lie in two wide
-    ones, its rows would be read with both, and one person would count twice.
+    Privacy: each width is a multiple of the next. Otherwise a narrow cell could lie in two wide
+    ones, so that its rows would be counted with both, and one person twice.
     """
     widest = -(-cells // max(FEWEST, COARSE // groups))
     steps = 0
     while COARSE ** (steps + 1) <= widest:
         steps += 1
     least = -(-widest // COARSE**steps)
-    return tuple(dict.fromkeys([*(least * COARSE**step for step in range(steps, -1, -1)), 1]))
+    widths = [least * COARSE**step for step in range(steps, -1, -1)]
+    return tuple(dict.fromkeys([*widths, 1]))
 
 
 def _rank(choice: Nearby) -> Rank:

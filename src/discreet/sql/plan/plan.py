@@ -1,13 +1,11 @@
-"""A Plan: what will be read, what gets noise, what runs after. A printable value that has seen no
-data.
+"""A Plan says what will be read, what gets noise, and what runs after noise. It is a printable value
+that depends on no data.
 
-Block       one aggregation of private rows: its keys, and the statistics and picks that are made in
-            each group
-Statistic   numbers that get noise of one scale: what is read, how far one person moves it, what is
-            computed of it
-Pick        a value that is chosen (`sql.plan.picks`)
-after       SQL over the noisy tables and the public ones, for everything that stands above the
-            aggregation
+Block       one aggregation of private rows: its keys, and the statistics and picks of each group
+Statistic   numbers with noise of one scale: what is read, how far one person moves it, and what is
+            computed from it
+Pick        an aggregate that chooses a value (`sql.plan.picks`)
+after       SQL over the noisy and the public tables, for everything above the aggregation
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from discreet.sql.values.value import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalOf:
-    """A running total: of which block and aggregate, and over how many periods."""
+    """A running total: its block, its aggregate, and the number of periods."""
 
     block: int
     estimate: int
@@ -45,40 +43,41 @@ class TotalOf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerColumn:
-    """A column of the answer; `measured` says that its margins come behind all columns of the final
-    table.
-    """
+    """A column of the answer."""
 
     name: str
+    # True if its margins are a column of the final table, behind all columns of the answer
     measured: bool
-    # (block, aggregate) where the column is an aggregate as it was measured
+    # (block, aggregate) if the column is an aggregate as it was measured
     estimate: tuple[int, int] | None
-    # further ones that stand in the same column, as of grouping sets
+    # more of these, if the column has several aggregates, as with grouping sets
     also: tuple[tuple[int, int], ...] = ()
-    # of computed ones that are linear in noise: one, or one for each grouping
+    # for a computed column that is linear in noise: one form, or one for each grouping
     forms: tuple[Form, ...] = ()
 
     simulated: bool = False  # computed, and not linear in noise: its margins are simulated
-    noisy: bool = False  # computed from noisy numbers, in whatever way
-    total_of: TotalOf | None = None  # where it is the running total of an aggregate
-    # where MARGIN made it: it has no margin itself, and needs none
+    noisy: bool = False  # computed from noisy numbers
+    total_of: TotalOf | None = None  # set if the column is the running total of an aggregate
+    # set if MARGIN made the column: it is a margin, and has none itself
     half_width: HalfWidth | None = None
 
     @property
     def tells_margin(self) -> bool:
-        """Return True if its margin can be told beforehand, for a number of rows if need be."""
-        of_row = self.measured and (self.estimate is not None or bool(self.forms))
-        return of_row or self.total_of is not None
+        """Return True if the margin is known before the question is paid, maybe for an assumed number
+        of rows.
+        """
+        if self.total_of is not None:
+            return True
+        return self.measured and (self.estimate is not None or bool(self.forms))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """The way in which several groupings of the same rows are measured, and what was weighed for it
-    (S3).
+    """How several groupings of the same rows are measured, and which margins were compared (S3).
 
-    `together` and `apart` are mean margins over the groupings, up to a factor that depends on the
-    amount: when some are added up from others' noisy numbers, and when each is measured. None where
-    there was no choice: `why` tells.
+    Both are mean margins over the groupings, up to a factor that depends on the amount. `together`:
+    some groupings are added up from the noisy numbers of others. `apart`: each is measured. With
+    `together` None there was no choice; `why` says the reason.
     """
 
     blocks: tuple[int, ...]
@@ -93,37 +92,34 @@ class Plan:
 
     blocks: tuple[Block, ...]
     after: str
-    # the columns of the only noisy table, where `after` does nothing but list them
+    # the columns of the only noisy table, if `after` does nothing but list them
     listed: tuple[str, ...] | None
     columns: tuple[AnswerColumn, ...]
-    # rows may have been left out after noise (HAVING, LIMIT, ...): coverage holds before that
+    # rows may be left out after noise (HAVING, LIMIT, ...): margins cover 95 % of all rows before that
     selected: bool
     public: tuple[str, ...]  # public tables that `after` reads
-    # of several numbers: their half-widths are columns of `HALF_WIDTHS`
+    # forms of several numbers: their half-widths are columns of `HALF_WIDTHS`
     combined: tuple[Form, ...] = ()
     ways: tuple[Way, ...] = ()
-    # of the private tables that are read: what is beyond is in no answer
+    # max_rows of each private table that is read: no answer counts more rows of a person
     max_rows: tuple[tuple[str, int], ...] = ()
-    # the same statement on changed numbers, for margins of what is made of several rows
+    # the same statement on changed numbers, for margins of values made from several rows
     again: Again | None = None
-    today: date | None = None  # what CURRENT_DATE meant, where it was asked for
-    probe: bool = False  # no row can come of it: only names and types are asked for
+    today: date | None = None  # the meaning of CURRENT_DATE, if the question has it
+    probe: bool = False  # the question only asks for names and types: it returns no row
 
 
 def empty_plan(columns: Sequence[tuple[str, pa.DataType]]) -> Plan:
-    """Return a plan that reads nothing and costs nothing: no rows, under these names and of these
-    types.
+    """Return a plan that reads nothing and costs nothing: its answer has these columns and no
+    rows.
     """
-    listed = ", ".join(
-        f"CAST(NULL AS {_sql_type(kind)}) AS {quote(name)}" for name, kind in columns
-    )
+    nulls = [f"CAST(NULL AS {_sql_type(kind)}) AS {quote(name)}" for name, kind in columns]
+    answer = [AnswerColumn(name=name, measured=False, estimate=None) for name, _ in columns]
     return Plan(
         blocks=(),
-        after=f"SELECT {listed} WHERE FALSE",
+        after=f"SELECT {', '.join(nulls)} WHERE FALSE",
         listed=None,
-        columns=tuple(
-            AnswerColumn(name=name, measured=False, estimate=None) for name, _ in columns
-        ),
+        columns=tuple(answer),
         selected=False,
         public=(),
         probe=True,
@@ -131,23 +127,24 @@ def empty_plan(columns: Sequence[tuple[str, pa.DataType]]) -> Plan:
 
 
 def _sql_type(kind: pa.DataType) -> str:
-    """Return the SQL type, after noise, that gives this type of Arrow."""
+    """Return the SQL type whose values have this type of Arrow after noise."""
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return f"{_sql_type(kind.value_type)}[]"
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
-    named = {
+    names = {
         pa.bool_(): "BOOLEAN",
         pa.int32(): "INTEGER",
         pa.int64(): "BIGINT",
         pa.date32(): "DATE",
+        pa.float64(): "DOUBLE",
+        pa.timestamp("us"): "TIMESTAMP",
     }
-    named |= {pa.float64(): "DOUBLE", pa.timestamp("us"): "TIMESTAMP"}
-    return named.get(kind, "VARCHAR")
+    return names.get(kind, "VARCHAR")
 
 
 def arrow_type(domain: Domain) -> pa.DataType:
-    """Return the type in which values of a domain are shown; of an identifier, text."""
+    """Return the type in which values of a domain are shown; identifiers are shown as text."""
     match domain:
         case Number():
             return number_type(domain.step, domain.largest)

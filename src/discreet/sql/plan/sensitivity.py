@@ -1,9 +1,10 @@
 """Compute how far one person can move a vector of sums (S3): l0, l1, l2 and linf, for both
 relations of neighbors.
 
-A person has at most `rows` rows; every row falls into one of `groups` disjoint groups. Each
-function argues its bound: the set of what one person can contribute is convex-hulled by its extreme
-points, and a norm is largest on one of them. l2 is kept squared, so that it stays an exact integer.
+A person has at most `rows` rows; every row falls into one of `groups` disjoint groups. The docstring
+of each function gives the reason for its bound. What one person can add to the sums is a convex
+combination of a few extreme vectors, and a norm is largest at one of them. l2 is kept squared, so
+that it is an exact integer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from discreet.budget import Neighbors
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """The distance by which one person can move a vector of exact sums, by each norm."""
+    """The most that one person can move a vector of exact sums, by each norm."""
 
     l0: int
     l1: int
@@ -26,14 +27,15 @@ class Sensitivity:
 def of_parts(
     *, rows: int, width: int, parts: int, groups: int, neighbors: Neighbors
 ) -> Sensitivity:
-    """Bound sums of `parts` non-negative amounts that make at most `width` in each row; a count is
-    the case 1, 1.
+    """Bound the sums of `parts` amounts that are not negative and together at most `width` in each
+    row. A count has one part of width 1.
 
-    Extreme contributions put all rows' whole width into one cell, so every norm of one person's
-    vector is rows * width. Replacing a person moves all of it from one cell to another (l1 twice,
-    l2 √2 times that), or, where there is one cell only, in or out of it.
+    The extreme person puts the whole width of all rows into one cell, so each norm of one person's
+    vector is at most rows * width. Replacing a person moves all of it from one cell to another: l1
+    doubles, l2 grows √2 times. If there is only one cell, it moves into or out of that cell.
     """
-    total, cells = rows * width, parts * groups
+    total = rows * width
+    cells = parts * groups
     if neighbors == "add_remove":
         return Sensitivity(l0=min(rows * parts, cells), l1=total, l2_squared=total**2, linf=total)
     if cells == 1:
@@ -44,15 +46,15 @@ def of_parts(
 
 
 def of_sum(*, rows: int, lo: int, hi: int, groups: int, neighbors: Neighbors) -> Sensitivity:
-    """Bound a sum per group of values in [lo, hi], where a row may also be absent, which counts as
-    0.
+    """Bound a sum per group of values in [lo, hi]. A row may also be absent, which counts as 0.
 
-    add_remove: rows * max(|lo|, |hi|), and not hi - lo, because the row may be absent.
-    change_one: within one cell from rows * min(lo, 0) to rows * max(hi, 0); between two cells, √2
-    times the largest in l2. A range on both sides of zero makes the first the larger one: in [-1,
-    1] a person can move one cell by 2.
+    add_remove: rows * max(|lo|, |hi|), and not rows * (hi - lo), because a row may be absent.
+    change_one: one cell moves at most from rows * min(lo, 0) to rows * max(hi, 0); two cells move
+    by at most √2 times the largest in l2. The first is larger if the range has zero inside: with
+    [-1, 1] one row can move one cell by 2.
     """
-    largest, span = rows * max(abs(lo), abs(hi)), rows * (max(hi, 0) - min(lo, 0))
+    largest = rows * max(abs(lo), abs(hi))
+    span = rows * (max(hi, 0) - min(lo, 0))
     if neighbors == "add_remove":
         return Sensitivity(l0=min(rows, groups), l1=largest, l2_squared=largest**2, linf=largest)
     if groups == 1:
@@ -63,21 +65,21 @@ def of_sum(*, rows: int, lo: int, hi: int, groups: int, neighbors: Neighbors) ->
 
 
 def of_persons(*, touched: int, groups: int, neighbors: Neighbors) -> Sensitivity:
-    """Bound distinct people per group: each person adds 1 to every group they are in, at most
-    `touched`.
+    """Bound the number of people per group: a person adds 1 to each of their groups, at most
+    `touched` of them.
     """
     cells = min(touched if neighbors == "add_remove" else 2 * touched, groups)
     return Sensitivity(l0=cells, l1=cells, l2_squared=cells, linf=1)
 
 
 def of_distinct(*, rows: int, values: int | None, groups: int, neighbors: Neighbors) -> Sensitivity:
-    """Bound distinct values per group, of which there are at most `values`, where that is known.
+    """Bound the number of distinct values per group: at most `values`, or unbounded for None.
 
-    A person with a_j rows in group j raises that group's number by at most min(a_j, values), and
-    lowers none. So l1 is largest when every row brings a new value; l2 when groups are filled one
-    after another up to min(rows, values). change_one: between the two persons' numbers in a group
-    lies at most the larger of what each adds to it. The sum of the larger ones, and of their
-    squares, is at most that of both persons, and within each group one is the most.
+    A person with a_j rows in group j raises the number of that group by at most min(a_j, values),
+    and lowers none. So l1 is largest if every row brings a new value, and l2 is largest if the rows
+    fill one group after another up to min(rows, values). change_one: the number of a group changes
+    by at most the larger of what the two persons add to it. Summed over groups, these and their
+    squares are at most the sums for both persons.
     """
     most = rows if values is None else min(rows, values)
     full, rest = divmod(rows, most) if most else (0, 0)
