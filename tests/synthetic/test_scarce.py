@@ -84,8 +84,8 @@ class Seen:
 def watching() -> Iterator[Seen]:
     """Note every choice of the farthest and every vector of sums, and what is exact behind them."""
     seen = Seen()
-    measured, chosen = allowance._apart, Allowance.farthest
-    pointed, summed = allowance._points, Allowance.sums
+    measured, chosen = allowance._distances, Allowance.farthest
+    pointed, summed = allowance._sum_of_points, Allowance.sums
 
     def apart(*given: Any) -> Any:
         seen.apart.append(measured(*given))
@@ -104,9 +104,9 @@ def watching() -> Iterator[Seen]:
         return summed(self, mechanism, exact, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allowance, "_apart", apart)
+        patch.setattr(allowance, "_distances", apart)
         patch.setattr(Allowance, "farthest", farthest)
-        patch.setattr(allowance, "_points", points)
+        patch.setattr(allowance, "_sum_of_points", points)
         patch.setattr(Allowance, "sums", sums)
         yield seen
 
