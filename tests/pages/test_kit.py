@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from discreet.pages import axis, blocks
-from discreet.pages.bars import Series, bars
+from discreet.pages.bars import Series, bars, ticks_below
 from discreet.pages.heat import Patch, Square, heat, shares
 from discreet.pages.plot import Curve, plot
 from discreet.pages.style import DARK, LIGHT, MIDDLE, fragment_style, page_style
@@ -223,3 +223,14 @@ def test_numbers_stand_to_the_right_and_texts_to_the_left() -> None:
     assert '<th class="n">n</th>' in table
     assert "<th>name</th>" in table
     assert "&lt;y&gt;" in table
+
+
+def test_many_long_words_below_an_axis_say_so_to_the_style_sheet() -> None:
+    def below(words: list[str]) -> str:
+        places = tuple((float(place), word) for place, word in enumerate(words))
+        return ticks_below(axis.Axis(low=0.0, high=len(words) - 1.0, ticks=places))
+
+    months = ["Mar 2024", "May 2024", "Jul 2024", "Sep 2024", "Nov 2024"]
+    assert "ticks dense" in below(months)
+    assert "dense" not in below(months[:4])
+    assert "dense" not in below(["0", "20", "40", "60"])

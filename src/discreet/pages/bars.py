@@ -15,6 +15,8 @@ from discreet.pages.blocks import legend
 WIDE, ROW = 1000, 10
 """The size of a drawing in its own units, whatever size it has on the page."""
 LONG = 8
+GAP = 2
+DENSE = 44  # letters and gaps that a phone has room for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,9 @@ def ticks_below(axis: Axis, *, at_edge: bool = False) -> str:
             spare = "half"
         kind = " ".join(filter(None, (side, spare)))
         shown.append(f'<span class="{kind}" style="left: {100 * share:.2f}%">{escape(text)}</span>')
-    return f'<div class="ticks">{"".join(shown)}</div>'
+    letters = sum(len(text) + GAP for _, text in axis.ticks)
+    room = "ticks dense" if letters > DENSE else "ticks"
+    return f'<div class="{room}">{"".join(shown)}</div>'
 
 
 def stack(shares: Sequence[tuple[str, float, int, float]], *, label: str) -> str:

@@ -4,9 +4,12 @@ import { draw, make, placed } from "./elements.js";
 const WIDE = 1000;
 const ROW = 10;
 const LONG = 8;
+const GAP = 2;
+const DENSE = 44; // letters and gaps that a phone has room for
 
 function ticksBelow(axis, atEdge) {
-  return make("div", { class: "ticks" }, axis.ticks.map(([value, text], place) => {
+  const letters = axis.ticks.reduce((sum, [, text]) => sum + text.length + GAP, 0);
+  return make("div", { class: letters > DENSE ? "ticks dense" : "ticks" }, axis.ticks.map(([value, text], place) => {
     const share = axis.at(value);
     const long = text.length > LONG;
     const side = share < 0.02 && long ? "first" : share > 0.95 && (long || atEdge) ? "last" : "";
