@@ -143,6 +143,27 @@ SELECT s.m, b.n FROM generate_series(DATE '1990-01-01', DATE '1990-03-01', INTER
 SELECT g, COUNT(*) AS people FROM people JOIN generate_series(0, 12) AS t(g) ON people.age // 10 = t.g GROUP BY g;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
+-- count / public join / calendar keeps days: Visits of each day, also of days on which nobody came
+SELECT d.day, COUNT(v.visit_id) AS n FROM generate_series(DATE '2023-12-30', DATE '2024-01-04', INTERVAL '1 day') AS d(day) LEFT JOIN visits v ON v.day = d.day GROUP BY d.day ORDER BY d.day;
+--> COUNT(v.visit_id): 3 3 3 | 6 √18 3
+
+-- count / public join / calendar of moments: People seen on each day, by the moment
+SELECT d.day, COUNT(DISTINCT v.person_id) AS n FROM generate_series(TIMESTAMP '2024-01-01', TIMESTAMP '2024-01-02', INTERVAL '1 day') AS d(day) LEFT JOIN visits v ON DATE_TRUNC('day', v.seen) = d.day GROUP BY d.day;
+--> COUNT(DISTINCT v.person_id): 2 √2 1 | 2 √2 1
+
+-- mean / public join / public rows kept: What visits cost in each town, also where nobody went
+SELECT c.town, COUNT(v.visit_id) AS n, AVG(v.cost) AS mean FROM visits v RIGHT JOIN clinics c USING (clinic) GROUP BY town HAVING COUNT(v.visit_id) > 0 ORDER BY mean DESC;
+--> COUNT(v.visit_id): 3 3 3 | 6 √18 3
+--> AVG(v.cost): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- count / public join / kept rows filtered: Smokers' visits, where the filter leaves no row of the calendar alone
+SELECT c.town, COUNT(*) AS n FROM clinics c LEFT JOIN visits v ON v.clinic = c.clinic WHERE v.pain > 0 GROUP BY c.town;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / public join / kept rows in all: Visits to any clinic of the list
+SELECT COUNT(v.visit_id) AS n FROM clinics c LEFT JOIN visits v ON v.clinic = c.clinic;
+--> COUNT(v.visit_id): 3 3 3 | 3 3 3
+
 -- count / one row / where pattern: Who lives where the code begins with a
 SELECT COUNT(*) FROM people WHERE REGEXP_MATCHES(zip, '^a');
 --> COUNT(*): 1 1 1 | 1 1 1

@@ -851,7 +851,19 @@ SELECT COUNT(*) FROM (SELECT person_id, clinic FROM visits GROUP BY person_id) A
 --> is neither aggregated nor in GROUP BY
 
 -- a join that shows whether there is anybody, the other way around
-SELECT c.town, COUNT(v.visit_id) FROM clinics c LEFT JOIN visits v ON v.clinic = c.clinic GROUP BY c.town
+SELECT c.town, v.pain, COUNT(v.visit_id) FROM clinics c LEFT JOIN visits v ON v.clinic = c.clinic GROUP BY c.town, v.pain
+--> Group by its columns alone
+
+-- public rows that nobody matches, counted
+SELECT c.town, COUNT(*) FROM clinics c LEFT JOIN visits v ON v.clinic = c.clinic GROUP BY c.town
+--> Count a column of the private table: COUNT(v.visit_id)
+
+-- public rows that nobody matches, summed
+SELECT c.town, SUM(CASE WHEN v.pain > 0 THEN 1 ELSE 0 END) FROM visits v RIGHT JOIN clinics c ON v.clinic = c.clinic GROUP BY c.town
+--> looks at those whom nobody matches
+
+-- public rows of which each must pass a threshold
+SELECT c.n, COUNT(v.visit_id) FROM (SELECT x.i * 1000 + y.i AS n FROM GENERATE_SERIES(1, 50) AS x(i), GENERATE_SERIES(1, 30) AS y(i)) AS c LEFT JOIN (SELECT visit_id, LENGTH(note) AS n FROM visits) AS v ON v.n = c.n WHERE v.visit_id IS NULL GROUP BY c.n
 --> an outer join that keeps public rows shows whether anybody matches them
 
 -- rank of everybody
@@ -1649,3 +1661,15 @@ SELECT SUM(s.x) FROM (SELECT a.person_id, a.pain AS x FROM visits a JOIN visits 
 -- work that exists for one person only
 SELECT COUNT(*) FROM people p JOIN visits a USING (person_id) JOIN visits b USING (person_id) JOIN visits c USING (person_id) JOIN visits d USING (person_id) JOIN visits e USING (person_id) JOIN visits f USING (person_id) WHERE p.person_id = 7 AND LOWER(UPPER(LOWER(UPPER(p.zip || p.zip)))) LIKE '%a_b%'
 --> one person alone could keep the engine busy for
+
+-- names that double the tables behind them: the engine would plan for seconds, and take 400 MB
+WITH a0 AS (SELECT person_id, age AS x FROM people), a1 AS (SELECT l.person_id, l.x FROM a0 l JOIN a0 r USING (person_id)), a2 AS (SELECT l.person_id, l.x FROM a1 l JOIN a1 r USING (person_id)), a3 AS (SELECT l.person_id, l.x FROM a2 l JOIN a2 r USING (person_id)), a4 AS (SELECT l.person_id, l.x FROM a3 l JOIN a3 r USING (person_id)), a5 AS (SELECT l.person_id, l.x FROM a4 l JOIN a4 r USING (person_id)), a6 AS (SELECT l.person_id, l.x FROM a5 l JOIN a5 r USING (person_id)), a7 AS (SELECT l.person_id, l.x FROM a6 l JOIN a6 r USING (person_id)), a8 AS (SELECT l.person_id, l.x FROM a7 l JOIN a7 r USING (person_id)), a9 AS (SELECT l.person_id, l.x FROM a8 l JOIN a8 r USING (person_id)), a10 AS (SELECT l.person_id, l.x FROM a9 l JOIN a9 r USING (person_id)), a11 AS (SELECT l.person_id, l.x FROM a10 l JOIN a10 r USING (person_id)) SELECT SUM(x) FROM a11
+--> nests expressions too deeply
+
+-- the same with UNION ALL
+WITH a0 AS (SELECT person_id, age AS x FROM people), a1 AS (SELECT * FROM a0 UNION ALL SELECT * FROM a0), a2 AS (SELECT * FROM a1 UNION ALL SELECT * FROM a1), a3 AS (SELECT * FROM a2 UNION ALL SELECT * FROM a2), a4 AS (SELECT * FROM a3 UNION ALL SELECT * FROM a3), a5 AS (SELECT * FROM a4 UNION ALL SELECT * FROM a4), a6 AS (SELECT * FROM a5 UNION ALL SELECT * FROM a5), a7 AS (SELECT * FROM a6 UNION ALL SELECT * FROM a6), a8 AS (SELECT * FROM a7 UNION ALL SELECT * FROM a7), a9 AS (SELECT * FROM a8 UNION ALL SELECT * FROM a8), a10 AS (SELECT * FROM a9 UNION ALL SELECT * FROM a9), a11 AS (SELECT * FROM a10 UNION ALL SELECT * FROM a10) SELECT SUM(x) FROM a11
+--> nests expressions too deeply
+
+-- many subqueries of many tables each
+WITH a0 AS (SELECT person_id, age AS x FROM people), a1 AS (SELECT l.person_id, l.x FROM a0 l JOIN a0 r USING (person_id)), a2 AS (SELECT l.person_id, l.x FROM a1 l JOIN a1 r USING (person_id)), a3 AS (SELECT l.person_id, l.x FROM a2 l JOIN a2 r USING (person_id)), a4 AS (SELECT l.person_id, l.x FROM a3 l JOIN a3 r USING (person_id)), a5 AS (SELECT l.person_id, l.x FROM a4 l JOIN a4 r USING (person_id)), a6 AS (SELECT l.person_id, l.x FROM a5 l JOIN a5 r USING (person_id)), a7 AS (SELECT l.person_id, l.x FROM a6 l JOIN a6 r USING (person_id)) SELECT (SELECT SUM(x + 0) FROM a7 WHERE x % 2 > 0), (SELECT SUM(x + 1) FROM a7 WHERE x % 3 > 0), (SELECT SUM(x + 2) FROM a7 WHERE x % 4 > 0), (SELECT SUM(x + 3) FROM a7 WHERE x % 5 > 0), (SELECT SUM(x + 4) FROM a7 WHERE x % 6 > 0), (SELECT SUM(x + 5) FROM a7 WHERE x % 7 > 0), (SELECT SUM(x + 6) FROM a7 WHERE x % 8 > 0), (SELECT SUM(x + 7) FROM a7 WHERE x % 9 > 0), (SELECT SUM(x + 8) FROM a7 WHERE x % 10 > 0), (SELECT SUM(x + 9) FROM a7 WHERE x % 11 > 0), (SELECT SUM(x + 10) FROM a7 WHERE x % 12 > 0), (SELECT SUM(x + 11) FROM a7 WHERE x % 13 > 0), (SELECT SUM(x + 12) FROM a7 WHERE x % 14 > 0), (SELECT SUM(x + 13) FROM a7 WHERE x % 15 > 0), (SELECT SUM(x + 14) FROM a7 WHERE x % 16 > 0), (SELECT SUM(x + 15) FROM a7 WHERE x % 17 > 0), (SELECT SUM(x + 16) FROM a7 WHERE x % 18 > 0), (SELECT SUM(x + 17) FROM a7 WHERE x % 19 > 0), (SELECT SUM(x + 18) FROM a7 WHERE x % 20 > 0), (SELECT SUM(x + 19) FROM a7 WHERE x % 21 > 0), (SELECT SUM(x + 20) FROM a7 WHERE x % 22 > 0), (SELECT SUM(x + 21) FROM a7 WHERE x % 23 > 0)
+--> nests expressions too deeply

@@ -39,6 +39,7 @@ from discreet.sql.rows.project import filter_rows, group_by_owner, limit_groups,
 from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import Names, Relation, links_of, scan
 from discreet.sql.rows.scope import RowScope
+from discreet.sql.rows.spines import keep_public_rows
 from discreet.sql.sources import check_name, check_table, name_columns, series
 from discreet.sql.text import grouping
 from discreet.sql.text.parse import (
@@ -331,6 +332,9 @@ class Analysis:
         if grouping.has_sets(node):
             return self.select_sets(node, environment)
         sources = self.sources(node, environment)
+        kept = keep_public_rows(self, node, sources, environment)
+        if kept is not None:
+            return kept
         relation = self.join_sources(node, sources)
         if relation is None:
             return self.select_after_noise(node, sources, environment)

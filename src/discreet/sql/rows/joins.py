@@ -4,8 +4,8 @@ private JOIN private       needs owner = owner as a top-level conjunct; one pers
                            m2 rows
 private LEFT JOIN private  the same; m1 * max(1, m2), and the right columns may be NULL
 private JOIN public        m times how many public rows one row can meet, which is known
-public LEFT JOIN private   refused: the null-extended row belongs to nobody, and vanishes when one
-                           person arrives
+public LEFT JOIN private   refused on rows: the null-extended row belongs to nobody, and vanishes
+                           when one person arrives; `spines` joins such groups after noise
 EXISTS, IN                 only correlated by equality of owners: a row stays or goes by its own
                            person's rows
 """
@@ -115,7 +115,8 @@ def join(
         raise reject(
             clause,
             "an outer join that keeps public rows shows whether anybody matches them.",
-            "Keep the private side instead; groups without people appear by themselves, with a noisy zero.",
+            "Group by its columns alone, and aggregate columns of the private side, each by its name; or write JOIN: "
+            "groups without people appear by themselves, with a noisy zero.",
         )
     if isinstance(left, PublicSide):
         left, right = right, left

@@ -58,6 +58,7 @@ from discreet.policy.policy import Policy
 from discreet.sql.rows.keys.cells import crossed, in_grid
 from discreet.sql.rows.keys.every_value import product, values
 from discreet.sql.rows.keys.lying_in import Combinations, combinations
+from discreet.sql.rows.keys.public_alone import public_alone, with_one_row
 from discreet.sql.rows.public import write_out_table
 from discreet.sql.text.parse import quote
 
@@ -163,7 +164,7 @@ class Possible:
             pruned = self.prune(source)
             columns = self._columns(source)
             if self._rows(pruned, columns) > self._most(columns):
-                return None
+                return self._of_public_alone(source, where, places, sizes)
             tree = Aggregate(
                 pruned, tuple(places), (Sum(),), tuple(self.conditions_on_keys(where, source))
             )
@@ -174,6 +175,18 @@ class Possible:
         return (
             None if cells and self.sets and MOSTLY_EMPTY * len(cells) > math.prod(sizes) else cells
         )
+
+    def _of_public_alone(
+        self,
+        source: Source,
+        where: Sequence[Expression],
+        places: Sequence[Expression],
+        sizes: Sequence[int],
+    ) -> tuple[int, ...] | None:
+        tree = public_alone(source, where, places, self.public, self.most or MOST_VALUES)
+        if tree is None:
+            return None
+        return in_grid(self.evaluate(with_one_row(self.spell(tree))), sizes)
 
     def _narrows(
         self, source: Source, where: Sequence[Expression], places: Sequence[Expression]

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from discreet.sql.text.constants import whole_number
 from discreet.sql.text.parse import whole
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
@@ -145,7 +146,7 @@ def rewrite_make_date(node: exp.Expression) -> exp.Expression:
     parts = _of_date(node)
     if len(parts) != 3 or not all(isinstance(part, exp.Expression) for part in parts):
         return node
-    numbers = [whole(part) for part in parts]
+    numbers = [whole_number(part) for part in parts]
     if None not in numbers:
         year, month, day = (int(number or 0) for number in numbers)
         return exp.cast(exp.Literal.string(f"{year:04d}-{month:02d}-{day:02d}"), "DATE")
