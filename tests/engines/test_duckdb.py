@@ -17,6 +17,7 @@ import pytest
 from small_sources import policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.locked import connect
 from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.limits.overrun import Overrun
@@ -276,3 +277,12 @@ def test_snapshots_are_listed_and_removed(tmp_path: Path) -> None:
     store.notes(11).write_text("torn")
     with pytest.raises(UsageError, match="missing or damaged"):
         store.snapshots()
+
+
+def test_conditions_between_outer_joins_are_kept() -> None:
+    """DuckDB 2.0 loses `q.z IS NULL` here, and finds that everybody has a row that meets it."""
+    with connect() as database:
+        database.execute("CREATE TABLE people AS SELECT x, x > 0 AS z FROM range(3) AS t(x)")
+        inner = "SELECT p.x FROM people AS p LEFT JOIN people AS q ON p.x = q.x WHERE q.z IS NULL"
+        outer = f"people AS a LEFT JOIN ({inner}) AS b ON a.x = b.x WHERE b.x IS NULL"
+        assert database.execute(f"SELECT COUNT(*) FROM {outer}").fetchall() == [(3,)]

@@ -228,3 +228,18 @@ SELECT SUM(cost) FILTER (WHERE big = 0), SUM(cost) FILTER (WHERE big = 1), SUM(c
 
 -- labels of all two million values of a key were written, of which a few could be: half a minute after the charge
 WITH t AS (SELECT SAFE_DIVIDE(r1.value, r1.value) AS k0, COUNT(DISTINCT r1.visit_id) AS n FROM labs AS r1 GROUP BY k0) SELECT k0, SUM(n) OVER (ORDER BY k0) AS a0 FROM t;
+
+-- the engine lost a condition: DuckDB 2.0 drops IS NULL where outer joins are nested, and counted nobody
+SELECT AVG(LOG(0.5, 0.5)) FROM (SELECT r5.person_id o FROM (SELECT r2.person_id o FROM people r2 LEFT JOIN people r3 ON r2.person_id = r3.person_id WHERE r3.smoker IS NULL) r4 RIGHT JOIN people r5 ON r4.o = r5.person_id WHERE r4.o IS NULL) r6;
+
+-- a family of grouping sets was priced with other statistics than it has: planning failed
+SELECT COUNT_IF(r1.value >= 2) / COUNT(*) AS a1 FROM labs AS r1 WHERE r1.test LIKE '\%' GROUP BY GROUPING SETS (ROLLUP (CAST(0.001 AS VARCHAR)), ());
+
+-- names that double the tables behind them, 2,048 in the end: planning took seconds and 400 MB
+WITH a0 AS (SELECT person_id, age AS x FROM people), a1 AS (SELECT l.person_id, l.x FROM a0 l JOIN a0 r USING (person_id)), a2 AS (SELECT l.person_id, l.x FROM a1 l JOIN a1 r USING (person_id)), a3 AS (SELECT l.person_id, l.x FROM a2 l JOIN a2 r USING (person_id)), a4 AS (SELECT l.person_id, l.x FROM a3 l JOIN a3 r USING (person_id)), a5 AS (SELECT l.person_id, l.x FROM a4 l JOIN a4 r USING (person_id)), a6 AS (SELECT l.person_id, l.x FROM a5 l JOIN a5 r USING (person_id)), a7 AS (SELECT l.person_id, l.x FROM a6 l JOIN a6 r USING (person_id)), a8 AS (SELECT l.person_id, l.x FROM a7 l JOIN a7 r USING (person_id)), a9 AS (SELECT l.person_id, l.x FROM a8 l JOIN a8 r USING (person_id)), a10 AS (SELECT l.person_id, l.x FROM a9 l JOIN a9 r USING (person_id)), a11 AS (SELECT l.person_id, l.x FROM a10 l JOIN a10 r USING (person_id)) SELECT SUM(x) FROM a11;
+
+-- sums of different values that exclude each other: all choices of all values were tried, 3^12 of them
+SELECT SUM(CASE WHEN cost = 1 THEN CLAMP(cost + 1, 0, 5) ELSE 0 END), SUM(CASE WHEN cost = 2 THEN CLAMP(cost + 2, 0, 5) ELSE 0 END), SUM(CASE WHEN cost = 3 THEN CLAMP(cost + 3, 0, 5) ELSE 0 END), SUM(CASE WHEN cost = 4 THEN CLAMP(cost + 4, 0, 5) ELSE 0 END), SUM(CASE WHEN cost = 5 THEN CLAMP(cost + 5, 0, 5) ELSE 0 END), SUM(CASE WHEN cost = 6 THEN CLAMP(cost + 6, 0, 5) ELSE 0 END), SUM(CASE WHEN cost = 7 THEN CLAMP(cost + 7, 0, 5) ELSE 0 END), SUM(CASE WHEN cost = 8 THEN CLAMP(cost + 8, 0, 5) ELSE 0 END), SUM(CASE WHEN cost = 9 THEN CLAMP(cost + 9, 0, 5) ELSE 0 END), SUM(CASE WHEN cost > 9 THEN CLAMP(big, 0, 5) ELSE 0 END), SUM(CASE WHEN cost < 1 THEN CLAMP(cost * cost, 0, 5) ELSE 0 END) FROM visits;
+
+-- one value in two ranges: an internal error
+SELECT SUM(CASE WHEN cost = 1 THEN 1 END), SUM(CASE WHEN cost = 2 THEN 1 ELSE 0 END), COUNT(*) FROM visits;

@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from discreet.engines.duckdb.locked import STATISTICS
+from discreet.engines.duckdb.locked import OUTER_JOINS, STATISTICS
 from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.duckdb.workbench import Workbench
@@ -197,7 +197,7 @@ def world(name: str, source: random.Random) -> World:
     databases["without one"] = list(rows.values())[1:]
     databases["alone"] = [extra[0]]
     config = {
-        "disabled_optimizers": STATISTICS,
+        "disabled_optimizers": f"{OUTER_JOINS},{STATISTICS}",
         "threads": 1,
         "memory_limit": "1GB",
         "preserve_insertion_order": "false",

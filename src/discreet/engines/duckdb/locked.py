@@ -1,9 +1,8 @@
-"""The one place that opens a DuckDB, whatever for: what every connection of ours cannot do is said
-once.
+"""Open DuckDB connections. No other module does, so what they may not do is written once.
 
-None loads or installs an extension, keeps a secret, or takes a table from Python's variables. None
-reaches a file but its own unless it asks to, and what is to be asked is locked when it is ready:
-nothing can be set any more.
+No connection loads or installs an extension, keeps a secret, or reads a table from Python's
+variables. None reaches other files than its own, unless the caller demands it. A connection that
+runs questions is locked when it is ready: then no setting can be changed.
 """
 
 from __future__ import annotations
@@ -16,13 +15,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# Privacy: a statement must not be rewritten by what the statistics of the data say of it. DuckDB
-# 2.0 fails to bind split_part(x, ...) = 'a' where it knows x to be NULL in every row: the error
-# told whether one person has a value.
+# Privacy: this optimizer rewrites statements by statistics of the data, so it must be off. DuckDB
+# 2.0 fails to bind split_part(x, ...) = 'a' if it knows that x is NULL in every row: the error
+# would tell whether one person has a value.
 STATISTICS = "statistics_propagation"
-# Privacy: DuckDB 2.0 takes what stands in two places of a statement out of TRY (...), where it
-# fails.
+# Privacy: this optimizer of DuckDB 2.0 moves an expression that occurs twice out of TRY (...), and
+# there it can fail.
 COMMON_PARTS = "common_subexpressions"
+# Privacy: this optimizer of DuckDB 2.0 drops conditions `x IS NULL` where outer joins are nested,
+# so that rows are counted which the checker has proved to be left out. It is off everywhere.
+OUTER_JOINS = "outer_join_simplification"
 _ALWAYS = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
@@ -43,10 +45,10 @@ def connect(
     without: Sequence[str] = (),
     spill: str | Path | None = None,
 ) -> DuckDBPyConnection:
-    """Open a database in memory, or the file at a path; `files` lets it reach others, `without`
-    names optimizers to go.
+    """Open a database in memory, or the file at a path.
 
-    `memory` is in bytes; what does not fit goes to the folder `spill`, or beside the file.
+    `files` lets it reach other files, `without` names further optimizers to turn off. `memory` is
+    in bytes; what does not fit is written to the folder `spill`, or beside the file.
     """
     import duckdb
 
@@ -59,8 +61,7 @@ def connect(
         config["memory_limit"] = f"{memory}B"
     if threads is not None:
         config["threads"] = str(threads)
-    if without:
-        config["disabled_optimizers"] = ",".join(without)
+    config["disabled_optimizers"] = ",".join((OUTER_JOINS, *without))
     if spill is not None:
         config["temp_directory"] = str(spill)
     return duckdb.connect(
@@ -69,14 +70,14 @@ def connect(
 
 
 def lock(connection: DuckDBPyConnection, *, files: bool = True) -> None:
-    """Let nothing be set any more, without `files` reach none either; and wherever the machine
-    stands, it is UTC.
+    """Lock the settings of a connection, and set its time zone to UTC. If `files` is false, forbid
+    it all other files too.
     """
     import duckdb
 
     if not files:
         connection.execute("SET enable_external_access = false")
-    # Connections to one file share what is set: another one may have locked it.
+    # Connections to one file share their settings, and another one may have locked them.
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
     with suppress(duckdb.InvalidInputException):
