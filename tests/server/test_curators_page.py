@@ -92,6 +92,12 @@ def test_releases_and_publications(browser: Any, town: Running) -> None:
         with page.context.expect_page() as other:
             page.click("text=Page of people_by_sex")
         other.value.wait_for_selector("text=people_by_sex >> nth=0")
+        show(page, "ledger")
+        page.click("text=Certificate >> nth=0")
+        page.wait_for_selector("dialog[open]")
+        page.go_back()
+        page.wait_for_selector("[data-part=publishing]")
+        assert page.locator("dialog").count() == 0
     assert charges(town, "curator") == before + 2
     with opened(
         browser, town, "carol", "/curate#publishing"

@@ -16,6 +16,7 @@ async function show() {
   for (const link of document.querySelectorAll(".sections a")) {
     if (link.hash === `#${name}`) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close(); // the back button leaves it, too
   const root = make("section", { "data-part": name, "aria-busy": "true" });
   document.getElementById("section").replaceChildren(root);
   try {

@@ -58,7 +58,7 @@ async function one(kind, name) {
 const paid = (quote) => make("p", {}, `Costs ${budgetText(quote.cost)}, once; left ${budgetText(quote.left)}. Looking at the price is free.`);
 
 function releasePrice(quote) {
-  const rows = quote.margins.map(({ publish, statistic, margins }) => [statistic, String(publish),
+  const rows = quote.margins.map(({ publish, statistic, margins }) => [statistic, typeof publish === "number" ? `over ${publish} periods` : publish,
     ...[margins[0], margins.at(-1), Math.max(...margins)].map((margin) => `± ${marginText(margin)}`)]);
   return [paid(quote), tableOf(["what", "published", "first", "last", "widest"], rows, { caption: "Margins of 95 %", numeric: [2, 3, 4] }),
     make("p", { class: "soft small" }, `These are 95 % margins of the noise. Strategy: ${quote.strategy}.`)];
