@@ -1,4 +1,4 @@
-"""Hold one question to its share of the engine's time and of memory (S21)."""
+"""Limit how much of the engine's time and of memory one question may use (S21)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from functools import partial
 import pyarrow as pa
 from sqlglot import exp
 
+from discreet.algebra import weight_of
 from discreet.policy.domain import Texts
 from discreet.policy.policy import Policy
 from discreet.sql import work
 from discreet.sql.check.counts import PersonCounts
 from discreet.sql.plan.block import Block, Shared
-from discreet.sql.text.parse import reject
+from discreet.sql.text.parse import check_weight, reject
+
+# A question's blocks together may be as large as so many relations that are as large as they can be.
+MOST_LARGE = 4
 
 
 def check_work(
@@ -23,17 +27,17 @@ def check_work(
     public: Mapping[str, pa.Table],
 ) -> None:
     """Refuse a question in which one person alone could take more than a thousandth of the engine's
-    time (S21).
+    time (S21), and one whose planning would take long.
     """
-    limits, counts = policy.limits, PersonCounts(policy=policy)
-    allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
+    measured = (block for block in blocks if not isinstance(block.kind, Shared))
+    check_weight(sum(weight_of(block.source) for block in measured) // MOST_LARGE)
+    limits = policy.limits
+    counts = PersonCounts(policy=policy)
+    shortest = min(limits.seconds, limits.deadline or limits.seconds)
+    allowed = float(work.SHARE * shortest)
     costs = work.Work(rows=counts.rows, letters=partial(_letters, policy, public))
-    queries = [
-        (query, block)
-        for block in blocks
-        if not isinstance(block.kind, Shared)
-        for query in block.queries
-    ]
+    own = [block for block in blocks if not isinstance(block.kind, Shared)]
+    queries = [(query, block) for block in own for query in block.queries]
     needed = sum(block.passes * costs.seconds(query) for query, block in queries)
     if needed > allowed:
         rows = max(counts.rows(query.source) for query, _ in queries)
@@ -64,10 +68,12 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _letters(policy: Policy, public: Mapping[str, pa.Table], table: str, column: str) -> int:
-    """Return the most letters that a text of a column may have."""
-    declared = policy.tables[table]
-    if not declared.public:
-        domain = declared.columns[column].domain if column in declared.columns else None
+    """Return the most letters of a text in a column; 0 if it has no texts."""
+    declaration = policy.tables[table]
+    if not declaration.public:
+        if column not in declaration.columns:
+            return 0
+        domain = declaration.columns[column].domain
         return domain.letters if isinstance(domain, Texts) else 0
     values = public[table].column(column)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
