@@ -1,4 +1,4 @@
-"""Build exact sums of powers and products, with as many bits as hold them."""
+"""Build exact sums of powers and products, in enough bits to hold them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from discreet.sql.text.parse import reject, show
 from discreet.sql.values.numbers import check_size, grid
 from discreet.sql.values.value import Number, Value, careful, widen
 
-COARSE_STEPS = 1 << 15  # of a range, where fourth powers are added up
+COARSE_STEPS = 1 << 15  # the most steps of a range whose fourth powers are added up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsRead:
-    """The rows that are aggregated: the most that one person has, and which expressions a snapshot
-    holds to their range.
+    """The rows that are aggregated: the most that one person has, and whether the snapshot keeps an
+    expression in a range.
     """
 
     most: int
@@ -29,35 +29,40 @@ class RowsRead:
     def total(
         self, value: Value, power: int, where: Expression | None, node: exp.Expression
     ) -> Sum:
-        """Return the exact sum of a power of a number; of the power 0, how many rows have it."""
+        """Return the exact sum of a power of a number. The power 0 counts the rows in which it is
+        not NULL.
+        """
         domain = grid(value)
         check_size(domain.lo, domain.largest**power, node)
-        return self.product(
-            (self.factor(value.expression, domain.lo, domain.hi, power),), where, node
-        )
+        factor = self.factor(value.expression, domain.lo, domain.hi, power)
+        return self.product((factor,), where, node)
 
     def present(self, value: Value, where: Expression | None) -> Sum:
-        """Return a reading that counts the rows with a value, whatever kind it is."""
+        """Return a reading that counts the rows in which a value of any kind is not NULL."""
         return Sum((Factor(value.expression, 0, 0, 0, False),), where)
 
     def factor(self, value: Expression, lo: int, hi: int, power: int) -> Factor:
+        """Return a power of a value as a factor. The query clamps the value unless the snapshot
+        keeps it in its range.
+        """
         return Factor(value, lo, hi, power, clamp=not self.held(value, lo, hi))
 
     def product(
         self, factors: tuple[Factor, ...], where: Expression | None, node: exp.Expression
     ) -> Sum:
-        """Return a sum of products, in bits that hold every sum, whole or partial, of fewer than
-        2^36 people.
+        """Return a sum of products, in enough bits for every whole or partial sum of fewer than 2^36
+        people.
 
         Privacy
-            S21. A sum that wraps around moves by 2^64 when one person arrives, and one that fails
-            tells who did. Fewer than 2^36 people have at most `most` rows each (Relation holds
-            every way to make rows to it), so no partial sum is beyond 2^36 * most * largest, in
-            whatever order the engine adds; sums of 128 bits come back as decimals of 38 digits.
-            Where 64 bits do, the engine adds up twice as fast in them; it would choose them itself
-            only after a look at the data's range, which it may not take.
+            S21. A sum that wraps around moves by 2^64 when one person arrives; a sum that fails
+            tells that somebody arrived. There are fewer than 2^36 people with at most `most` rows
+            each (Relation checks this wherever rows are made). So no partial sum is beyond 2^36 *
+            most * largest, in whatever order the engine adds. Sums of 128 bits come back as
+            decimals of 38 digits. If 64 bits are enough, the engine adds twice as fast. It would
+            choose them itself only after it looked at the range of the data, which is forbidden.
         """
-        largest = math.prod(max(abs(each.lo), abs(each.hi)) ** each.power for each in factors)
+        powers = [max(abs(each.lo), abs(each.hi)) ** each.power for each in factors]
+        largest = math.prod(powers)
         reach = largest * max(self.most, 1) * MOST_PEOPLE
         if reach >= 10**38:
             raise reject(
@@ -69,45 +74,49 @@ class RowsRead:
 
 
 def coarse(value: Value) -> Value:
-    """Return a number counted from the low end of its range in at most `COARSE_STEPS` steps."""
+    """Return a number as its distance from the low end of its range, in at most `COARSE_STEPS`
+    steps.
+    """
     domain = grid(value)
     span = max(domain.hi - domain.lo, 1)
     ratio = -(-span // COARSE_STEPS)
-    shifted = widen(value.expression, 2 * domain.largest + ratio) - domain.lo
-    counted = shifted if ratio == 1 else (2 * shifted + ratio) // (2 * ratio)
-    steps = (2 * span + ratio) // (2 * ratio) if ratio > 1 else span
+    distance: Expression = widen(value.expression, 2 * domain.largest + ratio) - domain.lo
+    steps = span
+    if ratio > 1:  # to the nearest of the coarser steps
+        distance = (2 * distance + ratio) // (2 * ratio)
+        steps = (2 * span + ratio) // (2 * ratio)
     return Value(
-        expression=careful(counted), domain=Number(step=domain.step * ratio, lo=0, hi=steps)
+        expression=careful(distance), domain=Number(step=domain.step * ratio, lo=0, hi=steps)
     )
 
 
 def bernstein(lo: int, width: int, degree: int) -> list[dict[int, int]]:
-    """Return polynomials in x, {power: factor}, that are not negative on [lo, lo + width] and
-    together make width ** degree.
+    """Return degree + 1 polynomials in x, each as {power: factor}. They are not negative on [lo, lo +
+    width], and their sum is width ** degree everywhere.
 
     The i-th is binomial(degree, i) (x - lo)^i (lo + width - x)^(degree - i).
     """
-    found = []
+    polynomials = []
     for place in range(degree + 1):
         factors = [math.comb(degree, place)]
         for _ in range(place):
             factors = _times(factors, -lo, 1)
         for _ in range(degree - place):
             factors = _times(factors, lo + width, -1)
-        found.append(dict(enumerate(factors)))
-    return found
+        polynomials.append(dict(enumerate(factors)))
+    return polynomials
 
 
 def _times(factors: list[int], constant: int, slope: int) -> list[int]:
-    """Return a polynomial, times constant + slope * x."""
-    return [
-        constant * one + slope * other
-        for one, other in zip([*factors, 0], [0, *factors], strict=True)
-    ]
+    """Return a polynomial times (constant + slope * x)."""
+    same_power = [*factors, 0]
+    next_power = [0, *factors]
+    pairs = zip(same_power, next_power, strict=True)
+    return [constant * same + slope * lower for same, lower in pairs]
 
 
 def few_steps(value: Value) -> Value:
-    """Return the same number, where its third and fourth powers are small; else `coarse`: what is
-    asked of it is the same.
+    """Return the same number if its third and fourth powers are small enough; otherwise the number
+    in `coarse` steps. Skewness and kurtosis hardly differ.
     """
     return value if grid(value).largest <= COARSE_STEPS else coarse(value)

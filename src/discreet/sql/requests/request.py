@@ -1,10 +1,11 @@
-"""Requests: what one aggregate asks to be measured. Members of the family say the rest.
+"""Requests: what one aggregate asks to be measured. The members of `sql.aggregates` derive theirs
+from these.
 
-AllRows       how many rows there are, whatever is in them
-Single        one number of its own: people, distinct values
-Moment        powers of one value, up to a degree; several over the same value share a measurement
+AllRows       the number of rows (in `sql.aggregates.count`)
+Single        one number that shares nothing: people, distinct values
+Moment        powers of one value up to a degree; moments of the same value share a measurement
 Pair          products of powers of two values
-PublicChoice  a public value that is chosen, and not added up
+PublicChoice  a choice of a public value, not a sum
 """
 
 from __future__ import annotations
@@ -32,35 +33,34 @@ from discreet.sql.values.value import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """Bounds on one person: their rows and the groups that they touch; and how many groups there
-    are.
-    """
+    """What bounds a sensitivity."""
 
-    rows: int
-    touched: int
-    groups: int
+    rows: int  # the most rows of one person
+    touched: int  # the most groups of one person
+    groups: int  # the number of groups
     neighbors: Neighbors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateRequest:
-    """One aggregate that was asked for, over the rows that satisfy `condition`."""
+    """One aggregate of the question, over the rows that satisfy `condition`."""
 
     label: str
     condition: Expression | None = None
-    chosen: ClassVar[bool] = False  # a public value that is chosen: it has no margin in value
+    chosen: ClassVar[bool] = False  # True if it chooses a public value: then it has no margin
 
     @property
     def signature(self) -> str:
-        """Return the text that tells it from other requests, however it was written."""
-        parts = [getattr(self, each.name) for each in fields(self) if each.name != "label"]
-        told = [part.identity if isinstance(part, Value) else part for part in parts]
-        return repr((type(self).__name__, *told))
+        """Return a text that is equal for equal requests, however the question writes them."""
+        names = [each.name for each in fields(self) if each.name != "label"]
+        parts = [getattr(self, name) for name in names]
+        identities = [part.identity if isinstance(part, Value) else part for part in parts]
+        return repr((type(self).__name__, *identities))
 
     @property
     def step(self) -> Fraction | None:
-        """Return the step of counts and sums, which are linear in noise and multiples of it; None
-        for others.
+        """Return the step of which counts and sums are multiples; None for requests that are not
+        linear in noise.
         """
         return None
 
@@ -71,18 +71,18 @@ class Alone(AggregateRequest, ABC):
 
     @abstractmethod
     def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
-        """Return what is read of the rows."""
+        """Return the reading whose result is the number."""
 
     @abstractmethod
     def sensitivity(self, extent: Extent) -> Sensitivity:
-        """Return how far one person moves that number in all groups together."""
+        """Return how far one person moves the number in all groups together."""
 
     def additive(self, touched: int) -> bool:
-        """Return True if the numbers of groups add up to that of all of them."""
+        """Return True if the numbers of several groups add up to the number of their union."""
         return True
 
     def counts_people(self, rows: int) -> bool:
-        """Return True if it is the number of people, where one person has so many rows."""
+        """Return True if the number is that of people, given the most rows of one person."""
         return False
 
     @property
@@ -92,19 +92,20 @@ class Alone(AggregateRequest, ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Single(Alone):
-    """A request for one number that shares nothing with others."""
+    """A request for one number that shares nothing with other requests."""
 
     value: Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The place of a moment in its statistic: how many parts there are, and how each is made of the
-    value.
+    """The place of a moment in its statistic: how many parts the statistic has, and how each is
+    computed from the value.
 
-    Parts go by their place in the range, from the low end: the i-th of degree d makes up
-    binomial(d, i) v^i (W - v)^(d - i) of W^d in every row; of degree 1 the high end comes first.
-    `with_rows`: a last part counts the rows without a value.
+    A row with v = x - lo adds binomial(d, i) v^i (W - v)^(d - i) to part i, for degree d and width
+    W. The parts of one row add up to W^d. They are in this order from the low end on; for degree 1
+    the order is reversed. With `with_rows`, one more part at the end counts the rows in which x is
+    NULL.
     """
 
     degree: int
@@ -115,16 +116,19 @@ class Place:
 
     @property
     def unit(self) -> Fraction:
+        """Return the factor that turns the sum of all parts into a number of rows."""
         return Fraction(1, self.width**self.degree)
 
     def linear(self, factors: tuple[Fraction, ...], *, rest: Fraction, step: Fraction) -> Linear:
-        """Return a combination of the parts; `rest` is the factor of the last one, if there is
-        one.
+        """Return a combination of the parts; `rest` is the factor of the part of rows without a
+        value, if there is one.
         """
-        every = (*factors, rest) if self.with_rows else factors
-        return Linear(factors=every, step=step)
+        if self.with_rows:
+            factors = (*factors, rest)
+        return Linear(factors=factors, step=step)
 
     def count(self, *, rest: Fraction) -> Linear:
+        """Return the number of rows with a value; with `rest` not 0, rows without one count too."""
         return self.linear((self.unit,) * (self.degree + 1), rest=rest, step=Fraction(1))
 
 
@@ -137,17 +141,15 @@ class Moment(AggregateRequest, ABC):
 
     @abstractmethod
     def estimate(self, place: Place) -> NoisyColumn:
-        """Return the aggregate, from parts of its own degree or of a higher one."""
+        """Return the estimate of the aggregate from the parts, whose degree may be higher."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corner:
-    """The place of a pair in its statistic: products of the parts of both values, each in `widths`
-    steps from its low end.
-    """
+    """The place of a pair in its statistic, whose parts are products of the parts of both values."""
 
-    widths: tuple[int, int]
-    steps: tuple[Fraction, Fraction]
+    widths: tuple[int, int]  # for each value: the number of its steps from the low end
+    steps: tuple[Fraction, Fraction]  # for each value: the size of a step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,15 +161,17 @@ class Pair(AggregateRequest, ABC):
 
     @property
     @abstractmethod
-    def degrees(self) -> tuple[int, int]: ...
+    def degrees(self) -> tuple[int, int]:
+        """Return the highest power of each value."""
 
     @abstractmethod
-    def estimate(self, corner: Corner) -> NoisyColumn: ...
+    def estimate(self, corner: Corner) -> NoisyColumn:
+        """Return the estimate of the aggregate from the parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicChoice(AggregateRequest):
-    """A public value that is chosen by rank or by count."""
+    """A request to choose a public value by rank or by count."""
 
     value: Value
     kind: Literal["quantile", "mode"]
@@ -181,30 +185,30 @@ Reader = Callable[[exp.Expression, Scope, str, Expression | None], AggregateRequ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """An aggregate of the family: the syntax that it reads, and how it is told and tested."""
+    """A member of the family of aggregates: the syntax that it reads, its documentation, its test."""
 
-    names: tuple[str, ...]  # as refusals list them
-    tags: tuple[str, ...]  # as tests/sql/plans.sql calls what it answers
+    names: tuple[str, ...]  # its names in refusals
+    tags: tuple[str, ...]  # its tags in tests/sql/plans.sql
     readers: Mapping[type[exp.Expression], Reader] = field(default_factory=dict)
-    # by names, in small letters, that the parser knows not
+    # readers for functions that the parser does not know, by their names in small letters
     named: Mapping[str, Reader] = field(default_factory=dict)
-    # Its estimates, with their tags and fields in what a question is known by (`sql.plan.identity`);
-    # Linear is known there.
+    # for each class of its estimates: the line in `sql.plan.identity.TABLE`; Linear has one there
     estimates: Mapping[type, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    # in docs/language.md: how it is written, what is measured, how far it moves
+    # its line in docs/language.md: how it is written, what is measured, how far it moves
     line: tuple[str, str, str]
-    tolerance: float = 1e-7  # of its answers without noise, beside DuckDB's
-    meaning: str = ""  # what DuckDB would call a macro, where it has no such aggregate
+    tolerance: float = 1e-7  # how far its answers without noise may be from DuckDB's
+    meaning: str = ""  # a DuckDB macro for the test, if DuckDB lacks the aggregate
 
 
 def constant_width(extent: Extent, *, width: int, parts: int) -> Sensitivity:
+    """Return the sensitivity of parts that add up to at most `width` in each row."""
     return sensitivity.of_parts(
         rows=extent.rows, width=width, parts=parts, groups=extent.groups, neighbors=extent.neighbors
     )
 
 
 def range_of(value: Value) -> tuple[int, int]:
-    """Return the low end and the width of a number's range, in units of its step."""
+    """Return the low end and the width (at least 1) of a number's range, in units of its step."""
     domain = grid(value)
     return domain.lo, max(domain.hi - domain.lo, 1)
 
@@ -237,15 +241,14 @@ def argument_node(node: exp.Expression) -> exp.Expression:
 
 
 def number(node: exp.Expression, scope: Scope) -> Value:
+    """Return the only argument of an aggregate as a number, or refuse it."""
     return as_number(argument(node, scope), node)
 
 
 def both(one: Expression | None, other: Expression | None) -> Expression | None:
-    """Return the conjunction of two conditions, of which each may be missing."""
-    return (
-        call("AND", one, other)
-        if one is not None and other is not None
-        else one
-        if other is None
-        else other
-    )
+    """Return the conjunction of two conditions; each may be missing."""
+    if one is None:
+        return other
+    if other is None:
+        return one
+    return call("AND", one, other)
