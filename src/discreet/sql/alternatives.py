@@ -1,8 +1,8 @@
-"""Find statements that an asker may prefer to the one written: without one of its columns, or
-counting each person once.
+"""Find statements that the analyst may prefer: the same without one of its columns, or one that
+counts each person once.
 
-Nothing here says that they are better: each is planned and priced as a question is, and told only
-where its margins are smaller (`asking.savings`).
+They may not be better. `asking.savings` plans and prices each like a question, and suggests it only
+if its margins are smaller.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from discreet.sql.text.parse import parse, quote_if_needed, show
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """Another statement: how a sentence about it begins, and which columns of the written one it
-    has.
-    """
+    """A description of another statement."""
 
-    says: str
-    kept: tuple[int, ...]
-    about: int | None = None  # the column that it is about; None: whichever gains most
+    says: str  # the beginning of a sentence about it
+    kept: tuple[int, ...]  # the columns of the original statement that it has
+    about: int | None = None  # the column to compare; None for the one that gains most
 
 
 Way = tuple[Alternative, exp.Query]
 
 
 def alternatives(text: str, found: Plan, policy: Policy, *, dialect: Dialect) -> Iterator[Way]:
-    """Yield what may save with its tree, at most one of each kind; a statement is parsed only where
-    one may.
+    """Yield alternatives to a statement, each with its tree, at most one of each kind.
+
+    The text is parsed only if there may be one.
     """
-    spare, counts = _spare(found), _counts_rows(found)
+    spare = _spare(found)
+    counts = _counts_rows(found)
     if spare is None and not counts:
         return
     tree = parse(text, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
@@ -51,48 +51,55 @@ def alternatives(text: str, found: Plan, policy: Policy, *, dialect: Dialect) ->
         yield _without(tree, spare)
 
 
-def _measures(found: Plan) -> dict[int, set[tuple[int, str]]]:
-    """Return which statistics and picks each column that is an aggregate takes: blocks and ids."""
+def _measures(plan: Plan) -> dict[int, set[tuple[int, str]]]:
+    """Return, for each column that is an aggregate, its statistics and picks by block and id."""
     measures: dict[int, set[tuple[int, str]]] = {}
-    for place, column in enumerate(found.columns):
-        for block, number in (*([column.estimate] if column.estimate else []), *column.also):
-            aggregate = found.blocks[block].aggregates[number]
+    for place, column in enumerate(plan.columns):
+        aggregates = [] if column.estimate is None else [column.estimate]
+        for block, number in (*aggregates, *column.also):
+            aggregate = plan.blocks[block].aggregates[number]
             one = aggregate if isinstance(aggregate, Pick) else aggregate[0]
             if not isinstance(one, Statistic) or not one.tested:
                 measures.setdefault(place, set()).add((block, one.id))
     return measures
 
 
-def _spare(found: Plan) -> int | None:
-    """Return the column without which most ε is left to others: the last of those that alone need
-    most statistics, else the last that shares one of several numbers; None where nothing is left.
-    """
-    measures = _measures(found)
-    if sum(column.measured or place in measures for place, column in enumerate(found.columns)) < 2:
-        return None
-    several = {
-        (index, each.id)
-        for index, block in enumerate(found.blocks)
-        for each in block.statistics
-        if len(each.forms) > 1
-    }
+def _spare(plan: Plan) -> int | None:
+    """Return the column without which the others get the most ε, or None.
 
-    def worth(place: int) -> tuple[int, bool, int]:
+    It is the column that needs the most statistics for itself alone; otherwise a column that shares
+    a statistic of several numbers. Of several such columns it is the last.
+    """
+    measures = _measures(plan)
+    noisy = [place for place, column in enumerate(plan.columns) if column.measured]
+    if len(measures.keys() | noisy) < 2:
+        return None
+    several = set()
+    for index, block in enumerate(plan.blocks):
+        several |= {(index, each.id) for each in block.statistics if len(each.forms) > 1}
+
+    def gain(place: int) -> tuple[int, bool, int]:
         others = (own for other, own in measures.items() if other != place)
         alone = measures[place].difference(*others)
         return len(alone), bool(measures[place] & several), place
 
-    best = max(measures, key=worth, default=None)
-    return best if best is not None and any(worth(best)[:2]) else None
+    best = max(measures, key=gain, default=None)
+    if best is None or not any(gain(best)[:2]):
+        return None
+    return best
 
 
-def _counts_rows(found: Plan) -> list[int]:
-    """Return the columns that count rows, of which a person may have several, and nothing else."""
+def _counts_rows(plan: Plan) -> list[int]:
+    """Return the columns that are counts of rows, if a person may have several rows."""
     places = []
-    for place, column in enumerate(found.columns):
-        if column.estimate is None or found.blocks[column.estimate[0]].rows < 2:
+    for place, column in enumerate(plan.columns):
+        if column.estimate is None:
             continue
-        aggregate = found.blocks[column.estimate[0]].aggregates[column.estimate[1]]
+        index, number = column.estimate
+        block = plan.blocks[index]
+        if block.rows < 2:
+            continue
+        aggregate = block.aggregates[number]
         if isinstance(aggregate, Pick) or len(aggregate[0].forms) > 1:
             continue
         if all(isinstance(each, Sum) and not each.factors for each in aggregate[0].reads):
@@ -101,38 +108,40 @@ def _counts_rows(found: Plan) -> list[int]:
 
 
 def _people(tree: exp.Select, counts: list[int], policy: Policy) -> Iterator[Way]:
-    """Yield the statement with COUNT(DISTINCT owner) for each COUNT(*), where a table names its
-    owner by a plain column.
+    """Yield the statement with COUNT(DISTINCT owner) instead of COUNT(*), if the owner of a table is
+    a plain column.
     """
-    joined = [each.this for each in tree.args.get("joins") or ()]
+    first = tree.args.get("from_")
+    joins = [each.this for each in tree.args.get("joins") or ()]
     tables = {name.lower(): table for name, table in policy.tables.items()}
-    begin = tree.args.get("from_")
-    about = next((place for place in counts if _shows_rows(tree.expressions[place])), None)
-    if begin is None or about is None:
+    about = next((place for place in counts if _is_count(tree.expressions[place])), None)
+    if first is None or about is None:
         return
-    for source in (begin.this, *joined):
+    for source in (first.this, *joins):
         table = tables.get(source.name.lower()) if isinstance(source, exp.Table) else None
-        if table is not None and isinstance(table.owner, str):
-            of = f"{quote_if_needed(source.alias_or_name)}." if joined else ""
-            owner = exp.column(
-                exp.to_identifier(table.owner), exp.to_identifier(source.alias_or_name)
-            )
-            for each in list(tree.find_all(exp.Count)):
-                if _counts_all(each) and each.find_ancestor(exp.Select) is tree:
-                    each.set("this", exp.Distinct(expressions=[owner.copy()]))
-            way = Alternative(
-                says=f"COUNT(DISTINCT {of}{quote_if_needed(table.owner)}) counts each {policy.unit} once",
-                kept=tuple(range(len(tree.expressions))),
-                about=about,
-            )
-            yield way, tree
-            return
+        if table is None or not isinstance(table.owner, str):
+            continue
+        alias = source.alias_or_name
+        owner = exp.column(exp.to_identifier(table.owner), exp.to_identifier(alias))
+        for each in list(tree.find_all(exp.Count)):
+            if _counts_all(each) and each.find_ancestor(exp.Select) is tree:
+                each.set("this", exp.Distinct(expressions=[owner.copy()]))
+        name = quote_if_needed(table.owner)
+        if joins:
+            name = f"{quote_if_needed(alias)}.{name}"
+        alternative = Alternative(
+            says=f"COUNT(DISTINCT {name}) counts each {policy.unit} once",
+            kept=tuple(range(len(tree.expressions))),
+            about=about,
+        )
+        yield alternative, tree
+        return
 
 
-def _shows_rows(column: exp.Expression) -> bool:
-    """Return True of COUNT(*), with a FILTER or without one."""
-    shown = column.unalias()
-    return _counts_all(shown.this if isinstance(shown, exp.Filter) else shown)
+def _is_count(column: exp.Expression) -> bool:
+    """Return True for COUNT(*), with or without a FILTER."""
+    item = column.unalias()
+    return _counts_all(item.this if isinstance(item, exp.Filter) else item)
 
 
 def _counts_all(node: exp.Expression) -> bool:

@@ -1,7 +1,7 @@
-"""Plan a question: whose rows are read, what is measured, what runs after noise.
+"""Plan a question: whose rows are read, what is measured, and what runs after noise.
 
-`plan` parses the text, lets `Analysis` walk over it, and puts together what the walk collected.
-What is not understood is refused; no clause is ignored.
+`plan` parses the text, lets `Analysis` walk over the tree, and makes the plan from what the walk
+collected. It refuses every clause that it does not understand, and ignores none.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def plan(
     today: date | None = None,
     spell: Spell | None = None,
 ) -> Plan:
-    """Return the plan of one question, or raise `Rejected`; it depends on these arguments alone.
+    """Return the plan of one question, or raise `Rejected`. It depends on these arguments alone.
 
-    `today` is what CURRENT_DATE means; `spell` writes a tree as SQL that `evaluate` can run over
-    values written out. A question that is parsed already is changed by it.
+    `today` is the meaning of CURRENT_DATE. `spell` writes a tree as SQL that `evaluate` can run over
+    tables of constants. A question that is a tree already is changed in place.
     """
-    tree = _tree(question, policy, dialect)
+    tree = _parse(question, policy, dialect)
     asks_the_day = any(map(clients.is_clock, tree.walk()))
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate, spell=spell)
     try:
@@ -73,28 +73,28 @@ def plan(
     except _UNFORESEEN as error:
         if isinstance(error, DiscreetError):
             raise
-        # Fail closed: syntax of a shape that no rule foresaw (MAX() without an argument) is not
-        # understood, so refused.
+        # Fail closed: syntax that no rule foresees, such as MAX() without an argument, is not
+        # understood. So refuse it.
         raise reject(
             tree,
             "the statement has a part that is not understood.",
             "docs/language.md lists what is.",
         ) from None
     if isinstance(result, OutputTable):
-        made = _plan(tree, result, analysis)
-        return replace(made, probe=probe, today=today if asks_the_day else None)
+        whole = _plan(tree, result, analysis)
+        return replace(whole, probe=probe, today=today if asks_the_day else None)
     if probe:
-        return empty_plan(
-            [(each.name, arrow_type(each.value.domain)) for each in result.expand_star("")]
-        )
+        columns = result.expand_star("")
+        return empty_plan([(each.name, arrow_type(each.value.domain)) for each in columns])
     raise _asks_for_rows(tree, result)
 
 
 def _analyze(tree: exp.Query, analysis: Analysis) -> tuple[Relation | OutputTable, bool]:
-    """Return what a statement gives, and whether it is a probe, of which no row can come.
+    """Return the result of a statement, and True if it is a probe: a statement that can return no
+    row.
 
-    A probe is analyzed without the clauses that rule all rows out; one that measures nothing is
-    free as it is.
+    A probe is analyzed without the clauses that exclude all rows. If it measures nothing, it is
+    free, and is analyzed as it is.
     """
     probe = without_empty_clauses(tree)
     with count_labels():
@@ -108,7 +108,8 @@ def _analyze(tree: exp.Query, analysis: Analysis) -> tuple[Relation | OutputTabl
 
 def _plan(tree: exp.Query, result: OutputTable, analysis: Analysis) -> Plan:
     """Return the plan of a statement that was analyzed: its blocks, and what runs after noise."""
-    policy, accountant = analysis.policy, analysis.policy.budget.accountant
+    policy = analysis.policy
+    accountant = policy.budget.accountant
     blocks, ways = rolling.choose_roll_ups(
         mark_shared(analysis.blocks),
         analysis.again,
@@ -124,17 +125,20 @@ def _plan(tree: exp.Query, result: OutputTable, analysis: Analysis) -> Plan:
     noisy_tables = {
         table_name(index): describe_noisy_table(block) for index, block in enumerate(blocks)
     }
-    measured = [each.margin is not None and not result.distinct for each in result.outputs]
-    kinds, once_more = again(result.tree, measured, noisy_tables)
+    has_margins = [each.margin is not None and not result.distinct for each in result.outputs]
+    kinds, once_more = again(result.tree, has_margins, noisy_tables)
     columns = []
     for place, (output, kind) in enumerate(zip(result.outputs, kinds, strict=True)):
         column = _column(output, result, kind)
-        columns.append(replace(column, total_of=uses.of(place)) if uses else column)
-    shown, only = result.with_margin_columns(), len(blocks) == 1 and not analysis.public_used
+        if uses is not None:
+            column = replace(column, total_of=uses.of(place))
+        columns.append(column)
+    final = result.with_margin_columns()
+    reads_one_table = len(blocks) == 1 and not analysis.public_used
     return Plan(
         blocks=add_ids(blocks),
-        after=as_sql(shown),
-        listed=plain_columns(shown, table_name(0)) if only else None,
+        after=as_sql(final),
+        listed=plain_columns(final, table_name(0)) if reads_one_table else None,
         columns=tuple(columns),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),
@@ -145,7 +149,7 @@ def _plan(tree: exp.Query, result: OutputTable, analysis: Analysis) -> Plan:
     )
 
 
-def _tree(question: str | exp.Query, policy: Policy, dialect: Dialect) -> exp.Query:
+def _parse(question: str | exp.Query, policy: Policy, dialect: Dialect) -> exp.Query:
     if not isinstance(question, str):
         return question
     return parse(question, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
@@ -153,13 +157,14 @@ def _tree(question: str | exp.Query, policy: Policy, dialect: Dialect) -> exp.Qu
 
 def _column(output: Output, result: OutputTable, kind: Kind) -> AnswerColumn:
     has_margin = output.margin is not None
+    is_computed = has_margin and not output.estimate
     return AnswerColumn(
         name=output.name,
         measured=has_margin,
         estimate=output.estimate,
         also=output.also,
-        forms=output.forms if has_margin and not output.estimate else (),
-        simulated=has_margin and not output.estimate and not output.forms and not result.distinct,
+        forms=output.forms if is_computed else (),
+        simulated=is_computed and not output.forms and not result.distinct,
         noisy=kind is not Kind.PUBLIC and output.half_width is None,
         half_width=output.half_width,
     )
@@ -174,8 +179,14 @@ def _asks_for_rows(tree: exp.Expression, result: Relation) -> Rejected:
 
 
 _UNFORESEEN = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
-    *(SqlglotError, pa.ArrowException),
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    SqlglotError,
+    pa.ArrowException,
 )
 
 

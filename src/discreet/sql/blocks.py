@@ -27,20 +27,21 @@ def block_of(
     policy: Policy,
     finder: Possible | None,
 ) -> tuple[Block, Again, Again]:
-    """Return the block of a SELECT; what it would measure over another number of groups; and the
-    same were people only added.
+    """Return the block of a SELECT, and two functions of a number of groups: the statistics that it
+    would measure with so many groups, and the same if people are only added.
     """
-    found = [key for key, _ in rewrite.keys.values()]
+    keys = [key for key, _ in rewrite.keys.values()]
+    positions = [position for _, position in rewrite.keys.values()]
     joint, place = possible(relation, rewrite.keys, finder)
-    groups = math.prod(key.size for key in found if isinstance(key, Key))
-    groups = groups if joint is None else joint.size
-    unknown = any(isinstance(key, Unknown) for key in found)
+    grid = math.prod(key.size for key in keys if isinstance(key, Key))
+    groups = grid if joint is None else joint.size
+    unknown = any(isinstance(key, Unknown) for key in keys)
     touched, keys_touched = _count_touched(relation, rewrite.keys, origins, groups)
-    held = partial(Checker(policy=policy).holds, source=relation.source)
-    rows = RowsRead(most=relation.rows, held=held)
-    added = partial(assemble, rows=rows, touched=touched, node=rewrite.node)
-    measured = partial(added, neighbors=policy.neighbors)
-    assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
+    in_range = partial(Checker(policy=policy).holds, source=relation.source)
+    rows = RowsRead(most=relation.rows, held=in_range)
+    any_neighbors = partial(assemble, rows=rows, touched=touched, node=rewrite.node)
+    assemble_here = partial(any_neighbors, neighbors=policy.neighbors)
+    assembly = assemble_here(rewrite.requests, groups=UNBOUNDED if unknown else groups)
     statistics = assembly.statistics
     if unknown:
         statistics = with_test(
@@ -57,25 +58,31 @@ def block_of(
         touched=keys_touched,
         neighbors=policy.neighbors,
         conditions=relation.conditions,
-        keys=tuple(found) if joint is None else (joint,),
-        places=tuple(each for _, each in rewrite.keys.values()) if place is None else (place,),
+        keys=tuple(keys) if joint is None else (joint,),
+        places=tuple(positions) if place is None else (place,),
         statistics=statistics,
         picks=assembly.picks,
         derived=tuple(rewrite.derived),
     )
-    summed = [request for request in rewrite.requests if not request.chosen]
-    again = cache(lambda groups: measured(summed, groups=groups).statistics)
-    alone = partial(added, rewrite.requests, neighbors="add_remove")
+    sums = [request for request in rewrite.requests if not request.chosen]
+    again = cache(lambda groups: assemble_here(sums, groups=groups).statistics)
+    alone = partial(any_neighbors, rewrite.requests, neighbors="add_remove")
     return block, again, lambda groups: alone(groups=groups).statistics
 
 
 def _count_touched(
     relation: Relation, keys: Keys, origins: dict[Identity, Origins], groups: int
 ) -> tuple[int, int]:
-    """Return how many groups one person can be in, and how many unknown keys: only the latter are
-    bounded by max_groups.
+    """Return how many groups, and how many unknown keys, one person can have. Only unknown keys are
+    limited by max_groups.
     """
-    touched = distinct_values(frozenset().union(*origins.values()), relation.rows) if keys else 1
-    unclear = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
-    unknown = distinct_values(frozenset().union(*unclear), relation.touched or relation.rows)
-    return min(touched, unknown * groups) if unclear else touched, unknown
+    touched = 1
+    if keys:
+        every_origin = frozenset[tuple[str, int]]().union(*origins.values())
+        touched = distinct_values(every_origin, relation.rows)
+    of_unknown = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
+    unknown_origins = frozenset[tuple[str, int]]().union(*of_unknown)
+    unknown = distinct_values(unknown_origins, relation.touched or relation.rows)
+    if of_unknown:
+        touched = min(touched, unknown * groups)
+    return touched, unknown

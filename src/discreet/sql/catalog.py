@@ -1,4 +1,4 @@
-"""information_schema, SHOW and DESCRIBE for analysts: the policy's tables and columns, exact and
+"""Answer information_schema, SHOW and DESCRIBE: list the policy's tables and columns, exactly and for
 free.
 """
 
@@ -20,15 +20,19 @@ Row = dict[str, str | int | None]
 
 
 def listing(node: exp.Table, policy: Policy, public: Mapping[str, pa.Table]) -> OutputTable:
-    """Return information_schema.tables or .columns as a table that is written out."""
-    make = _RELATIONS.get(node.name.lower())
-    if make is None or node.text("catalog").lower() not in ("", policy.path.stem.lower()):
-        named = " and ".join(f"{SCHEMA}.{name}" for name in _RELATIONS)
-        raise reject(node, f"there is no table {SCHEMA}.{node.name}.", f"There are {named}.")
+    """Return information_schema.tables or information_schema.columns as a table of constants."""
+    make_rows = _RELATIONS.get(node.name.lower())
+    database = policy.path.stem
+    if make_rows is None or node.text("catalog").lower() not in ("", database.lower()):
+        names = " and ".join(f"{SCHEMA}.{name}" for name in _RELATIONS)
+        raise reject(node, f"there is no table {SCHEMA}.{node.name}.", f"There are {names}.")
     schemas = {name: table.schema for name, table in public.items()}
-    rows = make(dictionary(policy, schemas), policy.path.stem)
-    values = [exp.Tuple(expressions=[exp.convert(each) for each in row.values()]) for row in rows]
-    return constants(exp.Values(expressions=values)).rename(list(rows[0]))
+    rows = make_rows(dictionary(policy, schemas), database)
+    tuples = []
+    for row in rows:
+        values = [exp.convert(value) for value in row.values()]
+        tuples.append(exp.Tuple(expressions=values))
+    return constants(exp.Values(expressions=tuples)).rename(list(rows[0]))
 
 
 def _tables(tables: Sequence[Listing], database: str) -> list[Row]:

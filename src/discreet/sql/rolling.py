@@ -1,21 +1,21 @@
-"""Choose how groupings of the same rows (GROUPING SETS, ROLLUP, CUBE) are had: measured each, or
-added up after noise (S3).
+"""Choose how several groupings of the same rows (GROUPING SETS, ROLLUP, CUBE) are measured: each of
+them, or some added up from others after noise (S3).
 
-s groupings that are each measured share the amount, so that each has s times the noise (√s with
-Gaussian noise). Or a finer one is measured with more, and its noisy numbers are added up to the
-coarser ones, which is free: a number made of c others has √c times their noise. What is measured is
-chosen for the smallest mean margin over the groupings, from the sizes of the keys and the
-sensitivities, which are public.
+If s groupings are measured, they share the amount, so each has s times the noise (√s times with
+Gaussian noise). Or only a finer grouping is measured, with a larger share, and its noisy numbers
+are added up to the coarser ones for free; a sum of c numbers has √c times their noise. We choose
+the groupings to measure so that the mean margin over all groupings is smallest. It follows from the
+sizes of the keys and from the sensitivities, which are public.
 
 Privacy
-    What is measured is an ordinary block of public keys, whose sensitivities are those of its whole
-    vector; adding up what was released is post-processing.
+    What is measured is an ordinary block with public keys, and its sensitivities are those of its
+    whole vector. Adding up released numbers is post-processing.
 Right answers
-    A row whose key is a NULL that is not meant is in no group of that key, but it is in the coarser
-    groups: every key of a block that is added up has a cell for NULL, so that each row is in
-    exactly one cell. Those cells are not shown. Sums over disjoint cells are sums over their union;
-    not so people that are in several cells, distinct values, and what is chosen by rank: those are
-    measured for each grouping.
+    A row whose key is NULL, where NULL is not a key, is in no group by that key, but it is in the
+    coarser groups. So each key of a block that is added up has a cell for NULL, which is not shown:
+    then every row is in exactly one cell. Sums over disjoint cells add up to the sum over their
+    union. This does not hold for people who are in several cells, for distinct values, and for
+    choices by rank: these are measured for each grouping.
 """
 
 from __future__ import annotations
@@ -34,94 +34,98 @@ from discreet.sql.plan.block import Block, RolledUp, Shared, Statistic
 from discreet.sql.plan.keys import Joint, Key
 from discreet.sql.plan.plan import Way
 
-# of the keys of a grouping: each by its place, over stages numbered alike
+# The keys of a grouping, each by its expression. Equal stages have equal numbers in all groupings.
 Names = frozenset[Expression]
-Again = Callable[[int], tuple[Statistic, ...]]  # what a block measures, over so many groups
+Again = Callable[[int], tuple[Statistic, ...]]  # what a block would measure with so many groups
 
 
 def choose_roll_ups(
     blocks: Sequence[Block], again: Mapping[int, Again], *, accountant: AccountantName, limit: int
 ) -> tuple[tuple[Block, ...], tuple[Way, ...]]:
-    """Return the blocks, with those marked that are better added up from others, and what was
-    weighed.
+    """Return the blocks, with roll-ups where they give smaller margins, and the comparison of
+    margins for each family of groupings.
     """
-    result, ways = list(blocks), list[Way]()
+    result = list(blocks)
+    ways: list[Way] = []
     for members in _families(blocks):
         why = _why_not_added_up(blocks, members)
         if why:
             ways.append(Way(blocks=members, together=None, apart=0.0, why=why))
             continue
-        others = sum(
-            _count_numbers(block) for index, block in enumerate(blocks) if index not in members
-        )
+        outside = [block for index, block in enumerate(blocks) if index not in members]
+        others = sum(map(_count_numbers, outside))
         family = _Family.of(
             blocks, members, again[members[0]], accountant=accountant, limit=limit, others=others
         )
-        chosen, way = family.choice()
+        sources, way = family.choice()
         ways.append(way)
-        for source in dict.fromkeys(chosen):
-            served = [index for index, each in zip(members, chosen, strict=True) if each == source]
-            if len(served) > 1 or family.sets[served[0]] != source:
-                for index in served:
-                    result[index] = family.roll_up(index, source, place=len(result))
-                result.append(family.block(source))
+        for source in dict.fromkeys(sources):
+            users = [index for index, each in zip(members, sources, strict=True) if each == source]
+            if len(users) == 1 and family.sets[users[0]] == source:
+                continue  # it is measured itself, and serves no other grouping
+            for index in users:
+                result[index] = family.roll_up(index, source, place=len(result))
+            result.append(family.block(source))
     for index, block in enumerate(blocks):
-        if isinstance(block.kind, Shared):  # with a block that may be rolled up by now
-            result[index] = replace(
-                result[block.kind.block], derived=block.derived, kind=block.kind
-            )
+        if isinstance(block.kind, Shared):
+            first = result[block.kind.block]  # it may be rolled up now
+            result[index] = replace(first, derived=block.derived, kind=block.kind)
     return tuple(result), tuple(ways)
 
 
 def _count_numbers(block: Block) -> int:
-    """Count a block's noisy numbers per group, among which the amount is split."""
-    return 0 if isinstance(block.kind, Shared) else len(block.statistics) + len(block.picks)
+    """Return the number of a block's statistics and picks, which share the amount."""
+    if isinstance(block.kind, Shared):
+        return 0
+    return len(block.statistics) + len(block.picks)
 
 
 def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
-    """Yield the places of blocks that read the same sums of the same rows and differ in their
+    """Yield the indexes of blocks that read the same sums of the same rows and differ in their
     keys.
     """
     if len(blocks) == 1:
         return
-    found: dict[object, list[int]] = {}
+    families: dict[object, list[int]] = {}
     for index, block in enumerate(blocks):
-        if not isinstance(block.kind, Shared):
-            read = with_stages(block.read, _numbering())
-            found.setdefault((read, block.rows, bool(block.unknown)), []).append(index)
-    yield from (tuple(each) for each in found.values() if len(each) > 1)
+        if isinstance(block.kind, Shared):
+            continue
+        read = with_stages(block.read, _numbering())
+        same = (read, block.rows, bool(block.unknown))
+        families.setdefault(same, []).append(index)
+    for members in families.values():
+        if len(members) > 1:
+            yield tuple(members)
 
 
 def _numbering() -> Callable[[str], str]:
-    """Return a function that gives the stages of one block new names, in the order in which they
-    appear.
+    """Return a function that gives the stages of one block new names: t0, t1, ... in the order in
+    which they appear.
     """
-    known: dict[str, str] = {}
-    return lambda stage: known.setdefault(stage, f"t{len(known)}")
+    names: dict[str, str] = {}
+    return lambda stage: names.setdefault(stage, f"t{len(names)}")
 
 
 def _note_stage(own: dict[str, str], number: Callable[[str], str], stage: str) -> str:
-    """Remember what the block itself calls a stage, by the stage's new name."""
+    """Store a stage's own name under its new name; return the own name."""
     return own.setdefault(number(stage), stage)
 
 
 def _why_not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
-    """Say why groupings must be measured one by one; an empty text if they need not."""
+    """Return why each grouping must be measured; an empty text if some can be added up."""
     if any(isinstance(key, Joint) for index in members for key in blocks[index].keys):
-        return "only some combinations of their keys can be"
+        return "only some combinations of their keys are possible"
     if blocks[members[0]].unknown:
         return "their keys are not public"
     if any(len(set(blocks[index].places)) < len(blocks[index].places) for index in members):
         return "two of their keys are one"
     statistics = [each for index in members for each in blocks[index].statistics]
-    distinct = [each.name for each in statistics if not each.additive]
-    if distinct:
-        return f"{distinct[0]} of a group is not the sum of its parts'"
-    return (
-        ""
-        if statistics
-        else f"{blocks[members[0]].picks[0].name} is chosen in each group, not added up"
-    )
+    not_additive = [each.name for each in statistics if not each.additive]
+    if not_additive:
+        return f"{not_additive[0]} of a group is not the sum of its parts'"
+    if not statistics:
+        return f"{blocks[members[0]].picks[0].name} is chosen in each group, not added up"
+    return ""
 
 
 # --- the choice -----------------------------------------------------------------------------------
@@ -129,12 +133,10 @@ def _why_not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
-    """Groupings of the same rows, by the index of their block; `keys` has what each name stands
-    for.
-    """
+    """Groupings of the same rows, by the indexes of their blocks."""
 
     sets: dict[int, Names]
-    # with a cell for NULL, and the place as the first block has it
+    # for each name: the key with a cell for NULL, and its place as the first block writes it
     keys: dict[Expression, tuple[Key, Expression]]
     blocks: dict[int, Block]
     names: dict[int, tuple[Expression, ...]]
@@ -154,21 +156,26 @@ class _Family:
         limit: int,
         others: int,
     ) -> _Family:
+        """Return the family of these blocks; `others` are the statistics and picks of all other
+        blocks.
+        """
         keys: dict[Expression, tuple[Key, Expression]] = {}
         names: dict[int, tuple[Expression, ...]] = {}
-        # what the first block calls the stages that are numbered alike in all
+        first = blocks[members[0]]
+        # the first block's own name of each stage, by its new name
         own: dict[str, str] = {}
         for index in members:
-            block, number = blocks[index], _numbering()
+            block = blocks[index]
+            number = _numbering()
             read = with_stages(block.read, number)
             if not own:
                 with_stages(block.read, partial(_note_stage, own, number))
-            assert read == with_stages(blocks[members[0]].read, _numbering())
+            assert read == with_stages(first.read, _numbering())
             names[index] = with_stages(block.places, number)
             for name, key in zip(names[index], block.keys, strict=True):
                 assert isinstance(key, Key)
-                # Stages inside a key, of an EXISTS, are not among those that are read; the first
-                # block may call something else by the same name.
+                # A stage inside a key, as in an EXISTS, is not among the stages of the rows. It gets
+                # a new name, because the first block may use its name for another stage.
                 place = with_stages(name, lambda stage: own.get(stage, f"key_{stage}"))
                 if not key.nullable:
                     place = call("coalesce", place, key.domain.size)
@@ -185,82 +192,93 @@ class _Family:
         )
 
     def cells(self, names: Names) -> int:
+        """Return the number of groups by these keys."""
         return math.prod(self.keys[name][0].size for name in names)
 
     def choice(self) -> tuple[list[Names], Way]:
-        """Choose what each grouping is added up from, by the least mean margin that small steps
-        lead to.
+        """Choose the source that each grouping is added up from; return the sources and the mean
+        margins.
+
+        It starts from two choices, and takes the step that lowers the mean margin most, as long as
+        there is one.
         """
-        finest, sets = frozenset(self.keys), list(self.sets.values())
+        finest = frozenset(self.keys)
+        sets = list(self.sets.values())
         sources = list(dict.fromkeys((finest, *sets)))
         noise = np.array([[self.noise(source, each) for each in sets] for source in sources])
-        # A grouping that nothing finer is measured for is measured itself.
+        # A grouping is its own source if no finer one is measured.
         itself = np.array([sources.index(each) for each in sets])
+        every_source = np.arange(len(sources))
+        every_set = np.arange(len(sets))
         parts = len(self.again(1))
 
-        def weighed(measured: frozenset[int]) -> tuple[float, list[int]]:
-            """Return the mean margin, in units of a number's own noise at the whole amount, and
-            where each comes from.
+        def weigh(indexes: frozenset[int]) -> tuple[float, list[int]]:
+            """Return the mean margin if these sources are measured, in units of the noise of one
+            number at the whole amount; and the source of each grouping.
             """
-            there = np.where(
-                np.isin(np.arange(len(sources)), list(measured))[:, None], noise, np.inf
-            )
-            found = np.where(np.isfinite(there.min(axis=0)), there.argmin(axis=0), itself)
-            shares = self.others + len(set(found.tolist())) * parts
-            mean = float(noise[found, np.arange(len(sets))].mean())
-            return currency(self.accountant).widening(shares) * mean, found.tolist()
+            is_available = np.isin(every_source, list(indexes))[:, None]
+            available = np.where(is_available, noise, np.inf)
+            has_source = np.isfinite(available.min(axis=0))
+            choice = np.where(has_source, available.argmin(axis=0), itself)
+            shares = self.others + len(set(choice.tolist())) * parts
+            mean = float(noise[choice, every_set].mean())
+            return currency(self.accountant).widening(shares) * mean, choice.tolist()
 
-        def improved(way: tuple[float, list[int]]) -> tuple[float, list[int]]:
-            """Improve a way by measuring one grouping more or less, the one that helps most, while
-            it helps.
-            """
+        def improve(way: tuple[float, list[int]]) -> tuple[float, list[int]]:
+            """Add or remove the one source that helps most, as long as it helps."""
             while True:
-                used = frozenset(way[1])
-                better = min(weighed(used ^ {one}) for one in range(len(sources)))
+                in_use = frozenset(way[1])
+                better = min(weigh(in_use ^ {one}) for one in range(len(sources)))
                 if better[0] >= way[0]:
                     return way
                 way = better
 
-        together, apart = weighed(frozenset({0})), weighed(frozenset(itself.tolist()))
-        best = min(improved(together), improved(apart))
+        together = weigh(frozenset({0}))
+        apart = weigh(frozenset(itself.tolist()))
+        best = min(improve(together), improve(apart))
         if best[1] == itself.tolist():
             best = (together[0], best[1])
-        chosen = [sources[index] for index in best[1]]
-        return chosen, Way(blocks=tuple(self.sets), together=best[0], apart=apart[0])
+        choices = [sources[index] for index in best[1]]
+        return choices, Way(blocks=tuple(self.sets), together=best[0], apart=apart[0])
 
     def noise(self, source: Names, names: Names) -> float:
-        """Return the margin of a grouping that is added up from a source; infinite where it cannot
+        """Return the margin of a grouping that is added up from a source; infinite if it cannot
         be.
         """
-        if not (names == source or (names < source and self.cells(source) <= self.limit)):
+        is_coarser = names < source and self.cells(source) <= self.limit
+        if names != source and not is_coarser:
             return math.inf
         draws = self.cells(source - names)
         return self.norm(source) * currency(self.accountant).sum_width(draws)
 
     def norm(self, source: Names) -> float:
-        """Return how far one person moves what is measured, as a share of how far over many
+        """Return how far one person moves what is measured, relative to a block with very many
         groups.
         """
-        paid, shares = currency(self.accountant), []
-        for here, most in zip(self.again(self.cells(source)), self.again(2**31), strict=True):
-            shares.append(paid.ratio(here.sensitivity, most.sensitivity))
-        return sum(shares) / len(shares)
+        money = currency(self.accountant)
+        here = self.again(self.cells(source))
+        most = self.again(2**31)
+        ratios = []
+        for one, other in zip(here, most, strict=True):
+            ratios.append(money.ratio(one.sensitivity, other.sensitivity))
+        return sum(ratios) / len(ratios)
 
     def block(self, source: Names) -> Block:
-        """Return the block from which others are added up: nothing of it is shown as it is."""
-        keys = {name: key for name, key in self.keys.items() if name in source}
+        """Return the block that measures a source. The answer shows nothing of it directly."""
+        keys = [pair for name, pair in self.keys.items() if name in source]
+        statistics = self.again(self.cells(source))
+        first = next(iter(self.blocks.values()))
         return replace(
-            next(iter(self.blocks.values())),
-            keys=tuple(key for key, _ in keys.values()),
-            places=tuple(place for _, place in keys.values()),
-            statistics=tuple(
-                replace(each, estimates=()) for each in self.again(self.cells(source))
-            ),
+            first,
+            keys=tuple(key for key, _ in keys),
+            places=tuple(place for _, place in keys),
+            statistics=tuple(replace(each, estimates=()) for each in statistics),
             picks=(),
             derived=(),
         )
 
     def roll_up(self, index: int, source: Names, *, place: int) -> Block:
+        """Return the block at an index, rolled up from the source's block at a place."""
         order = [name for name in self.keys if name in source]
         places = tuple(order.index(name) for name in self.names[index])
         kind = RolledUp(block=place, keys=places, draws=self.cells(source - self.sets[index]))

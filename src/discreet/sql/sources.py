@@ -1,4 +1,4 @@
-"""Read a FROM clause: check table names, write out series, rename columns."""
+"""Read parts of a FROM clause: check names of tables, write out series, rename columns."""
 
 from __future__ import annotations
 
@@ -59,16 +59,17 @@ def check_name(node: exp.Table, tables: Iterable[str]) -> None:
 
 
 def series(node: exp.Table | exp.Unnest) -> OutputTable:
-    """Return GENERATE_SERIES(1, 10) AS t(n) or UNNEST([1, 2]) AS t(n) as a public table that is
-    written out.
+    """Return GENERATE_SERIES(1, 10) AS t(n) or UNNEST([1, 2]) AS t(n) as a public table of
+    constants.
     """
-    rows = explode.list_rows(node.this if isinstance(node, exp.Table) else node)
-    if not rows:
-        raise reject(node, f"{show(_function(node))} is not a table.", WRITTEN_OUT)
-    listed = exp.Values(expressions=[exp.Tuple(expressions=[each]) for each in rows])
-    function = "generate_series" if _function(node).find(exp.GenerateSeries) else "unnest"
-    names = columns_of(node) or [node.alias or function]
-    return constants(listed).rename(names[:1])
+    function = _function(node)
+    values = explode.list_rows(function)
+    if not values:
+        raise reject(node, f"{show(function)} is not a table.", WRITTEN_OUT)
+    rows = [exp.Tuple(expressions=[each]) for each in values]
+    name = "generate_series" if function.find(exp.GenerateSeries) else "unnest"
+    names = columns_of(node) or [node.alias or name]
+    return constants(exp.Values(expressions=rows)).rename(names[:1])
 
 
 def _function(node: exp.Table | exp.Unnest) -> exp.Expression:
@@ -77,18 +78,15 @@ def _function(node: exp.Table | exp.Unnest) -> exp.Expression:
 
 def name_columns(result: Relation | OutputTable, node: exp.Expression) -> Relation | OutputTable:
     """Rename the first columns of a result, as in WITH t(a, b) and (SELECT ...) AS t(a, b)."""
-    names, count = (
-        columns_of(node),
-        len(result.fields if isinstance(result, Relation) else result.outputs),
-    )
+    names = columns_of(node)
     if not names:
         return result
+    columns = result.fields if isinstance(result, Relation) else result.outputs
+    count = len(columns)
     if len(names) > count:
         raise reject(
             node, f"{len(names)} names are given for {count} columns.", "Name each column once."
         )
-    return (
-        result.rename(names)
-        if isinstance(result, Relation)
-        else require_distinct_names(result, node).rename(names)
-    )
+    if isinstance(result, Relation):
+        return result.rename(names)
+    return require_distinct_names(result, node).rename(names)

@@ -1,13 +1,14 @@
-"""Bound what one person's rows can cost the engine, from the tree that will run (S21).
+"""Compute the most time that one person's rows can take the engine, from the tree that will run
+(S21).
 
-Each function, operator, join, group and window costs so many nanoseconds for each of the person's
-rows that it reads, and functions of texts for each letter too.
+Each function, operator, join, group and window takes some nanoseconds for each of the person's rows
+that it reads. Functions of texts take more for each letter.
 
 Privacy
-    One person costs at most `SHARE` of the time limits. So a question that took less than half of a
-    limit would have kept it with any one person more or less. The costs are measured ones, of the
-    dearest text there is (`bench/work.py` compares them with the engine), rounded up: this hardens
-    (S13), and is no part of ε.
+    One person takes at most `SHARE` of the time limits. So a question that took less than half of a
+    limit would also have kept the limit with one person more or less. The costs were measured with
+    the slowest texts and rounded up; `bench/work.py` compares them with the engine. This hardens
+    the system (S13), and is no part of ε.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from discreet.algebra import (
     PerPerson,
     Persons,
     PublicJoin,
+    PublicScan,
     Query,
     Scan,
     Select,
@@ -47,24 +49,22 @@ from discreet.algebra import (
 )
 from discreet.policy.domain import MOST_LETTERS
 
-SHARE = Fraction(1, 1_000)  # of `limits.seconds` and of `limits.deadline`
-Rows = Callable[[Source], int]  # how many rows of a source one person has, before any condition
-# how many letters a text column of a table has at most: table, column
+SHARE = Fraction(1, 1_000)  # one person's part of `limits.seconds` and of `limits.deadline`
+Rows = Callable[[Source], int]  # the most rows of a source that one person has, without conditions
+# the most letters of a text, by table and column
 Letters = Callable[[str, str], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Nanoseconds for a row; for each letter of it; for each letter of it and of the constant it is
-    compared with.
-    """
+    """The nanoseconds that a function takes."""
 
-    row: float = 20.0
-    letter: float = 0.0
-    pair: float = 0.0
+    row: float = 20.0  # for each row
+    letter: float = 0.0  # for each letter of the text
+    pair: float = 0.0  # for each letter of the text and each letter of the constant
 
 
-PLAIN = Cost()  # of whatever is computed and not listed here
+PLAIN = Cost()  # of functions that are not listed here
 COSTS = {
     "lower": Cost(letter=12.0),
     "upper": Cost(letter=12.0),
@@ -91,96 +91,102 @@ COSTS = {
     "like": Cost(letter=8.0, pair=0.2),
     "ilike": Cost(letter=30.0, pair=4.0),
     "pair": Cost(row=6_500.0, letter=3.0),  # two values that are compared as one
-} | dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Cost(letter=0.1))
+}
+COSTS |= dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Cost(letter=0.1))
 CAST = Cost(letter=1.0)
-SELECT, EXISTS, JOIN, GROUP, DISTINCT, OVER, FRAME = (
-    100.0,
-    500.0,
-    100.0,
-    300.0,
-    200.0,
-    700.0,
-    2_500.0,
-)
-# for each letter of all texts of a row, where rows are held or put in order
-HELD, SORTED = (4.0, 14.0)
-WILD = 8.0  # a pair of LIKE with _, which tries the pattern at every letter
-LISTED, SOUGHT = 0.1, 3.0  # for each constant of a list, and of one that is looked through
+# nanoseconds for each row
+SELECT = 100.0
+EXISTS = 500.0
+JOIN = 100.0
+GROUP = 300.0
+DISTINCT = 200.0
+OVER = 700.0
+FRAME = 2_500.0
+# nanoseconds for each letter of all texts of a row, if the engine keeps rows or sorts them
+HELD = 4.0
+SORTED = 14.0
+WILD = 8.0  # the cost of a pair for LIKE with _, which tries the pattern at every letter
+# nanoseconds for each constant of a list, and for each that is compared to find a position
+LISTED = 0.1
+SOUGHT = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Computes costs, given how many rows a person has in a source and how long texts are."""
+    """Computes costs from the rows that a person has in a source and from the lengths of texts."""
 
     rows: Rows
     letters: Letters
-    # stages have names of their own
-    known: dict[Column, int] = field(default_factory=dict, compare=False, repr=False)
+    # The lengths of columns computed so far. Each stage has a name of its own.
+    memo: dict[Column, int] = field(default_factory=dict, compare=False, repr=False)
 
     def seconds(self, query: Numbers) -> float:
-        """Return how long the engine works on one person's rows at most; `Nearest` reads its rows
-        several times.
-        """
-        if isinstance(query, Nearest):
+        """Return the most seconds that the engine works on one person's rows."""
+        if isinstance(query, Nearest):  # it reads the rows once for each width
             return len(query.widths) * self.aggregate(query.counted) / 1e9
         return self.aggregate(query) / 1e9
 
     def aggregate(self, node: Aggregate) -> float:
-        rows, total = self.rows(node.source), self.source(node.source)
-        listed = [*node.keys, *node.where]
+        """Return the nanoseconds that an aggregation takes."""
+        rows = self.rows(node.source)
+        total = self.source(node.source)
+        parts = [*node.keys, *node.where]
         for reading in node.readings:
-            listed += [] if reading.where is None else [reading.where]
+            if reading.where is not None:
+                parts.append(reading.where)
             match reading:
                 case Sum(factors=factors):
-                    listed += [
-                        factor.value for factor in factors for _ in range(max(factor.power, 1))
-                    ]
+                    for factor in factors:
+                        parts += [factor.value] * max(factor.power, 1)
                 case Distinct(values=values):
-                    listed += values
+                    parts += values
                     total += rows * DISTINCT
                 case Persons():
                     total += rows * DISTINCT
-        held = self.row_letters(listed, node.source)
-        total += rows * (SELECT + (GROUP + HELD * held if node.keys else HELD * held))
-        return total + rows * self.all(listed, node.source)
+        letters = self.row_letters(parts, node.source)
+        group = GROUP if node.keys else 0.0
+        total += rows * (SELECT + group + HELD * letters)
+        return total + rows * self.all(parts, node.source)
 
     def source(self, node: Source) -> float:
-        """Return what reading a source costs, with all that stands inside it."""
+        """Return the nanoseconds that a source takes, with everything inside it."""
         match node:
             case Scan():
                 return 0.0
             case OwnerJoin(left=left, right=right, on=on):
-                joined = self.rows(node) * (
-                    JOIN + HELD * self.row_letters(on, node) + self.all(on, node)
-                )
-                return self.source(left) + self.source(right) + joined
+                return self.source(left) + self.source(right) + self.join(on, node)
             case PublicJoin(left=left, pins=pins, on=on):
-                listed = [*(ours for ours, _ in pins), *on]
-                joined = self.rows(node) * (
-                    JOIN + HELD * self.row_letters(listed, node) + self.all(listed, node)
-                )
-                return self.source(left) + joined
+                conditions = [*(ours for ours, _ in pins), *on]
+                return self.source(left) + self.join(conditions, node)
             case Stage(query=query):
                 return self.query(query)
 
+    def join(self, conditions: Sequence[Expression], node: OwnerJoin | PublicJoin) -> float:
+        """Return the nanoseconds that joining takes, without the two sides."""
+        letters = self.row_letters(conditions, node)
+        for_each_row = JOIN + HELD * letters + self.all(conditions, node)
+        return self.rows(node) * for_each_row
+
     def query(self, node: Query) -> float:
+        """Return the nanoseconds that a query takes, with everything inside it."""
         match node:
             case UnionAll(parts=parts):
                 return sum(map(self.query, parts))
             case Select(source=source, columns=columns, where=where, distinct=distinct):
-                listed = [*(each for _, each in columns), *where]
-                grouped = DISTINCT if distinct else 0.0
+                values = [*(value for _, value in columns), *where]
+                group = DISTINCT if distinct else 0.0
             case PerPerson(source=source, keys=keys, columns=columns, where=where):
-                listed = [*(each for _, each in keys), *(each for _, each in columns), *where]
-                grouped = GROUP
-        rows, held = self.rows(source), self.row_letters(listed, source)
-        return self.source(source) + rows * (
-            SELECT + grouped + HELD * held + self.all(listed, source)
-        )
+                values = [value for _, value in (*keys, *columns)]
+                values += where
+                group = GROUP
+        letters = self.row_letters(values, source)
+        for_each_row = SELECT + group + HELD * letters + self.all(values, source)
+        return self.source(source) + self.rows(source) * for_each_row
 
     # --- expressions ------------------------------------------------------------------------------
 
     def all(self, nodes: Sequence[Expression], source: Source) -> float:
+        """Return the nanoseconds that expressions take for each row."""
         return sum(self.expression(each, source) for each in nodes)
 
     def expression(self, node: Expression, source: Source) -> float:
@@ -191,54 +197,56 @@ class Work:
                 return inner
             case Call(name="list", arguments=arguments):
                 return inner + LISTED * len(arguments)
-            case Call(name="list_position", arguments=(listed, _)):
-                return inner + PLAIN.row + SOUGHT * listed.weight
+            case Call(name="list_position", arguments=(constants, _)):
+                return inner + PLAIN.row + SOUGHT * constants.weight
             case Call(name=name):
                 return inner + self.call(node, COSTS.get(name, PLAIN), source)
             case Cast(kind="VARCHAR", value=value):
                 return inner + CAST.row + CAST.letter * self.length(value, source)
             case Over(order=order, frame=frame):
-                held = self.row_letters([node], source)
-                return inner + OVER + SORTED * held + (FRAME if frame is not None or order else 0.0)
+                letters = self.row_letters([node], source)
+                with_frame = FRAME if frame is not None or order else 0.0
+                return inner + OVER + SORTED * letters + with_frame
             case Exists(source=inside, where=where):
-                pairs = self.rows(inside) * (EXISTS + self.all_within(where, inside, source))
-                return inner + self.source(inside) + pairs
+                for_each_pair = EXISTS + self.all_within(where, inside, source)
+                return inner + self.source(inside) + self.rows(inside) * for_each_pair
             case Case() | Cast() | Fold():
                 return inner + PLAIN.row
         raise TypeError(f"no cost for {type(node).__name__}")
 
     def all_within(self, nodes: Sequence[Expression], inside: Source, outside: Source) -> float:
-        """Return the cost of an EXISTS's conditions, which read the row inside and the one
-        outside.
+        """Return the nanoseconds that the conditions of an EXISTS take for each pair of an inner and
+        an outer row.
         """
         both = OwnerJoin(outside, inside)
         return sum(self.expression(each, both) for each in nodes)
 
     def call(self, node: Call, cost: Cost, source: Source) -> float:
-        longest = max((self.length(each, source) for each in (node, *node.arguments)), default=0)
+        """Return the nanoseconds that a function takes for each row, without its arguments."""
+        lengths = [self.length(each, source) for each in (node, *node.arguments)]
+        longest = max(lengths, default=0)
+        texts = _texts(node.arguments)
+        constant = max(map(len, texts), default=0)
         pair = cost.pair
-        constant = max((len(each) for each in _texts(node.arguments)), default=0)
-        if node.name in ("like", "ilike") and any("_" in each for each in _texts(node.arguments)):
+        if node.name in ("like", "ilike") and any("_" in text for text in texts):
             pair = max(pair, WILD)
         return cost.row + cost.letter * longest + pair * longest * constant
 
     def row_letters(self, nodes: Sequence[Expression], source: Source) -> int:
-        """Return the letters of all texts that a row must be kept with."""
+        """Return the most letters of all texts that the expressions read from a row."""
         columns = {part for each in nodes for part in walk(each) if isinstance(part, Column)}
         return sum(self.length(column, source) for column in columns)
 
     def length(self, node: Expression, source: Source) -> int:
-        """Return how many letters a text has at most; none of what is no text."""
+        """Return the most letters of an expression's text; 0 if it is no text."""
         match node:
             case Constant(value=str() as text):
                 return len(text)
             case Column():
                 return self.column(node, source)
             case Call(name="concat" | "||" | "concat_ws" | "replace"):
-                return min(
-                    MOST_LETTERS,
-                    sum(self.length(each, source) for each in node.arguments) * _growth(node),
-                )
+                together = sum(self.length(each, source) for each in node.arguments)
+                return min(MOST_LETTERS, together * _growth(node))
             case Call(name="lpad" | "rpad", arguments=(_, Constant(value=int(letters)), _)):
                 return max(letters, 0)
             case Call(name="left", arguments=(text, Constant(value=int(letters)))) if letters >= 0:
@@ -248,14 +256,16 @@ class Work:
         return max((self.length(part, source) for part in parts_of(node)), default=0)
 
     def column(self, node: Column, source: Source) -> int:
-        """Return the letters of a column. They are remembered: what doubles in every stage would be
-        looked up without end.
+        """Return the most letters of a column.
+
+        Without the memo, a column that each stage uses twice would be looked up 2^stages times.
         """
-        if node not in self.known:
-            self.known[node] = self.look_up(node, source)
-        return self.known[node]
+        if node not in self.memo:
+            self.memo[node] = self.look_up(node, source)
+        return self.memo[node]
 
     def look_up(self, node: Column, source: Source) -> int:
+        """Find the most letters of a column of a source."""
         match source:
             case Scan(table=table, stage=stage) if stage == node.stage:
                 return self.letters(table, node.name)
@@ -264,27 +274,23 @@ class Work:
             case PublicJoin(left=left, right=right):
                 if right.stage != node.stage:
                     return self.look_up(node, left)
-                return (
-                    MOST_LETTERS
-                    if not hasattr(right, "table")
-                    else self.letters(right.table, node.name)
-                )
+                if isinstance(right, PublicScan):
+                    return self.letters(right.table, node.name)
+                return MOST_LETTERS
             case Stage(query=query, stage=stage) if stage == node.stage:
-                return max(
-                    (self.length(each, inner) for each, inner in _definitions_of(query, node.name)),
-                    default=0,
-                )
+                definitions = _definitions_of(query, node.name)
+                return max((self.length(each, inner) for each, inner in definitions), default=0)
         return 0
 
 
 def _texts(nodes: Sequence[Expression]) -> list[str]:
-    return [
-        each.value for each in nodes if isinstance(each, Constant) and isinstance(each.value, str)
-    ]
+    """Return the constants that are texts."""
+    values = [node.value for node in nodes if isinstance(node, Constant)]
+    return [value for value in values if isinstance(value, str)]
 
 
 def _growth(node: Call) -> int:
-    """Return how much longer REPLACE can make a text: a letter may become a longer text."""
+    """Return how many times longer REPLACE can make a text; 1 for other functions."""
     if node.name != "replace":
         return 1
     texts = _texts(node.arguments)
@@ -292,11 +298,13 @@ def _growth(node: Call) -> int:
 
 
 def _definitions_of(query: Query, name: str) -> Iterator[tuple[Expression, Source]]:
-    """Yield what a column of a query is computed as, and from which rows."""
+    """Yield the expressions of a query's column, each with its source: one for each part of a
+    union.
+    """
     parts = query.parts if isinstance(query, UnionAll) else (query,)
     for part in parts:
-        columns = (
-            dict(part.columns) if isinstance(part, Select) else dict((*part.keys, *part.columns))
-        )
+        columns = dict(part.columns)
+        if isinstance(part, PerPerson):
+            columns = dict((*part.keys, *part.columns))
         if name in columns:
             yield columns[name], part.source
