@@ -2,8 +2,10 @@
 
     import discreet
     curator = discreet.open("hospital.yaml")
-    answer = curator.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex", analyst="alice",
-    epsilon=0.5)
+    question = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+    print(curator.quote(question, analyst="alice", epsilon=0.5))  # free: the price and the margins
+    answer = curator.ask(question, analyst="alice", epsilon=0.5)
+    answer.table, answer.margins, answer.cost, answer.left
 
 `curator` is the path of a question. `policy` reads what the curator declared, `sql` turns text into
 a plan, `ledger` spends, `noise` draws, and `vault` adds noise to exact values. `mechanisms` and
@@ -59,9 +61,11 @@ def open(
     tables: Mapping[str, Any] | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> Curator:
-    """Open a policy for questions.
+    """Open a policy file for questions; its ledger must exist (`discreet ledger POLICY --create`).
 
-    The first call also takes snapshot 1 of the policy's source, or of `tables` if they are given.
+    The first call also takes snapshot 1 of the policy's source, or of `tables` if they are given:
+    Arrow tables or data frames by name. Raises PolicyError with every mistake of the policy,
+    LedgerUnavailable if there is no ledger, EngineFailure if the source cannot be prepared.
     """
     from discreet.curator import Curator
     from discreet.policy.policy import Policy

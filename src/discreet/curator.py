@@ -1,6 +1,7 @@
 """The curator: a question in, a noisy answer out. `ask` is the path that everybody should read.
 
-    plan (pure) -> offer (noise, cost) -> reserve (durable) -> fetch (exact) -> noise -> post -> answer
+    plan (pure) -> offer (noise, cost) -> reserve (durable) -> fetch (exact) -> noise -> post ->
+    answer
 
 `asking.visit` is one question on one snapshot. It holds a view (`asking.view`: the snapshot, opened
 for questions) and a door (`door`: the charge). `asking.work` has the curator's own paid work.
@@ -82,7 +83,13 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Answer:
-        """Answer a question. Parts that were measured before are free and keep their numbers (S10)."""
+        """Answer a question in SQL, and charge it to an analyst.
+
+        Give `epsilon`, what the answer may cost, or `margin`, how wrong it may be at 95 %.
+        `assuming` guesses the number of rows, on which the margins of means depend. Parts that were
+        measured before are free and keep their numbers (S10). Raises Rejected or BudgetExceeded,
+        which cost nothing.
+        """
         with self._enter() as visit:
             offered, standing = visit.offer(
                 sql, analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -125,7 +132,10 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Quote:
-        """Return the cost of a question and the margins of its answer. Free; reads no data."""
+        """Return the cost of a question and the margins of its answer; takes what `ask` takes.
+
+        Free; reads no data.
+        """
         with self._enter() as visit:
             offered, standing = visit.offer(
                 sql, analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -149,7 +159,9 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> str:
-        """Explain what a question would do, in numbered sentences with costs. Free; reads no data."""
+        """Explain what a question would do, in numbered sentences with costs. Free; reads no
+        data.
+        """
         with self._enter() as visit:
             offered, standing = visit.offer(
                 sql, analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -312,13 +324,17 @@ class Curator:
         return open_release(self._visit(), name, source=source)
 
     def publication(self, name: str) -> PublicationRun:
-        """Return a publication of the policy: consistent tables of a hierarchy for one charge (S18)."""
+        """Return a publication of the policy: consistent tables of a hierarchy for one charge
+        (S18).
+        """
         return open_publication(self._visit(), name)
 
     # --- after paying -----------------------------------------------------------------------------
 
     def ledger(self, *, analyst: str | None = None) -> tuple[Entry, ...]:
-        """Return the charges of one analyst, or of all: what was spent, when, on what."""
+        """Return the charges of one analyst, or of all, oldest first: what was spent, when, on
+        what.
+        """
         with self._enter():
             return self._ledger.entries(analyst)
 

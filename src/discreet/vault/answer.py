@@ -28,6 +28,8 @@ class Answer:
 
     `margins` has the table's shape: the half-width of a 95 % interval, NULL for keys. `selected`
     marks rows that passed a threshold, HAVING or LIMIT: for them coverage holds before selection.
+    `cost` is what the answer took, `left` what the analyst has left. `certificate` holds what an
+    auditor checks. The ledger has the answer under `id`.
     """
 
     table: pa.Table
