@@ -1,4 +1,4 @@
-"""`risk` and `anonymize`: k-anonymity and its family, with the warning they deserve."""
+"""The commands `risk` and `anonymize`: k-anonymity and its family, with their warning."""
 
 from __future__ import annotations
 
@@ -65,10 +65,14 @@ def risk(
     quasi: Quasi,
     sensitive: Sensitive = None,
     population: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Everybody, with the same columns.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A table of the whole population, with the same columns."
+        ),
     ] = None,
     fraction: Annotated[
-        float | None, typer.Option(help="Instead: the share of everybody that DATA is.")
+        float | None,
+        typer.Option(help="Instead of --population: the share of the population in DATA."),
     ] = None,
     hierarchies: Hierarchies = None,
     reveal: Annotated[
@@ -79,9 +83,9 @@ def risk(
     """Measure how exposed the people of a table are: k, l, t, and which columns make them
     unique.
     """
-    from discreet.anonymity import risk as measured
+    from discreet.anonymity import risk as measure_risk
 
-    found = measured(
+    report = measure_risk(
         data,
         quasi=_names(quasi),
         sensitive=sensitive,
@@ -90,22 +94,29 @@ def risk(
         hierarchies=_read(hierarchies),
     )
     if format is Format.json:
-        print_json(found.as_json(reveal=reveal))
+        print_json(report.as_json(reveal=reveal))
         return
     from discreet.anonymity.report.terminal import print_risk
 
-    print_risk(found, reveal=reveal)
+    print_risk(report, reveal=reveal)
 
 
 def anonymize(
     data: Data,
     quasi: Quasi,
-    k: Annotated[int | None, typer.Option("--k", help="At least so many rows look alike.")] = None,
+    k: Annotated[
+        int | None,
+        typer.Option("--k", help="Make classes of at least so many rows that look alike."),
+    ] = None,
     l: Annotated[  # noqa: E741
-        float | None, typer.Option("--l", help="Diversity of the sensitive column in each class.")
+        float | None,
+        typer.Option("--l", help="The least diversity of the sensitive column in each class."),
     ] = None,
     t: Annotated[
-        float | None, typer.Option("--t", help="How far a class may be from the whole table.")
+        float | None,
+        typer.Option(
+            "--t", help="How far the sensitive column of a class may be from the whole table's."
+        ),
     ] = None,
     sensitive: Sensitive = None,
     suppress: Annotated[
@@ -113,7 +124,9 @@ def anonymize(
     ] = 0.0,
     recoding: Annotated[
         RecodingName,
-        typer.Option(help="local: each class only as far as it needs; global: all rows alike."),
+        typer.Option(
+            help="local: coarsen each class as little as it needs; global: all rows alike."
+        ),
     ] = RecodingName.local,
     hierarchies: Hierarchies = None,
     write_hierarchies: Annotated[
@@ -143,11 +156,11 @@ def anonymize(
     ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Coarsen columns until people look alike, losing as little as possible; show what that does
-    not give.
+    """Coarsen columns until people look alike, losing as little as possible; say what this does not
+    protect from.
     """
     from discreet.anonymity import Demand
-    from discreet.anonymity import anonymize as anonymized
+    from discreet.anonymity import anonymize as make_anonymous
 
     if write_hierarchies is not None:
         _write_hierarchies(data, _names(quasi), _read(hierarchies), write_hierarchies, format)
@@ -173,7 +186,7 @@ def anonymize(
         loss=loss.value,
     )
     with progress_bar() as progress:
-        made = anonymized(
+        release = make_anonymous(
             data,
             demand,
             hierarchies=_read(hierarchies),
@@ -186,13 +199,13 @@ def anonymize(
     if report is not None:
         from discreet.anonymity.report.page import page
 
-        write_file(report, page(made, title=f"{data.name}, {made.guarantee}"))
+        write_file(report, page(release, title=f"{data.name}, {release.guarantee}"))
     if format is Format.json:
-        print_json({"out": str(out), **made.as_json()})
+        print_json({"out": str(out), **release.as_json()})
         return
     from discreet.anonymity.report.terminal import print_anonymized
 
-    print_anonymized(made, where=str(out))
+    print_anonymized(release, where=str(out))
 
 
 def _names(text: str) -> list[str]:
@@ -208,22 +221,20 @@ def _read(path: Path | None) -> dict[str, Spec] | None:
 def _weights(text: str | None) -> dict[str, float] | None:
     if text is None:
         return None
-    found = {}
-    for each in _names(text):
-        name, sign, value = each.partition("=")
+    weights = {}
+    for part in _names(text):
+        name, _, value = part.partition("=")
         try:
-            found[name.strip()] = float(value)
+            weights[name.strip()] = float(value)
         except ValueError:
-            raise UsageError(f"--weights {each} is no weight. Write column=2.") from None
-        if not sign:
-            raise UsageError(f"--weights {each} is no weight. Write column=2.")
-    return found
+            raise UsageError(f"--weights {part} is no weight. Write column=2.") from None
+    return weights
 
 
 def _write_hierarchies(
     data: Path, quasi: Sequence[str], given: dict[str, Spec] | None, path: Path, format: Format
 ) -> None:
-    """Write the hierarchies that would be used; values that a given tree lacks stand under
+    """Write the hierarchies that would be used. Values that a given tree lacks are listed under
     `unlisted`.
     """
     from discreet.anonymity.hierarchy_file import suggest, text_of

@@ -1,18 +1,23 @@
-"""`attack`: the auditor's and the teacher's verbs. Each takes files, or tells a story (`--demo`)."""
+"""The command `attack`, for auditors and teachers. Each attack takes files, or tells a story
+(`--demo`).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.printing.formats import Format, ReportFormat
-from discreet.errors import UsageError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+from discreet.cli.attack_inputs import (
+    read_if_given,
+    read_range,
+    read_tables,
+    require_file,
+    require_files,
+    split_commas,
+    table_file,
+)
 from discreet.cli.printing.findings import (
     MOST_SHOWN,
     print_finding,
@@ -21,20 +26,23 @@ from discreet.cli.printing.findings import (
     tell,
     tell_exposed,
 )
+from discreet.cli.printing.formats import Format, ReportFormat
+from discreet.errors import UsageError
 
 Demo = Annotated[
-    bool, typer.Option("--demo", help="Tell the story, with and without noise; no files needed.")
+    bool,
+    typer.Option("--demo", help="Show the attack on invented people, with and without noise."),
 ]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="With --demo: write the story as a page."),
+    typer.Option("--html", metavar="FILE", help="With --demo: write it as an HTML page."),
 ]
 Reveal = Annotated[
-    bool, typer.Option("--reveal", help="Show who it is. By default nobody is named.")
+    bool, typer.Option("--reveal", help="Name the people who were found, with their secrets.")
 ]
 Truth = Annotated[
     str | None,
-    typer.Option("--truth", help="A column that says who it really is, for experiments."),
+    typer.Option("--truth", help="For experiments: the column that says who a row really is."),
 ]
 Release = Annotated[
     Path | None, typer.Argument(metavar="RELEASE", help="The released table, CSV or Parquet.")
@@ -46,14 +54,18 @@ Control = Annotated[
     Path | None, typer.Option("--control", metavar="FILE", help="People who are not in the data.")
 ]
 Width = Annotated[
-    float, typer.Option("--width", help="Try as many targets as make the interval this narrow.")
+    float,
+    typer.Option("--width", help="Try so many targets that the 95 % interval is this narrow."),
 ]
-Trials = Annotated[int | None, typer.Option("--trials", help="Instead: how many attempts.")]
+Trials = Annotated[
+    int | None, typer.Option("--trials", help="Instead of --width: the number of attempts.")
+]
 
 
 def register(app: typer.Typer) -> None:
     attacks = typer.Typer(
-        no_args_is_help=True, help="Attack a release: what does it give away, and would noise help?"
+        no_args_is_help=True,
+        help="Attack a release, to see what it gives away and whether noise helps.",
     )
     for command in (
         link,
@@ -76,33 +88,38 @@ def link(
         Path | None, typer.Argument(metavar="IDENTIFIED", help="A table with names.")
     ] = None,
     on: Annotated[
-        list[str] | None, typer.Option(help="Columns: zip, birth=born, born~3, name~0.9.")
+        list[str] | None,
+        typer.Option(
+            help="The columns to match: zip; birth=born if they differ in name; born~3 for "
+            "numbers at most 3 apart; name~0.9 for similar texts."
+        ),
     ] = None,
     truth: Truth = None,
     coverage: Annotated[
-        float, typer.Option(help="The share of the population that the list has.")
+        float, typer.Option(help="The share of the population that is in IDENTIFIED.")
     ] = 1.0,
     reveal: Reveal = False,
     demo: Demo = False,
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Join a release without names to a list with names."""
+    """Find names for the rows of a release by matching it with a table that has names."""
     if tell("link", demo, html, format):
         return
     from discreet.attacks import link as attack
 
-    left, right = _tables(release, identified)
-    found = attack(left, right, on=_split(on), truth=truth, coverage=coverage)
-    shown = [
-        ["+".join(u.columns), f"{u.release:.1%}", f"{u.identified:.1%}"] for u in found.uniqueness
-    ]
+    left, right = read_tables(release, identified)
+    found = attack(left, right, on=split_commas(on), truth=truth, coverage=coverage)
+    rows = []
+    for unique in found.uniqueness:
+        columns = "+".join(unique.columns)
+        rows.append([columns, f"{unique.release:.1%}", f"{unique.identified:.1%}"])
     print_finding(
         found,
         found.as_json(reveal=reveal),
         format,
         ("unique by", "in the release", "on the list"),
-        shown,
+        rows,
     )
     if format is Format.table:
         print_links(found, reveal)
@@ -112,11 +129,21 @@ def scoreboard(
     release: Release = None,
     aux: Annotated[
         Path | None,
-        typer.Argument(metavar="AUX", help="What is known: columns target, item, value, day."),
+        typer.Argument(
+            metavar="AUX", help="What the attacker knows: columns target, item, value, day."
+        ),
     ] = None,
-    method: Annotated[str, typer.Option(help="rh, or plain.")] = "rh",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="rh scores by all known items, rare ones more; plain by the worst match."
+        ),
+    ] = "rh",
     eccentricity: Annotated[
-        float, typer.Option(help="How far the best match must stand out to be named.")
+        float,
+        typer.Option(
+            help="Name a match only if its score is so many standard deviations above the next."
+        ),
     ] = 1.5,
     truth: Truth = None,
     index: Annotated[
@@ -129,12 +156,12 @@ def scoreboard(
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Find sparse records (ratings, purchases, visits) by a few vague facts."""
+    """Find a person's record (ratings, purchases, visits) by a few vague facts about it."""
     if tell("scoreboard", demo, html, format):
         return
     from discreet.attacks import scoreboard as attack
 
-    source, known = _need(release, aux)
+    source, known = require_files(release, aux)
     way: Any = method
     found = attack(_index(source, index), known, method=way, eccentricity=eccentricity, truth=truth)
     matches: Any = found.as_json()["matches"]
@@ -168,7 +195,7 @@ def difference(
         Path | None, typer.Option(metavar="FILE", help="The table's file, if --table is a name.")
     ] = None,
     secret: Annotated[
-        list[str] | None, typer.Option(help="Columns to protect; by default each in turn.")
+        list[str] | None, typer.Option(help="The secret columns; by default each in turn.")
     ] = None,
     range: Annotated[
         list[str] | None, typer.Option(help="The range of a number: income=0:200000.")
@@ -178,7 +205,7 @@ def difference(
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Find people whose secret follows from exact answers, alone or combined."""
+    """Find people whose secret follows from exact answers, by one answer or by several together."""
     if tell("difference", demo, html, format):
         return
     from discreet.attacks import difference as attack
@@ -190,22 +217,17 @@ def difference(
         )
     if not log.is_file():
         raise UsageError(f"There is no file {log}.")
-    name, path = _data_of(table, data, log)
-    ranges = dict(_range(each) for each in _split(range))
-    secrets = _split(secret) or None
+    name, path = table_file(table, data, log)
+    ranges = dict(read_range(each) for each in split_commas(range))
+    secrets = split_commas(secret) or None
     found = attack(
         log.read_text(encoding="utf-8"), read(path), name=name, secrets=secrets, ranges=ranges
     )
-    rows = [
-        [
-            e.row,
-            e.quantity,
-            ", ".join(str(number) for number, _ in e.chain) or "several",
-            e.by,
-            _value(e.value, reveal),
-        ]
-        for e in found.exposed[:MOST_SHOWN]
-    ]
+    rows = []
+    for exposed in found.exposed[:MOST_SHOWN]:
+        questions = ", ".join(str(number) for number, _ in exposed.chain) or "several"
+        value = _value(exposed.value, reveal)
+        rows.append([exposed.row, exposed.quantity, questions, exposed.by, value])
     if format is Format.table:
         print(tell_exposed(found))
     print_finding(
@@ -219,39 +241,10 @@ def difference(
         print(f"and {len(found.exposed) - len(rows):,} more; --format json has all.")
 
 
-def _range(text: str) -> tuple[str, tuple[float, float]]:
-    column, _, ends = text.partition("=")
-    low, _, high = ends.partition(":")
-    try:
-        found = float(low), float(high)
-    except ValueError:
-        found = 0.0, 0.0
-    if not column or not found[0] < found[1]:
-        raise UsageError(f"--range {text} is not a range. Write it as income=0:200000.")
-    return column.strip(), found
-
-
 def _value(value: float | None, reveal: bool) -> str:
-    return "(--reveal)" if not reveal else "?" if value is None else f"{value:g}"
-
-
-def _data_of(table: str, data: Path | None, log: Path) -> tuple[str, Path]:
-    """Return the name that the questions use, and the file."""
-    if data is not None:
-        return Path(table).stem, data
-    given = Path(table)
-    places = [
-        given,
-        *(
-            folder / f"{table}{end}"
-            for folder in (log.parent, Path())
-            for end in (".parquet", ".csv")
-        ),
-    ]
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        raise UsageError(f"There is no table {table}: name its file, or give it with --data.")
-    return given.stem if given.suffix in (".parquet", ".csv") else table, found
+    if not reveal:
+        return "(--reveal)"
+    return "?" if value is None else f"{value:g}"
 
 
 def reconstruct(
@@ -261,22 +254,22 @@ def reconstruct(
     method: Annotated[str, typer.Option(help="lp, least-squares or exhaustive.")] = "least-squares",
     people: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="For a CSV of tables: the people."),
+        typer.Option(metavar="FILE", help="If FILE is a CSV of tables: the file of the people."),
     ] = None,
     count: Annotated[
-        str, typer.Option(help="For a CSV of tables: the column of counts.")
+        str, typer.Option(help="If FILE is a CSV of tables: the column of counts.")
     ] = "count",
     demo: Demo = False,
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Work out one bit of each person from counts over groups of them."""
+    """Compute a secret yes or no of each person from counts over groups of people."""
     if tell("reconstruct", demo, html, format):
         return
     from discreet.attacks import reconstruct as attack
     from discreet.attacks.reconstruct import published, reconstruct_file
 
-    file = _present(file, "an .npz of queries and answers")
+    file = require_file(file, "an .npz of queries and answers")
     if people is None:
         found = reconstruct_file(file, method=method)  # type: ignore[arg-type]
     else:
@@ -300,7 +293,9 @@ def census(
     publication: Annotated[
         Path | None,
         typer.Option(
-            "--publication", metavar="FOLDER", help="Instead: what `publish --out` wrote."
+            "--publication",
+            metavar="FOLDER",
+            help="Instead of STATS: the folder that `publish run --out` wrote.",
         ),
     ] = None,
     against: Annotated[
@@ -308,15 +303,15 @@ def census(
         typer.Option(
             "--against",
             metavar="FILE:PLACE",
-            help="The file of its people, and the column of their place.",
+            help="With --publication: the file of its people, and the column of their place.",
         ),
     ] = None,
     demo: Demo = False,
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """List the sets of people that fit a page of statistics; or hold a publication against its
-    people.
+    """List the sets of people that fit published statistics; or compare a publication with the
+    people it is about.
     """
     if tell("census", demo, html, format):
         return
@@ -325,29 +320,19 @@ def census(
         return
     from discreet.attacks import census as attack
 
-    file = _present(file, "the statistics as JSON")
+    file = require_file(file, "the statistics as JSON")
     found = attack(file, cap=cap, seconds=seconds)
     if format is Format.table:
-        print(
-            f"{found.sentence}\n{'at least ' if found.capped else ''}{found.worlds:,} worlds in {found.seconds:.2f} s"
-        )
+        least = "at least " if found.capped else ""
+        print(f"{found.sentence}\n{least}{found.worlds:,} worlds in {found.seconds:.2f} s")
     certain = found.certainty[:MOST_SHOWN]
     rows = [[f"{share:.1%}", *record.values()] for record, share in certain]
     columns = ("certainty", *(certain[0][0] if certain else ()))
     print_finding(found, found.as_json(), format, columns, rows)
 
 
-def _present(file: Path | None, what: str) -> Path:
-    """Return the file that was named; refuse none, and one that is not there."""
-    if file is None:
-        raise UsageError(f"Give {what}, or --demo.")
-    if not file.is_file():
-        raise UsageError(f"There is no file {file}. Give {what}, or --demo.")
-    return file
-
-
 def _give_away(publication: Path | None, against: str | None, format: Format) -> None:
-    """Hold exact, swapped and published tables beside the people they are about."""
+    """Show what exact, swapped and published tables give away about the people they describe."""
     from discreet.attacks.given_away import given_away
 
     original, _, place = (against or "").rpartition(":")
@@ -355,16 +340,15 @@ def _give_away(publication: Path | None, against: str | None, format: Format) ->
         raise UsageError(
             "Give both: --publication FOLDER, and --against people.parquet:block with the place's column."
         )
-    listed, people = _tables(publication / "microdata.parquet", Path(original))
+    listed, people = read_tables(publication / "microdata.parquet", Path(original))
     found = given_away(people, listed, place=place)
     counted = ("people", "same record", "but for one column", "alone of a kind", "found", "claimed")
     columns = ("tables", *counted, "right")
     rows = []
     for way in found.ways:
         counts = (way.people, way.exact, way.partial, way.alone, way.found, way.claims)
-        rows.append(
-            [way.name, *(f"{each:,}" for each in counts), f"{way.right / max(way.claims, 1):.0%}"]
-        )
+        right = way.right / max(way.claims, 1)
+        rows.append([way.name, *(f"{count:,}" for count in counts), f"{right:.0%}"])
     print_finding(found, found.as_json(), format, columns, rows)
 
 
@@ -382,12 +366,12 @@ def membership(
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Tell people who were in the data from people who were not, by the released records."""
+    """Tell from the released records which people were in the data and which were not."""
     if tell("membership", demo, html, format):
         return
     from discreet.attacks import membership as attack
 
-    found = attack(*_tables(release, members, others), width=width, trials=trials)
+    found = attack(*read_tables(release, members, others), width=width, trials=trials)
     print_finding(
         found, found.as_json(), format, ("", ""), [["area under the curve", f"{found.auc:.3f}"]]
     )
@@ -404,14 +388,15 @@ def single_out(
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Make predicates from the release that are true of exactly one person."""
+    """Derive conditions from the release that exactly one person fulfils."""
     if tell("single-out", demo, html, format):
         return
     from discreet.attacks import single_out as attack
 
-    left, right = _tables(release, original)
+    left, right = read_tables(release, original)
     print_risk(
-        attack(left, right, _maybe(control), columns=columns, width=width, trials=trials), format
+        attack(left, right, read_if_given(control), columns=columns, width=width, trials=trials),
+        format,
     )
 
 
@@ -420,7 +405,8 @@ def linkability(
     original: Original = None,
     control: Control = None,
     half: Annotated[
-        list[str] | None, typer.Option(help="Columns of one half, comma-separated; give it twice.")
+        list[str] | None,
+        typer.Option(help="The columns of one half, separated by commas; give it twice."),
     ] = None,
     neighbors: Annotated[int, typer.Option(help="How many nearest records to compare.")] = 1,
     width: Width = 0.05,
@@ -429,17 +415,23 @@ def linkability(
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Connect two halves of people's records through the release."""
+    """Use the release to find which two halves of records belong to the same person."""
     if tell("linkability", demo, html, format):
         return
     from discreet.attacks import linkability as attack
 
     if half is None or len(half) != 2:
         raise UsageError("Give the two halves: --half age,sex --half income,job.")
-    halves = _split(half[:1]), _split(half[1:])
-    left, right = _tables(release, original)
+    halves = split_commas(half[:1]), split_commas(half[1:])
+    left, right = read_tables(release, original)
     found = attack(
-        left, right, _maybe(control), halves=halves, neighbors=neighbors, width=width, trials=trials
+        left,
+        right,
+        read_if_given(control),
+        halves=halves,
+        neighbors=neighbors,
+        width=width,
+        trials=trials,
     )
     print_risk(found, format)
 
@@ -465,36 +457,14 @@ def inference(
 
     if secret is None:
         raise UsageError("Name the column to guess: --secret income.")
-    left, right = _tables(release, original)
+    left, right = read_tables(release, original)
     found = attack(
         left,
         right,
-        _maybe(control),
+        read_if_given(control),
         secret=secret,
-        known=_split(known) or None,
+        known=split_commas(known) or None,
         width=width,
         trials=trials,
     )
     print_risk(found, format)
-
-
-def _split(values: list[str] | None) -> list[str]:
-    """Split options, which may be repeated or separated by commas."""
-    return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
-
-
-def _need(*paths: Path | None) -> list[Path]:
-    given = [path for path in paths if path is not None]
-    if len(given) < len(paths):
-        raise UsageError(f"Give {len(paths)} files (--help says which), or --demo.")
-    return given
-
-
-def _tables(*paths: Path | None) -> list[pa.Table]:
-    from discreet.attacks.inputs.source import table
-
-    return [table(path) for path in _need(*paths)]
-
-
-def _maybe(path: Path | None) -> pa.Table | None:
-    return None if path is None else _tables(path)[0]

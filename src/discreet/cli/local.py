@@ -1,4 +1,4 @@
-"""`respond` and `collect`: local privacy, the respondent's and the collector's side."""
+"""The commands `respond` and `collect`: the two sides of local privacy."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SurveyFile = Annotated[
 ]
 StoreFile = Annotated[
     Path | None,
-    typer.Option("--store", help="Where reports are kept; beside the survey by default."),
+    typer.Option("--store", help="The file of collected reports; by default beside the survey."),
 ]
 
-_MOST_RECEIPT = 1 << 16
+_MOST_RECEIPT = 1 << 16  # bytes of a collector's reply
 
 collect = typer.Typer(
     no_args_is_help=True, help="Collect randomized reports, and estimate from them."
@@ -44,24 +44,28 @@ def respond(
     survey: SurveyFile,
     answer: Annotated[
         list[str] | None,
-        typer.Option(help="An answer, name=value, instead of asking for it; may be repeated."),
+        typer.Option(help="An answer, as name=value, instead of asking you; may be repeated."),
     ] = None,
-    to: Annotated[str | None, typer.Option(help="A collector's address to send to.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A file to add the reports to.")] = None,
+    to: Annotated[
+        str | None, typer.Option(help="Send the reports to the collector at this address.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Append the reports to this file.")] = None,
     state: Annotated[
-        Path | None, typer.Option(help="Where this device remembers what you sent.")
+        Path | None, typer.Option(help="The file in which this device remembers what you sent.")
     ] = None,
     round: Annotated[
         str | None,
-        typer.Option(help="The name of this round, for questions that are asked again and again."),
+        typer.Option(help="The name of this round, for questions that are asked repeatedly."),
     ] = None,
     limit: Annotated[
         str | None,
-        typer.Option(help="The ε that all surveys together may have from you, from now on."),
+        typer.Option(help="From now on, the most ε that all surveys together may cost you."),
     ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Answer a survey. What leaves is randomized here; the coins are shown."""
+    """Answer a survey. Your answers are randomized on this machine, and you see the coins that did
+    it.
+    """
     from discreet.local.question import submission
     from discreet.local.respondent.device import Device, default_path
 
@@ -75,11 +79,9 @@ def respond(
     sent = _answer(asked, device, given, round, quiet=format is Format.json)
     if not sent:
         raise UsageError("No question was answered, so nothing is sent.")
-    reports = {
-        key: report
-        for each in sent
-        for key, report in {**each.earlier, each.key: each.report}.items()
-    }
+    reports: dict[str, Any] = {}
+    for each in sent:
+        reports.update({**each.earlier, each.key: each.report})
     line = submission(asked, device.respondent(asked), reports)
     receipt = None
     if out is not None:
@@ -101,19 +103,22 @@ def respond(
 def _answers_given(survey: Survey, answer: list[str] | None) -> dict[str, str] | None:
     if answer is None:
         return None
-    found = {}
-    for each in answer:
-        name, equals, value = each.partition("=")
+    answers = {}
+    for text in answer:
+        name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"Write --answer name=value, not {each!r}.")
-        found[survey.question(name.strip()).name] = value
-    return found
+            raise UsageError(f"Write --answer name=value, not {text!r}.")
+        answers[survey.question(name.strip()).name] = value
+    return answers
 
 
 def _answer(
     survey: Survey, device: Device, given: dict[str, str] | None, round: str | None, *, quiet: bool
 ) -> list[Submission]:
-    """Ask what was not given, refuse before drawing, then draw and show."""
+    """Take the given answers, or ask for them; then randomize each and show how.
+
+    Nothing is drawn before all answers are in: a refused answer leaves no report behind.
+    """
     from discreet.local.respondent.terminal import greeting
 
     if not quiet:
@@ -121,10 +126,11 @@ def _answer(
             print(line)
     chosen: list[tuple[SurveyQuestion, Any]] = []
     for question in survey.questions:
+        value = None
         if given is None:
             value = _ask(question)
-        else:
-            value = question.answer(given[question.name]) if question.name in given else None
+        elif question.name in given:
+            value = question.answer(given[question.name])
         if value is not None:
             chosen.append((question, value))
     if not quiet and given is None:
@@ -143,11 +149,13 @@ def _round(question: SurveyQuestion, round: str | None) -> str:
 
     if question.numbered:
         return question.checked_round(round or "")
-    return (round or datetime.now(UTC).date().isoformat()) if question.repeats else ""
+    if not question.repeats:
+        return ""
+    return round or datetime.now(UTC).date().isoformat()
 
 
 def _ask(question: SurveyQuestion) -> Any:
-    """Ask for an answer in the domain; None if the respondent leaves it out."""
+    """Ask until an answer is in the domain; return None if the respondent leaves it out."""
     from discreet.local.respondent.terminal import ask
 
     while True:
@@ -197,14 +205,12 @@ def _post(address: str, line: bytes) -> dict[str, Any]:
     try:
         with urlopen(request, timeout=30) as reply:
             receipt = json.loads(reply.read(_MOST_RECEIPT))
-        # Numbers and nothing else: whatever a collector writes instead would reach the respondent's
-        # terminal.
-        return {name: int(receipt[name]) for name in ("accepted", "repeated")} | {
-            "refused": {
-                reason: int(receipt["refused"][reason])
-                for reason in REASONS
-                if reason in receipt["refused"]
-            }
+        # Take numbers alone: a text from the collector would reach the respondent's terminal.
+        refused = receipt["refused"]
+        return {
+            "accepted": int(receipt["accepted"]),
+            "repeated": int(receipt["repeated"]),
+            "refused": {reason: int(refused[reason]) for reason in REASONS if reason in refused},
         }
     except (URLError, OSError, ValueError, TypeError, KeyError, RecursionError, HTTPException):
         raise UsageError(
@@ -235,13 +241,16 @@ def _store(path: Path, survey: Survey, store: Path | None) -> ReportStore:
 def serve(
     survey: SurveyFile,
     store: StoreFile = None,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8787,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0 for any free one.")
+    ] = 8787,
     url: Annotated[
-        str | None, typer.Option(help="The address that respondents see, if it is another.")
+        str | None,
+        typer.Option(help="The address that respondents use, if it differs: https://..."),
     ] = None,
 ) -> None:
-    """Take reports over HTTP, and serve the page that makes them."""
+    """Collect reports over HTTP, and serve the page on which respondents answer."""
     import asyncio
 
     _require_address(url)
@@ -273,9 +282,8 @@ async def _serve(
     from discreet.local.respondent.page import page, page_hash
 
     def estimate() -> dict[str, Any]:
-        with closing(
-            _store(path, survey, store)
-        ) as reading:  # its own connection: commits are not held up
+        # a connection of its own, so that it does not delay commits
+        with closing(_store(path, survey, store)) as reading:
             sums, suspicions = reading.examined()
             return _estimate_json(sums, suspicions)
 
@@ -297,7 +305,9 @@ async def _serve(
 def add(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="[SURVEY] REPORTS...", help="Files of reports, one a line."),
+        typer.Argument(
+            metavar="[SURVEY] REPORTS...", help="Files of reports, with one report in each line."
+        ),
     ],
     survey: Annotated[
         Path | None, typer.Option(help="The survey, if it is not the first argument.")
@@ -329,14 +339,15 @@ def add(
 
 
 def _which(files: list[Path], survey: Path | None) -> tuple[Path, list[Path]]:
-    """Return the survey and the report files: the survey is named, first, or the only one in the
-    folder.
+    """Return the survey and the report files.
+
+    The survey is given by --survey, or is the first argument, or the only one in this folder.
     """
     if survey is not None:
         return survey, files
     if files[0].suffix in (".yaml", ".yml"):
         return files[0], files[1:]
-    nearby = sorted(path for pattern in ("*.yaml", "*.yml") for path in Path().glob(pattern))
+    nearby = sorted([*Path().glob("*.yaml"), *Path().glob("*.yml")])
     if len(nearby) != 1:
         raise UsageError(
             "Which survey do these reports answer? Write discreet collect add SURVEY REPORTS..."
@@ -354,14 +365,17 @@ def estimate(
     survey: SurveyFile,
     store: StoreFile = None,
     sums: Annotated[
-        list[Path] | None, typer.Option(help="Sums of other collectors to add; may be repeated.")
+        list[Path] | None,
+        typer.Option(
+            help="Add the sums of another collector: a file that `collect sums` printed; may be repeated."
+        ),
     ] = None,
     chart: Annotated[
         Path | None, typer.Option(help="Also write a page with charts to this file.")
     ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Estimate what the respondents answered, with margins."""
+    """Estimate the respondents' true answers from the reports, with margins."""
     require_writable(chart)
     asked = _survey(survey)
     kept = _store(survey, asked, store)
@@ -403,8 +417,8 @@ def _sums(survey: Survey, path: Path) -> Sums:
 
 @collect.command("sums")
 def print_sums(survey: SurveyFile, store: StoreFile = None) -> None:
-    """Print this collector's partial sums as JSON: add those of all collectors with estimate
-    --sums.
+    """Print this collector's sums as JSON. `collect estimate --sums` adds the sums of several
+    collectors.
     """
     print_json(_store(survey, _survey(survey), store).sums().as_json())
 
@@ -413,7 +427,7 @@ def print_sums(survey: SurveyFile, store: StoreFile = None) -> None:
 def status(
     survey: SurveyFile, store: StoreFile = None, format: ReportFormat = Format.table
 ) -> None:
-    """Count the reports to each question, and those that were dropped, and why."""
+    """Count the reports of each question, and the dropped reports by reason."""
     asked = _survey(survey)
     kept = _store(survey, asked, store)
     counts = kept.counts()
@@ -429,9 +443,9 @@ def status(
 def save_page(
     survey: SurveyFile,
     url: Annotated[str, typer.Option(help="The collector's address.")],
-    out: Annotated[Path, typer.Option(help="Where to write it.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
 ) -> None:
-    """Write the respondent's page to a file, and print the hash to publish."""
+    """Write the respondents' page to a file, and print its hash, which you can publish."""
     from discreet.local.respondent.page import page, page_hash
 
     require_writable(out)
@@ -443,7 +457,5 @@ def save_page(
 
 @collect.command("compile")
 def compile_survey(survey: SurveyFile) -> None:
-    """Print the compiled survey as JSON: all that a respondent's program needs, for the standard
-    library.
-    """
+    """Print the compiled survey as JSON: with it a respondent's program needs no YAML library."""
     print(json.dumps(_survey(survey).as_json(), ensure_ascii=False, indent=1))

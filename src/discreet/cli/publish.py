@@ -1,4 +1,6 @@
-"""`publish quote`, `run`, `show` and `demo`: tables of a hierarchy that add up, for one charge."""
+"""The commands `publish quote`, `run`, `show` and `demo`: publish tables of a hierarchy that add
+up, for one charge.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ class Files(StrEnum):
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A publication of the policy.")]
 Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Also write it as one page.")
+    Path | None, typer.Option("--html", metavar="FILE", help="Also write it as one HTML page.")
 ]
 Out = Annotated[
     Path | None,
@@ -49,8 +51,8 @@ def register(app: typer.Typer) -> None:
 
 
 def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
-    """Show what a publication would cost and how wrong it would be, by level and table. Free;
-    touches no data.
+    """Show what a publication would cost, and its margins by level and table. Free; reads no
+    data.
     """
     found = _publication(policy, name).quote()
     print_report(format, str(found), found.as_json())
@@ -68,7 +70,7 @@ def run(
     ] = 1,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Make a publication: one charge. Running it again is free and changes nothing."""
+    """Pay for a publication and make it. Running it again is free and changes nothing."""
     require_writable(html)
     _require_folder(out)
     _tell(_publication(policy, name).run(jobs=jobs), html, out, files, format)
@@ -82,7 +84,7 @@ def show(
     files: FilesOption = Files.parquet,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Show what was published, with its errors. Free; touches no data."""
+    """Show what was published, with its margins. Free; reads no data."""
     require_writable(html)
     _require_folder(out)
     _tell(_publication(policy, name).show(), html, out, files, format)
@@ -94,7 +96,9 @@ def demo(
     ] = Path("country"),
     people: Annotated[int, typer.Option(help="How many people live there.")] = 20_000,
 ) -> None:
-    """Build a country of very unequal places with a policy and a ledger, ready to be published."""
+    """Build an invented country of large and small places, with a policy and a ledger, to try
+    `publish` on.
+    """
     from discreet.binding import create_ledger
     from discreet.errors import UsageError
     from discreet.examples import country
@@ -116,6 +120,7 @@ def demo(
 def _tell(
     found: Publication, html: Path | None, out: Path | None, files: Files, format: Format
 ) -> None:
+    """Print a publication, and write the files that were asked for."""
     from discreet.census.page import page, text
 
     if html is not None:
@@ -126,7 +131,7 @@ def _tell(
 
 
 def _require_folder(out: Path | None) -> None:
-    """Refuse a folder that cannot be written before anything is paid for."""
+    """Refuse a folder that cannot be written, before anything is paid."""
     from discreet.errors import UsageError
 
     if out is None:

@@ -1,4 +1,4 @@
-"""`ask`, `quote`, `explain` and `tables`: an analyst's verbs."""
+"""The commands of an analyst: `ask`, `quote`, `explain` and `tables`."""
 
 from __future__ import annotations
 
@@ -30,17 +30,22 @@ Sql = Annotated[
 File = Annotated[
     Path | None, typer.Option("--file", "-f", help="Read the statement from a file instead.")
 ]
-Analyst = Annotated[str, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.")]
-Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost.")]
+Analyst = Annotated[
+    str,
+    typer.Option(envvar="DISCREET_ANALYST", help="Who asks: the name of an analyst in the policy."),
+]
+Epsilon = Annotated[str | None, typer.Option(help="The ε that the answer may cost, such as 0.1.")]
 Margin = Annotated[
-    str | None, typer.Option(help="Instead of --epsilon: the 95 % margin that the answer may have.")
+    str | None,
+    typer.Option(help="Instead of --epsilon: the 95 % margin that you accept, such as 5."),
 ]
 Assuming = Annotated[
-    int | None, typer.Option(help="How many rows to assume, for margins of means and quantiles.")
+    int | None,
+    typer.Option(help="How many rows to assume: the margins of means and quantiles depend on it."),
 ]
 Dialect = Annotated[str, typer.Option(help="The dialect of the SQL: duckdb or postgres.")]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print the result and nothing beside it.")
+    bool, typer.Option("--quiet", "-q", help="Print the result alone, without notes.")
 ]
 
 
@@ -63,7 +68,7 @@ def ask(
     format: RowsFormat = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Answer a question, at its price. The same question again is free."""
+    """Answer a question, and pay for it. The same question again is free."""
     text = statement(sql, file)
     answer = open_curator(policy).ask(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -94,10 +99,10 @@ def quote(
 ) -> None:
     """Show what a question would cost and how wrong the answer would be. Free."""
     text = statement(sql, file)
-    quoted = open_curator(policy).quote(
+    found = open_curator(policy).quote(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
-    print_report(format, str(quoted), quoted.as_json())
+    print_report(format, str(found), found.as_json())
 
 
 def explain(
@@ -111,26 +116,28 @@ def explain(
     dialect: Dialect = "duckdb",
     format: ReportFormat = Format.table,
 ) -> None:
-    """Explain in numbered sentences what would be read, noised and computed. Free."""
+    """Explain in numbered sentences what would be read, which noise would be added, and what would
+    be computed. Free.
+    """
     text = statement(sql, file)
-    told = open_curator(policy).explain(
+    explanation = open_curator(policy).explain(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
-    print_report(format, told, {"explanation": told.split("\n")})
+    print_report(format, explanation, {"explanation": explanation.split("\n")})
 
 
 def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
-    """Show what everybody may know: tables, columns, types, ranges, values and keys. Free; from the
-    policy.
+    """Show the tables, columns, types, ranges, values and keys. Free: the policy makes all of this
+    public.
     """
     curator = open_curator(policy)
     if format is Format.json:
-        told = {
+        listing = {
             "database": curator.policy.path.stem,
             "unit": curator.policy.unit,
             "tables": [table.as_json() for table in curator.tables()],
         }
-        print_json(told)
+        print_json(listing)
         return
     from discreet.cli.printing.tables import output, print_listing
 
@@ -140,7 +147,7 @@ def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
 
 
 def statement(sql: str | None, file: Path | None) -> str:
-    """Return the statement that was typed, or that a file or standard input holds."""
+    """Return the statement: as it was typed, or read from a file or from standard input."""
     if (sql is None) == (file is None):
         raise UsageError(
             "Write one statement, as SQL, with --file FILE, or with - from standard input."
@@ -156,8 +163,9 @@ def statement(sql: str | None, file: Path | None) -> str:
 
 
 def open_curator(policy: str) -> Curator:
-    """Return the curator of a policy file; its first opening takes the first snapshot, with a
-    progress bar.
+    """Return the curator of a policy file.
+
+    The first call for a policy takes the first snapshot, and shows a progress bar.
     """
     import discreet
     from discreet.cli.printing.tables import progress_bar

@@ -1,5 +1,5 @@
-"""`release quote`, `release start`, `release run` and `release show`: statistics published every
-period for one ε.
+"""The commands `release quote`, `start`, `run` and `show`: publish statistics every period for one
+ε.
 """
 
 from __future__ import annotations
@@ -50,15 +50,13 @@ def register(app: typer.Typer) -> None:
 
 
 def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
-    """Show what a release would cost, and how wrong it would be in each period. Free; touches no
-    data.
-    """
-    quoted = _release(policy, name).quote()
-    print_report(format, str(quoted), quoted.as_json())
+    """Show what a release would cost, and its margins in each period. Free; reads no data."""
+    found = _release(policy, name).quote()
+    print_report(format, str(found), found.as_json())
 
 
 def start(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
-    """Charge a release for its whole horizon, once. Starting it again changes nothing."""
+    """Pay once for a release over its whole horizon. Starting it again changes nothing."""
     series = _release(policy, name).start()
     if format is Format.json:
         print_json(series.as_json())
@@ -72,7 +70,7 @@ def start(policy: Policy, name: Name, format: ReportFormat = Format.table) -> No
 def run(
     policy: Policy, name: Name, as_of: AsOf = None, format: ReportFormat = Format.table
 ) -> None:
-    """Publish every period that is over and not yet published, from the live source."""
+    """Publish every period that is over and not yet published, from the source as it is now."""
     release = _release(policy, name)
     before = release.show().periods
     series = release.run(as_of)
@@ -99,7 +97,7 @@ def show(
     ] = False,
     format: RowsFormat = Format.table,
 ) -> None:
-    """Show what has been published so far, and what it cost. Free; touches no data."""
+    """Show what has been published so far, and what it cost. Free; reads no data."""
     require_writable(out)
     series: Series = _release(policy, name).show()
     if consistent:

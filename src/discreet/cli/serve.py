@@ -1,4 +1,4 @@
-"""`serve`: opens the doors for analysts."""
+"""The command `serve`: answer analysts over the Postgres protocol and over HTTP."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ def register(app: typer.Typer) -> None:
 def serve(
     policy: Policy,
     postgres: Annotated[
-        str, typer.Option(help="Where Postgres clients connect: :5433, or 0.0.0.0:5433.")
+        str,
+        typer.Option(help="The address for Postgres clients: :5433 (this machine), 0.0.0.0:5433."),
     ] = ":5433",
     http: Annotated[
         str | None,
-        typer.Option(help="Where browsers and programs connect: :8080, or 0.0.0.0:8080."),
+        typer.Option(help="The address for browsers and HTTP programs: :8080, or 0.0.0.0:8080."),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
@@ -34,7 +35,8 @@ def serve(
     behind_proxy: Annotated[
         bool,
         typer.Option(
-            "--behind-proxy", help="HTTP comes from a proxy on this machine, where TLS ends."
+            "--behind-proxy",
+            help="HTTP requests come from a proxy on this machine, which does the TLS.",
         ),
     ] = False,
     certificate: Annotated[
@@ -43,13 +45,18 @@ def serve(
     key: Annotated[Path | None, typer.Option(help="TLS: its key, a PEM file of mode 0600.")] = None,
     make_certificate: Annotated[
         bool,
-        typer.Option("--make-certificate", help="TLS: make a certificate beside the ledger, once."),
+        typer.Option(
+            "--make-certificate",
+            help="TLS: use a certificate beside the ledger; make it if it is not there.",
+        ),
     ] = False,
     workers: Annotated[
-        int, typer.Option(min=1, max=64, help="How many questions run at a time.")
+        int, typer.Option(min=1, max=64, help="How many questions run at the same time.")
     ] = 4,
 ) -> None:
-    """Open the doors for analysts, until Ctrl-C or SIGTERM. `discreet user` says who may log in."""
+    """Serve analysts until Ctrl-C or SIGTERM: Postgres clients, and HTTP with --http. `discreet
+    user` says who may log in.
+    """
     import asyncio
 
     from discreet.server.limits import ServerLimits
@@ -99,9 +106,12 @@ def _tls(ledger: Path, certificate: Path | None, key: Path | None, *, make: bool
     from discreet.server import tls
 
     if make:
-        certificate, key = (ledger.with_name(f"{ledger.name}.tls.{end}") for end in ("crt", "key"))
+        certificate = ledger.with_name(f"{ledger.name}.tls.crt")
+        key = ledger.with_name(f"{ledger.name}.tls.key")
         if not certificate.exists() or not key.exists():
             tls.make(certificate, key)
     if (certificate is None) != (key is None):
         raise UsageError("TLS needs both: --certificate and --key.")
-    return None if certificate is None or key is None else tls.load(certificate, key)
+    if certificate is None or key is None:
+        return None
+    return tls.load(certificate, key)

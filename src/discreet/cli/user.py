@@ -1,4 +1,4 @@
-"""`user`: who may log in at the server's doors."""
+"""The command `user`: say who may log in to the server."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 
 Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="The user; an analyst has the name that the policy gives."),
+    typer.Argument(metavar="NAME", help="The user. An analyst has the same name as in the policy."),
 ]
 
 
 def register(app: typer.Typer) -> None:
-    user = typer.Typer(
-        name="user", help="Say who may log in at the server's doors.", no_args_is_help=True
-    )
+    user = typer.Typer(name="user", help="Say who may log in to the server.", no_args_is_help=True)
     for command in (add, list_users, lock, unlock, remove, token):
         user.command(name="list" if command is list_users else None)(command)
     app.add_typer(user)
@@ -35,21 +33,19 @@ def add(
     name: Name,
     role: Annotated[str, typer.Option(help="analyst, curator or auditor.")] = "analyst",
     stdin: Annotated[
-        bool, typer.Option("--stdin", help="Read the password from the first line of stdin.")
+        bool,
+        typer.Option("--stdin", help="Read the password from the first line of standard input."),
     ] = False,
 ) -> None:
-    """Let somebody in. Without --stdin a strong password is made and printed once."""
+    """Add a user who may log in. Without --stdin, make a strong password and print it once."""
     from discreet.server.users import ROLES
 
     if role not in ROLES:
         raise UsageError(f"A role is one of {', '.join(ROLES)}, not {role}.")
     password = sys.stdin.readline().rstrip("\n") if stdin else None
-    made = _users(policy).add(name, role=_role(role), password=password)
-    print(
-        f"{name} may log in, as {role}."
-        if made is None
-        else f"{name} may log in, as {role}. Password: {made}"
-    )
+    new_password = _users(policy).add(name, role=_role(role), password=password)
+    note = "" if new_password is None else f" Password: {new_password}"
+    print(f"{name} may log in, as {role}.{note}")
 
 
 def _role(text: str) -> Role:
@@ -66,10 +62,11 @@ def list_users(policy: Policy, format: ReportFormat = Format.table) -> None:
         print_json({"users": [_as_json(user) for user in users]})
         return
     for user in users:
-        print(f"{user.name}  {user.role}{'  locked' if user.locked else ''}")
-        for each in user.tokens:
-            end = "without end" if each.expires is None else f"until {_day(each.expires)}"
-            print(f"    token {each.id}  made {_day(each.made)}, {end}")
+        locked = "  locked" if user.locked else ""
+        print(f"{user.name}  {user.role}{locked}")
+        for token in user.tokens:
+            end = "without end" if token.expires is None else f"until {_day(token.expires)}"
+            print(f"    token {token.id}  made {_day(token.made)}, {end}")
     if not users:
         print("Nobody may log in. discreet user add POLICY NAME adds somebody.")
 
@@ -77,17 +74,17 @@ def list_users(policy: Policy, format: ReportFormat = Format.table) -> None:
 def _as_json(user: User) -> dict[str, object]:
     tokens = [
         {
-            "id": each.id,
-            "made": _day(each.made),
-            "expires": None if each.expires is None else _day(each.expires),
+            "id": token.id,
+            "made": _day(token.made),
+            "expires": None if token.expires is None else _day(token.expires),
         }
-        for each in user.tokens
+        for token in user.tokens
     ]
     return {"name": user.name, "role": user.role, "locked": user.locked, "tokens": tokens}
 
 
 def lock(policy: Policy, name: Name) -> None:
-    """Refuse a user from now on, also in open connections; keeps password and tokens."""
+    """Lock a user out from now on, also in open connections. Password and tokens are kept."""
     _users(policy).lock(name)
     print(f"{name} is locked out.")
 
@@ -99,7 +96,7 @@ def unlock(policy: Policy, name: Name) -> None:
 
 
 def remove(policy: Policy, name: Name) -> None:
-    """Refuse a user from now on, and forget password and tokens. What was spent stays spent."""
+    """Remove a user with password and tokens. What the user spent stays spent."""
     _users(policy).remove(name)
     print(f"{name} is removed.")
 
@@ -109,13 +106,13 @@ def token(
     name: Name,
     days: Annotated[
         int | None,
-        typer.Option(help="How many days the token is good for; by default it has no end."),
+        typer.Option(help="How many days the token is valid; by default for ever."),
     ] = None,
     revoke: Annotated[
-        str | None, typer.Option(metavar="ID", help="Instead: take a token back.")
+        str | None, typer.Option(metavar="ID", help="Instead of making a token, revoke this one.")
     ] = None,
 ) -> None:
-    """Make a token for programs that ask over HTTP, and print it once."""
+    """Make a token for a program that asks over HTTP, and print it once."""
     users = _users(policy)
     if revoke is not None:
         users.remove_token(name, revoke)

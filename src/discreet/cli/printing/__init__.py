@@ -1,1 +1,1 @@
-"""Print what commands found: as tables for people, or in the format that `--format` names."""
+"""Print the results of commands: as tables for people, or in the format that `--format` names."""

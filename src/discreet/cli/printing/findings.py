@@ -1,4 +1,4 @@
-"""Show the findings of `attack`: as a story, a page, a table or JSON."""
+"""Print the findings of `attack`: as a story, a page, a table or JSON."""
 
 from __future__ import annotations
 
@@ -27,17 +27,15 @@ class HasFinding(Protocol):
 
 
 def print_links(found: Linkage, reveal: bool) -> None:
-    """Print who was found, with what the release says of them: the surest first."""
+    """Print the people who were found, with their released rows: the surest first."""
     if not found.links:
         return
     if not reveal:
         print(f"\n{len(found.links):,} rows have a name now. --reveal shows whose they are.")
         return
     surest = sorted(found.links, key=lambda link: -link.confidence)[:MOST_SHOWN]
-    names, secrets = (
-        table.take([getattr(link, row) for link in surest]).to_pylist()
-        for table, row in ((found.identity, "identified_row"), (found.released, "release_row"))
-    )
+    names = found.identity.take([link.identified_row for link in surest]).to_pylist()
+    secrets = found.released.take([link.release_row for link in surest]).to_pylist()
     columns = (
         "row",
         "on the list",
@@ -46,11 +44,11 @@ def print_links(found: Linkage, reveal: bool) -> None:
         *found.identity.column_names,
         *found.released.column_names,
     )
-    rows = [
-        [link.release_row, link.identified_row, f"{link.confidence:.0%}", "+".join(link.columns)]
-        + [readable(value) for value in (*name.values(), *secret.values())]
-        for link, name, secret in zip(surest, names, secrets, strict=True)
-    ]
+    rows = []
+    for link, name, secret in zip(surest, names, secrets, strict=True):
+        match = [link.release_row, link.identified_row, f"{link.confidence:.0%}"]
+        values = [readable(value) for value in (*name.values(), *secret.values())]
+        rows.append([*match, "+".join(link.columns), *values])
     print()
     print_table(columns, rows)
     if len(found.links) > len(surest):
@@ -58,21 +56,22 @@ def print_links(found: Linkage, reveal: bool) -> None:
 
 
 def tell_exposed(found: Differences) -> str:
-    """Return the verdict; call nobody safe without proof."""
-    people = len({e.row for e in found.exposed})
-    told = {
+    """Return the verdict as text. It says that nobody is exposed only if that is proved."""
+    people = len({secret.row for secret in found.exposed})
+    verdicts = {
         "exposed": f"{people:,} {'person is' if people == 1 else 'people are'} exposed:",
         "safe": "nobody is exposed.",
         "not found": "this attack found nobody who is exposed. That is not proved:",
     }
-    lines = [f"{found.questions} question{'s' * (found.questions != 1)}; {told[found.verdict]}"]
+    questions = "1 question" if found.questions == 1 else f"{found.questions} questions"
+    lines = [f"{questions}; {verdicts[found.verdict]}"]
     if found.verdict == "not found":
         lines += [printable(f"  {reason}.") for reason in found.unproved[:MOST_SHOWN]]
     return "\n".join(lines)
 
 
 def tell(name: str, demo: bool, html: Path | None, format: Format) -> bool:
-    """Tell the story, if that is what was asked for."""
+    """Tell the story of an attack if `demo` is true; return whether it was told."""
     if not demo:
         if html is not None:
             raise UsageError("--html writes the story of --demo; give both.")
@@ -105,6 +104,7 @@ def print_finding(
     columns: tuple[str, ...],
     rows: list[list[Any]],
 ) -> None:
+    """Print a finding with a table, or as JSON."""
     if format is Format.json:
         print_json(as_json, default=str)
         return
@@ -131,6 +131,7 @@ def print_table(columns: tuple[str, ...], rows: list[list[Any]]) -> None:
 
 
 def print_risk(found: Any, format: Format) -> None:
+    """Print the success of an attack beside that of the same attack on people not in the data."""
     rows = []
     if found.risk is not None:
         low, high = found.risk.interval
@@ -138,6 +139,6 @@ def print_risk(found: Any, format: Format) -> None:
         rows += [["risk beyond it", f"{found.risk.value:.1%} ({low:.1%} to {high:.1%})"]]
     elif format is Format.table:
         print(
-            "Without --control nobody can tell how much of this is a leak, and how much is knowledge about everybody."
+            "Without --control nobody can tell how much of this is a leak, and how much holds of everybody anyway."
         )
     print_finding(found, found.as_json(), format, ("", ""), rows)

@@ -1,5 +1,5 @@
-"""Print in the format that `--format` names: it means the same for every command, and a command
-refuses at once a format that it cannot print.
+"""Print in the format that `--format` names. It means the same for every command, and a command
+refuses a format that it cannot print before it does any work.
 """
 
 from __future__ import annotations
@@ -36,18 +36,20 @@ def _report(value: Format) -> Format:
 
 
 RowsFormat = Annotated[Format, typer.Option("--format", help="How to print the rows.")]
-"""Of commands whose result is a table."""
+"""The option of commands whose result is a table."""
 ReportFormat = Annotated[
     Format,
     typer.Option(
         "--format", callback=_report, metavar="[table|json]", help="How to print the report."
     ),
 ]
-"""Of commands that report."""
+"""The option of commands whose result is a report."""
 
 
 def print_json(value: Mapping[str, Any], default: Callable[[Any], Any] | None = None) -> None:
-    """Print one JSON object on one line, in which nothing is a command to the terminal."""
+    """Print one JSON object on one line, with control characters escaped, so that no value can
+    control the terminal.
+    """
     from discreet.display.show import json_text
 
     print(json_text(value, default))

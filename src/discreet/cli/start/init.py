@@ -1,5 +1,6 @@
-"""`init`: begin a policy, from a schema and never from values; with `--ask` or `--page`, question by
-question in the terminal or in a browser.
+"""The command `init`: begin a policy from a schema, never from values.
+
+With `--ask` or `--page` it asks the curator about each column, in the terminal or in a browser.
 """
 
 from __future__ import annotations
@@ -35,26 +36,27 @@ def init(
     codebook: Annotated[
         Path | None,
         typer.Option(
-            help="What columns may contain: CSV or JSON of column, type, range, values; DDI; or a .sav or .dta file, "
-            "for its value labels."
+            help="A file that says what columns may contain: CSV or JSON of column, type, range, values; DDI; or "
+            "a .sav or .dta file, for its value labels."
         ),
     ] = None,
     public: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TABLE",
-            help="A table that everybody may know; columns that refer to it list its keys.",
+            help="A table that everybody may know; columns that refer to it get its keys.",
         ),
     ] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Ask whose the rows are, and go through the columns.")
+        bool,
+        typer.Option("--ask", help="Ask you, here, whose the rows are, and about each column."),
     ] = False,
     page: Annotated[
-        bool, typer.Option("--page", help="Ask on a page in a browser of this machine.")
+        bool, typer.Option("--page", help="Ask the same on a page in a browser of this machine.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Begin a policy from the schema of some data. Values are never looked at, but for keys of
+    """Begin a policy from the schema of your data. Values are never read, except the keys of
     --public tables.
     """
     from discreet.engines.drafts.codebook import Codebook
@@ -77,12 +79,17 @@ def init(
         write_file(out, made.text())
     if quiet:
         return
+    _tell(made, out)
+
+
+def _tell(made: Draft, out: Path) -> None:
+    """Print what was written, and what the curator must do next."""
     columns = [column for table in made.tables for column in table.columns]
-    said = sum(
-        column.suggestion is not None and column.suggestion.declaration is not None
-        for column in columns
+    suggestions = [column.suggestion for column in columns if column.suggestion is not None]
+    known = [each for each in suggestions if each.declaration is not None]
+    print(
+        f"Wrote {out}: {len(known)} of {len(columns)} columns are declared, the others are left out."
     )
-    print(f"Wrote {out}: {said} of {len(columns)} columns are declared, the others are left out.")
     unknown = [table.name for table in made.tables if table.owner == "???"]
     if unknown:
         listed = ", ".join(unknown)
@@ -93,8 +100,8 @@ def init(
 
 
 def _ask_all(made: Draft) -> Draft:
-    """Ask question after question. What is answered may take away later ones: a public table has no
-    columns to ask about.
+    """Ask all questions. An answer may remove later questions: a public table has no columns to ask
+    about.
     """
     from discreet.engines.drafts.dialogue import apply_answer, questions
 
@@ -106,16 +113,17 @@ def _ask_all(made: Draft) -> Draft:
 
 
 def _ask(question: Question) -> str | None:
-    """Ask until there is an answer; an empty one takes the suggestion, - leaves a column out."""
+    """Ask until there is an answer: a declaration, nothing for the suggestion, or - to leave the
+    column out.
+    """
     from discreet.engines.drafts.dialogue import reply_to
 
     print(f"\n{question.title}")
     for line in question.told:
         print(f"  {line}")
     while True:
-        reply = reply_to(
-            question, str(typer.prompt(f"  {question.prompt}", default="", show_default=False))
-        )
+        typed = typer.prompt(f"  {question.prompt}", default="", show_default=False)
+        reply = reply_to(question, str(typed))
         if reply.told:
             print(f"  {reply.told}")
         if reply.settled:

@@ -1,1 +1,1 @@
-"""A session in a terminal: the shell, its keys, and what a Tab completes."""
+"""The interactive shell, its line editing, and completion by the Tab key."""

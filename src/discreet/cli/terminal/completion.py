@@ -1,6 +1,8 @@
-"""`completion`: a script that completes verbs, options and choices in bash, zsh or fish.
+"""The command `completion`: print a script that completes commands, options and choices in bash,
+zsh or fish.
 
-The script lists them; it starts no Python when Tab is pressed. Arguments are completed as files.
+The script contains all of these words, so that pressing Tab does not start Python. It completes
+arguments as names of files.
 """
 
 from __future__ import annotations
@@ -28,22 +30,20 @@ def completion(
     shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Your shell.")],
     context: typer.Context,
 ) -> None:
-    """Print a completion script: `source <(discreet completion bash)`, or into a file that your
-    shell reads.
+    """Print a completion script. Run `source <(discreet completion bash)`, or write it to a file
+    that your shell reads.
     """
     print(_SCRIPTS[shell](list(_words(context.find_root().command))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The words that may follow some verbs (`()`, `("ask",)`, `("release", "start")`): verbs,
-    options, choices of an option.
-    """
+    """The words that may follow some verbs: more verbs, options, and the choices of an option."""
 
-    verbs: tuple[str, ...]
-    follow: Mapping[str, str]  # a verb, and its help
-    options: Mapping[str, str]
-    choices: Mapping[str, tuple[str, ...]]
+    verbs: tuple[str, ...]  # (), ("ask",), ("release", "start")
+    follow: Mapping[str, str]  # the help of each verb that may follow
+    options: Mapping[str, str]  # the help of each option
+    choices: Mapping[str, tuple[str, ...]]  # the choices of an option that has some
 
 
 def _words(command: Any, verbs: tuple[str, ...] = ()) -> Iterator[Words]:
@@ -168,9 +168,11 @@ def _describe(words: Words) -> list[str]:
 
 
 def _choices(words: list[Words]) -> dict[str, tuple[str, ...]]:
-    """Return the choices of each option; those of all verbs together, where verbs differ."""
-    found: dict[str, dict[str, None]] = {}
+    """Return the choices of each option. If they differ between verbs, return those of all
+    verbs.
+    """
+    choices: dict[str, dict[str, None]] = {}
     for each in words:
         for option, allowed in each.choices.items():
-            found.setdefault(option, {}).update(dict.fromkeys(allowed))
-    return {option: tuple(allowed) for option, allowed in found.items()}
+            choices.setdefault(option, {}).update(dict.fromkeys(allowed))
+    return {option: tuple(allowed) for option, allowed in choices.items()}

@@ -1,4 +1,4 @@
-"""Editing a line of the shell: history, completion and Ctrl-C."""
+"""Line editing in the shell: history, completion and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 
-if TYPE_CHECKING:
-    pass
+MOST_HISTORY = 2_000  # lines that are remembered
 
-
-MOST_HISTORY = 2_000
-
-
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class CtrlC:
-    """Ctrl-C stops what runs and never the shell, also where whoever started the shell has it
-    ignored.
+    """A signal handler by which Ctrl-C stops a running statement and never the shell.
+
+    It works also if the parent process had told this one to ignore Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -40,26 +36,26 @@ class CtrlC:
     ) -> None:
         signal.signal(signal.SIGINT, self._before)
 
-    def may_stop(self, act: Callable[[], Made]) -> Made | None:
-        """Return what an act returns, or None where Ctrl-C stopped it."""
+    def may_stop(self, act: Callable[[], Result]) -> Result | None:
+        """Call a function and return its result, or None if Ctrl-C stopped it."""
         try:
             try:
                 self._may_stop = True
                 return act()
             finally:
                 self._may_stop = False
-        except KeyboardInterrupt:  # also one between the end of the act and the line above
+        except KeyboardInterrupt:  # it may come even after `act` has ended, before `finally`
             return None
 
     def _press(self, number: int, frame: FrameType | None) -> None:
         if self._may_stop:
-            self._may_stop = False  # a second one meets nothing to stop
+            self._may_stop = False  # a second Ctrl-C does nothing
             raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def line_editing(words: Iterable[str]) -> Iterator[None]:
-    """Edit lines, remember and complete them by readline, where Python has it."""
+    """Turn on line editing with history and completion, if this Python has readline."""
     try:
         import readline
     except ImportError:
@@ -82,13 +78,13 @@ def line_editing(words: Iterable[str]) -> Iterator[None]:
 
 
 def completer(words: list[str]) -> Callable[[str, int], str | None]:
-    """Return a function for readline: the word of this number that begins with a text, whatever its
-    case.
+    """Return a function for readline. It takes a text and a number n, and returns the n-th word
+    that begins with the text, in upper or lower case.
     """
 
     def complete(text: str, number: int) -> str | None:
-        found = [word for word in words if word.lower().startswith(text.lower())]
-        return found[number] if number < len(found) else None
+        matches = [word for word in words if word.lower().startswith(text.lower())]
+        return matches[number] if number < len(matches) else None
 
     return complete
 

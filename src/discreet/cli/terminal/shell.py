@@ -1,6 +1,6 @@
-r"""`shell`: a terminal for analysts, on a policy of this machine or on a server elsewhere.
+r"""The command `shell`: a terminal for analysts, on a policy of this machine or on a server.
 
-A statement ends with a semicolon and may have many lines. What begins with a backslash is a
+A statement may have many lines and ends with a semicolon. A line that begins with a backslash is a
 command: \help lists them.
 """
 
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from discreet.vault.answer import Answer
 
 HELP = r"""SELECT ...;          ask; a statement ends with ;
-\quote SELECT ...;   what it would cost and how wrong it would be, free
-\explain SELECT ...; what would happen, in sentences, free
-\tables [NAME]       tables, or the columns of one
-\budget              what is left
-\epsilon 0.1         what an answer may cost, from here on
-\margin 100          instead: how wrong it may be
-\i FILE.sql          ask what a file holds
-\help, \q            this; leave"""
+\quote SELECT ...;   show what it would cost and how wrong it would be; free
+\explain SELECT ...; explain in sentences what would happen; free
+\tables [NAME]       list the tables, or the columns of one
+\budget              show what is left
+\epsilon 0.1         set the ε that each answer may cost
+\margin 100          instead: set the 95 % margin that you accept
+\i FILE.sql          run the statements of a file
+\help                show this
+\q                   leave"""
 KEYWORDS = (
     *(
         "SELECT",
@@ -95,7 +96,7 @@ UNCLOSED = "never closed"
 
 
 class Source(Protocol):
-    """Where the shell sends questions: a policy here, or a server."""
+    """The place where the shell asks: a policy on this machine, or a server."""
 
     @property
     def name(self) -> str: ...
@@ -134,7 +135,7 @@ class Here:
         return [table.as_json() for table in self.curator.tables()]
 
     def _price(self, price: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what was set, or the policy's default for this analyst."""
+        """Return the price that was set, or else the policy's default for this analyst."""
         share = self.curator.policy.analysts.get(self.name)
         if price or share is None or share.per_question is None:
             return price
@@ -143,7 +144,7 @@ class Here:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elsewhere:
-    """A server."""
+    """A server on this or another machine."""
 
     client: Client
     name: str
@@ -161,8 +162,8 @@ class Elsewhere:
         return self.client.left()
 
     def tables(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.client.tables()["tables"]
-        return found
+        tables: list[dict[str, Any]] = self.client.tables()["tables"]
+        return tables
 
 
 def register(app: typer.Typer) -> None:
@@ -178,7 +179,7 @@ def shell(
         list[str] | None,
         typer.Argument(
             metavar="[FILE.sql]...",
-            help="Ask the statements of these files, then leave; - is stdin.",
+            help="Run the statements of these files, then leave; - is standard input.",
         ),
     ] = None,
     analyst: Annotated[
@@ -190,8 +191,8 @@ def shell(
     epsilon: Epsilon = None,
     margin: Margin = None,
 ) -> None:
-    """Open a terminal for analysts: SQL, \\tables, \\budget, \\quote; history and completion from
-    the policy.
+    """Open a terminal for analysts: SQL and commands such as \\tables, \\budget, \\quote; \\help
+    lists all.
     """
     session = Session(source=_source(target, analyst, token))
     if epsilon is not None:
@@ -238,16 +239,16 @@ def _text(file: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """Hold what is set, and do what each line says."""
+    """Run statements and commands, and remember the price that was set."""
 
     source: Source
     price: dict[str, str] = field(default_factory=dict)
     ended: bool = False
 
     def run_all(self, text: str) -> None:
-        """Run every statement and command of a text; the first error ends it."""
-        for each in pieces(text):
-            self.run(each)
+        """Run every statement and command of a text, up to the first error."""
+        for piece in pieces(text):
+            self.run(piece)
 
     def run(self, text: str) -> None:
         """Run one statement, or one command."""
@@ -281,18 +282,16 @@ class Session:
         if value:
             self.price.clear()
             self.price[name] = value
-        _say(
-            ", ".join(f"{name} {value}" for name, value in self.price.items())
-            or "nothing is set: \\epsilon 0.1"
-        )
+        price = ", ".join(f"{name} {value}" for name, value in self.price.items())
+        _say(price or "nothing is set: \\epsilon 0.1")
 
     def tables(self, rest: str) -> None:
-        found = self.source.tables()
+        tables = self.source.tables()
         if not rest:
-            for table in found:
+            for table in tables:
                 _say(f"{table['name']}  {table['comment']}")
             return
-        columns = {table["name"]: table["columns"] for table in found}
+        columns = {table["name"]: table["columns"] for table in tables}
         if rest not in columns:
             raise UsageError(f"There is no table {rest}. \\tables lists them.")
         for column in columns[rest]:
@@ -332,30 +331,29 @@ def _need(sql: str) -> str:
 
 
 def _say(text: str) -> None:
+    """Print a text with its control characters as marks."""
     from discreet.display.show import printable
 
     print(printable(text))
 
 
-# --- text to statements ---------------------------------------------------------------------------
+# --- cut a text into statements -------------------------------------------------------------------
 
 
 def is_complete(text: str) -> bool:
-    """Say whether a statement ends here: at a semicolon that stands in no text, name or comment."""
+    """Return True if a text ends with a semicolon that is not part of a string, name or comment."""
     from discreet.server.pgwire.faults import Fault
     from discreet.server.pgwire.lexer import tokens
 
     try:
-        found = [*tokens(text)]
+        words = [*tokens(text)]
     except Fault as fault:
         return UNCLOSED not in fault.message and text.rstrip().endswith(";")
-    return bool(found) and found[-1].kind == "symbol" and found[-1].text == ";"
+    return bool(words) and words[-1].kind == "symbol" and words[-1].text == ";"
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Yield the statements and commands of a text; what stands at the end without a semicolon is
-    one too.
-    """
+    """Yield the statements and commands of a text. The last one may lack its semicolon."""
     waiting: list[str] = []
     for line in text.splitlines():
         if not waiting and line.strip().startswith("\\") and not _is_question(line):
@@ -370,13 +368,13 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def _is_question(line: str) -> bool:
-    """Say whether a command takes a question, which may go on for lines."""
+    """Return True if a command takes a question, which may have several lines."""
     return line.strip().startswith(("\\quote ", "\\explain "))
 
 
 def _split(text: str) -> list[str]:
-    """Return the statements of a text, as they stand; one that cannot be read is left to the
-    language to refuse.
+    """Return the statements of a text. If it cannot be split, return it whole: then parsing it will
+    say what is wrong.
     """
     from discreet.server.pgwire.faults import Fault
     from discreet.server.pgwire.lexer import split
@@ -389,11 +387,11 @@ def _split(text: str) -> list[str]:
         return [text]
 
 
-# --- with somebody at the keyboard ----------------------------------------------------------------
+# --- somebody types -------------------------------------------------------------------------------
 
 
 def _converse(session: Session) -> None:
-    """Read, answer, and go on after errors, until \\q or the end."""
+    """Read and answer line by line, and go on after errors, until \\q or the end of the input."""
     from discreet.display.show import label
 
     _say(f"discreet: {session.source.name} asks. \\help lists commands, \\q leaves.")
@@ -421,7 +419,7 @@ def _converse(session: Session) -> None:
 
 
 def _try(session: Session, text: str) -> bool:
-    """Do what a text says, or tell why not; say whether it was done."""
+    """Run the statements of a text, or print why not; return True if they ran."""
     from discreet.display.show import printable
 
     try:
@@ -433,7 +431,10 @@ def _try(session: Session, text: str) -> bool:
 
 
 def _names(source: Source) -> Iterator[str]:
-    """Yield names that can be typed; a server's others could speak to the terminal."""
+    """Yield the names of tables and columns that can be typed.
+
+    Leave out names with control characters: a server could send them to control the terminal.
+    """
     from discreet.display.show import label
 
     for table in source.tables():
