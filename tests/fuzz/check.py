@@ -225,11 +225,16 @@ def fetched(world: World, query: Numbers) -> dict[str, list[tuple[Any, ...]]]:
                 found[name] = cursor.execute(sql).fetchall()
         except Exception as error:
             raise Violation(f"the engine failed on {name!r}: {error}\n{sql}") from error
+    background = sorted(found[BACKGROUND], key=repr)
     # The second wall: what fails on no row is what it was.
-    if total != sql and sorted(
-        world.cursors[BACKGROUND].execute(total).fetchall(), key=repr
-    ) != sorted(found[BACKGROUND], key=repr):
-        raise Violation(f"with NULL where it fails it is something else\n{sql}")
+    if total != sql:
+        careful = world.cursors[BACKGROUND].execute(total).fetchall()
+        if sorted(careful, key=repr) != background:
+            raise Violation(f"with NULL where it fails it is something else\n{sql}")
+    with interrupt_after(STUCK, world.literal.interrupt):
+        literal = world.literal.execute(sql).fetchall()
+    if sorted(literal, key=repr) != background:
+        raise Violation(f"the engine's optimizers make something else of it\n{sql}")
     return found
 
 

@@ -171,6 +171,7 @@ class World:
     evaluate: Callable[[str], pa.Table]
     workbench: Workbench
     cursors: dict[str, Any]
+    literal: Any  # the background's, for statements as they are written: nothing is optimized
     pairs: tuple[tuple[str, str], ...]
 
 
@@ -224,6 +225,9 @@ def world(name: str, source: random.Random) -> World:
                 connection.executemany(f'INSERT INTO {schema}."{table}" VALUES ({marks})', content)
         cursors[database] = connection.cursor()
         cursors[database].execute(f"SET schema = '{schema}'")
+    literal = connection.cursor()
+    literal.execute(f"SET schema = '{BACKGROUND.replace(' ', '_')}'")
+    literal.execute("PRAGMA disable_optimizer")
     pairs = [(EMPTY, "alone"), (BACKGROUND, "without one")]
     pairs += [(BACKGROUND, f"with {index}") for index in range(3)]
     if policy.neighbors == "change_one":
@@ -236,6 +240,7 @@ def world(name: str, source: random.Random) -> World:
         evaluate=lambda sql: workbench.run(sql, stored, seconds=60),
         workbench=workbench,
         cursors=cursors,
+        literal=literal,
         pairs=tuple(pairs),
     )
 
