@@ -1,8 +1,7 @@
-"""Check a policy against its source: what would stop a snapshot, what cannot be asked, and what to
+"""Compare a policy with its source: what would stop a snapshot, what cannot be asked, and what to
 do next.
 
-Only names and types are read, and what was noted when the last snapshot was made; never a value of
-the source (S1).
+It reads names, types and the notes of the last snapshot, and never a value of the source (S1).
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from discreet.policy.policy import Policy, Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """For the curator: what would stop a snapshot, and what would be refused, and why."""
+    """The result of `check`, for the curator: what would stop a snapshot, and notes."""
 
     problems: tuple[Problem, ...]
-    groups: Mapping[str, tuple[str, ...]]  # by what they are about
+    groups: Mapping[str, tuple[str, ...]]  # notes by their subject
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All that is worth knowing, whatever it is about."""
+        """Return the notes of all groups."""
         return tuple(note for group in self.groups.values() for note in group)
 
 
@@ -47,23 +46,23 @@ def check(policy: Policy, source: object = None) -> Findings:
     finally:
         connection.close()
     tables = policy.tables.values()
-    groups = {
-        "Whom it protects": [note for table in tables for note in _owner_notes(policy, table)],
+    groups: dict[str, list[str]] = {
+        "Whom it protects": [],
         "The budget": [*_budget_notes(policy)],
-        "What can be asked": [note for table in tables for note in _table_notes(policy, table)],
-        "What is left out": [
-            note
-            for table in tables
-            for note in _lacks_declaration(table, _names(parts.get(table.name, ())))
-        ],
-        "The snapshot": [
-            *_snapshot_notes(policy),
-            *(_move_notes(policy) if source is None else ()),
-        ],
+        "What can be asked": [],
+        "What is left out": [],
+        "The snapshot": [*_snapshot_notes(policy)],
     }
+    for table in tables:
+        columns = _names(parts.get(table.name, ()))
+        groups["Whom it protects"] += _owner_notes(policy, table)
+        groups["What can be asked"] += _table_notes(policy, table)
+        groups["What is left out"] += _lacks_declaration(table, columns)
+    if source is None:
+        groups["The snapshot"] += _move_notes(policy)
     return Findings(
         problems=tuple(problems),
-        groups={title: tuple(found) for title, found in groups.items() if found},
+        groups={title: tuple(notes) for title, notes in groups.items() if notes},
     )
 
 
@@ -80,7 +79,7 @@ def _owner_notes(policy: Policy, table: Table) -> Iterator[str]:
     if isinstance(table.owner, EachRow):
         yield (
             f"EACH ROW of {table.name} is taken to be one {policy.unit}. Whoever is in k rows is protected k times "
-            "less: name a column that tells people apart if there is one."
+            "less: if there is a column that tells people apart, name it as owner."
         )
     for column in table.owner_columns if isinstance(table.owner, str) else ():
         declared = table.columns.get(column)

@@ -1,7 +1,8 @@
-"""The protocol of a database: a store of prepared snapshots, and an engine on each that is open.
+"""The protocols of a database: `Store` keeps prepared snapshots, and `Engine` answers questions on
+one that is open.
 
-To add one, write the two classes and a spelling, and name the store in stores.py. An engine is
-trusted with private rows and with nothing else: it is handed trees and gives exact numbers, which
+To add a database, write the two classes and a spelling, and name the store in stores.py. An engine
+sees private rows and nothing else of the system. It gets trees and returns exact numbers, which
 only the vault opens.
 """
 
@@ -18,29 +19,29 @@ if TYPE_CHECKING:
 
     from discreet.vault.exact import Exact
 
-Progress = Callable[[str, float], None]  # a table's name and how much of it is done, from 0 to 1
+Progress = Callable[[str, float], None]  # of a table's name, and the part that is done, 0 to 1
 
 
 class Engine(Protocol):
-    """One snapshot, read-only. Several threads may use it; a process that was forked opens it
+    """One snapshot, opened for reading. Several threads may use it; a forked process must open it
     again.
 
-    Whatever goes wrong is EngineFailure, of one fixed sentence, without a cause: messages of a
-    database can print values. What takes too much time or memory is Overrun. What fails on a row is
-    NULL there.
+    Every failure is EngineFailure with one fixed sentence and without a cause, because messages of
+    a database can print values. If a query takes too much time or memory, it is Overrun. If an
+    expression fails on a row, its value there is NULL.
     """
 
-    # whether people are counted for a part of the unknown keys at a time, to save its memory
+    # True if people of unknown keys must be counted in several passes, to save the engine's memory
     in_passes: ClassVar[bool]
 
     def columns(self, table: str) -> dict[str, str]:
-        """Return a table's columns and their stored types, the hidden owner left out."""
+        """Return a table's columns and their stored types, without the hidden owner."""
 
     def check(self, query: Numbers) -> None:
-        """Raise EngineFailure where a query cannot run, which must not depend on the rows."""
+        """Raise EngineFailure if a query cannot run. This must not depend on the rows."""
 
     def sql(self, query: Numbers) -> str:
-        """Return a query as it will run, for whoever asks what happens."""
+        """Return the SQL of a query as it will run, to show it."""
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
         """Return the exact numbers of one aggregation: keys, then readings, one row for each group.
@@ -49,19 +50,20 @@ class Engine(Protocol):
         """
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
-        """Return the result of `fetch` in parts of so many rows, read when it is opened; at least
-        one table, which may be empty.
+        """Return the result of `fetch` in parts of so many rows: at least one, which may be empty.
+
+        The parts are read when the result is opened.
         """
 
     def public_table(self, name: str) -> pa.Table:
         """Return all of a public table, in an order that depends on its content alone (S19)."""
 
     def close(self) -> None:
-        """Let go of the snapshot."""
+        """Close the snapshot."""
 
 
 class Store(Protocol):
-    """The snapshots of one policy, by their numbers. A snapshot is whole when it is there, and
+    """The snapshots of one policy, by their numbers. A snapshot that has a number is complete and
     never changes.
     """
 
@@ -69,7 +71,7 @@ class Store(Protocol):
         """Return the numbers of the snapshots, ascending."""
 
     def snapshot(self, number: int) -> Snapshot:
-        """Return what is noted about one snapshot, or raise UsageError when there is none."""
+        """Return the notes about one snapshot; raise UsageError if it does not exist."""
 
     def build(
         self,
@@ -84,7 +86,7 @@ class Store(Protocol):
         """
 
     def open(self, number: int, *, threads: int | None = None) -> Engine:
-        """Return an engine on a snapshot; raise UsageError when it was made for other tables."""
+        """Return an engine on a snapshot; raise UsageError if it was made for other tables."""
 
     def remove(self, number: int) -> None:
         """Delete a snapshot for good. Charges that were to be resumed on it are lost (S8)."""

@@ -1,10 +1,9 @@
-"""Tables from Python as Arrow tables whose types no single value decides (S23).
+"""Convert tables from Python to Arrow tables whose types do not depend on any single value (S23).
 
-Arrow tables, record batches and Polars frames have a type a column, declared before there are rows.
-A column of Python objects has none: were it found in the values, one of them would decide how all
-others are read (2138 would become
-2138.0 for everybody). So each object becomes text by itself, and the policy's domain reads that
-text.
+Arrow tables, record batches and Polars frames declare a type for each column. A column of Python
+objects has none. If it were taken from the values, one of them would decide how all others are read
+(2138 would become 2138.0 for everybody). So each object is converted to text by itself, and the
+policy's domain reads that text.
 """
 
 from __future__ import annotations
@@ -18,22 +17,20 @@ from uuid import UUID
 
 from discreet.errors import UsageError
 
-# files that carry their types
+# formats of files that declare their types
 _TYPED = ("ParquetFileFormat", "IpcFileFormat", "OrcFileFormat", "FeatherFileFormat")
 
 
 def arrow(table: str, content: Any) -> Any:
-    """Return an Arrow table or dataset of what was passed for a table; raise UsageError where it is
-    no table.
+    """Return what was passed for a table as an Arrow table or dataset; raise UsageError if it is
+    none.
     """
     import pyarrow as pa
 
+    found = content
     try:
-        found = (
-            content
-            if isinstance(content, pa.Table) or hasattr(content, "scanner")
-            else _convert(content)
-        )
+        if not isinstance(content, pa.Table) and not hasattr(content, "scanner"):
+            found = _convert(content)
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         why = "pass an Arrow table, or a data frame whose columns have one type each"
         raise UsageError(f"The table {table} from Python cannot be read: {why}.") from None
@@ -44,14 +41,14 @@ def arrow(table: str, content: Any) -> Any:
 
 
 def first_twice(names: Iterable[str]) -> str | None:
-    """Return the first name that is there before, in whatever case: the engine would take one of
-    the two.
+    """Return the first name that repeats an earlier one, in upper or lower case. Of two such
+    columns the engine would read only one.
     """
     seen: set[str] = set()
-    for each in names:
-        if each.lower() in seen:
-            return each
-        seen.add(each.lower())
+    for name in names:
+        if name.lower() in seen:
+            return name
+        seen.add(name.lower())
     return None
 
 
@@ -76,16 +73,16 @@ def _column(values: Any) -> Any:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     kind = getattr(values, "dtype", None)
-    # of a categorical column of pandas
-    listed = getattr(getattr(kind, "categories", None), "dtype", None)
-    if kind is None or "object" in (str(kind), str(listed)):
+    # a categorical column of pandas has a list of values, with a type of its own
+    kind_of_list = getattr(getattr(kind, "categories", None), "dtype", None)
+    if kind is None or "object" in (str(kind), str(kind_of_list)):
         return pa.array([text_of(value) for value in values], pa.string())
     return pa.array(values)
 
 
 def text_of(value: object) -> str | None:
-    """Return one object as text, NULL where it is none; a function of that object alone, which
-    never fails.
+    """Return one object as text, or None if it has no text. The result depends on that object
+    alone, and no object makes it fail.
     """
     match value:
         case str():
@@ -99,7 +96,7 @@ def text_of(value: object) -> str | None:
         case Decimal():
             return _of_decimal(value)
         case datetime() | date():
-            # NaT is a datetime that is not itself
+            # NaT is a datetime that does not equal itself
             return value.isoformat() if value == value else None
         case _ if (
             hasattr(value, "item")
@@ -121,7 +118,7 @@ def _encodes(text: str) -> bool:
 
 
 def _of_float(value: float) -> str | None:
-    """Write whole numbers without a point, as long as each has a float of its own."""
+    """Write a float: as a whole number without a point, up to 2^53, where floats are exact."""
     if math.isnan(value):
         return None
     whole = math.isfinite(value) and value == math.trunc(value) and abs(value) <= 2**53
@@ -139,11 +136,10 @@ def _of_decimal(value: Decimal) -> str | None:
 
 
 def check_dataset(table: str, content: Any, columns: Iterable[str]) -> None:
-    """Refuse a dataset whose files have not, each by itself, the columns and types that are read
-    from it.
+    """Refuse a dataset unless each file itself declares the types with which its columns are read.
 
-    Privacy: the schema of a dataset is that of its first file, and the types of its folders' names
-    are guessed from all of them together.
+    Privacy: a dataset has the schema of its first file, and guesses types from the names of all
+    folders together. So one person's file could decide how others are read.
     """
     wanted = {column.lower() for column in columns}
     fields = [field for field in content.schema if field.name.lower() in wanted]

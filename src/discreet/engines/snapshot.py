@@ -1,5 +1,5 @@
-"""The notes about a snapshot, on whichever engine: the policy it was made for, and what was found
-on the way.
+"""The notes about a snapshot, alike on all engines: the policy for which it was made, and counts of
+what happened to rows and values.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any
 
 from discreet.engines.source import Fingerprint
 
-MUCH = 0.02  # of a column's values, or of a table's rows: more of them stand out in a report
+MUCH = 0.02  # a larger part of a column's values, or of a table's rows, stands out in a report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
-    """Counts of a column's values (in rows with an owner) that were NULL, became NULL, were
-    clamped, or were changed by more than a tenth when rounded to the step.
+    """Counts of a column's values, in rows with an owner: how many were NULL, became NULL, were
+    clamped, or changed by more than a tenth when they were rounded to the step.
 
-    `mended` are declarations that would read values which became NULL, and of how many; the best
-    first.
+    `mended` lists declarations that would read values which became NULL, with their number; the
+    best first.
     """
 
     name: str
@@ -30,14 +30,14 @@ class ColumnReport:
     mended: tuple[tuple[str, int], ...] = ()
 
     def stands_out(self, rows: int) -> bool:
-        """Return True if more of the values than a few were not what the policy says."""
+        """Return True if more than a few of the values were changed to fit the policy."""
         return self.nulled + self.clamped + self.rounded > MUCH * rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:
-    """Counts of what became of a table's rows. Counts about people: for the curator, never for an
-    analyst.
+    """Counts of what happened to a table's rows. They are exact counts of people: for the curator,
+    never for an analyst.
     """
 
     name: str
@@ -50,8 +50,8 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A prepared snapshot: its number, the policy it was made for, the source it was made from,
-    what was found.
+    """The notes about a prepared snapshot: its number, the digest of its policy, its source, and
+    the counts of each table.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Snapshot:
     taken: str
     source: Fingerprint | None
     tables: tuple[TableReport, ...]
-    rules: int = 1  # notes of before there was a number have none
+    rules: int = 1  # the version of layout.py's rules; notes of the first version have none
 
 
 def write_notes(snapshot: Snapshot) -> str:
@@ -68,15 +68,15 @@ def write_notes(snapshot: Snapshot) -> str:
 
 
 def read_notes(text: str) -> Snapshot:
-    """Read the notes that `write_notes` wrote; raise ValueError, KeyError or TypeError where they
-    are damaged.
+    """Read the notes that `write_notes` wrote; raise ValueError, KeyError or TypeError if they are
+    damaged.
     """
-    found = json.loads(text)
-    tables = tuple(
-        TableReport(**{**table, "columns": tuple(map(_column_report, table["columns"]))})
-        for table in found["tables"]
-    )
-    return Snapshot(**{**found, "tables": tables})
+    notes = json.loads(text)
+    tables = []
+    for table in notes["tables"]:
+        columns = tuple(map(_column_report, table["columns"]))
+        tables.append(TableReport(**{**table, "columns": columns}))
+    return Snapshot(**{**notes, "tables": tuple(tables)})
 
 
 def _column_report(noted: dict[str, Any]) -> ColumnReport:

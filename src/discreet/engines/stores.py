@@ -1,4 +1,4 @@
-"""Choose the store of a policy's snapshots: the one place that knows which engines there are."""
+"""Choose the store of a policy's snapshots. Only this module knows which engines there are."""
 
 from __future__ import annotations
 
@@ -56,11 +56,14 @@ def store_of(policy: Policy) -> Store:
 
 
 def changes_since_snapshot(policy: Policy) -> tuple[str, ...]:
-    """Return the source files that differ from the newest snapshot. For the curator: it tells about
-    single people (S9).
+    """Return the source files that have changed since the newest snapshot. Show it to the curator
+    alone: it tells about single people (S9).
     """
-    kept = store_of(policy)
-    newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
-    if newest is None or newest.source is None or policy.source is None:
+    store = store_of(policy)
+    numbers = store.numbers()
+    if not numbers:
+        return ()
+    newest = store.snapshot(numbers[-1])
+    if newest.source is None or policy.source is None:
         return ()
     return find_changes(newest.source, source_at(policy.source, policy), policy.tables)

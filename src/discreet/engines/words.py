@@ -1,4 +1,4 @@
-"""The words of SQL that most engines share: operators, functions, folds and windows."""
+"""How the calls of a tree are written in SQL, with the words that most engines share."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from discreet.errors import EngineFailure
 
 
 class Unspelled(EngineFailure):
-    """An engine has no way to compute a part of a question that gives the same values as on the
-    others.
-    """
+    """An engine cannot compute a part of a question with the same values as the other engines."""
 
     def __init__(self, what: str) -> None:
         super().__init__()
         self.what = what
 
 
-Word = Callable[[Sequence[str]], str]  # from the arguments of a call, as SQL, to the call
+Word = Callable[[Sequence[str]], str]  # of a call's arguments in SQL; returns the call in SQL
 
 
 def infix(operator: str) -> Word:
@@ -49,7 +47,7 @@ def _pair(arguments: Sequence[str]) -> str:
     return f"{{'k': {arguments[0]}, 'v': {arguments[1]}}}"
 
 
-# The vocabulary of `Call`, in DuckDB's words.
+# How DuckDB writes each `Call`.
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||")
 
 
@@ -72,7 +70,7 @@ _FUNCTIONS = (
     *("right", "rpad", "rtrim", "split_part", "starts_with", "strpos", "substr", "trim", "upper"),
     *("date_diff", "date_part", "date_trunc", "epoch_us", "make_timestamp", "strftime"),
     *("list_extract", "list_position", "row"),
-    "hash",  # of any values: a whole number that is at least 0 and depends on them alone
+    "hash",  # a whole number >= 0 that depends on the values alone
 )
 
 
@@ -94,7 +92,7 @@ WORDS: Mapping[str, Word] = {
 }
 
 
-# The vocabulary of `Fold`: aggregates of a person's rows, and what stands before OVER.
+# How DuckDB writes each `Fold`: aggregates of a person's rows, and functions before OVER.
 _FOLDS = ("sum", "min", "max", "bool_or", "bool_and")
 
 

@@ -1,1 +1,3 @@
-"""A policy to begin with: from schemas, names, codebooks and answers, never from values."""
+"""Drafts of policies: made from schemas, names, codebooks and the curator's answers, never from
+values.
+"""

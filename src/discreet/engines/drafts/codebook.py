@@ -1,7 +1,7 @@
-"""A codebook: what each column may contain, as those who made the data wrote it down. CSV, JSON or
-DDI (XML), or the value labels of a file of SPSS, Stata or SAS.
+"""Read a codebook: a file in which the makers of the data say what each column may contain.
 
-One line or entry for each column: `column`, and any of `table`, `type` (integer, decimal, values,
+It is CSV, JSON or DDI (XML), or the value labels of a file of SPSS, Stata or SAS. It has one line
+or entry for each column, with `column`, and any of `table`, `type` (integer, decimal, values,
 boolean, date, timestamp, text, identifier), `min` and `max` or `range` (0..120), `step`, `values`
 (a|b|c, or a list in JSON).
 """
@@ -22,13 +22,13 @@ from discreet.engines.readers.labelled import LABELLED, Labelled
 from discreet.errors import UsageError
 
 _WHY = "from the codebook"
-_MOST = 10_000_000  # bytes: a codebook is no data
+_MOST = 10_000_000  # bytes; a larger file is data and no codebook
 _BARE = ("boolean", "text", "identifier")
 _DATES = {"date": "", "timestamp": ", step: 1s"}
 
 
 class Codebook:
-    """Suggestions by column, of one table or of any."""
+    """A codebook's suggestions, by column of one table or of any."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]], *, file: Path) -> None:
         self._known: dict[tuple[str, str], Suggestion] = {}
@@ -53,14 +53,12 @@ class Codebook:
 
     @classmethod
     def read(cls, file: Path) -> Codebook:
-        """Read the codebook in a file; raise UsageError where it is none."""
-        # of which the labels are read, and no row
+        """Read the codebook in a file; raise UsageError if it is none."""
         if file.suffix.lower() in LABELLED and file.is_file():
+            # this reads the labels and no rows
             labels = Labelled(file=file).declared(file.stem).labels
-            return cls(
-                [{"column": column, "values": list(codes)} for column, codes in labels.items()],
-                file=file,
-            )
+            entries = [{"column": column, "values": [*codes]} for column, codes in labels.items()]
+            return cls(entries, file=file)
         try:
             if file.stat().st_size > _MOST:
                 raise UsageError(
@@ -86,16 +84,18 @@ def _entries(text: str, suffix: str) -> list[Mapping[str, Any]]:
             return [{"column": column, **entry} for column, entry in found.items()]
         return list(found)
     if suffix == ".xml":
-        if "<!" in text.replace("<!--", ""):  # entities that grow
+        # a document type may define entities that grow without limit
+        if "<!" in text.replace("<!--", ""):
             raise ValueError("a document type")
-        return [
-            _variable(each) for each in ElementTree.fromstring(text).iter() if _tag(each) == "var"
-        ]
-    dialect = ";" if text.split("\n", 1)[0].count(";") > text.split("\n", 1)[0].count(",") else ","
-    return list(csv.DictReader(io.StringIO(text), delimiter=dialect))
+        elements = ElementTree.fromstring(text).iter()
+        return [_variable(element) for element in elements if _tag(element) == "var"]
+    header = text.split("\n", 1)[0]
+    delimiter = ";" if header.count(";") > header.count(",") else ","
+    return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
 
 
 def _tag(element: ElementTree.Element) -> str:
+    """Return the name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 
@@ -119,9 +119,8 @@ def _suggestion(entry: Mapping[str, Any], where: str) -> Suggestion | None:
     if values:
         return of_values([str(value) for value in values], _WHY)
     if kind in _BARE:
-        return Suggestion(
-            declaration=kind if kind != "identifier" else "{identifier: true}", why=_WHY
-        )
+        declaration = "{identifier: true}" if kind == "identifier" else kind
+        return Suggestion(declaration=declaration, why=_WHY)
     ends = _ends(entry)
     if ends is None:
         return None
@@ -132,21 +131,23 @@ def _suggestion(entry: Mapping[str, Any], where: str) -> Suggestion | None:
         return Suggestion(
             declaration=f"{{decimal: [{ends[0]}, {ends[1]}], step: {step}}}", why=_WHY
         )
-    family = (
-        encode.DECIMAL
-        if kind in ("decimal", "float", "double", "number", "numeric")
-        else encode.WHOLE
-    )
+    has_fractions = kind in ("decimal", "float", "double", "number", "numeric")
+    family = encode.DECIMAL if has_fractions else encode.WHOLE
     return Suggestion(declaration=range_of(*ends, family), why=_WHY)
 
 
 def _ends(entry: Mapping[str, Any]) -> tuple[str, str] | None:
-    low, high = (
-        str(entry.get(name) if entry.get(name) is not None else "").strip()
-        for name in ("min", "max")
-    )
+    """Return the ends of an entry's range, from `min` and `max` or from `range`."""
+    low = _text(entry.get("min"))
+    high = _text(entry.get("max"))
     if not low or not high:
         given = entry.get("range")
         parts = given if isinstance(given, list) else str(given or "").replace("..", "|").split("|")
-        low, high = (str(part).strip() for part in parts) if len(parts) == 2 else ("", "")
+        if len(parts) != 2:
+            return None
+        low, high = (str(part).strip() for part in parts)
     return (low, high) if low and high else None
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()

@@ -1,1 +1,1 @@
-"""The embedded engine: snapshots in DuckDB files, and questions on them."""
+"""The embedded engine: it keeps snapshots in DuckDB files, and answers questions on them."""

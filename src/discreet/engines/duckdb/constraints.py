@@ -1,5 +1,5 @@
-"""Read what a DuckDB file declares about a table: its keys and CHECK constraints, from the catalog
-and never from rows.
+"""Read the keys and CHECK constraints that a DuckDB file declares, from its catalog and never from
+rows.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ def read_declarations(
     primary: tuple[str, ...] = ()
     foreign: dict[str, tuple[str, str]] = {}
     checks: list[str] = []
-    for kind, ours, condition, other, theirs in connection.execute(
-        _CONSTRAINTS, [database, table]
-    ).fetchall():
+    constraints = connection.execute(_CONSTRAINTS, [database, table]).fetchall()
+    for kind, ours, condition, other, theirs in constraints:
         if kind == "PRIMARY KEY":
             primary = tuple(ours)
         elif kind == "FOREIGN KEY" and len(ours) == 1:

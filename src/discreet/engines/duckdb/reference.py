@@ -1,7 +1,8 @@
-"""A locked in-memory DuckDB that is filled once with public tables, to look things up in. It never
-holds private data.
+"""A locked in-memory DuckDB with public tables, in which SQL can look things up. It never holds
+private data.
 
-The doors' catalogs live in one: what clients ask of pg_catalog is answered from the policy alone.
+The server keeps its catalog in one, so what clients ask of pg_catalog is answered from the policy
+alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MOST_BYTES = 50_000_000  # of a result
 
 
 class Reference:
-    """Tables by name, and SQL of ours on them. Threads may share one."""
+    """Public tables, and our own SQL on them. Threads may share one."""
 
     def __init__(self, tables: Mapping[str, pa.Table], script: Sequence[str]) -> None:
         self._connection = connect(memory=_MEMORY, threads=1)
@@ -44,8 +45,9 @@ class Reference:
             return pa.schema(list(zip(found.columns, kinds, strict=True)))
 
     def run(self, sql: str, beside: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:
-        """Return a statement's rows. `beside` are tables for this statement alone; an EngineFailure
-        has its cause.
+        """Return a statement's rows. `beside` has more tables for this statement alone.
+
+        If it fails, raise EngineFailure with its cause: there is no private value in it.
         """
         with (
             self._cursor(beside) as cursor,

@@ -1,9 +1,9 @@
-"""The shape of a query. Two queries of one shape bind alike, so that one of them is tried for both.
+"""The shape of a query. If two queries have one shape, an engine can bind either both or none, so
+trying one of them is enough.
 
-Whole numbers that are only compared with a column are told by their order among each other. An
+A shape keeps of whole numbers that are compared with a column only their order and their length. An
 engine takes a comparison's types from the column and from the length of the number, and may see
-that `x < 3 AND x > 5` holds of no row; both are the same for two statements of one shape. Every
-other constant stands as it is.
+from the order that `x < 3 AND x > 5` holds for no row. Every other constant is part of the shape.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The folder of prepared snapshots: private data, for the curator's account alone (folder 0700,
-files 0600).
+"""The folder of prepared snapshots. It has private data, so only the curator's account may read it
+(folder 0700, files 0600).
 
-What lies in it is in layout.py.
+layout.py has the names of its files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from discreet.noise.bits import SYSTEM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Building:
-    """A snapshot in the making: the file to fill, and the key that orders rows."""
+    """A snapshot that is being built: the file to fill, and the key that orders rows."""
 
     store: SnapshotFolder
     number: int
@@ -41,7 +41,7 @@ class Building:
     key: int
 
     def renewed(self) -> Path:
-        """Begin again with an empty file; and a folder of ours for what is needed meanwhile."""
+        """Begin again with an empty file; return a new folder for temporary files."""
         self.store.clear()
         scratch = building_file(self.store.path, ".scratch")
         scratch.mkdir(mode=0o700)
@@ -50,7 +50,7 @@ class Building:
     def notes(
         self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]
     ) -> Snapshot:
-        """Return the notes of the filled file."""
+        """Return the notes about the finished file."""
         taken = datetime.now(UTC).isoformat(timespec="seconds")
         return Snapshot(
             number=self.number,
@@ -62,15 +62,16 @@ class Building:
         )
 
     def finish(self, snapshot: Snapshot) -> None:
-        """Put the filled file under its number; before this nobody sees it, after this it is
+        """Give the finished file its number. Before this nobody sees it; after this it is
         durable.
         """
         notes = building_file(self.store.path, ".json")
         notes.write_text(write_notes(snapshot), encoding="utf-8")
-        for file, final in (
-            (notes, self.store.notes(self.number)),
-            (self.path, self.store.file(self.number)),
-        ):
+        final_names = {
+            notes: self.store.notes(self.number),
+            self.path: self.store.file(self.number),
+        }
+        for file, final in final_names.items():
             file.chmod(0o600)
             _sync(file)
             file.rename(final)
@@ -79,6 +80,8 @@ class Building:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFolder:
+    """The folder with all snapshots of a policy."""
+
     path: Path
 
     def file(self, number: int) -> Path:
@@ -88,7 +91,9 @@ class SnapshotFolder:
         return notes_file(self.path, number)
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the snapshots, ascending; reads no notes, which may be damaged."""
+        """Return the numbers of the snapshots, ascending, without reading their notes, which may be
+        damaged.
+        """
         return numbers_in(self.path)
 
     def snapshots(self) -> tuple[Snapshot, ...]:
@@ -96,7 +101,7 @@ class SnapshotFolder:
         return tuple(self.snapshot(number) for number in self.numbers())
 
     def snapshot(self, number: int) -> Snapshot:
-        """Return one snapshot's notes; raise UsageError when there is no such snapshot."""
+        """Return one snapshot's notes; raise UsageError if there is no such snapshot."""
         if not self.file(number).exists():
             raise UsageError(
                 f"There is no snapshot {number} in {self.path.name}. Take a new one: discreet snapshot."
@@ -116,8 +121,9 @@ class SnapshotFolder:
 
     @contextmanager
     def build(self, number: int) -> Iterator[Building]:
-        """Yield a place to build snapshot `number`, one builder at a time; clear it away whatever
-        happens.
+        """Yield a place to build snapshot `number`, and remove what is left of it in any case.
+
+        Only one process builds at a time.
         """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
@@ -148,7 +154,7 @@ class SnapshotFolder:
             os.close(lock)
 
     def clear(self) -> None:
-        """Remove what is in the making; for whoever holds the lock."""
+        """Remove the files of unfinished snapshots. Call it only with the lock held."""
         for left in self.path.glob(f"{BUILDING}*"):
             if left.is_dir():
                 shutil.rmtree(left)

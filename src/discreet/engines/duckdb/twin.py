@@ -1,5 +1,5 @@
-"""The empty twin of a snapshot: the same tables and no rows, so that what fails on it does not
-depend on data.
+"""The empty twin of a snapshot: a database with the same tables and no rows. Whether a query can
+run is tried there, so the result cannot depend on data.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Run SQL on released tables, in one warm, locked, in-memory DuckDB that never holds private data
-(S19).
+"""Run SQL on released tables, in a locked in-memory DuckDB that never holds private data (S19). It
+stays open, because opening one takes time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_BYTES = 500_000_000  # of a result
 
 
 class Workbench:
-    """Runs the SQL that stands above the noise, on the tables it is handed."""
+    """Runs the SQL above the noise, on the tables that it is given."""
 
     def __init__(self) -> None:
         self._connection = connect(memory=_MEMORY, threads=1, without=(COMMON_PARTS,))
@@ -44,10 +44,12 @@ class Workbench:
 
 
 def read_within(reader: pa.RecordBatchReader, most_bytes: int) -> pa.Table:
-    """Read all of a result, or fail beyond so many bytes: the engine's limit does not count what
-    has left it.
+    """Return all of a result; raise EngineFailure if it has more than so many bytes.
+
+    The engine's own limit does not count rows that it has handed over.
     """
-    batches, size = [], 0
+    batches = []
+    size = 0
     for batch in reader:
         batches.append(batch)
         size += batch.nbytes

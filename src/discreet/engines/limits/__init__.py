@@ -1,1 +1,1 @@
-"""Limit how long work may take, interrupt it, and decide when its answer leaves."""
+"""Limits of time: interrupt work that takes too long, and decide when its answer leaves."""

@@ -1,4 +1,4 @@
-"""The one failure that is told apart from all others, because it is counted."""
+"""Overrun: the failure of a question that took too much. Only this failure is counted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from discreet.errors import EngineFailure
 
 
 class Overrun(EngineFailure):
-    """A question took more time or memory than the policy allows; said to nobody but counted
-    (S13).
+    """A question took more time or memory than the policy allows.
+
+    It is counted (S13). The analyst sees the same sentence as for every EngineFailure.
     """

@@ -1,8 +1,8 @@
-"""The way out of a charge: one sentence for whatever goes wrong (S22), at a time that data does not
-move (S13).
+"""The end of a paid question: every failure becomes one sentence (S22), and with a deadline the
+time of the answer does not depend on data (S13).
 
-Without a deadline a question leaves when it is done, and is refused when it takes more than the
-policy allows.
+Without a deadline an answer leaves when it is ready, and a question that takes longer than the
+policy allows is refused.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from discreet.engines.limits.overrun import Overrun
 from discreet.errors import DiscreetError, EngineFailure
 
 _log = logging.getLogger("discreet.engine")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
-    """A question that began at some moment of the monotonic clock, and the policy's deadline for
-    it, if any.
+    """The time of one question: when it began, by the monotonic clock, and its deadline, if the
+    policy has one.
     """
 
     began: float
@@ -46,22 +46,22 @@ class Until:
 
     def leave(
         self,
-        work: Callable[[], Made],
+        work: Callable[[], Result],
         *,
         count: Callable[[], object],
         passing: tuple[type[DiscreetError], ...] = (),
-    ) -> Made:
-        """Return what `work` makes; whatever goes wrong in it, raise one fixed sentence after
-        `count` has counted it.
+    ) -> Result:
+        """Return the result of `work`. If it fails, call `count`, then raise one fixed sentence.
 
-        Privacy: S22. The type, the message and the frames of an exception may each tell of one
-        person, so none of them leaves: the log gets the type and the place in our code. What took
-        more than half of the deadline is counted too, although it leaves: one person cannot cost
-        the other half (S21), so whoever is near the edge is counted on both sides of it. Ctrl-C and
-        exit pass: whoever runs the process ended it, and the charge can be resumed with the same
-        noise (S8). So do errors of the types `passing`, for work of the curator's own.
+        Privacy: S22. The type, the message and the frames of an exception may each tell something
+        about one person, so none of them leaves; only the log gets the type and the place in our
+        code. An answer that took more than half of the deadline leaves, but is counted too. One
+        person cannot cost the other half (S21), so a question near the deadline is counted with and
+        without that person. Ctrl-C and exit are raised unchanged: the curator ended the process,
+        and the charge can be resumed with the same noise (S8). So are errors of the types
+        `passing`, for the curator's own work.
         """
-        made: list[Made] = []
+        made: list[Result] = []
         through: tuple[type[BaseException], ...] = (KeyboardInterrupt, SystemExit, *passing)
         broke = ""
         try:
@@ -71,7 +71,7 @@ class Until:
             raise
         except BaseException as error:
             broke = f"{type(error).__name__} at {place_of(error)}"
-        # The error and what its frames held are let go only here: now there is memory to count it.
+        # The error and its frames are freed only here. Now there is memory to count it.
         if broke:
             made.clear()
             _log.error("After a charge: %s.", broke)
@@ -82,8 +82,8 @@ class Until:
         return made[0]
 
     def hold(self) -> None:
-        """Wait until the next multiple of the deadline: how many deadlines it took is all that the
-        time tells.
+        """Wait until the next multiple of the deadline, so that the time tells nothing but the
+        number of deadlines.
         """
         if self.deadline is not None:
             passed = time.monotonic() - self.began
@@ -98,7 +98,9 @@ NO_DEADLINE = Until(began=0.0, deadline=None)
 
 
 def _is_done(count: Callable[[], object]) -> bool:
-    """Count, and say whether that worked; the ledger may be locked or its disk full."""
+    """Call `count` and return True if it worked. It can fail: the ledger may be locked, or its disk
+    full.
+    """
     try:
         count()
     except Exception as error:
@@ -110,11 +112,12 @@ def _is_done(count: Callable[[], object]) -> bool:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the last place in our own code that an exception came through."""
-    found, trace = "an unknown place", error.__traceback__
+    """Return the innermost place in our own code where an exception was raised or passed."""
+    place = "an unknown place"
+    trace = error.__traceback__
     while trace is not None:
         name = trace.tb_frame.f_globals.get("__name__", "")
         if name.startswith("discreet"):
-            found = f"{name}, line {trace.tb_lineno}"
+            place = f"{name}, line {trace.tb_lineno}"
         trace = trace.tb_next
-    return found
+    return place

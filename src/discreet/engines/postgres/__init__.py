@@ -1,1 +1,3 @@
-"""Postgres: snapshots as schemas of a database, which a role that can do nothing else reads."""
+"""The engine Postgres: each snapshot is a schema of a database. Questions read it as a role that
+has no other rights.
+"""

@@ -1,9 +1,8 @@
-"""The kind that a value of a tree has in Postgres: `bigint`, `numeric`, ..., as far as its spelling
-must know it.
+"""Find the kind that an expression of a tree has in Postgres: whole number, numeric, text, ...
 
-Postgres divides whole numbers in one way and numerics in another, and has no minimum of flags. Its
-own parser knows the types when it is too late; here they are found from the tree and from the
-snapshot's columns. None: not known.
+Its SQL depends on it: Postgres divides whole numbers in one way and numerics in another, and has no
+minimum of booleans. Its own parser knows the types, but only after the SQL is written. Here they
+follow from the tree and from the snapshot's columns. None means that the kind is not known.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from discreet.algebra import (
 Kind = Literal[
     "whole", "numeric", "float", "text", "flag", "date", "timestamp", "interval", "other"
 ]
-# a snapshot's tables: their columns, and the types that DuckDB stored them in
+# for each table of a snapshot: its columns, with the types in which DuckDB stored them
 Tables = Mapping[str, Mapping[str, str]]
 STORED: dict[str, Kind] = {
     **dict.fromkeys(
@@ -116,11 +115,11 @@ def stored_kind(kind: str) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The kinds of expressions of one query, whose stages and tables it knows."""
+    """Finds the kinds of the expressions of one query."""
 
-    sources: Mapping[str, Scan | PublicScan | ConstantTable | Query]
+    sources: Mapping[str, Scan | PublicScan | ConstantTable | Query]  # the query's stages, by name
     tables: Tables
-    careful: bool = False  # then whole numbers are computed with as numerics
+    careful: bool = False  # True if the query computes with whole numbers as numerics
 
     @classmethod
     def of(cls, query: Numbers | None, tables: Tables, *, careful: bool) -> Kinds:
@@ -151,17 +150,19 @@ class Kinds:
     def _of_call(self, name: str, arguments: tuple[Expression, ...]) -> Kind | None:
         if name not in _SAME:
             return _CALLS.get(name)
-        found = self._common(arguments)
+        kind = self._common(arguments)
         computes = name in ("+", "-", "*", "//", "%", "negative")
-        return "numeric" if self.careful and computes and found == "whole" else found
+        if self.careful and computes and kind == "whole":
+            return "numeric"
+        return kind
 
     def _of_fold(self, fold: str, arguments: tuple[Expression, ...]) -> Kind | None:
         if fold in _COUNTS:
             return "whole"
         if fold in ("bool_or", "bool_and"):
             return "flag"
-        found = self.kind(arguments[0]) if arguments else None
-        return "numeric" if fold == "sum" and found == "whole" else found
+        kind = self.kind(arguments[0]) if arguments else None
+        return "numeric" if fold == "sum" and kind == "whole" else kind
 
     def _of_column(self, stage: str, name: str) -> Kind | None:
         match self.sources.get(stage):
@@ -177,14 +178,15 @@ class Kinds:
                 found = dict((*keys, *columns)).get(name)
                 return None if found is None else self.kind(found)
             case UnionAll(parts=parts):
+                columns_of_parts = [dict(part.columns) for part in parts]
                 return self._common(
-                    tuple(dict(part.columns)[name] for part in parts if name in dict(part.columns))
+                    tuple(columns[name] for columns in columns_of_parts if name in columns)
                 )
         return None
 
     def _common(self, nodes: tuple[Expression, ...]) -> Kind | None:
-        """Return the kind of several values together: of whole numbers and numerics, numeric; of
-        NULLs alone, not known.
+        """Return the kind of a value that may be any of several expressions. Of whole numbers and
+        numerics it is numeric; of NULLs alone it is not known.
         """
         kinds = {
             self.kind(node)
@@ -222,7 +224,7 @@ def _of_constant(value: object) -> Kind | None:
 
 
 def _sources(node: object) -> Iterable[tuple[str, Scan | PublicScan | ConstantTable | Query]]:
-    """Return every stage of a tree by its name."""
+    """Yield every stage of a tree, with its name."""
     match node:
         case Scan(stage=stage) | PublicScan(stage=stage) | ConstantTable(stage=stage):
             yield stage, node

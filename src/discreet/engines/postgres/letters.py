@@ -1,8 +1,9 @@
-"""UPPER and LOWER letter by letter as DuckDB has them, as functions of a snapshot's schema.
+"""UPPER and LOWER for Postgres that change every letter as DuckDB does: functions in a snapshot's
+schema.
 
-Postgres's own depend on the collation: "C" knows the letters of ASCII alone, ICU makes SS of ß and
-ς of a last Σ. So other letters are looked up in a table that DuckDB itself wrote when the snapshot
-was made.
+Postgres's own functions depend on the collation: "C" changes only ASCII letters, and ICU turns ß
+into SS and a final Σ into ς. So the functions here change other letters by a table that DuckDB
+wrote when the snapshot was made.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ WHERE i NOT BETWEEN 55296 AND 57343 AND letter <> other
 """
 
 
-_END = 0x20000  # no letter beyond has a case
-ALL = 0x110000
+_END = 0x20000  # no letter from here on has a case
+ALL = 0x110000  # the end of Unicode
 
 
 @cache
 def pairs(function: str, end: int = _END) -> tuple[tuple[str, str], ...]:
-    """Return the letters that a function changes, and what it makes of them."""
+    """Return the letters that a function changes, each with the letter that replaces it."""
     with connect() as connection:
-        found = connection.execute(_LETTERS.format(function=function, end=end)).fetchall()
-    # translate() puts one letter in the place of one
-    assert all(len(other) == 1 for _, other in found)
-    return tuple((letter, other) for letter, other in found)
+        rows = connection.execute(_LETTERS.format(function=function, end=end)).fetchall()
+    # translate() can only replace one letter by one
+    assert all(len(other) == 1 for _, other in rows)
+    return tuple((letter, other) for letter, other in rows)
 
 
 def define(function: str, schema: str) -> str:
-    """Return the statement that makes upper_letters or lower_letters in a schema."""
+    """Return the statement that creates upper_letters or lower_letters in a schema."""
     letters, others = ("".join(each) for each in zip(*pairs(function), strict=True))
     body = (
         f'SELECT CASE WHEN octet_length($1) = length($1) THEN {function}($1 COLLATE "C") '

@@ -1,8 +1,8 @@
-"""Check what the role that asks may do: read the snapshots, and nothing else. Any other right is
-refused at open.
+"""Check the rights of the role that runs questions: it may read the snapshots and nothing else. If
+it has any other right, opening a snapshot is refused.
 
-Least privilege is a second wall behind our own SQL. What is refused comes with the statement that
-takes it away.
+Least privilege is a second defence behind our own SQL. The refusal contains the statements that
+revoke the surplus rights.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SYSTEM = (
     "n.nspname IN ('pg_catalog', 'information_schema')"
     " OR n.nspname LIKE 'pg\\_toast%' OR n.nspname LIKE 'pg\\_temp%'"
 )
-# Each gives the statements that take a right away; %(ours)s are the schemas of snapshots.
+# Each query returns statements that revoke a right; %(ours)s matches the schemas of snapshots.
 _EXCESS = (
     # A superuser may do everything: no other rule would find it.
     """SELECT format('ALTER ROLE %%I NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS', rolname)
@@ -48,18 +48,17 @@ _MOST = 3  # statements that are shown
 
 
 def require_few_rights(connection: Link) -> None:
-    """Raise UsageError where the role of a connection can do more than read snapshots, with what to
-    revoke.
+    """Raise UsageError if the role of a connection can do more than read snapshots. The message has
+    the statements to run.
     """
-    found: list[str] = []
+    statements: list[str] = []
     for sql in _EXCESS:
-        found += [
-            str(row[0]) for row in connection.execute(sql.encode(), {"ours": _OURS}).fetchall()
-        ]
-    if found:
-        shown = "; ".join(found[:_MOST]) + (
-            f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
-        )
+        rows = connection.execute(sql.encode(), {"ours": _OURS}).fetchall()
+        statements += [str(row[0]) for row in rows]
+    if statements:
+        shown = "; ".join(statements[:_MOST])
+        if len(statements) > _MOST:
+            shown += f"; and {len(statements) - _MOST} more"
         role = connection.info.user
         raise UsageError(
             f"The role {role} may do more than read snapshots. As the owner of the database, run: {shown}."

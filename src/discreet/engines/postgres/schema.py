@@ -1,5 +1,5 @@
-"""A snapshot in the making: the schema of its number in a transaction that nobody else sees, and its
-empty twin.
+"""Build a snapshot in Postgres: fill the schema of its number, and its empty twin, in a transaction
+that nobody else sees.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class InSchema:
-    """Where the rows of snapshot `number` go; a `Target`, in a transaction of the caller's."""
+    """The `Target` of the rows of snapshot `number`, inside a transaction of the caller."""
 
     connection: Link
     policy: Policy
     number: int
-    tables: dict[str, dict[str, str]] = field(default_factory=dict)  # their columns, DuckDB's types
+    # for each table its columns, with DuckDB's types
+    tables: dict[str, dict[str, str]] = field(default_factory=dict)
     begun: bool = False
 
     @property
@@ -45,7 +46,8 @@ class InSchema:
 
     def begin(self) -> None:
         for schema in self._schemas:
-            if self.begun:  # nobody else can have made it: they would wait for us
+            # the schema is our own: another process that creates it would wait for us
+            if self.begun:
                 self.connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
             self.connection.execute(f"CREATE SCHEMA {schema}".encode())
         self.begun = True
@@ -64,8 +66,8 @@ class InSchema:
         return arrived
 
     def verify(self) -> None:
-        """Hold what is in the schema against the policy, as questions will find it (S23)."""
-        # Whoever has too many rows is looked for in memory, as far as it goes.
+        """Compare the rows in the schema, as questions will read them, with the policy (S23)."""
+        # memory for the search for people with too many rows
         memory = f"{max(4_096, self.policy.limits.memory // 4_000)}kB"
         self.connection.execute("SELECT set_config('work_mem', %s, true)", [memory])
         for table in self.policy.tables.values():
@@ -81,8 +83,8 @@ class InSchema:
                 raise too_many(table)
 
     def finish(self, file: Path, notes: Snapshot, reader: str) -> None:
-        """Add the public tables of a prepared file, what questions need, the manifest, and the
-        rights of the reader's role.
+        """Add the public tables of a prepared file, the functions that questions call, the
+        manifest, and the rights of the reader's role.
         """
         kept = f"{schema_of(self.number)}.{name(PUBLIC_TABLES)}"
         self.connection.execute(f"CREATE TABLE {kept} (name text, content bytea)".encode())

@@ -1,5 +1,5 @@
-"""Connections to a Postgres server, and what becomes of its errors: its messages can print values,
-ours do not.
+"""Connect to a Postgres server, and replace its errors by ours: its messages can print values, ours
+do not.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     Link = Connection[tuple[object, ...]]
 
 _log = logging.getLogger("discreet.engine")
-READER = "discreet_reader"  # the role that asks, where the policy names none
-SCHEMA = "discreet"  # with the number of a snapshot behind it
-MANIFEST, PUBLIC_TABLES = "#manifest", "#public"
+READER = "discreet_reader"  # the role that runs questions, if the policy names none
+SCHEMA = "discreet"  # the number of a snapshot follows
+MANIFEST = "#manifest"
+PUBLIC_TABLES = "#public"
 _SETTINGS = {
     "TimeZone": "UTC",
     "DateStyle": "ISO, YMD",
@@ -30,10 +31,10 @@ _SETTINGS = {
     "standard_conforming_strings": "on",
     "extra_float_digits": "1",
     "transform_null_equals": "off",
-    "jit": "off",  # compiles for longer than most questions run
+    "jit": "off",  # compiling takes longer than most questions
 }
 _OLDEST = 140000  # from here on EXTRACT is exact
-# What takes too much: time, memory, disk, or a limit of the server's own.
+# The errors of too much time, memory or disk, or of the server's own limits.
 _TOO_MUCH = ("57014", "53")
 ON_A_ROW = "22"  # the class of errors that a value causes
 
@@ -43,12 +44,12 @@ def schema_of(number: int) -> str:
 
 
 def twin_of(number: int) -> str:
-    """Return the schema of the same tables without rows."""
+    """Return the schema of a snapshot's empty twin: the same tables without rows."""
     return f"{SCHEMA}_{number}_empty"
 
 
 def reader_address(at: str, reader: str | None) -> str:
-    """Return how whoever asks comes in: as the policy says, or to the same place as
+    """Return the address by which questions are run: the policy's, or else `at` with the role
     `discreet_reader`.
     """
     if reader is not None:
@@ -67,9 +68,7 @@ def reader_address(at: str, reader: str | None) -> str:
 
 
 def connect(address: str, *, what: str) -> Link:
-    """Open a connection with our settings; raises UsageError, of one sentence, where it cannot
-    be.
-    """
+    """Open a connection with our settings; raise UsageError, with one sentence, if that fails."""
     try:
         import psycopg
     except ImportError:
@@ -113,8 +112,8 @@ def _require_server(connection: Link) -> None:
 
 @contextmanager
 def one_sentence(sql: str) -> Iterator[None]:
-    """Make Overrun of what took too long or too much, and EngineFailure of any other error;
-    RowFailure if on a row.
+    """Replace errors of the server: by Overrun if it took too much time or memory, by RowFailure if
+    a value caused it, else by EngineFailure.
     """
     import psycopg
 
@@ -131,4 +130,4 @@ def one_sentence(sql: str) -> Iterator[None]:
 
 
 class RowFailure(EngineFailure):
-    """The engine failed on a value; the careful form of the same query cannot."""
+    """The engine failed on a value. The careful form of the same query cannot fail so."""

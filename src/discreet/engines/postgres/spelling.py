@@ -1,15 +1,15 @@
-"""Trees of `algebra` as Postgres's SQL, with the same value as DuckDB's in every row.
+"""Write trees of `algebra` as SQL for Postgres, so that every row has the same value as in DuckDB.
 
-Where the two differ by themselves (NULLs and signs of divisions, halves, letters, LIKE, time), the
-form written here decides. What has no such form is Unspelled: a question with it is refused by name
-before it is charged.
+The two engines differ in NULLs and signs of divisions, rounding of halves, letters, LIKE and time.
+For these, the SQL written here gives DuckDB's value. If there is no such SQL, raise Unspelled: the
+question is refused by name before it is charged.
 
-The second wall. Postgres has no TRY. What could fail on a row although the analysis says that it
-cannot (a whole number beyond 64 bits, above all) is computed in numerics when `careful`, which hold
-any of our numbers, and a cast back to a narrower type is NULL beyond its range. Everything else is
-written in a form that cannot fail in the first place: divisors are never 0, roots and logarithms
-have no argument outside their domain, e^x no underflow, texts are never cast to numbers, and places
-in lists and texts may be any.
+Expressions must not fail on a row, and Postgres has no TRY. Most are written in a form that cannot
+fail: divisors are never 0, roots and logarithms have no argument outside their domain, e^x does not
+underflow, texts are never cast to numbers, and any place in a list or text is allowed. The rest,
+such as whole numbers beyond 64 bits, cannot fail either if the analysis is right. As a second
+defence, the `careful` form computes with numerics, which hold all our numbers, and a cast back to a
+narrower type is NULL beyond its range.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _KINDS = {
 }
 _BIGGEST = 2**63 - 1
 _DAY = 86_400_000_000  # microseconds
-# The fields of strftime: a form of to_char, or a part of the date.
+# How Postgres writes each field of strftime: by a pattern of to_char, or by a part of the date.
 _FIELDS = {
     "%Y": "YYYY",
     "%y": "YY",
@@ -93,7 +93,7 @@ def micros(value: str) -> str:
 
 
 def _part(part: str, value: str) -> str:
-    """Write a part of a date, of which seconds have a fraction."""
+    """Write a part of a date, truncated, because seconds have a fraction."""
     return f"CAST(trunc(date_part('{part}', {value})) AS BIGINT)"
 
 
@@ -105,7 +105,8 @@ def _day(value: str) -> str:
     return f"CAST({value} AS pg_catalog.date)"
 
 
-# How many a moment has behind it: the difference of two counts the boundaries between them.
+# The number of whole units before a moment. The difference of two counts the boundaries between
+# them.
 _BEHIND: dict[str, Callable[[str], str]] = {
     "microsecond": micros,
     "second": _whole_periods(1),
@@ -145,7 +146,7 @@ def _rounded(arguments: Sequence[str]) -> str:
 
 
 def _exponential(arguments: Sequence[str]) -> str:
-    """Write e^x with 0 for what is too small for a float, where Postgres fails."""
+    """Write e^x, with 0 if it is too small for a float, where Postgres would fail."""
     (value,) = arguments
     return f"(CASE WHEN {value} < -700 THEN CAST(0 AS DOUBLE PRECISION) ELSE exp({value}) END)"
 
@@ -168,9 +169,9 @@ _WORDS: Mapping[str, Word] = {
     "ends_with": _ends_with,
     "epoch_us": lambda arguments: micros(arguments[0]),
     "exp": _exponential,
-    # Keys are read in parts where an engine would hold all of them in memory. Postgres goes to its
-    # disk and sends rows as it has them: for it all keys are in the first part, and it sees at once
-    # that there is nothing in the others.
+    # The hash divides unknown keys into parts, for an engine that would hold all keys in memory.
+    # Postgres uses its disk and sends rows one by one. So for it all keys are in the first part,
+    # and it sees at once that the other parts are empty.
     "hash": lambda arguments: "0",
     "length": _length,
     "list": _list,
@@ -230,8 +231,9 @@ class PostgresSpelling(Spelling):
             case str() if "\x00" in value:
                 raise Unspelled("A text with the letter NUL")
             case str():
-                # Privacy: of a text without a type Postgres makes what stands beside it. 'tru' and
-                # 'tr' would be one flag, which are two texts to the proof (`algebra.exclusive`).
+                # Privacy: Postgres gives a literal without a type the type of its neighbor. Beside
+                # a boolean, 'tru' and 'tr' would be the same value, but the proof takes them for
+                # two different texts (`algebra.exclusive`).
                 return f"pg_catalog.text {literal(value)}"
         return Spelling.constant(self, value)
 
@@ -271,7 +273,7 @@ class PostgresSpelling(Spelling):
         return cast
 
     def list_constant(self, node: Cast) -> str:
-        """Write a list of numbers that stands in a text."""
+        """Write a list of numbers that is given as a text."""
         if not isinstance(node.value, Constant) or not isinstance(node.value.value, str):
             raise Unspelled("A list that is computed")
         numbers = json.loads(node.value.value)
@@ -318,8 +320,8 @@ class PostgresSpelling(Spelling):
         return f"(-{spelled[0]})" if node.name == "negative" else word(spelled)
 
     def division(self, sign: str, dividend: Expression, divisor: Expression) -> str:
-        """Write the whole part of a quotient, or the remainder; toward zero, as DuckDB does. NULL
-        where it is by 0.
+        """Write the whole part of a quotient, or the remainder, truncated toward zero as in DuckDB.
+        If the divisor is 0, it is NULL.
         """
         whole = {self.kinds.kind(dividend), self.kinds.kind(divisor)} == {
             "whole"
@@ -352,8 +354,8 @@ class PostgresSpelling(Spelling):
         return f"({one} LIKE {other} ESCAPE {literal(escape)})"
 
     def at_extreme(self, fold: Fold) -> str:
-        """Write the second of the smallest or the largest pair: Postgres has no minimum
-        of pairs.
+        """Write the second part of the smallest or the largest pair. Postgres has no minimum of
+        pairs.
         """
         (pair,) = fold.arguments
         known = None
@@ -367,7 +369,7 @@ class PostgresSpelling(Spelling):
     def first_by(
         self, fold: Fold, key: Expression, value: Expression, known: Expression | None
     ) -> str:
-        # As pairs are ordered: NULL is larger than any other, as in DuckDB.
+        # In the order of pairs, as in DuckDB, NULL is larger than any value
         how = "ASC NULLS LAST" if fold.name == "min" else "DESC NULLS FIRST"
         one, other = self.expression(key), self.expression(value)
         conditions = self.all([each for each in (known, fold.where) if each is not None])
@@ -383,8 +385,8 @@ class PostgresSpelling(Spelling):
         return f"({_BEHIND[unit](end)} - {_BEHIND[unit](start)})"
 
     def from_micros(self, value: Expression) -> str:
-        """Write the moment so many microseconds after 1970; in two steps, for Postgres multiplies
-        intervals by floats.
+        """Write the moment this many microseconds after 1970. It takes days and the rest apart,
+        because Postgres multiplies intervals by floats.
         """
         found = f"CAST({self.expression(value)} AS BIGINT)"
         days, rest = f"CAST({found} / {_DAY} AS INTEGER)", f"{found} % {_DAY}"
@@ -396,7 +398,7 @@ class PostgresSpelling(Spelling):
         return f"(CASE WHEN {self.expression(value)} BETWEEN {first} AND {last} THEN {moment} END)"
 
     def formatted(self, moment: str, written: str) -> str:
-        """Write a moment as text, field by field: each has one form that means the same."""
+        """Write a moment as text, field by field: Postgres has one form for each field."""
         pieces, letters = list[str](), ""
         rest = written
         while rest:
@@ -436,8 +438,8 @@ class PostgresSpelling(Spelling):
     # --- what leaves ------------------------------------------------------------------------------
 
     def aggregate(self, node: Aggregate) -> str:
-        """Write an aggregation that counts people by two groupings: to count distinct ones,
-        Postgres sorts each group.
+        """Write an aggregation that counts people as two groupings, because COUNT(DISTINCT) makes
+        Postgres sort each group.
         """
         if not node.keys or node.readings != (Persons(),):
             return Spelling.aggregate(self, node)
@@ -489,7 +491,7 @@ def _is_null(node: Expression) -> bool:
 
 
 def _ends_open(pattern: str, escape: str) -> bool:
-    """Return True if a pattern ends with an escape that has nothing behind it."""
+    """Return True if a pattern ends with an escape that escapes nothing."""
     open_ = False
     for letter in pattern:
         open_ = letter == escape and not open_

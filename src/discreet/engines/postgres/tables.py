@@ -1,4 +1,4 @@
-"""The tables of a snapshot, copied from DuckDB into a schema: the same rows, in types that hold them
+"""Copy the tables of a snapshot from DuckDB into a Postgres schema, in types that hold every value
 exactly.
 """
 
@@ -21,19 +21,17 @@ from discreet.errors import UsageError
 if TYPE_CHECKING:
     from discreet.engines.postgres.server import Link
 
-_ROWS = 20_000  # that are copied at a time
-_MOST_PUBLIC = 900_000_000  # bytes of one public table: Postgres holds no value of more than 1 GB
+_ROWS = 20_000  # rows that are copied at a time
+_MOST_PUBLIC = 900_000_000  # bytes of one public table; a value in Postgres has at most 1 GB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """How a type of DuckDB is stored: the type of Postgres, what DuckDB is asked for, how its values
-    are sent.
-    """
+    """How a type of DuckDB is stored in Postgres."""
 
-    type: str
-    field: Field
-    select: str = "{}"
+    type: str  # Postgres's type
+    field: Field  # how a value is sent
+    select: str = "{}"  # the SQL by which DuckDB gives the value
 
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -59,7 +57,9 @@ _AS_TEXT = _Form(type='text COLLATE "C"', field=text, select=_TEXT)
 
 
 def _form(kind: str) -> _Form:
-    """Return the form of a type; what Postgres has no type for is text, as DuckDB writes it."""
+    """Return the form of a type. If Postgres has no such type, store the text that DuckDB
+    writes.
+    """
     if decimal := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", kind):
         digits, scale = map(int, decimal.groups())
         return _Form(type=f"numeric({digits},{scale})", field=numeric(scale), select=_TEXT)
@@ -80,17 +80,17 @@ def copy_rows(
     from psycopg.errors import CharacterNotInRepertoire
 
     forms = [_form(kind) for kind in columns.values()]
-    listed = ", ".join(
+    selected = [
         f"{form.select.format(name(column))} AS {name(column)}"
         for column, form in zip(columns, forms, strict=True)
-    )
+    ]
+    query = f"SELECT {', '.join(selected)} FROM ({rows})"
     sent = 0
 
     def encoded() -> Iterator[memoryview]:
         nonlocal sent
         with engine_errors("Copying a snapshot"):
-            reader = duckdb.sql(f"SELECT {listed} FROM ({rows})").to_arrow_reader(_ROWS)
-            for batch in reader:
+            for batch in duckdb.sql(query).to_arrow_reader(_ROWS):
                 sent += batch.num_rows
                 yield encode(batch, [form.field for form in forms])
 
@@ -110,8 +110,8 @@ def copy_rows(
 
 
 def keep_public(duckdb: Any, connection: Link, number: int, table: str) -> None:
-    """Keep a public table once more as Arrow, as every engine gives it: types and order are
-    DuckDB's.
+    """Store a public table once more as Arrow bytes, with DuckDB's types and order, so that all
+    engines return the same table.
     """
     import pyarrow as pa
 
@@ -130,7 +130,7 @@ def keep_public(duckdb: Any, connection: Link, number: int, table: str) -> None:
 
 
 def keep_manifest(connection: Link, number: int, notes: str, tables: Tables) -> None:
-    """Write the last part of a snapshot: the notes about it, and the types of its columns."""
+    """Store the manifest, the last part of a snapshot: its notes, and the types of its columns."""
     kept = f"{schema_of(number)}.{name(MANIFEST)}"
     connection.execute(f"CREATE TABLE {kept} (notes text, tables text)".encode())
     connection.execute(f"INSERT INTO {kept} VALUES (%s, %s)".encode(), [notes, json.dumps(tables)])

@@ -1,5 +1,5 @@
-"""Databases, workbooks and labelled files that somebody else's reader reads: SQLite, Excel,
-PostgreSQL, SPSS.
+"""Readers of sources that DuckDB does not read itself: SQLite, Excel, PostgreSQL, labelled files of
+SPSS, Stata and SAS, and the tables of Spark.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _POSTGRES = ("postgresql://", "postgres://")
 
 
 def reader_at(location: str | Path) -> Reader | None:
-    """The reader of what is there; None where it is none of ours."""
+    """Return the reader of a source; None if no reader here reads it."""
     text = str(location)
     if text.startswith(_POSTGRES):
         return Postgres(address=text)
@@ -38,9 +38,10 @@ def reader_at(location: str | Path) -> Reader | None:
 
 
 def lake_at(location: str, policy: Policy | None) -> Lake | None:
-    """The tables that the Spark of a policy reads there; None where a place is not one of Spark's.
+    """Return the tables at a location that the policy's Spark reads; None if it is no such
+    location.
 
-    Raises UsageError where the policy has no Spark.
+    Raise UsageError if the policy's engine is not Spark.
     """
     kind, colon, place = location.partition(":")
     if kind not in LAKES or not colon:

@@ -1,6 +1,4 @@
-"""Rows that Postgres sends by COPY (FORMAT csv), as Arrow: ten times sooner there than row by
-row.
-"""
+"""Read rows from Postgres by COPY (FORMAT csv) into Arrow: ten times faster than row by row."""
 
 from __future__ import annotations
 
@@ -12,25 +10,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BLOCK = 1 << 20  # bytes that are parsed at a time, or one row, whichever is longer
-_WAKE = 1.0  # seconds after which whoever waits for the server looks whether it was interrupted
+_BLOCK = 1 << 20  # bytes that are parsed at a time; a longer row is a block of its own
+_WAKE = 1.0  # seconds between two looks, while waiting for the server, for an interrupt
 
 
 def copy_rows(connection: Any, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a query in these types, some at a time.
+    """Yield the rows of a query in batches with these types.
 
-    Raises ArrowInvalid where a value has another type, psycopg.Error where the server fails.
+    Raise ArrowInvalid if a value has another type, psycopg.Error if the server fails.
     """
-    return parse_blocks(
-        _blocks(_rows(connection, f"COPY ({query}) TO STDOUT (FORMAT csv)")), schema
-    )
+    rows = _rows(connection, f"COPY ({query}) TO STDOUT (FORMAT csv)")
+    return parse_blocks(_blocks(rows), schema)
 
 
 def _rows(connection: Any, statement: str) -> Iterator[memoryview]:
-    """Yield each row as the server sends it: one message of its protocol.
+    """Yield each row as the server sends it, in one message of its protocol.
 
-    Psycopg's own loop does the same with 6 microseconds of Python for a row, of which a result may
-    have millions.
+    Psycopg's own loop does the same, but spends 6 microseconds of Python on each row, and a result
+    may have millions.
     """
     from psycopg.errors import error_from_result
     from psycopg.pq import ExecStatus
@@ -54,7 +51,7 @@ def _rows(connection: Any, statement: str) -> Iterator[memoryview]:
 
 
 def _blocks(rows: Iterable[memoryview]) -> Iterator[bytearray]:
-    """Yield whole rows, about a block of them at a time: no row is too long for a block."""
+    """Yield whole rows, joined into blocks. A block may be longer than _BLOCK by one row."""
     held = bytearray()
     for row in rows:
         held += row
@@ -68,7 +65,7 @@ def _blocks(rows: Iterable[memoryview]) -> Iterator[bytearray]:
 def parse_blocks(
     blocks: Iterable[bytes | bytearray], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what stands in blocks of whole rows."""
+    """Yield the rows of blocks, which have whole rows."""
     from pyarrow import csv
 
     parsing = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)

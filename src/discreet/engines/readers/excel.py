@@ -1,4 +1,4 @@
-"""Workbooks, by openpyxl."""
+"""Read workbooks (.xlsx) with openpyxl."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excel:
-    """One workbook: a sheet is a table, its first row names the columns."""
+    """One workbook: each sheet is a table, and its first row has the names of the columns."""
 
     file: Path
 
@@ -31,7 +31,7 @@ class Excel:
             raise missing("openpyxl", what="An Excel file") from None
         try:
             book = load_workbook(self.file, read_only=True, data_only=True)
-        except Exception:  # whatever a broken file makes of it
+        except Exception:  # a broken file can raise any error
             raise UsageError(
                 f"The source {self.file} cannot be read as a workbook (.xlsx)."
             ) from None
@@ -54,7 +54,7 @@ class Excel:
 
     @contextmanager
     def read(self, rows: Wanted) -> Iterator[dict[str, pa.Table]]:
-        read = {}
+        tables = {}
         with self._opened() as book:
             for table in _sheets_with_content(book):
                 asked = table.lower() in rows
@@ -64,15 +64,13 @@ class Excel:
                     if asked:
                         raise
                     continue  # a sheet of notes beside the tables
-                whole = book[table].iter_rows(min_row=2, max_col=len(names), values_only=True)
-                found = whole if asked else ()
-                full = [
-                    row + (None,) * (len(names) - len(row))
-                    for row in found
-                    if any(c is not None for c in row)
-                ]
-                read[table] = texts(names, full)
-        yield read
+                found = []
+                if asked:
+                    cells = book[table].iter_rows(min_row=2, max_col=len(names), values_only=True)
+                    found = [row for row in cells if not _is_empty(row)]
+                padded = [row + (None,) * (len(names) - len(row)) for row in found]
+                tables[table] = texts(names, padded)
+        yield tables
 
     def _header(self, book: Any, table: str) -> list[str]:
         first = next(book[table].iter_rows(max_row=1, values_only=True), ())
@@ -92,11 +90,13 @@ class Excel:
 
 
 def _sheets_with_content(book: Any) -> tuple[str, ...]:
-    """Return the names of the sheets with anything in them: a new workbook often has empty ones."""
-    return tuple(
-        sorted(
-            sheet.title
-            for sheet in book.worksheets
-            if any(cell is not None for row in sheet.iter_rows(values_only=True) for cell in row)
-        )
-    )
+    """Return the names of the sheets that have any content: a new workbook often has empty ones."""
+    names = []
+    for sheet in book.worksheets:
+        if not all(map(_is_empty, sheet.iter_rows(values_only=True))):
+            names.append(sheet.title)
+    return tuple(sorted(names))
+
+
+def _is_empty(row: tuple[Any, ...]) -> bool:
+    return all(cell is None for cell in row)

@@ -1,8 +1,7 @@
-"""Tables that Spark reads: of its catalog, or in the format of Delta or Iceberg, by their declared
-types.
+"""Read tables with Spark: of its catalog, or in the formats Delta and Iceberg.
 
-Delta, Iceberg and a catalog declare the types of a table, so no file decides how others are read
-(S23). A view is refused: nothing could notice that a row of it is made from those of two people.
+All of them declare the types of a table, so no file decides how others are read (S23). A view is
+refused: nobody could notice if it makes one row from the rows of two people.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PACKAGES = {
     "delta": "io.delta:delta-spark_2.13:VERSION",
     "iceberg": "org.apache.iceberg:iceberg-spark-runtime-SPARK_2.13:VERSION",
 }
-_SIMPLE = (  # types that a domain may be read from
+_SIMPLE = (  # types from which a domain can be read
     *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
     *("string", "char", "varchar", "binary", "date", "timestamp", "timestamp_ntz"),
 )
@@ -36,7 +35,7 @@ _NOT_THERE = ("DATA_SOURCE_NOT_FOUND", "Failed to find the data source")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lake:
-    """The tables of a policy, as the Spark at an address has them."""
+    """The tables of a policy at a place that the Spark at an address can read."""
 
     kind: str
     place: str
@@ -54,7 +53,7 @@ class Lake:
         return Declarations(types={field.name: str(field.type) for field in schema})
 
     def unheld(self, table: str) -> dict[str, str]:
-        """Return nothing: `frames` leaves such columns out."""
+        """Return nothing, because `frames` leaves such columns out."""
         return {}
 
     @contextmanager
@@ -63,22 +62,24 @@ class Lake:
             yield self.arrow(self.frames(session), rows)
 
     def arrow(self, frames: Mapping[str, Any], rows: Iterable[str]) -> dict[str, pa.Table]:
-        """Return the tables as Arrow tables: those named in `rows` (in lower case) with
-        their rows.
+        """Return the tables as Arrow tables: those that `rows` names, in lower case, with their
+        rows, and the others without.
         """
         from pyspark.sql.pandas.types import to_arrow_schema
 
         wanted = set(rows)
-        return {
-            name: frame.toArrow()
-            if name.lower() in wanted
-            else to_arrow_schema(frame.schema).empty_table()
-            for name, frame in frames.items()
-        }
+        tables = {}
+        for name, frame in frames.items():
+            if name.lower() in wanted:
+                tables[name] = frame.toArrow()
+            else:
+                tables[name] = to_arrow_schema(frame.schema).empty_table()
+        return tables
 
     def frames(self, session: Any) -> dict[str, Any]:
-        """Return the policy's tables that are there, by their names, unread; raise UsageError for a
-        view and where Spark lacks the format.
+        """Return the policy's tables that exist, by name, without reading them.
+
+        Raise UsageError for a view, and if this Spark cannot read the format.
         """
         found = ((name, self._frame(session, name)) for name in self.names)
         return {name: frame for name, frame in found if frame is not None}

@@ -1,9 +1,9 @@
-"""The protocol of a reader, which reads a database, a workbook or a labelled file, and tells
-what each declares about its tables.
+"""The protocol of a reader, which reads a database, a workbook or a labelled file, and what it
+declares about its tables.
 
-A SQLite column and a sheet have no types: each value becomes text by itself (S23), as in a CSV
-file, and the policy's domain reads that text. PostgreSQL's columns have types, which its catalog
-declares. `declared` never reads a value.
+The columns of SQLite and of a sheet have no types. Each value is converted to text by itself (S23),
+as in a CSV file, and the policy's domain reads that text. PostgreSQL declares the types of its
+columns. `declared` never reads a value.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Tables (in lower case) whose rows are wanted, and which of their columns (in lower case); None:
-# all of them.
+# The tables whose rows are wanted, each with its wanted columns, or None for all columns. All names
+# are in lower case.
 Wanted = Mapping[str, frozenset[str] | None]
 NO_ROWS: Wanted = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declarations:
-    """The declarations of a database about a table: never what its rows hold."""
+    """What a database declares about a table. Nothing of it comes from rows."""
 
     types: dict[str, str]
     primary: tuple[str, ...] = ()
-    # column: the table and column that it names
+    # for each foreign key of one column: the table and column to which it refers
     foreign: dict[str, tuple[str, str]] = field(default_factory=dict)
-    checks: tuple[str, ...] = ()  # SQL of its CHECK constraints
-    values: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of its ENUM columns
-    # of its labelled columns: a code, what it means
+    checks: tuple[str, ...] = ()  # the SQL of its CHECK constraints
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the values of ENUM columns
+    # for each labelled column: its codes and their meanings
     labels: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 class ArrowRows(Protocol):
-    """A table as Arrow reads it: one in memory, or a stream that begins anew each time."""
+    """A table that Arrow can read: in memory, or a stream that begins anew each time."""
 
     @property
     def schema(self) -> pa.Schema:
-        """The names and types of its columns."""
+        """Return the names and types of its columns."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return its rows, from the first to the last."""
@@ -56,7 +56,7 @@ class Reader(Protocol):
 
     @property
     def file(self) -> Path | None:
-        """The file that holds it, if one does."""
+        """Return its file, if it has one."""
 
     def tables(self) -> tuple[str, ...]:
         """Return the names of its tables."""
@@ -65,12 +65,13 @@ class Reader(Protocol):
         """Return what it declares about a table."""
 
     def unheld(self, table: str) -> Mapping[str, str]:
-        """Return the columns whose types no domain can hold, and those types."""
+        """Return the columns whose types fit no domain, with those types."""
 
     def read(self, rows: Wanted) -> AbstractContextManager[Mapping[str, ArrowRows]]:
-        """Return all tables as of one moment: those that are wanted with their rows and, at least,
-        the columns that are wanted; others without rows. They can be read, one at a time, until
-        the context ends.
+        """Return all tables as of one moment, which can be read, one at a time, until the context
+        ends.
+
+        Wanted tables have their rows, with at least the wanted columns; the others have no rows.
         """
 
 

@@ -1,3 +1,3 @@
-"""Spark, through Spark Connect: snapshots that a cluster prepares as Parquet, and questions that it
-answers.
+"""The engine Spark, through Spark Connect: a cluster prepares snapshots as Parquet files and
+answers questions on them.
 """

@@ -1,18 +1,18 @@
-"""The layout of a snapshot on Spark: a folder of Parquet files, which appears when its manifest
-does.
+"""The layout of a snapshot on Spark: a folder of Parquet files. The snapshot exists as soon as its
+manifest does.
 
 1.spark, 2.spark, ...             the snapshots: a folder of Parquet files for each private table,
                                   made by Spark
     private_people/               #owner first, then the columns that the policy declares, in its
                                   order
-    public_states.parquet         a public table as Spark reads it; .arrow beside it is the same as
-                                  it is
+    public_states.parquet         a public table in Spark's types; the .arrow file beside it has its
+                                  own types
     kinds.json                    the types of all columns, in the words that every engine uses
 1.spark.json, 2.spark.json, ...   the manifests, written last: notes for the curator alone
                                   (engines/snapshot.py)
 
-The folder lies in the policy's store, which the server and all of the cluster's workers see under
-one path.
+The folder is in the policy's store, which the server and all workers of the cluster must see under
+the same path.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def numbers_in(store: Path) -> list[int]:
 
 
 def address(path: Path) -> str:
-    """A path as Spark reads it, which undoes no escapes; raises UsageError for what it would take
-    for a pattern.
+    """Return a path as an address for Spark.
+
+    Spark does not undo escapes in it. So raise UsageError if the path has letters that Spark would
+    take for a pattern.
     """
     if strange := [letter for letter in _STRANGE if letter in str(path)]:
         raise UsageError(
@@ -55,20 +57,20 @@ _STRANGE = "*?[]{}\\%#,:"
 
 
 def table_folder(folder: Path, table: str) -> Path:
-    """Return the Parquet files of a private table."""
+    """Return the folder with the Parquet files of a private table."""
     return folder / view(PRIVATE, table)
 
 
 def kinds_file(folder: Path) -> Path:
-    """Return the types of the tables' columns."""
+    """Return the file with the types of the tables' columns."""
     return folder / "kinds.json"
 
 
 def public_file(folder: Path, table: str) -> Path:
-    """Return a public table as Spark reads it."""
+    """Return the file of a public table in Spark's types."""
     return folder / f"{view(PUBLIC, table)}.parquet"
 
 
 def arrow_file(folder: Path, table: str) -> Path:
-    """Return a public table as it is, in the order of its content."""
+    """Return the file of a public table with its own types, in the order of its content."""
     return folder / f"{view(PUBLIC, table)}.arrow"

@@ -1,4 +1,4 @@
-"""Letters as DuckDB changes and trims them, in the words of Spark."""
+"""Write UPPER, LOWER and TRIM for Spark, so that they change the same letters as in DuckDB."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from discreet.engines.words import Word
 
 
 def text_literal(text: str) -> str:
-    """Return a text between quotes; Spark reads backslashes in it."""
+    """Return a text in quotes; Spark needs backslashes doubled."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000") + "'"
 
 
-_LETTERS = (  # all of them, one a row
+_LETTERS = (  # all letters of Unicode, one in each row
     "(SELECT chr(range::INTEGER) AS letter FROM range(1, 55296) UNION ALL "
     "SELECT chr(range::INTEGER) FROM range(57344, 1114112))"
 )
@@ -22,7 +22,7 @@ _LETTERS = (  # all of them, one a row
 
 @cache
 def letter_pairs(function: str) -> tuple[str, str]:
-    """Return the letters that a function of DuckDB changes, and what it makes of each."""
+    """Return the letters that a function of DuckDB changes, and the letters that replace them."""
     with connect(threads=1) as database:
         changed = f"SELECT letter, {function}(letter) FROM {_LETTERS} WHERE {function}(letter) <> letter ORDER BY 1"
         rows = database.execute(changed).fetchall()
@@ -31,7 +31,7 @@ def letter_pairs(function: str) -> tuple[str, str]:
 
 @cache
 def _blanks() -> str:
-    """Return the letters that DuckDB's trim takes away."""
+    """Return the letters that DuckDB's trim removes."""
     with connect(threads=1) as database:
         rows = database.execute(
             f"SELECT letter FROM {_LETTERS} WHERE trim(letter) = '' ORDER BY 1"

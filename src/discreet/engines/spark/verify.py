@@ -1,9 +1,9 @@
-"""Finished Parquet files are checked, not believed (S23): what duckdb/verify.py checks, by Spark,
-in its own words.
+"""Verify finished Parquet files (S23): the same rules as duckdb/preparing/verify.py, by Spark and
+in SQL of its own.
 
-The files are read as questions read them. A violation is a mistake of ours, of Spark or of a disk:
-there is no snapshot then. That nobody has more rows than are allowed is looked at in prepare.py, which
-cuts what is too much and looks again.
+It reads the files as questions do. A violation is a mistake of ours, of Spark or of a disk; then
+there is no snapshot. That nobody has more rows than the policy allows is checked in prepare.py,
+which removes surplus rows and checks again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 def verify(session: Any, rows: Any, table: Table) -> int:
-    """Return how many rows a private table has; raise UsageError, which names table and rule and no
-    value, unless each of them is what the policy says.
+    """Return the number of rows of a private table; raise UsageError if one breaks the policy. The
+    message names the table and the rule, and no value.
     """
     kinds = {each.name: each.dataType.simpleString() for each in rows.schema.fields}
     if list(kinds) != snapshot_columns(table):
@@ -78,7 +78,7 @@ def _stored(column: str) -> Column:
 
 
 def _kinds(domain: Domain) -> tuple[str, ...]:
-    """Return Spark's types that a domain may be stored in."""
+    """Return the types of Spark in which a domain may be stored."""
     match domain:
         case Integers() | Decimals():
             return _WHOLE
@@ -102,7 +102,9 @@ def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[
 
 
 def _outside(domain: Domain, column: Column) -> Expression | None:
-    """Return a stored value that is not in a domain; None where every value of its type is."""
+    """Return the condition that a stored value is outside its domain; None if the domain has every
+    value of the column's type.
+    """
     match domain:
         case Integers() | Decimals():
             return call("OR", column < domain.first, column > domain.last)

@@ -1,9 +1,9 @@
-"""The code that runs on a cluster's workers: our own preparing code, on a part of the rows at a
-time.
+"""The code that runs on a cluster's workers: each prepares a part of the rows, with the same code
+as the embedded engine.
 
-A worker has this package and DuckDB. It is handed files to read and writes Parquet files of their
-rows; or it is handed all rows of some people and gives back rows. A task that is tried again gives
-the same ones, for nothing here depends on anything else.
+A worker needs this package and DuckDB. It either gets files to read and writes Parquet files of
+their rows, or it gets all rows of some people and returns rows. If a task is tried again, it
+returns the same rows, because they depend on its input alone.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from discreet.policy.owners import EachRow, Through
 from discreet.policy.policy import Table
 
 _BATCH = 100_000  # rows
-# How Spark keeps what DuckDB stores: it has no unsigned whole numbers, and none of 128 bits but
-# decimals.
+# The types in which Spark stores those of DuckDB. It has no unsigned whole numbers, and for 128
+# bits only decimals.
 _KINDS = {
     "UTINYINT": "SMALLINT",
     "USMALLINT": "INTEGER",
@@ -47,21 +47,22 @@ _COPY = name("#copy")
 
 
 def for_spark(kinds: Mapping[str, str]) -> str:
-    """Return the SELECT list of columns of these types, in types that Spark has."""
-    return ", ".join(
-        f"CAST({name(column)} AS {_KINDS[kind]}) AS {name(column)}"
-        if kind in _KINDS
-        else name(column)
-        for column, kind in kinds.items()
-    )
+    """Return the SELECT list of columns of these types, cast to types that Spark has."""
+    listed = []
+    for column, kind in kinds.items():
+        if kind in _KINDS:
+            listed.append(f"CAST({name(column)} AS {_KINDS[kind]}) AS {name(column)}")
+        else:
+            listed.append(name(column))
+    return ", ".join(listed)
 
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def silent(work: Callable[[Any, Batches], Batches]) -> Callable[[Any, Batches], Batches]:
-    """Return work whose errors print no value: Spark writes them into its logs, and shows them on
-    its pages.
+    """Return the same work, but with errors that contain no value: Spark writes errors into its
+    logs and shows them on its pages.
     """
 
     @wraps(work)
@@ -75,11 +76,11 @@ def silent(work: Callable[[Any, Batches], Batches]) -> Callable[[Any, Batches], 
 
 
 class WorkerFailure(Exception):
-    """A worker failed; it tells the kind of its error, and nothing that the error says."""
+    """A worker failed. The message is the type of its error, without what the error says."""
 
 
 def kind_of(error: BaseException) -> str:
-    """Return what kind of error this is, and what kind it was on a worker; no value is in it."""
+    """Return the type of an error, and of the worker's error behind it; without any value."""
     here = type(error).__name__
     there = re.search(rf"\b{WorkerFailure.__name__}: (\w+)", str(error))
     return here if there is None else f"{here}, on a worker {there[1]}"
@@ -87,7 +88,7 @@ def kind_of(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Some columns of a table's rows as files of one folder, by DuckDB's types."""
+    """Files in one folder, with some columns of a table's rows; `columns` has DuckDB's types."""
 
     folder: Path
     columns: Mapping[str, str]
@@ -96,17 +97,17 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """A part of a table's rows in, as its source has them; Parquet files of the same rows out, as
-    `Reading.rows` gives them. What comes back of them is the files' name and the counts.
+    """Reads a part of a table's source and writes its rows as Parquet files, encoded by
+    `SourceReading.rows`. It returns the files' name and the counts.
 
-    Privacy: S23. Each attempt of a task has a name of its own for its files, and only those that
-    the cluster took for done are told: a second attempt that reads the source later, and writes,
-    changes nothing of what was counted and checked.
+    Privacy: S23. Each attempt of a task chooses a new name for its files, and the cluster returns
+    only the names of finished attempts. So a second attempt, which may read a changed source,
+    changes no file that was counted and verified.
     """
 
     reading: SourceReading
     table: Table
-    kinds: Mapping[str, str]  # DuckDB's types of the rows, as the whole source decides them
+    kinds: Mapping[str, str]  # the DuckDB types that the rows of all parts must have
     outputs: tuple[Output, ...]
     counts: tuple[str, ...]
     memory: int
@@ -120,7 +121,7 @@ class Writer:
         return rows_of(self.reading, self.table, [part])
 
     def written(self, connection: Any) -> pa.RecordBatch:
-        """Write what is in the table #read."""
+        """Write the rows of the table #read to files; return their name and counts."""
         if columns_of(connection, _READ) != self.kinds:
             raise EngineFailure
         counted = connection.execute(f"SELECT {', '.join(self.counts)} FROM {_READ}").fetchall()
@@ -132,13 +133,15 @@ class Writer:
         return pa.RecordBatch.from_pylist([{"file": file, "counts": list(counted[0])}], WRITTEN)
 
 
-# What a writer tells of its files, in the words of Arrow and of Spark.
+# The schema of what a writer returns, for Arrow and for Spark.
 WRITTEN = pa.schema({"file": pa.string(), "counts": pa.list_(pa.int64())})
 WRITTEN_IN_SPARK = "file STRING, counts ARRAY<BIGINT>"
 
 
 def rows_of(reading: SourceReading, table: Table, parts: Iterable[SourcePart]) -> str:
-    """Return the rows of these parts (SQL), with their owner where they say it themselves."""
+    """Return the SQL of the rows of these parts, with their owner if a column of theirs names
+    it.
+    """
     rows = reading.rows(table, parts)
     if isinstance(table.owner, EachRow | Through):
         return rows
@@ -147,7 +150,7 @@ def rows_of(reading: SourceReading, table: Table, parts: Iterable[SourcePart]) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteFiles:
-    """Files of one table, by their paths; each becomes files of its own."""
+    """Takes the paths of a table's files, and writes the rows of each to files of its own."""
 
     writer: Writer
     source: Folder | None  # None: each file holds a piece of a table that was passed from Python
@@ -161,19 +164,19 @@ class WriteFiles:
     def _read(self, file: Path) -> pa.RecordBatch:
         import duckdb
 
-        # Carefully, where a text is no UTF-8: what a valid text is read as is the same either way
+        # If a text is no UTF-8, read the file again carefully. Both ways read valid texts alike
         # (parts.py).
         encoding = self.writer.table.read.encoding
-        careful = (True,) if encoding is not None else (False, True)
-        for again in careful:
+        attempts = (True,) if encoding is not None else (False, True)
+        for careful in attempts:
             with tempfile.TemporaryDirectory() as folder:
                 connection = self.writer.opened(Path(folder) / "rows.duckdb")
                 try:
-                    part = self._part(connection, file, Path(folder) if again else None)
+                    part = self._part(connection, file, Path(folder) if careful else None)
                     connection.execute(f"CREATE TEMP TABLE {_READ} AS {self.writer.rows(part)}")
                     return self.writer.written(connection)
                 except duckdb.Error:
-                    if self.source is None or again:
+                    if self.source is None or careful:
                         break
                 finally:
                     connection.close()
@@ -189,19 +192,21 @@ class WriteFiles:
         return part
 
 
-_READ, _ROWS = name("#read"), name("#rows")
+_READ = name("#read")
+_ROWS = name("#rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRows:
-    """Rows of a table that the cluster reads; those of a task become files."""
+    """Takes rows that the cluster has read, and writes the rows of each task to files."""
 
     writer: Writer
 
     @silent
     def __call__(self, batches: Batches) -> Batches:
         table = self.writer.table.name
-        (part,), given = self.writer.reading.parts[table], f"#{table}"
+        (part,) = self.writer.reading.parts[table]
+        given = f"#{table}"
         with tempfile.TemporaryDirectory() as folder:
             connection = self.writer.opened(Path(folder) / "rows.duckdb")
             try:
@@ -219,7 +224,9 @@ class WriteRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfPartition:
-    """All rows of some people in; out is what a statement over the table #rows makes of them."""
+    """Takes all rows of some people as the table #rows, and yields the rows of a statement on
+    it.
+    """
 
     statement: str
     memory: int
@@ -245,12 +252,14 @@ class OfPartition:
 
 
 def more_than(most: int) -> str:
-    """Return the statement that gives the owners of more than so many rows."""
+    """Return the statement that finds the owners of more than `most` rows."""
     return f"SELECT {name(OWNER)} FROM {_ROWS} GROUP BY 1 HAVING count(*) > {most}"
 
 
 def first_rows_of(columns: Mapping[str, Domain], key: int, most: int) -> str:
-    """Return the statement that keeps so many rows of each owner, by the order of order.py."""
+    """Return the statement that keeps at most `most` rows of each owner, in the order of
+    order.py.
+    """
     listed = ", ".join(map(name, (OWNER, *columns)))
     numbered = f"SELECT rowid AS {ROW}, {listed} FROM {_ROWS}"
     chosen = first_rows(numbered, columns, key, most)
@@ -267,7 +276,7 @@ def each_owned(columns: Mapping[str, Domain], key: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EachTable:
-    """A function of tables, applied to every batch where it is: noise is added on the workers
+    """Applies a function of tables to every batch on its worker. So noise is added on the workers
     (vault/exact.py).
     """
 

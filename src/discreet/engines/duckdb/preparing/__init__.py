@@ -1,1 +1,3 @@
-"""From a source to a numbered snapshot: read, hold to the policy, order, store, check."""
+"""Make a numbered snapshot of a source: read it, encode its values as the policy says, order the
+rows, store them, and verify the result.
+"""

@@ -1,8 +1,7 @@
-"""Find declarations that would read values which became NULL, for the curator's report of a
+"""Suggest declarations that would read values which became NULL, for the curator's report of a
 snapshot.
 
-What is found here is told to the curator and decides nothing: no value is read in another way than
-the policy says.
+The suggestions change nothing: values are read only as the policy says.
 """
 
 from __future__ import annotations
@@ -33,38 +32,39 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 
 def unread(column: Column, source: str, read: Reading, *, lookup: str) -> str:
-    """Return the SQL of a text `source` that is not read as the policy has it."""
-    now = encode.form_of(
+    """Return the SQL condition that the policy's way of reading makes NULL of a text `source`."""
+    form = encode.form_of(
         column.domain, source, "VARCHAR", lookup=lookup, read=read, format=column.format
     )
-    return f"({now.value}) IS NULL"
+    return f"({form.value}) IS NULL"
 
 
 def mendings(column: Column, source: str, read: Reading, *, lookup: str) -> dict[str, str]:
-    """Return by declaration the SQL of a text `source`, unread so far, that would be read
-    with it.
+    """Return for each possible declaration the SQL condition that it would read a text `source`,
+    which became NULL.
     """
     text = f"CAST({source} AS VARCHAR)"
-    found = {UNREADABLE: f"{source} IS NULL"}
+    conditions = {UNREADABLE: f"{source} IS NULL"}
     for way, reads in _ways(column, read).items():
         cleaned = encode.trim(text) if reads.trim else text
-        # A long list is in a table, folded as the policy says; without it a list is written out,
-        # whatever its length.
-        mended = encode.form_of(
+        # A long list would be looked up in a table, which is folded as the policy says now. A short
+        # one is written into the SQL.
+        form = encode.form_of(
             _short(column), cleaned, "VARCHAR", lookup=lookup, read=reads, format=column.format
         )
-        found[way] = f"({mended.value}) IS NOT NULL"
+        conditions[way] = f"({form.value}) IS NOT NULL"
     if isinstance(column.domain, Dates | Timestamps):
         cleaned = encode.trim(text)
         times = ("",) if isinstance(column.domain, Dates) else _TIMES
         for format in (day + time for time in times for day in _DAYS):
-            found[f"format: '{format}'"] = f"try_strptime({cleaned}, '{format}') IS NOT NULL"
-    return found
+            condition = f"try_strptime({cleaned}, '{format}') IS NOT NULL"
+            conditions[f"format: '{format}'"] = condition
+    return conditions
 
 
 def _short(column: Column) -> Categories | Integers | Decimals | Dates | Timestamps:
-    """Return the domain; of a long list its first values, which are enough to see how it is
-    written.
+    """Return the domain; of a long list only the first values, which are enough to see how values
+    are written.
     """
     domain = column.domain
     assert isinstance(domain, Categories | Integers | Decimals | Dates | Timestamps)
@@ -74,7 +74,7 @@ def _short(column: Column) -> Categories | Integers | Decimals | Dates | Timesta
 
 
 def _ways(column: Column, read: Reading) -> dict[str, Reading]:
-    """List what could be declared beside what is declared."""
+    """Return other ways of reading a column, by the declaration that the policy would need."""
     if not isinstance(column.domain, Categories | Integers | Decimals | Dates | Timestamps):
         return {}
     changes: list[dict[str, object]] = []
@@ -95,17 +95,17 @@ def _write(change: dict[str, object]) -> str:
 
 
 def best_of(mended: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """Return the declarations that read the most, at most two: where there are two, days and months
-    may be in either order.
+    """Return the declarations that read the most values, with their number: at most two. Two are
+    equally good if days and months may be in either order.
     """
     most = max(mended.values(), default=0)
     best = [way for way, count in mended.items() if count == most > 0]
-    # {fold: case} alone, where {trim: true, fold: case} reads no more
+    # leave out {trim: true, fold: case} if {fold: case} alone reads as many
     enough = [way for way in best if not any(_keys(other) < _keys(way) for other in best)]
     return tuple((way, most) for way in enough)[:2]
 
 
 def _keys(way: str) -> frozenset[str]:
-    """Return the keys and values of a `read:`; a format whole."""
+    """Return the keys and values that a `read:` declares, or a `format:` as a whole."""
     written = way.partition("{")[2]
     return frozenset(written.rstrip("}").split(", ") if written else (way,))

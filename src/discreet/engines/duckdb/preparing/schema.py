@@ -1,7 +1,7 @@
-"""Check that a source has what a policy declares: its tables, the columns that lead to owners,
+"""Check that a source has what a policy declares: its tables, the columns that lead to owners, and
 columns of fitting types.
 
-Only names and types are read, of each file by itself (S23), and never a value.
+It reads names and types, of each file by itself (S23), and never a value.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Parts = dict[str, tuple[SourcePart, ...]]
 def schemas(
     connection: Any, policy: Policy, source: Source, *, scratch: Path | None = None
 ) -> tuple[Parts, list[Problem]]:
-    """Return the parts of every declared table, and where the source does not have what is
-    declared.
+    """Return the parts of every declared table, and the problems: what the policy declares and the
+    source lacks.
     """
     found: Parts = {}
     problems: list[Problem] = []
@@ -61,14 +61,16 @@ def _parts(
             scratch=scratch,
             encoding=table.read.encoding,
         )
-    relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
+    relation = scan(source, table.name, as_text=False)  # its values are public: guess the types
     return (
         SourcePart(where="the source", relation=relation, columns=columns_of(connection, relation)),
     )
 
 
 def _unreadable(connection: Any, policy: Policy, table: Table, source: Source) -> Iterator[Problem]:
-    """Return the ways of reading that the policy declares and this source does not allow."""
+    """Yield a problem for each way of reading that the policy declares and this source does not
+    allow.
+    """
     zone = table.read.timezone
     known = f"SELECT 1 FROM pg_timezone_names() WHERE name = {literal(zone or '')} LIMIT 1"
     if zone is not None and not connection.execute(known).fetchall():
@@ -84,19 +86,17 @@ def _unreadable(connection: Any, policy: Policy, table: Table, source: Source) -
 def _mismatches(policy: Policy, table: Table, parts: tuple[SourcePart, ...]) -> Iterator[Problem]:
     for key in sorted(keys_of(policy, table)):
         what = f"{table.name}.{key}"
-        kinds = {
-            part.where: encode.key_kind(kind)
-            for part in parts
-            if (kind := kind_of(part, key)) is not None
-        }
-        if not kinds or any(
-            encode.family(kind_of(part, key) or "VARCHAR") == encode.OTHER for part in parts
-        ):
+        stored = {part.where: kind_of(part, key) for part in parts}
+        known = {where: kind for where, kind in stored.items() if kind is not None}
+        if not known or encode.OTHER in map(encode.family, known.values()):
             message = (
                 f"{what} leads to the owner, and the source has no such column of a simple type."
             )
             yield policy.problem("tables", table.name, "owner", message=message)
-        elif (different := _different(what, kinds)) is not None:
+            continue
+        kinds = {where: encode.key_kind(kind) for where, kind in known.items()}
+        different = _different(what, kinds)
+        if different is not None:
             yield policy.problem("tables", table.name, "owner", message=different)
     for column in table.columns.values():
         mismatch = _mismatch(f"{table.name}.{column.name}", column, parts)
@@ -126,10 +126,13 @@ def _mismatch(what: str, column: Column, parts: tuple[SourcePart, ...]) -> str |
 
 
 def _different(what: str, kinds: Mapping[str, str]) -> str | None:
-    """Return the problems of columns that have different types in a table's files. Types that files
-    decide together would let one person's file change how others are read.
+    """Return a message if a column has different types in a table's files, else None.
+
+    Privacy: if files decided a type together, one person's file could change how others are read.
     """
-    (first, kind), *others = kinds.items() if kinds else [("", "")]
+    if not kinds:
+        return None
+    (first, kind), *others = kinds.items()
     for where, other in others:
         if other != kind:
             return f"{what} is {kind} in {first} and {other} in {where}. Write all files alike."
@@ -145,37 +148,30 @@ def _of(columns: Mapping[str, str], name: str) -> str | None:
 
 
 def kind_of(part: SourcePart, column: str) -> str | None:
-    """Return the type of a part's column; None where it has no such column, or one that is NULL
-    everywhere.
-    """
-    kinds = (
-        kind
-        for each, kind in part.columns.items()
-        if each.lower() == column.lower() and kind != encode.NOTHING
-    )
-    return next(kinds, None)
+    """Return the type of a part's column; None if it has no such column, or only NULLs in it."""
+    for name, kind in part.columns.items():
+        if name.lower() == column.lower() and kind != encode.NOTHING:
+            return kind
+    return None
 
 
 def keys_of(policy: Policy, table: Table) -> set[str]:
-    """Return the source columns of a table that say whose its rows are, or those of a table that
-    goes through it.
+    """Return the columns of a table that lead to the owner of its rows, or to the owner of another
+    table's rows through it.
     """
-    return {
-        *table.owner_columns,
-        *(each.on for each in _throughs(policy) if each.table == table.name),
-    }
+    through = [owner.on for owner in _throughs(policy) if owner.table == table.name]
+    return {*table.owner_columns, *through}
 
 
 def used_columns(policy: Policy) -> Wanted:
-    """Return the columns of each table (in lower case) that a snapshot reads; None, which is all,
-    for a public table.
+    """Return the columns of each table that a snapshot reads, in lower case; None stands for all
+    columns, which are read of public tables.
     """
-    return {
-        table.name.lower(): None
-        if table.public
-        else frozenset(map(str.lower, _used(policy, table)))
-        for table in policy.tables.values()
-    }
+    wanted: dict[str, frozenset[str] | None] = {}
+    for table in policy.tables.values():
+        used = None if table.public else frozenset(map(str.lower, _used(policy, table)))
+        wanted[table.name.lower()] = used
+    return wanted
 
 
 def _used(policy: Policy, table: Table) -> set[str]:

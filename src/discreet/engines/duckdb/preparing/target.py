@@ -1,4 +1,4 @@
-"""Where the kept rows of a snapshot go: its own DuckDB file, or wherever an engine puts them."""
+"""The target of a snapshot's rows: its own DuckDB file, or another place that an engine chooses."""
 
 from __future__ import annotations
 
@@ -12,35 +12,33 @@ from discreet.policy.policy import Policy, Table
 
 
 class Target(Protocol):
-    """A place for a snapshot's private tables; nobody sees them before they are checked."""
+    """A place for a snapshot's private tables. Nobody sees them before they are verified."""
 
     def begin(self) -> None:
-        """Forget what was kept: the source is read from its beginning, maybe not for the first
-        time.
-        """
+        """Discard all rows, because the source is now read from its beginning, perhaps again."""
 
     def keep(self, connection: Any, table: Table, rows: str) -> int:
-        """Keep the rows of a DuckDB query as a table; return how many there are."""
+        """Store the rows of a DuckDB query as a table; return how many there are."""
 
     def verify(self) -> None:
-        """Raise UsageError unless what was kept is what the policy says (S23)."""
+        """Raise UsageError unless the stored tables are as the policy says (S23)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFile:
-    """The file in which a snapshot is prepared."""
+    """The DuckDB file in which a snapshot is prepared."""
 
     path: Path
     policy: Policy
     threads: int | None
 
     def begin(self) -> None:
-        pass  # whoever begins again has a new file
+        pass  # a second beginning has a new file
 
     def keep(self, connection: Any, table: Table, rows: str) -> int:
         place = private(table.name)
         connection.execute(f"CREATE TABLE {place} AS {rows}")
-        # half-fetched, the connection would block
+        # fetch all: with a row left to fetch, the connection would block
         return int(connection.execute(f"SELECT count(*) FROM {place}").fetchall()[0][0])
 
     def verify(self) -> None:

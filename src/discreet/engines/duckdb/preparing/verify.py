@@ -1,10 +1,10 @@
-"""A finished snapshot is checked, not believed (S23): before it gets its number, everything that
-answers rest on.
+"""Verify a finished snapshot before it gets its number (S23): everything on which the sensitivity
+of answers rests.
 
-Rows per person, that every row has an owner, and of every column its type, range, grid, codes and
-letters: what the analysis of a question takes for granted. The check reads the file as questions do
-and shares no SQL with what made it. A violation is a mistake of ours, of the engine or of the disk:
-there is no snapshot then.
+It checks that no person has too many rows, that every row has an owner, and the type, range, grid,
+codes and letters of every column. It reads the file as questions do, and shares no SQL with the
+code that made it. A violation is a mistake of ours, of the engine or of the disk; then there is no
+snapshot.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from discreet.policy.policy import Policy, Table
 
 
 def verify(path: Path, policy: Policy, *, threads: int | None = None) -> None:
-    """Raise UsageError, which names table and rule and no value, unless a snapshot's file is what
-    the policy says.
+    """Raise UsageError unless a snapshot's file is as the policy says. The message names the table
+    and the rule, and no value.
     """
     connection = loading(path, memory=policy.limits.memory, threads=threads, read_only=True)
     try:
@@ -55,14 +55,14 @@ def _verify(connection: Any, table: Table) -> None:
         raise too_many(table)
 
 
-Rule = tuple[str, str]  # what is wrong, and the SQL of a row where it is
+Rule = tuple[str, str]  # what is wrong, and the SQL condition of a row that is wrong
 
 
 def rules_of(
     table: Table, kinds: Mapping[str, str], *, micros: Callable[[str], str] = "epoch_us({})".format
 ) -> list[Rule]:
-    """Return what no row of a table with columns of these types may have; `micros` spells
-    microseconds since 1970.
+    """Return the rules that no row of a table may break, if its columns have these types. `micros`
+    writes the SQL of microseconds since 1970.
     """
     if list(kinds) != snapshot_columns(table):
         raise _wrong(table.name, "its columns are not those of the policy")
@@ -83,19 +83,19 @@ def rules_of(
 
 
 def count_violations(rules: Sequence[Rule]) -> str:
-    """Return the SELECT list that counts the rows of which each rule holds."""
+    """Return the SELECT list that counts, for each rule, the rows that break it."""
     return ", ".join(f"count(*) FILTER (WHERE {rule})" for _, rule in rules)
 
 
 def require_none(table: Table, rules: Sequence[Rule], counts: Sequence[object]) -> None:
-    """Raise UsageError for the first rule that holds of a row."""
+    """Raise UsageError for the first rule that a row breaks."""
     for (what, _), count in zip(rules, counts, strict=True):
         if count:
             raise _wrong(table.name, what)
 
 
 def most_rows(table: Table, place: str) -> str:
-    """Return the SQL that finds somebody with more rows than are allowed."""
+    """Return the SQL that finds a person with more rows than the policy allows."""
     return (
         f"SELECT 1 FROM {place} GROUP BY {name(OWNER)} HAVING count(*) > {table.max_rows} LIMIT 1"
     )
@@ -106,14 +106,14 @@ def too_many(table: Table) -> UsageError:
 
 
 def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[str, str]]:
-    """Yield how long texts are; that they are UTF-8 DuckDB checks when it writes them."""
+    """Yield the rule for the length of texts. DuckDB itself checks that they are UTF-8."""
     if kind == "VARCHAR":
         yield f"{what} has more than {letters} letters", f"length({name(column)}) > {letters}"
 
 
 def _outside(domain: Domain, column: str, micros: Callable[[str], str]) -> str | None:
-    """Return the SQL of a stored value that is not in a domain; None where every value of its type
-    is.
+    """Return the SQL condition that a stored value is outside its domain; None if the domain has
+    every value of the column's type.
     """
     match domain:
         case Integers() | Decimals():
