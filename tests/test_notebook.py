@@ -116,6 +116,9 @@ def test_a_cell_of_sql(shell: InteractiveShell) -> None:
     assert shell.user_ns["people"] is found
     again = ask(shell, "--analyst alice --margin 20 --quote").result
     assert set(again.margins) == {"n"}
+    shown = shell.display_formatter.format(again)[0]["text/plain"]
+    assert shown == str(again)
+    assert shown.startswith("cost ε = ")
     assert ask(shell, "--analyst alice --epsilon 0.5 --explain").success
 
 

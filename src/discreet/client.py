@@ -65,6 +65,10 @@ class RemoteQuote:
     def as_json(self) -> dict[str, Any]:
         return dict(self.told)
 
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Show the quote in a notebook as the command line prints it."""
+        printer.text(str(self))
+
 
 class Client:
     """A client of one server. Threads may share it; each thread has its own connection."""

@@ -57,6 +57,10 @@ class Quote:
 
         return quote_text(self)
 
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Show the quote in a notebook as the command line prints it."""
+        printer.text(str(self))
+
 
 def quote_of(
     offered: Offer,
