@@ -87,7 +87,7 @@ def test_errors_are_those_of_the_curator(town: Running, client: Client) -> None:
     ):
         with pytest.raises(discreet.UsageError):
             client.ask(BY_SEX, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(discreet.UsageError, match="password"):
+    with pytest.raises(discreet.UsageError, match="token lets nobody in"):
         discreet.connect(f"http://127.0.0.1:{town.http}", token="dsc_wrong").left()
     with pytest.raises(discreet.UsageError, match="https"):
         discreet.connect("http://example.org", token="x")
