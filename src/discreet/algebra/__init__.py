@@ -1,12 +1,17 @@
 """The trees that an engine runs: expressions over one row, and rows that each belong to one person.
 
-The analysis builds these trees, `check` derives from them how far one person can move each number,
-and an engine's spelling writes them as SQL. They are values: frozen, compared by content, shared
-freely.
+The analysis builds these trees. `sql.check` derives from them how far one person can move each
+number. An engine's spelling writes them as SQL. They are values: frozen, and equal if their content
+is.
 
-What cannot be built here cannot be asked. Two private sources meet on their owners or not at all;
-rows of several people are grouped in `Aggregate` alone, which is the last step; and the only
-subquery in an expression is `Exists`, over rows of the same person.
+What cannot be built here cannot be asked. Two private sources are joined on their owners only.
+Rows of several people are grouped only in `Aggregate`, the last step. The only subquery in an
+expression is `Exists`, over rows of the same person.
+
+rows       expressions, sources and queries
+totals     the last step: from rows to numbers
+trees      walk and rewrite trees
+exclusive  which conditions exclude each other
 """
 
 from __future__ import annotations

@@ -1,28 +1,26 @@
-"""Expressions over one row, and rows that each belong to one person: sources, and queries over
-them.
+"""Expressions over one row; and sources and queries, whose rows each belong to one person.
 
-Two private sources meet on their owners or not at all, and the only subquery in an expression is
-`Exists`, over rows of the same person.
+Two private sources are joined on their owners only. The only subquery in an expression is `Exists`,
+over rows of the same person.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Literal as OneOf
 
-OWNER = "#owner"  # the hidden column of every private source: whom a row belongs to
+OWNER = "#owner"  # the hidden column of every private source: the person whom a row belongs to
 
 # --- expressions over one row ---------------------------------------------------------------------
 
 
 class Expression:
-    """A value of one row. Every expression is total: NULL where it has no value, and never an
-    error.
-    """
+    """A value of one row. Every expression is total: it is NULL if it has no value, and never raises."""
 
     __slots__ = ()
-    weight: int  # nodes, each counted as often as it would be written
+    weight: int  # the number of nodes, each counted as often as SQL would have it
 
     def __add__(self, other: Operand) -> Call:
         return call("+", self, other)
@@ -77,7 +75,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A length of time: so many of a unit."""
+    """A length of time: a number of units."""
 
     count: int
     unit: OneOf["microsecond", "second", "day", "month"]
@@ -92,7 +90,7 @@ Kind = OneOf[
 
 @dataclass(frozen=True, slots=True)
 class Column(Expression):
-    """A column of a source: `stage` is the name that the source has in its FROM clause."""
+    """A column of a source; `stage` is the name of the source in its FROM clause."""
 
     stage: str
     name: str
@@ -101,10 +99,10 @@ class Column(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Expression):
-    """A constant, as Python holds it."""
+    """A constant, as a value of Python."""
 
     value: Plain
-    # 1, 1.0 and TRUE are equal in Python, and are not one constant
+    # 1, 1.0 and True are equal in Python, but different constants
     kind: type = field(init=False, repr=False)
     weight: int = field(default=1, init=False, compare=False, repr=False)
 
@@ -121,24 +119,24 @@ class Call(Expression):
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", 1 + sum(each.weight for each in self.arguments))
+        _set_weight(self, _weights(self.arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expression):
-    """A value as another type of the engine."""
+    """A value cast to a type of the engine."""
 
     value: Expression
     kind: str
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", 1 + self.value.weight)
+        _set_weight(self, self.value.weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Case(Expression):
-    """The value of the first branch whose condition is true; otherwise the last."""
+    """The value of the first branch whose condition is true; `otherwise` if there is none."""
 
     branches: tuple[tuple[Expression, Expression], ...]
     otherwise: Expression
@@ -146,52 +144,53 @@ class Case(Expression):
 
     def __post_init__(self) -> None:
         branches = sum(condition.weight + value.weight for condition, value in self.branches)
-        object.__setattr__(self, "weight", 1 + branches + self.otherwise.weight)
+        _set_weight(self, branches + self.otherwise.weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Careful(Expression):
-    """The same value; should the engine fail on a row all the same, NULL there in a second run (the
-    second wall).
+    """The same value. If the engine raises on a row although it should not, a second run gives NULL
+    there: this is the second defence behind total expressions.
     """
 
     value: Expression
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", 1 + self.value.weight)
+        _set_weight(self, self.value.weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Exists(Expression):
-    """A test: the row's own person has a row in another private source that satisfies the
-    conditions.
+    """A condition: the person whom the row belongs to has a row in another private source that
+    satisfies `where`.
 
-    Equality of owners is no field: the spelling always writes it.
+    Equality of owners is not a field: the spelling always writes it.
     """
 
     source: Source
-    owner: Column  # of the row outside
+    owner: Column  # of the outer row
     where: tuple[Expression, ...]
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "weight", 1 + weight_of(self.source) + sum(each.weight for each in self.where)
-        )
+        _set_weight(self, weight_of(self.source) + _weights(self.where))
 
 
 def expression(value: Operand) -> Expression:
+    """Return a value of Python as a constant; an expression as it is."""
     return value if isinstance(value, Expression) else Constant(value)
 
 
 def call(name: str, *arguments: Operand) -> Call:
+    """Return a function applied to expressions or values of Python."""
     return Call(name, tuple(expression(each) for each in arguments))
 
 
 def case(*branches: tuple[Operand, Operand], otherwise: Operand = None) -> Case:
-    listed = tuple((expression(condition), expression(value)) for condition, value in branches)
-    return Case(listed, expression(otherwise))
+    """Return a CASE of (condition, value) branches."""
+    pairs = [(expression(condition), expression(value)) for condition, value in branches]
+    return Case(tuple(pairs), expression(otherwise))
 
 
 # --- within one person's rows ---------------------------------------------------------------------
@@ -199,7 +198,7 @@ def case(*branches: tuple[Operand, Operand], otherwise: Operand = None) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class Fold(Expression):
-    """An aggregate of the vocabulary over one person's rows: only `PerPerson` and `Over` may hold
+    """An aggregate of the vocabulary over one person's rows; only `PerPerson` and `Over` may have
     one.
     """
 
@@ -209,13 +208,13 @@ class Fold(Expression):
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        more = 0 if self.where is None else self.where.weight
-        object.__setattr__(self, "weight", 1 + more + sum(each.weight for each in self.arguments))
+        condition = 0 if self.where is None else self.where.weight
+        _set_weight(self, condition + _weights(self.arguments))
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A place in an order."""
+    """One item of an ORDER BY."""
 
     value: Expression
     descending: bool = False
@@ -224,7 +223,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """ROWS or RANGE BETWEEN two ends, each written as SQL words and numbers."""
+    """ROWS or RANGE BETWEEN two ends; each end is a text of SQL words and numbers."""
 
     unit: OneOf["ROWS", "RANGE"]
     start: str
@@ -233,9 +232,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Over(Expression):
-    """A window over the rows of the row's own person: the owner is always a part of the
-    partition.
-    """
+    """A window over the rows of one person: the owner is always a part of the partition."""
 
     function: Fold
     owner: Column
@@ -245,10 +242,8 @@ class Over(Expression):
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        parts = (*self.partition, *(each.value for each in self.order))
-        object.__setattr__(
-            self, "weight", 1 + self.function.weight + sum(each.weight for each in parts)
-        )
+        order = [each.value for each in self.order]
+        _set_weight(self, self.function.weight + _weights(self.partition) + _weights(order))
 
 
 # --- sources: what stands after FROM --------------------------------------------------------------
@@ -256,9 +251,7 @@ class Over(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A prepared private table: a snapshot holds at most its policy's max_rows rows of each
-    person.
-    """
+    """A prepared private table; a snapshot has at most max_rows rows of each person in it."""
 
     table: str
     stage: str
@@ -274,7 +267,7 @@ class PublicScan:
 
 @dataclass(frozen=True, slots=True)
 class ConstantTable:
-    """A public table that is written out in the question."""
+    """A public table whose rows are written out in the SQL."""
 
     columns: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -284,24 +277,25 @@ class ConstantTable:
 
 @dataclass(frozen=True, slots=True)
 class OwnerJoin:
-    """Two private sources, person by person: equality of owners is no field, the spelling always
-    writes it.
+    """A join of two private sources, person by person.
+
+    Equality of owners is not a field: the spelling always writes it.
     """
 
     left: Source
     right: Source
     on: tuple[Expression, ...] = ()
-    outer: bool = False  # rows of the left side without a partner stay
+    outer: bool = False  # rows of the left side without a partner are kept
 
 
 @dataclass(frozen=True, slots=True)
 class PublicJoin:
-    """A private source beside a public one: a row meets at most `meets` public rows, which the
-    query itself enforces.
+    """A join of a private source with a public one: a private row meets at most `meets` public rows.
+    The query itself enforces this.
 
-    `pins` are equalities of an expression of the private row with one of the public row. The
-    spelling keeps only the first `meets` public rows of equal pins, so that no row can meet more,
-    whatever the public table holds.
+    Each pin says that an expression of the private row equals one of the public row. Of public rows
+    with equal pins the spelling keeps only the first `meets`. So no private row can meet more,
+    whatever the public table has.
     """
 
     left: Source
@@ -314,7 +308,7 @@ class PublicJoin:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A query over private rows under a name: its columns are the query's, and the owner."""
+    """A query over private rows with a name; it has the query's columns, and the owner."""
 
     query: Query
     stage: str
@@ -330,17 +324,19 @@ Columns = tuple[tuple[str, Expression], ...]
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Each row by itself: some of them, with other columns. The owner is always one more column."""
+    """Some rows of a source with other columns, each computed from its row. The owner is always one
+    more column.
+    """
 
     source: Source
     columns: Columns
     where: tuple[Expression, ...] = ()
-    distinct: bool = False  # equal rows of one person once
+    distinct: bool = False  # equal rows of one person appear once
 
 
 @dataclass(frozen=True, slots=True)
 class PerPerson:
-    """One row for each person and each combination of keys that the person has."""
+    """One row for each person and each combination of keys in the person's rows."""
 
     source: Source
     keys: Columns
@@ -364,8 +360,8 @@ TABLE_WEIGHT = 40  # of a table: the time in which engines plan a query grows fa
 
 
 def weight_of(source: Source | PublicScan | ConstantTable | Query) -> int:
-    """Count the nodes of a source or query, each as often as it would be written; a table counts
-    as `TABLE_WEIGHT` nodes.
+    """Return the number of nodes of a source or query, each counted as often as SQL would have it; a
+    table counts as `TABLE_WEIGHT` nodes.
     """
     match source:
         case Scan() | PublicScan():
@@ -373,20 +369,26 @@ def weight_of(source: Source | PublicScan | ConstantTable | Query) -> int:
         case ConstantTable(rows=rows, columns=columns):
             return TABLE_WEIGHT + len(rows) * len(columns)
         case OwnerJoin(left=left, right=right, on=on):
-            return 1 + weight_of(left) + weight_of(right) + sum(each.weight for each in on)
+            return 1 + weight_of(left) + weight_of(right) + _weights(on)
         case PublicJoin(left=left, right=right, pins=pins, on=on):
-            pinned = sum(ours.weight + theirs.weight for ours, theirs in pins)
-            return 1 + weight_of(left) + weight_of(right) + pinned + sum(each.weight for each in on)
+            equalities = sum(ours.weight + theirs.weight for ours, theirs in pins)
+            return 1 + weight_of(left) + weight_of(right) + equalities + _weights(on)
         case Stage(query=query):
             return 1 + weight_of(query)
         case Select(source=inner, columns=columns, where=where):
-            return (
-                weight_of(inner)
-                + sum(each.weight for _, each in columns)
-                + sum(each.weight for each in where)
-            )
+            values = [value for _, value in columns]
+            return weight_of(inner) + _weights(values) + _weights(where)
         case PerPerson(source=inner, keys=keys, columns=columns, where=where):
-            listed = (*(each for _, each in keys), *(each for _, each in columns), *where)
-            return weight_of(inner) + sum(each.weight for each in listed)
+            values = [value for _, value in (*keys, *columns)]
+            return weight_of(inner) + _weights(values) + _weights(where)
         case UnionAll(parts=parts):
             return sum(map(weight_of, parts))
+
+
+def _weights(nodes: Sequence[Expression]) -> int:
+    return sum(node.weight for node in nodes)
+
+
+def _set_weight(node: Expression, parts: int) -> None:
+    """Set the weight of a frozen node: its parts, and itself."""
+    object.__setattr__(node, "weight", 1 + parts)

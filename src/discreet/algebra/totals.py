@@ -1,4 +1,4 @@
-"""The last step: rows of people become numbers, which leave the engine exact and get noise."""
+"""The last step: rows of people become numbers. They leave the engine exactly, and then get noise."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from discreet.errors import Unproved
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A number of a row to a power, with lo <= value <= hi: the snapshot holds it to that, or else
-    the query does.
+    """A power of a row's number, with lo <= value <= hi. Either the snapshot or the query enforces
+    the range.
 
-    With `clamp`, what is beyond is NULL.
+    With `clamp` the query does: a value beyond the range is NULL.
     """
 
     value: Expression
@@ -27,13 +27,13 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum over rows of a product of factors; of none, the number of rows. A row with a NULL
-    factor adds nothing.
+    """The sum of a product of factors over rows; without factors, the number of rows. A row in which
+    a factor is NULL adds nothing.
     """
 
     factors: tuple[Factor, ...] = ()
     where: Expression | None = None
-    bits: OneOf[64, 128] = 128  # in which the engine adds up
+    bits: OneOf[64, 128] = 128  # of the integers in which the engine adds
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,10 @@ class Persons:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """The number of distinct combinations of values; of one number that is held to a range, at most
-    its length.
-    """
+    """The number of distinct combinations of values."""
 
     values: tuple[Expression, ...]
-    ends: tuple[int, int] | None = None
+    ends: tuple[int, int] | None = None  # for one number: its range, which limits the result
     where: Expression | None = None
 
 
@@ -58,54 +56,50 @@ Reading = Sum | Persons | Distinct
 
 
 def key_column(place: int) -> str:
-    """Return the column, of what an engine gives back, of the key at this place. Nobody else writes
-    such a name.
+    """Return the name of the column of a key in the table that an engine returns. Nobody else writes
+    such names.
     """
     return f"k{place}"
 
 
 def number_column(place: int) -> str:
-    """Return the column, of what an engine gives back, of the reading at this place."""
+    """Return the name of the column of a reading in the table that an engine returns."""
     return f"s{place}"
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One row of numbers for each combination of keys: what leaves the engine, exact, to be
-    noised.
-    """
+    """One row of exact numbers for each combination of keys: it leaves the engine and gets noise."""
 
     source: Source
     keys: tuple[Expression, ...]
     readings: tuple[Reading, ...]
     where: tuple[Expression, ...] = ()
-    known: tuple[int, ...] = ()  # keys whose NULL is no group: such rows are left out
+    known: tuple[int, ...] = ()  # places of keys whose NULL is no group: such rows are left out
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A wanted rank of each group, share / times of its rows plus shift, and how far from it cells
-    are read.
-    """
+    """A rank to look for in each group: share / times of its rows, plus shift."""
 
     share: int
     times: int
     shift: int
-    reach: int | None  # None: every cell
+    reach: int | None  # how far from the rank cells are read; None for every cell
 
 
-# What `Nearest` gives beside the keys: the rows of a cell, those in cells before it, and those of
-# its group.
+# The columns of a `Nearest` beside the keys: the rows of a cell, the rows in cells before it, and
+# the rows of its group.
 ROWS, BEFORE, TOTAL = map(number_column, range(3))
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The counted cells near some ranks of their group, with the ranks that they cover.
+    """The cells near some ranks of their group, with the rows in each and the rows before it.
 
-    `counted` counts rows by its last key, the cell. Wide cells are counted first, then the rows of
-    those near a rank by narrower ones, and so on: `widths`, of which the last is 1. It depends on
-    the question alone: where the ranks lie is found by the engine and not told.
+    `counted` counts rows by its last key, the cell. The engine counts wide cells first, then
+    narrower cells inside the wide cells near a rank, and so on down to width 1, as `widths` says.
+    The query depends on the question alone; only the engine knows where the ranks are.
     """
 
     counted: Aggregate
@@ -113,7 +107,7 @@ class Nearest:
     ranks: tuple[Rank, ...]
 
     def __post_init__(self) -> None:
-        # Privacy: a narrow cell in two wide ones would be read with both, and its rows would count
+        # Privacy: a narrow cell inside two wide ones would be read with both, so its rows would count
         # twice.
         if self.widths[-1] != 1 or any(wide % narrow for wide, narrow in pairwise(self.widths)):
             raise Unproved(f"cells of {self.widths} do not lie within one another")

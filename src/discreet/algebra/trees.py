@@ -1,4 +1,4 @@
-"""Walk the trees: their parts, stages and owner; copy them with other stages or columns."""
+"""Walk trees: return their parts, stages and owner; copy them with other stages or columns."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from discreet.algebra.rows import (
 
 
 def owner_of(source: Source) -> Column:
-    """Return the hidden column that says whom a row of a source belongs to."""
+    """Return the hidden column with the person whom a row of a source belongs to."""
     while isinstance(source, OwnerJoin | PublicJoin):
         source = source.left
     return Column(source.stage, OWNER)
 
 
 def stages(source: Source | PublicScan | ConstantTable) -> frozenset[str]:
-    """Return the names that stand in a FROM clause."""
+    """Return the names of the sources in a FROM clause."""
     if isinstance(source, OwnerJoin | PublicJoin):
         return stages(source.left) | stages(source.right)
     return frozenset({source.stage})
 
 
 def bare(node: Expression) -> Expression:
-    """Return an expression without the care that is taken of it."""
+    """Return an expression without the `Careful` around it."""
     return node.value if isinstance(node, Careful) else node
 
 
 def conjuncts(where: Sequence[Expression]) -> Iterator[Expression]:
-    """Yield the conditions that must all hold, one by one."""
+    """Yield the single conditions that must all be true: the parts of AND one by one."""
     for each in where:
         condition = bare(each)
         if isinstance(condition, Call) and condition.name == "AND":
@@ -55,7 +55,7 @@ def conjuncts(where: Sequence[Expression]) -> Iterator[Expression]:
 
 
 def parts_of(node: Expression) -> Iterator[Expression]:
-    """Yield the expressions that an expression is made of, without what stands inside `Exists`."""
+    """Yield the direct parts of an expression. Of `Exists` only the outer owner is a part."""
     match node:
         case Call(arguments=arguments):
             yield from arguments
@@ -80,7 +80,7 @@ def parts_of(node: Expression) -> Iterator[Expression]:
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """Yield an expression and all its parts."""
+    """Yield an expression and all its parts, at every depth."""
     pending = [node]
     while pending:
         each = pending.pop()
@@ -92,36 +92,36 @@ T = TypeVar("T")
 
 
 def with_stages(node: T, rename: Callable[[str], str]) -> T:
-    """Return the same tree, or tuple of trees, with other names for its stages, in the order in
-    which they appear.
+    """Return a copy of a tree, or of a tuple of trees, with other names for its stages.
+
+    `rename` is called for the stages in the order in which they appear.
     """
     if isinstance(node, tuple):
         return tuple(with_stages(each, rename) for each in node)  # type: ignore[return-value]
     if not is_dataclass(node) or isinstance(node, type):
         return node
-    changed = {}
+    changes = {}
     for each in fields(node):
-        if each.init:
-            value = getattr(node, each.name)
-            changed[each.name] = (
-                rename(value) if each.name == "stage" else with_stages(value, rename)
-            )
-    return replace(node, **changed)
+        if not each.init:
+            continue
+        value = getattr(node, each.name)
+        if each.name == "stage":
+            changes[each.name] = rename(value)
+        else:
+            changes[each.name] = with_stages(value, rename)
+    return replace(node, **changes)
 
 
 def with_columns(node: T, change: Callable[[Column], Expression]) -> T:
-    """Return the same tree, or tuple of trees, with something else for each of its columns."""
+    """Return a copy of a tree, or of a tuple of trees, with an expression in place of each column."""
     if isinstance(node, Column):
         return change(node)  # type: ignore[return-value]
     if isinstance(node, tuple):
         return tuple(with_columns(each, change) for each in node)  # type: ignore[return-value]
     if not is_dataclass(node) or isinstance(node, type):
         return node
-    return replace(
-        node,
-        **{
-            each.name: with_columns(getattr(node, each.name), change)
-            for each in fields(node)
-            if each.init
-        },
-    )
+    changes = {}
+    for each in fields(node):
+        if each.init:
+            changes[each.name] = with_columns(getattr(node, each.name), change)
+    return replace(node, **changes)
