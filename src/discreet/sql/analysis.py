@@ -1,8 +1,7 @@
 """Walk over one statement: find whose rows it reads, what it measures, and what runs after noise.
 
-`Analysis.query` walks the statement. A SELECT over private rows without aggregates is again a
-private relation; with aggregates it becomes a measured block, and from there on everything is
-post-processing.
+`Analysis.query` walks the statement. A SELECT over private rows without aggregates gives private
+rows again. With aggregates it becomes a measured block, and everything above it is post-processing.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from discreet.sql.values.value import Missing, Opaque, Text, Value
 from discreet.sql.walk import Environment
 
 PublicTables = Mapping[str, pa.Table]
-Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are public
+Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables
 
 
 _READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
@@ -71,23 +70,24 @@ class Analysis:
     public: PublicTables
     evaluate: Evaluate
     spell: Spell | None = None
-    # grouping sets that this place is inside of: they are added up over the whole grid of keys
+    # how many SELECTs with grouping sets are around this place
     sets: int = 0
     blocks: list[Block] = field(default_factory=list)
-    # what each block would measure over more groups
+    # for each block: the statistics it would have with another number of groups
     again: dict[int, rolling.Again] = field(default_factory=dict)
-    # and were people only added: what one of two people who are exchanged adds
+    # the same if people are only added: what one of two exchanged people adds
     alone: dict[int, rolling.Again] = field(default_factory=dict)
     public_used: set[str] = field(default_factory=set)
-    # of several numbers, whose half-widths are asked for
+    # forms of several numbers whose half-widths the question asks for
     combined: list[Form] = field(default_factory=list)
-    private_used: dict[str, int] = field(default_factory=dict)  # with their max_rows
+    private_used: dict[str, int] = field(default_factory=dict)  # tables, with their max_rows
     aliases: int = 0
 
     @property
     def finder(self) -> Possible | None:
-        """Return the finder of groups that can be, if there is an engine to ask. Grouping sets are
-        mostly added up over the whole grid of their keys.
+        """Return the finder of possible groups; None if there is no engine to ask.
+
+        Inside grouping sets it finds fewer, as those are mostly added up over the whole grid of keys.
         """
         if self.spell is None:
             return None
@@ -100,8 +100,9 @@ class Analysis:
         )
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
-        """Return the table that a query stands for: private rows, or an output table after noise.
-        Refuse names used twice, twice over, that would grow without end.
+        """Return the result of a query: private rows, or an output table after noise.
+
+        Refuse a result that is too large, as when each WITH name uses the one before it twice.
         """
         result = self.parts(node, environment)
         if isinstance(result, Relation):
@@ -112,6 +113,7 @@ class Analysis:
         return result
 
     def parts(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
+        """Return the result of a query by its form: a SELECT, a set operation, or one in brackets."""
         match node:
             case exp.Subquery() if is_bare(node):
                 return self.query(node.this, environment)
@@ -119,11 +121,13 @@ class Analysis:
                 return self.select(node, self.with_ctes(node, environment))
             case exp.Union() | exp.Intersect() | exp.Except():
                 names = self.with_ctes(node, environment)
-                left, right = self.query(node.this, names), self.query(node.expression, names)
+                left = self.query(node.this, names)
+                right = self.query(node.expression, names)
                 return sets.combine(node, left, right, self.alias)
         raise reject(node, f"{show(node)} cannot stand here.", "Write a SELECT.")
 
     def with_ctes(self, node: exp.Expression, environment: Environment) -> Environment:
+        """Return the environment with the tables of a WITH clause."""
         clause = node.args.get("with_")
         if clause is None:
             return environment
@@ -135,8 +139,8 @@ class Analysis:
         return names
 
     def combine(self, output: Output, form: Form) -> Output:
-        """Return the column with the half-width of a form of several numbers, which is the same in
-        every row.
+        """Return the column with the half-width of a form of several numbers, the same in every
+        row.
         """
         self.combined.append(form)
         name = constant_name(len(self.combined) - 1)
@@ -151,7 +155,7 @@ class Analysis:
     # --- FROM -------------------------------------------------------------------------------------
 
     def sources(self, node: exp.Select, environment: Environment) -> list[Relation | OutputTable]:
-        """Return what a SELECT reads, in the order of its FROM clause and joins."""
+        """Return the tables of a SELECT's FROM clause, in its order."""
         clause = node.args.get("from_")
         if clause is None:
             if node.args.get("joins"):
@@ -163,17 +167,19 @@ class Analysis:
     def join_sources(
         self, node: exp.Select, sources: list[Relation | OutputTable]
     ) -> Relation | None:
-        """Return the private relation that a SELECT reads, or None when all it reads is public or
-        already noisy.
+        """Join the tables of a SELECT to one private relation; return None if no table is
+        private.
         """
         if not any(isinstance(each, Relation) for each in sources):
             return None
         joins = node.args.get("joins") or []
         parts = [node.args["from_"].this, *(join.this for join in joins)]
-        sides = [
-            each if isinstance(each, Relation) else self.public_side(each, part)
-            for each, part in zip(sources, parts, strict=True)
-        ]
+        sides: list[Relation | PublicSide] = []
+        for source, part in zip(sources, parts, strict=True):
+            if isinstance(source, Relation):
+                sides.append(source)
+            else:
+                sides.append(self.public_side(source, part))
         where = node.args["where"].this if node.args.get("where") else None
         left = sides[0]
         for right, clause in zip(sides[1:], joins, strict=True):
@@ -188,7 +194,7 @@ class Analysis:
         return left
 
     def public_side(self, released: OutputTable, node: exp.Expression) -> PublicSide:
-        """Return a public table, or one computed from public tables, ready to be joined to private
+        """Return a public table, or one computed from public tables, as a side of a join with private
         rows.
         """
         if released.noisy:
@@ -218,6 +224,7 @@ class Analysis:
             ) from None
 
     def relation(self, node: exp.Expression, environment: Environment) -> Relation | OutputTable:
+        """Return an item of a FROM clause as a table."""
         match node:
             case exp.Table():
                 return self.table(node, environment)
@@ -249,8 +256,8 @@ class Analysis:
         )
 
     def join_in_brackets(self, node: exp.Subquery, environment: Environment) -> Relation:
-        """Join a JOIN (b JOIN c ON ...) ON ...: what stands in brackets comes first, and its tables
-        keep their names.
+        """Return the joined tables in brackets, as in a JOIN (b JOIN c ON ...) ON ...; they keep
+        their names.
         """
         if any(part for name, part in node.args.items() if name != "this"):
             raise reject(
@@ -269,6 +276,7 @@ class Analysis:
         return relation
 
     def table(self, node: exp.Table, environment: Environment) -> Relation | OutputTable:
+        """Return the table that a name means: of WITH, of the policy, or of information_schema."""
         if node.args.get("sample"):
             raise reject(
                 node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same."
@@ -279,21 +287,14 @@ class Analysis:
         if isinstance(node.this, exp.GenerateSeries):
             return series(node)
         check_name(node, self.policy.tables)
-        known = environment.get(node.name.lower())
-        if known is not None:
-            return (
-                self.reference(known, node.alias or node.name)
-                if isinstance(known, Relation)
-                else known
-            )
-        table = next(
-            (
-                table
-                for name, table in self.policy.tables.items()
-                if name.lower() == node.name.lower()
-            ),
-            None,
-        )
+        name = node.name.lower()
+        definition = environment.get(name)
+        if isinstance(definition, Relation):
+            return self.reference(definition, node.alias or node.name)
+        if definition is not None:
+            return definition
+        tables = self.policy.tables.items()
+        table = next((each for key, each in tables if key.lower() == name), None)
         if table is None:
             raise reject(
                 node,
@@ -307,25 +308,23 @@ class Analysis:
         return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
 
     def reference(self, relation: Relation, alias: str) -> Relation:
-        """Return the rows that a WITH name stands for, as a stage of its own at each use."""
-        # Privacy: S4. Two uses of one name must not share an engine alias, or the owners of an
-        # EXISTS would be compared with themselves; nor origins, or a person's pairs of rows would
-        # be counted as rows.
+        """Return the rows of a WITH name, as a stage of its own for each use."""
+        # Privacy: S4. Two uses of one name must have different engine aliases: otherwise EXISTS would
+        # compare an owner with itself. They must have different origins: otherwise a person's pairs
+        # of rows would be counted as rows.
         fresh = self.alias()
         nested = relation.nest(fresh)
-        fields = (
-            replace(
-                each, origins=frozenset((f"{fresh}.{stage}", rows) for stage, rows in each.origins)
-            )
-            for each in nested.fields
-        )
+        fields = []
+        for column in nested.fields:
+            origins = frozenset((f"{fresh}.{stage}", rows) for stage, rows in column.origins)
+            fields.append(replace(column, origins=origins))
         return replace(nested, fields=tuple(fields)).with_name(alias)
 
     # --- SELECT -----------------------------------------------------------------------------------
 
     def select(self, node: exp.Select, environment: Environment) -> Relation | OutputTable:
-        """Return what a SELECT stands for: private rows, or a table after noise if it aggregates
-        them or reads none.
+        """Return the result of a SELECT: private rows, or a table after noise if it aggregates them
+        or reads none.
         """
         _check_clauses(node)
         node = self.without_habits(node, environment)
@@ -350,33 +349,34 @@ class Analysis:
         return project(node, self.scope(relation, environment), self.alias)
 
     def without_habits(self, node: exp.Select, environment: Environment) -> exp.Select:
-        """Return the SELECT with brackets, rows of keys and joins that only filter written in the
-        one way that is analyzed.
+        """Return the SELECT with brackets, tuples of keys, and joins that only filter rewritten to the
+        one form that is analyzed.
         """
         node = rewrite_top_groups(grouping.without_tuples(drop_brackets(node)))
         private = private_columns(self.policy, named=environment)
         return without_filters(without_antijoins(node, private), private)
 
     def select_sets(self, node: exp.Select, environment: Environment) -> Relation | OutputTable:
-        """Return what a SELECT with GROUPING SETS, ROLLUP or CUBE stands for: a UNION of them."""
+        """Return the result of a SELECT with GROUPING SETS, ROLLUP or CUBE: the UNION of its
+        groupings.
+        """
         self.sets += 1
-        found = self.query(
-            grouping.expand_sets(node, self.columns_of(node, environment)), environment
-        )
+        union = grouping.expand_sets(node, self.columns_of(node, environment))
+        result = self.query(union, environment)
         self.sets -= 1
-        return found
+        return result
 
     def select_after_noise(
         self, node: exp.Select, sources: list[Relation | OutputTable], environment: Environment
     ) -> OutputTable:
-        """Return a SELECT over tables that are public or already noisy."""
+        """Return the result of a SELECT over tables that are public or already noisy."""
         tables = [each for each in sources if isinstance(each, OutputTable)]
-        known = {output.name.lower() for each in tables for output in each.outputs}
-        return after.select(with_meanings(node, known), tables, self, environment)
+        columns = {output.name.lower() for each in tables for output in each.outputs}
+        return after.select(with_meanings(node, columns), tables, self, environment)
 
     def lists_keys(self, node: exp.Select, relation: Relation, environment: Environment) -> bool:
-        """Return True if SELECT DISTINCT is of public keys, which the policy lists; of owners and
-        texts it is not.
+        """Return True for a SELECT DISTINCT of public keys, which the policy lists; False for owners
+        and texts.
         """
         clause = node.args.get("distinct")
         if clause is None or clause.args.get("on") or node.args.get("group") or has_aggregate(node):
@@ -387,18 +387,23 @@ class Analysis:
         values = [translate(item.unalias(), scope) for item in node.expressions]
         if any(isinstance(value.domain, _NO_KEYS) for value in values):
             return False
-        return all(isinstance(key_of(value, self.policy.limits.keys)[0], Key) for value in values)
+        keys = [key_of(value, self.policy.limits.keys)[0] for value in values]
+        return all(isinstance(key, Key) for key in keys)
 
     def columns_of(self, node: exp.Select, environment: Environment) -> frozenset[str]:
-        """Return the names of all columns that a SELECT reads; forget the blocks met on the way."""
-        blocks, forms = len(self.blocks), len(self.combined)
+        """Return the names of all columns in a SELECT's FROM clause; forget the blocks that it
+        measures.
+        """
+        blocks = len(self.blocks)
+        forms = len(self.combined)
         sources = self.sources(node, environment)
-        del self.blocks[blocks:], self.combined[forms:]
-        return frozenset(
-            column.name
-            for each in sources
-            for column in (each.fields if isinstance(each, Relation) else each.outputs)
-        )
+        del self.blocks[blocks:]
+        del self.combined[forms:]
+        names: set[str] = set()
+        for source in sources:
+            columns = source.fields if isinstance(source, Relation) else source.outputs
+            names |= {column.name for column in columns}
+        return frozenset(names)
 
     def scope(self, relation: Relation, environment: Environment) -> RowScope:
         return RowScope(
@@ -408,49 +413,49 @@ class Analysis:
     def measure(
         self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]
     ) -> OutputTable:
-        """Measure a SELECT that aggregates private rows: return the SQL that runs on its noisy
-        table.
+        """Add the block of a SELECT that aggregates private rows; return the SQL that runs on its
+        noisy table.
         """
         names = self.scope(relation, environment)
         keys = keys_of(node, values, relation, self.policy, self.finder)
-        if relation.max_groups is not None and any(
-            isinstance(key, Unknown) for key, _ in keys.values()
-        ):
-            unknown = [place for key, place in keys.values() if isinstance(key, Unknown)]
+        unknown = [place for key, place in keys.values() if isinstance(key, Unknown)]
+        if unknown and relation.max_groups is not None:
             fewer = limit_groups(relation, unknown, self.alias)
-            return self.measure(
-                node, fewer, environment, self.group_values(node, self.scope(fewer, environment))
-            )
+            fewer_values = self.group_values(node, self.scope(fewer, environment))
+            return self.measure(node, fewer, environment, fewer_values)
         meanings = meanings_of(node, names)
+        identities = [value.identity for value in values]
+        index = len(self.blocks)
         rewrite = Rewrite(
             analysis=self,
             environment=environment,
             names=names,
             keys=keys,
-            meanings=list(zip(meanings, (value.identity for value in values), strict=True)),
+            meanings=list(zip(meanings, identities, strict=True)),
             node=node,
-            index=len(self.blocks),
+            index=index,
         )
-        self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
+        # Keep the place of this block: subqueries may add theirs behind it.
+        self.blocks.append(cast(Block, None))
         released = rewrite.output_table()
         if not rewrite.requests:
-            return self.list_keys(node, released, [key for key, _ in keys.values()], rewrite.index)
-        origins = {
-            value.identity: names.origins(meaning)
-            for value, meaning in zip(values, meanings, strict=True)
-        }
+            return self.list_keys(node, released, [key for key, _ in keys.values()], index)
+        origins = {}
+        for identity, meaning in zip(identities, meanings, strict=True):
+            origins[identity] = names.origins(meaning)
         block, again, alone = block_of(
             rewrite, relation, origins, policy=self.policy, finder=self.finder
         )
-        self.blocks[rewrite.index] = block
-        self.again[rewrite.index], self.alone[rewrite.index] = again, alone
+        self.blocks[index] = block
+        self.again[index] = again
+        self.alone[index] = alone
         return replace(released, selected=True) if block.unknown else released
 
     def list_keys(
         self, node: exp.Select, released: OutputTable, keys: list[Key | Unknown], index: int
     ) -> OutputTable:
-        """Return the policy's list of groups, for GROUP BY without an aggregate; refuse it if a
-        subquery measures anything.
+        """Return the policy's list of groups, the answer to GROUP BY without an aggregate; refuse it
+        if a subquery measures anything.
         """
         if len(self.blocks) > index + 1:
             raise reject(node, LISTS, suggest_count(node))
@@ -458,6 +463,7 @@ class Analysis:
         return list_keys(node, released, keys, table_name(index))
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
+        """Return the values of GROUP BY."""
         return [translate(meaning, names) for meaning in meanings_of(node, names)]
 
 
@@ -478,11 +484,11 @@ def _check_clauses(node: exp.Select) -> None:
 
 def _group_by_items(node: exp.Select) -> exp.Select:
     """Return SELECT DISTINCT a, b as SELECT a, b ... GROUP BY a, b."""
-    grouped = node.copy()
+    result = node.copy()
     keys = [item.unalias().copy() for item in node.expressions]
-    grouped.set("group", exp.Group(expressions=keys))
-    grouped.set("distinct", None)
-    return grouped
+    result.set("group", exp.Group(expressions=keys))
+    result.set("distinct", None)
+    return result
 
 
 _NO_KEYS = (Opaque, Missing, Text)
