@@ -1,9 +1,9 @@
-"""Private relations: rows that each belong to one person, and the facts that sensitivities rest on
+"""Private relations: rows that each belong to one person, with the facts that sensitivities depend on
 (S4).
 
-A relation knows its hidden owner, how many rows one person may have in it, and the domain of every
-column. Filters and row-wise projections only add conditions and rename; whatever needs a stage of
-its own is nested.
+A relation has a hidden owner column, the most rows of one person, and the domain of every column.
+A filter only adds a condition, and a projection only changes the columns. Whatever needs a stage of
+its own is nested in one.
 """
 
 from __future__ import annotations
@@ -40,38 +40,37 @@ ANYTHING: Origins = frozenset({("", 2**62)})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A visible column: how it may be called, what it is, and which rows of a person it is a
-    function of.
+    """A visible column: its names, its value, and the rows that decide the value.
 
-    `origins` are stages (an engine alias, and how many rows a person may have there); one person
-    can have no more distinct values in columns than combinations of rows of their origins.
+    `origins` are stages, each with the most rows that one person has there. In some columns a person
+    has at most as many distinct values as there are combinations of rows of their origins.
     """
 
     table: str
     name: str
     value: Value
     origins: Origins
-    merged: bool = False  # USING made one column of two: this one is found by its table's name only, and not in *
+    # USING merges two columns into one. The other one is merged: a name finds it only with its table,
+    # and * does not include it.
+    merged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """Rows of people: `source` is what stands after FROM, `conditions` what its rows must
-    satisfy.
-    """
+    """Rows of people: those rows of `source` that satisfy `conditions`."""
 
     source: Source
     fields: tuple[Field, ...]
-    rows: int
+    rows: int  # the most rows of one person
     conditions: tuple[Expression, ...] = ()
-    plain: bool = False  # one stored table, as it is
-    # the policy's bound on unknown keys a person may touch, not yet enforced
+    plain: bool = False  # True for one stored table without changes
+    # the policy's limit on a person's unknown keys, not enforced yet
     max_groups: int | None = None
-    touched: int | None = None  # the same bound, once only rows of so many keys are left
+    touched: int | None = None  # the same limit, after other keys' rows were removed
 
     def __post_init__(self) -> None:
-        # Privacy: S21. Every way to make rows ends here: what is proved of sums, and of one
-        # person's work, rests on it.
+        # Privacy: S21. Everything that makes rows makes a Relation, so this check covers all. The
+        # limits of sums, and of the work for one person, depend on it.
         if self.rows > MOST_ROWS:
             raise Rejected(
                 f"this gives one person up to {self.rows} rows, and {MOST_ROWS} are allowed.",
@@ -80,49 +79,47 @@ class Relation:
 
     @property
     def owner(self) -> Column:
-        """Whom a row belongs to."""
+        """Return the hidden column with the person whom a row belongs to."""
         return owner_of(self.source)
 
     def filter(self, condition: Value) -> Relation:
+        """Return the rows that satisfy a condition."""
         return replace(self, conditions=(*self.conditions, condition.expression))
 
     def select(self, fields: Sequence[Field], *, distinct: bool = False) -> Select:
-        """Return the rows as a query with these columns, c0, c1, ...; the owner is always one
-        more.
-        """
-        columns = (
-            (f"c{index}", field.value.expression)
-            for index, field in enumerate(fields)
-            if not _is_owner(field)
-        )
+        """Return the rows as a query with columns c0, c1, ..., and the owner."""
+        columns = []
+        for index, field in enumerate(fields):
+            if not _is_owner(field):
+                columns.append((f"c{index}", field.value.expression))
         return Select(self.source, tuple(columns), self.conditions, distinct)
 
     def nest(self, alias: str, *, distinct: bool = False) -> Relation:
-        """Return the same rows as a stage of their own, under a fresh engine alias."""
-        fields = tuple(
-            replace(
-                field,
-                value=replace(field.value, expression=_at(alias, index, field), constant=False),
-            )
-            for index, field in enumerate(self.fields)
-        )
+        """Return the same rows as a stage of their own with a fresh engine alias."""
+        fields = []
+        for index, field in enumerate(self.fields):
+            column = _column_of_stage(alias, index, field)
+            value = replace(field.value, expression=column, constant=False)
+            fields.append(replace(field, value=value))
         source = Stage(self.select(self.fields, distinct=distinct), alias)
-        return Relation(source=source, fields=fields, rows=self.rows, max_groups=self.max_groups)
+        return Relation(
+            source=source, fields=tuple(fields), rows=self.rows, max_groups=self.max_groups
+        )
 
     def rename(self, names: Sequence[str]) -> Relation:
         """Return the same rows with other names for their first columns."""
-        fields = [
-            replace(field, name=name)
-            for field, name in zip(self.fields[: len(names)], names, strict=True)
-        ]
-        return replace(self, fields=(*fields, *self.fields[len(fields) :]))
+        count = len(names)
+        pairs = zip(self.fields[:count], names, strict=True)
+        fields = [replace(field, name=name) for field, name in pairs]
+        return replace(self, fields=(*fields, *self.fields[count:]))
 
     def with_name(self, alias: str) -> Relation:
-        """Return the same rows under another name."""
-        return replace(self, fields=tuple(replace(each, table=alias) for each in self.fields))
+        """Return the same rows as a table of another name."""
+        fields = [replace(field, table=alias) for field in self.fields]
+        return replace(self, fields=tuple(fields))
 
     def expand_star(self, table: str) -> list[Field]:
-        """Return the columns that * stands for, or table.*."""
+        """Return the columns of * (for an empty name) or of table.*."""
         if not table:
             return [each for each in self.fields if not each.merged]
         return [replace(each, merged=False) for each in self.fields if each.table.lower() == table]
@@ -130,65 +127,57 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """A scope: which column a name means."""
+    """A scope: it resolves names to columns."""
 
     fields: tuple[Field, ...]
-    outer: tuple[Field, ...] = ()  # of the row that a correlated subquery stands beside
+    outer: tuple[Field, ...] = ()  # columns of the outer row, inside a correlated subquery
 
     def column(self, node: exp.Column) -> Value:
+        """Return the value of the column that a name means."""
         return self.field(node).value
 
     def kind(self, node: exp.Column) -> Kind | None:
+        """Return the type in Postgres of the column that a name means."""
         return self.field(node).value.kind
 
     def origins(self, node: exp.Expression) -> Origins:
-        """Return the rows that an expression is a function of; all of a person's, where it has a
-        subquery or a window.
+        """Return the stages whose rows decide an expression; with a subquery or a window, any rows
+        of the person.
         """
         if node.find(exp.Query, exp.Window):
             return ANYTHING
-        return frozenset(
-            origin for column in node.find_all(exp.Column) for origin in self.field(column).origins
-        )
+        origins: set[tuple[str, int]] = set()
+        for column in node.find_all(exp.Column):
+            origins |= self.field(column).origins
+        return frozenset(origins)
 
     def field(self, node: exp.Column) -> Field:
-        name, table = node.name.lower(), node.table.lower()
+        """Return the column that a name means, or refuse the name."""
         if node.args.get("db") or node.args.get("catalog"):
             raise reject(
                 node,
                 f"{show(node)} names a schema, and there is none.",
                 f"Write {node.table}.{node.name}.",
             )
-        for fields in (self.fields, self.outer):
-            named = [field for field in fields if field.name.lower() == name]
-            found = [
-                field
-                for field in named
-                if (field.table.lower() == table if table else not field.merged)
-            ]
-            if found:
-                break
-        beside = None if found or self.outer else _beside(node)
-        if beside is not None:
-            reason = (
-                f"{show(node)} is of another SELECT: a subquery beside each row is not answered."
-            )
-            raise reject(node, reason, beside)
-        if not found:
+        candidates = _candidates(node, self.fields) or _candidates(node, self.outer)
+        if not candidates:
+            instead = None if self.outer else _instead_of_subquery(node)
+            if instead is not None:
+                reason = f"{show(node)} is of another SELECT: a subquery beside each row is not answered."
+                raise reject(node, reason, instead)
             raise reject(node, f"there is no column {show(node)} here.", self._hint(node))
-        if len({field.value.expression for field in found}) > 1:
-            apart = len({field.table for field in found}) > 1
-            hint = (
-                f"Write {found[0].table}.{found[0].name}."
-                if apart
-                else "Give them different names."
-            )
+        first = candidates[0]
+        if len({field.value.expression for field in candidates}) > 1:
+            hint = "Give them different names."
+            if len({field.table for field in candidates}) > 1:
+                hint = f"Write {first.table}.{first.name}."
             raise reject(node, f"{show(node)} could be several columns.", hint)
-        return found[0]
+        return first
 
     def _hint(self, node: exp.Column) -> str:
-        """Say what was meant by a column that is not there."""
-        name, columns = node.name.lower(), f"Columns are {self.listing()}."
+        """Return what to write instead of a column that does not exist."""
+        name = node.name.lower()
+        columns = f"Columns are {self.listing()}."
         if isinstance(node.this, exp.Star):
             return "Write COUNT(*)."
         if (node.this.args.get("quoted") or _is_compared(node)) and not node.table:
@@ -202,38 +191,50 @@ class Names:
         return columns
 
     def special(self, node: exp.Expression) -> Value | None:
+        """Return the value of a window or subquery, which only some scopes allow; None here."""
         return None
 
     def listing(self) -> str:
+        """Return the names of the columns, at most twenty."""
         names = list(dict.fromkeys(field.name for field in self.fields if field.table != "#"))
         return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
+def _candidates(node: exp.Column, fields: Sequence[Field]) -> list[Field]:
+    """Return the columns that a name may mean."""
+    name = node.name.lower()
+    table = node.table.lower()
+    same_name = [field for field in fields if field.name.lower() == name]
+    if table:
+        return [field for field in same_name if field.table.lower() == table]
+    return [field for field in same_name if not field.merged]
+
+
 def _is_compared(node: exp.Column) -> bool:
-    """Return True if a word stands where a text would: sex = Male, sex IN (Male, Female)."""
+    """Return True if a word is written where a text could be: sex = Male, sex IN (Male, Female)."""
     above = node.parent
-    listed = isinstance(above, exp.In) and node.arg_key == "expressions"
-    return listed or (
-        isinstance(above, exp.EQ | exp.NEQ | exp.Like | exp.ILike) and node.arg_key == "expression"
-    )
+    if isinstance(above, exp.In):
+        return bool(node.arg_key == "expressions")
+    if isinstance(above, exp.EQ | exp.NEQ | exp.Like | exp.ILike):
+        return bool(node.arg_key == "expression")
+    return False
 
 
-def _beside(node: exp.Column) -> str | None:
-    """For a column of a SELECT further out, what to write instead of the subquery beside its
-    rows.
+def _instead_of_subquery(node: exp.Column) -> str | None:
+    """Return what to write instead of a subquery that uses a column of an outer SELECT; None if this
+    column is of none.
     """
     inner = node.find_ancestor(exp.Select)
     outer = inner.find_ancestor(exp.Select) if inner is not None else None
-    tables = (
-        {}
-        if outer is None
-        else {each.alias_or_name.lower(): each for each in outer.find_all(exp.Table)}
-    )
-    named = tables.get(node.table.lower())
-    if inner is None or named is None or named.find_ancestor(exp.Select) is not outer:
+    if inner is None or outer is None:
+        return None
+    tables = {each.alias_or_name.lower(): each for each in outer.find_all(exp.Table)}
+    table = tables.get(node.table.lower())
+    if table is None or table.find_ancestor(exp.Select) is not outer:
         return None
     source = inner.args["from_"].this if inner.args.get("from_") else None
-    match, item = node.parent, inner.expressions[0].unalias()
+    match = node.parent
+    item = inner.expressions[0].unalias()
     if not isinstance(item, exp.AggFunc):
         return (
             f"Write EXISTS (SELECT 1 FROM t WHERE t.owner = {node.table}.owner AND ...), or a join."
@@ -241,16 +242,17 @@ def _beside(node: exp.Column) -> str | None:
     if not isinstance(source, exp.Table) or not isinstance(match, exp.Predicate):
         return "Join the grouped result: FROM a JOIN (SELECT x, COUNT(*) AS n FROM b GROUP BY x) AS s ON s.x = a.x."
     if not isinstance(match, exp.EQ):
-        joined = f"{spell(source)} JOIN {spell(named)} ON {spell(match)}"
-        return f"Join instead: SELECT {node.table}.x, {spell(item)} FROM {joined} GROUP BY {node.table}.x."
-    key = (match.expression if match.this is node else match.this).name
-    grouped = f"SELECT {key}, {spell(item)} AS n FROM {source.name} GROUP BY {key}"
-    return f"Join instead: FROM {spell(named)} JOIN ({grouped}) AS s ON s.{key} = {spell(node)}."
+        join = f"{spell(source)} JOIN {spell(table)} ON {spell(match)}"
+        return f"Join instead: SELECT {node.table}.x, {spell(item)} FROM {join} GROUP BY {node.table}.x."
+    other = match.expression if match.this is node else match.this
+    key = other.name
+    groups = f"SELECT {key}, {spell(item)} AS n FROM {source.name} GROUP BY {key}"
+    return f"Join instead: FROM {spell(table)} JOIN ({groups}) AS s ON s.{key} = {spell(node)}."
 
 
 def distinct_values(origins: Origins, rows: int) -> int:
-    """Return how many distinct values one person can have in columns of these origins, in so many
-    rows.
+    """Return the most distinct values that one person can have in columns of these origins, in this
+    many rows.
     """
     return min(rows, math.prod(each for _, each in origins))
 
@@ -259,15 +261,15 @@ def _is_owner(field: Field) -> bool:
     return isinstance(field.value.domain, Opaque) and field.value.domain.owner
 
 
-def _at(alias: str, index: int, field: Field) -> Column:
-    """Return a column of a stage."""
+def _column_of_stage(alias: str, index: int, field: Field) -> Column:
+    """Return the column of a stage that has a field's value."""
     return Column(alias, OWNER if _is_owner(field) else f"c{index}")
 
 
 def scan(
     table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str, str]]
 ) -> Relation:
-    """All rows of a private table, as a snapshot holds them: clamped, coded, at most max_rows a
+    """Return all rows of a private table in a snapshot: clamped, coded, at most max_rows of each
     person.
     """
     owner_column = table.visible_owner
@@ -284,16 +286,15 @@ def scan(
             kind=kind_of_domain(column.domain),
         )
         fields.append(Field(table=alias, name=column.name, value=value, origins=origins))
-    # the visible owner column is the hidden one, whether or not the policy lists it
+    # The visible owner column is the hidden one, whether or not the policy lists it.
     if owner_column is not None:
         value = Value(expression=Column(engine_alias, OWNER), domain=Opaque(owner=True))
         own = Field(table=alias, name=owner_column, value=value, origins=frozenset())
-        listed = any(field.name == owner_column for field in fields)
-        fields = (
-            [own if field.name == owner_column else field for field in fields]
-            if listed
-            else [own, *fields]
-        )
+        names = [field.name for field in fields]
+        if owner_column in names:
+            fields[names.index(owner_column)] = own
+        else:
+            fields.insert(0, own)
     return Relation(
         source=Scan(table.name, engine_alias),
         fields=tuple(fields),
@@ -304,8 +305,8 @@ def scan(
 
 
 def _link(table: Table, column: str, links: frozenset[tuple[str, str]]) -> str | None:
-    """Return the name of a key that leads to the owner: visits.visit_id, both in visits and in what
-    is owned through it.
+    """Return the name of a key that leads to the owner: visits.visit_id, in visits and in tables
+    that are owned through visits. None for other columns.
     """
     if isinstance(table.owner, Through) and table.owner.on == column:
         return f"{table.owner.table}.{column}"
@@ -313,16 +314,13 @@ def _link(table: Table, column: str, links: frozenset[tuple[str, str]]) -> str |
 
 
 def links_of(tables: Mapping[str, Table]) -> frozenset[tuple[str, str]]:
-    """Return the columns of tables through which other tables are owned."""
-    return frozenset(
-        (table.owner.table, table.owner.on)
-        for table in tables.values()
-        if isinstance(table.owner, Through)
-    )
+    """Return the columns through which other tables are owned, each with its table."""
+    owners = [table.owner for table in tables.values()]
+    return frozenset((owner.table, owner.on) for owner in owners if isinstance(owner, Through))
 
 
 def kind_of_domain(domain: Domain) -> Kind:
-    """Return the type that a declared column has in Postgres."""
+    """Return the type of a declared column in Postgres."""
     match domain:
         case Integers():
             return "integer" if max(abs(domain.first), abs(domain.last)) < 2**31 else "bigint"
@@ -334,7 +332,7 @@ def kind_of_domain(domain: Domain) -> Kind:
 
 
 def value_domain(domain: Domain) -> ValueDomain:
-    """Return what the policy declares, as the analysis uses it."""
+    """Return the domain of values for a domain that the policy declares."""
     match domain:
         case Integers() | Decimals():
             return Number(step=domain.step, lo=domain.first, hi=domain.last)

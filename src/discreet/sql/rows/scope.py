@@ -20,14 +20,14 @@ from discreet.sql.walk import Environment, Walk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowScope(Names):
-    """Resolves the names of a relation's columns, and what only rows have: subqueries on owners,
-    and windows.
+    """Resolves the columns of a relation, and what is allowed only over rows: windows, and subqueries
+    about the row's owner.
     """
 
     analysis: Walk
     environment: Environment
     relation: Relation
-    windows: bool = False  # the SELECT list and QUALIFY alone may hold them
+    windows: bool = False  # True in the SELECT list and in QUALIFY, the only places for windows
 
     def special(self, node: exp.Expression) -> Value | None:
         if isinstance(node, exp.Window):
@@ -47,8 +47,8 @@ class RowScope(Names):
         return None
 
     def scalar(self, node: exp.Expression) -> Value:
-        """Return the value of a query that stands for one: a constant for public tables; private
-        ones are refused.
+        """Return the value of a scalar subquery: a constant, if it reads public tables only.
+        Others are refused.
         """
         try:
             inner = self.analysis.query(node, self.environment)
@@ -66,11 +66,11 @@ class RowScope(Names):
                 "Join it on the owner.",
             )
         if inner.noisy:
-            asked = node.this.sql(dialect="duckdb", comments=False)
+            subquery = node.this.sql(dialect="duckdb", comments=False)
             raise reject(
                 node,
                 "this would compare each row with a number that depends on everybody.",
-                f"Ask for that number first, and write it in this place: {asked}.",
+                f"Ask for that number first, and write it in this place: {subquery}.",
             )
         table = self.analysis.of_public(inner, node)
         if table.num_columns != 1 or table.num_rows > 1 or pa.types.is_nested(table.column(0).type):
@@ -79,9 +79,11 @@ class RowScope(Names):
                 "a subquery that stands for a value needs one row and one column.",
                 "Write MAX(x).",
             )
-        return translate(_constant(table.column(0)[0].as_py() if table.num_rows else None), self)
+        value = table.column(0)[0].as_py() if table.num_rows else None
+        return translate(_constant(value), self)
 
     def member(self, node: exp.In) -> Value:
+        """Return the value of x IN (SELECT ...): of owners, or of a column of a public table."""
         inner = self.analysis.query(node.args["query"], self.environment)
         value = translate(node.this, self)
         if isinstance(inner, Relation):
@@ -99,25 +101,20 @@ class RowScope(Names):
                 "IN (SELECT ...) needs a column of plain values.",
                 "Write a list of constants.",
             )
-        listed = column.unique().to_pylist()
-        if len(listed) > public.MAX_LISTED:
+        values = column.unique().to_pylist()
+        if len(values) > public.MAX_LISTED:
             raise reject(
-                node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}."
+                node, f"this list has {len(values)} values.", f"Keep it under {public.MAX_LISTED}."
             )
-        if not listed:
+        if not values:
             return Value(expression=Constant(False), domain=Flag())
-        return translate(
-            exp.In(this=node.this.copy(), expressions=[_constant(each) for each in listed]), self
-        )
+        constants = [_constant(each) for each in values]
+        return translate(exp.In(this=node.this.copy(), expressions=constants), self)
 
     def exists(self, node: exp.Exists) -> Value:
+        """Return the value of EXISTS (SELECT ...) over rows of the same person."""
         inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
-        plain = ("expressions", "from_", "joins", "where", "order")
-        if (
-            not isinstance(inner, exp.Select)
-            or any(part for name, part in inner.args.items() if name not in plain)
-            or has_aggregate(inner)  # which returns a row whether or not there are any
-        ):
+        if not _is_plain_select(inner):
             raise reject(
                 node,
                 "EXISTS is answered for a plain SELECT with WHERE.",
@@ -135,7 +132,18 @@ class RowScope(Names):
         return subqueries.exists(relation, self.relation, where, node)
 
 
+def _is_plain_select(node: exp.Expression) -> bool:
+    """Return True if a subquery is a SELECT with FROM, WHERE and ORDER BY at most.
+
+    With an aggregate it would return a row even if it reads none.
+    """
+    if not isinstance(node, exp.Select) or has_aggregate(node):
+        return False
+    plain = ("expressions", "from_", "joins", "where", "order")
+    return not any(part for name, part in node.args.items() if name not in plain)
+
+
 def _constant(value: object) -> exp.Expression:
-    """Return a public value, as it would be written."""
+    """Return a public value as a constant in SQL."""
     plain = value is None or isinstance(value, int | float)
     return exp.convert(value) if plain else exp.Literal.string(str(value))
