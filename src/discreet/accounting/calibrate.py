@@ -42,8 +42,8 @@ def cheapest(
 ) -> Fraction:
     """Return the smallest amount of four digits, up to `most`, whose margin is at most `wanted`.
 
-    `margin` must not grow with the amount. It is the margin that the answer will state, noise
-    rounded and all, so the amount that comes back keeps its word even where `margin` has steps.
+    `margin` must not grow with the amount. It must be the margin that the answer will state, with
+    all rounding; then the answer's margin is at most `wanted` even if `margin` has steps.
     """
     if wanted < 0 or not margin(most) <= wanted:
         raise UsageError(

@@ -1,22 +1,23 @@
-"""Planned batches: the price of a list of losses that is fixed before the first answer, by
-privacy-loss distribution.
+"""Price a batch: a list of losses that is fixed before the first answer, by privacy-loss
+distributions.
 
-The tightest price there is, and not a filter: if a later loss depends on an earlier answer, the
-claim is false (see the counterexample in the tests). So the whole batch is one (ε, δ) row, in `sum`
-budgets only (S6). The questions of a batch may depend on earlier answers; what each of them loses
-may not.
+This is the tightest possible price, but it is not a filter: if a later loss depends on an earlier
+answer, the claim is false (see the counterexample in the tests). So the whole batch is one (ε, δ)
+row, in `sum` budgets only (S6). The questions of a batch may depend on earlier answers, but their
+losses may not.
 
     the loss of an output y is log(p(y) / q(y)), p on a table and q on its neighbor; its mass is
     p(y); losses of independent outputs add, so their distributions convolve;  δ(ε) = E max(0, 1 -
     exp(ε - loss)).
 
-Everything is rounded against us:
-  - an atom between two grid points is parted between them so that its p and its q stay what they
-    are; merging the two again is post-processing, so the parted pair dominates [Doroshenko et al.
-    2022 reach the same by another way];
-  - masses are tilted by exp(λ loss) before the transform, so that its rounding errors are relative
-    to the tail that δ is about and not to 1; a bound on them is added to every cell;
-  - what wraps around only adds mass; what lies above the window is bounded by Chernoff and added to
+Every error makes the price larger, never smaller:
+  - an atom between two grid points is divided between them so that its p and its q are kept. To
+    merge the two again is post-processing, so the divided pair dominates [Doroshenko et al. 2022
+    reach the same in another way];
+  - masses are multiplied by exp(λ loss) (tilted) before the transform, so that its rounding errors
+    are relative to the tail on which δ depends, and not to 1. A bound on them is added to every
+    cell;
+  - mass that wraps around is only added. Mass above the window is bounded by Chernoff and added to
     δ.
 """
 
@@ -47,8 +48,8 @@ _DIGITS = 9  # of the price
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossDistribution:
-    """The losses that a mechanism may show, each with its mass, and the mass `lost` where the loss
-    is infinite.
+    """The possible losses of a mechanism, each with its mass, and the mass `lost` of an infinite
+    loss.
 
     It must dominate the mechanism in both directions, table against neighbor and neighbor against
     table. `most` is an exact bound on the finite losses.
@@ -62,10 +63,9 @@ class LossDistribution:
 
 @lru_cache(maxsize=1024)
 def response(*, epsilon: Fraction, delta: Fraction) -> LossDistribution:
-    """Return randomized response that reveals all with probability δ: it dominates every (ε, δ)-DP
-    mechanism.
+    """Return the losses of a randomized response that reveals everything with probability δ.
 
-    [Kairouz, Oh, Viswanath 2015]
+    It dominates every (ε, δ)-DP mechanism [Kairouz, Oh, Viswanath 2015].
     """
     loss = max(math.nextafter(float(epsilon), math.inf), _LEAST)
     lost = math.nextafter(float(delta), math.inf) if delta else 0.0
@@ -107,10 +107,10 @@ def shift(log_mass: Callable[[int], float], *, by: int) -> LossDistribution:
 
 
 def batch(losses: Sequence[LossDistribution], *, delta: Fraction) -> Loss:
-    """Return the ε at this δ of all together, rounded up to nine digits; at most the plain sum of
-    their ε.
+    """Return the ε of all losses together at this δ, rounded up to nine digits. It is at most the
+    sum of their ε.
 
-    A distribution that is listed n times as the same object is transformed once.
+    A distribution that is listed several times as the same object is transformed once.
     """
     if not losses:
         raise UsageError("A batch needs at least one loss.")
@@ -131,7 +131,7 @@ Parts = list[tuple[LossDistribution, int]]
 
 
 def _counts(losses: Sequence[LossDistribution]) -> dict[int, tuple[int, int]]:
-    """Return where each distinct object stands first, and how often it is listed."""
+    """Return the first place of each distinct object, and how often it is listed."""
     counts: dict[int, tuple[int, int]] = {}
     for place, part in enumerate(losses):
         first, n = counts.get(id(part), (place, 0))
@@ -140,8 +140,8 @@ def _counts(losses: Sequence[LossDistribution]) -> dict[int, tuple[int, int]]:
 
 
 def _epsilon(parts: Parts, *, delta: float, lost: float) -> float:
-    """Return the smallest ε found with δ(ε) <= delta. Every tilt is true; try lower ones while they
-    may pay.
+    """Return the smallest ε that is found with δ(ε) <= delta. Every tilt gives a true claim; try
+    lower ones while they may give a smaller ε.
     """
     tilt = _tilt(parts, math.log(delta - lost))
     best = math.inf
@@ -155,8 +155,8 @@ def _epsilon(parts: Parts, *, delta: float, lost: float) -> float:
 
 
 def _epsilon_at(parts: Parts, tilt: float, *, delta: float, lost: float) -> tuple[float, bool]:
-    """Return the ε seen in a window around the tilted mean; True if it owes next to nothing to
-    added errors.
+    """Return the ε that a window around the tilted mean gives, and True if the added errors hardly
+    contribute to it.
     """
     _, mean, variance = _cumulants(parts, tilt)
     reach = 14 * math.sqrt(variance) + max(float(np.ptp(part.values)) for part, _ in parts)
@@ -186,11 +186,10 @@ def _epsilon_at(parts: Parts, tilt: float, *, delta: float, lost: float) -> tupl
 
 
 def _tilt(parts: Parts, log_delta: float) -> float:
-    """Return the λ at which δ at the tilted mean is the one wanted, by the saddle point.
-
+    """Return the λ for which δ at the tilted mean is about the wanted one, by the saddle point:
     δ is about exp(K - λ K') / (sd √2π λ (λ + 1)).
 
-    A guess: whatever λ is, the price is true.
+    It is a guess, which cannot make the price false: the price is true for every λ.
     """
     low = 0.0
     high = 300 / max(float(np.abs(part.values).max()) for part, _ in parts)
@@ -223,9 +222,11 @@ def _cumulants(parts: Parts, tilt: float) -> tuple[float, float, float]:
 
 
 def _on_grid(part: LossDistribution, step: float) -> LossDistribution:
-    """Return the same masses on multiples of `step`, each atom parted between its two neighbors.
+    """Return the same masses on multiples of `step`: each atom is divided between its two
+    neighbors.
 
-    With the lower one taking (exp(upper - loss) - 1) / (exp(step) - 1) of p, both p and q are kept.
+    The lower one gets the part (exp(upper - loss) - 1) / (exp(step) - 1) of p, which keeps both p
+    and q.
     """
     below = np.floor(part.values / step).astype(np.int64)
     lower = np.expm1((below + 1) * step - part.values) / math.expm1(step)
@@ -247,8 +248,8 @@ def _tally(places: Integers, weights: Floats, cells: int) -> Floats:
 def _convolve(
     gridded: Parts, tilt: float, step: float, first: int, cells: int
 ) -> tuple[Floats, float]:
-    """Return tilted masses of the sum at (first + i) * step, and by how much each may be too
-    small.
+    """Return the tilted masses of the sum at (first + i) * step, and a bound on how much too small
+    each may be.
     """
     product = np.ones(cells // 2 + 1, dtype=np.complex128)
     for part, n in gridded:
@@ -268,7 +269,7 @@ def _convolve(
 
 
 def _above(gridded: Parts, top: float, tilt: float) -> float:
-    """Return a bound on the probability that the sum exceeds `top`, from Chernoff at a few
+    """Return a bound on the probability that the sum exceeds `top`, by Chernoff at several
     tilts.
     """
     tilts = [tilt * 2.0**k for k in range(-2, 5)]

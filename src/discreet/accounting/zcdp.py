@@ -1,5 +1,5 @@
-"""Zero-concentrated DP: from ρ to ε and back, certified; the currency of budgets for many small
-questions.
+"""Zero-concentrated DP: convert ρ to ε and back, with certified rounding. ρ is the currency of
+budgets for many small questions.
 
 A ρ-zCDP mechanism is (ε, δ)-DP for each a > 1 with
 
@@ -40,8 +40,8 @@ def epsilon_of(*, rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def epsilon_within(*, rho: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest ε of nine digits with `rho_of` at most `rho`: what a person may still ask
-    for.
+    """Return the largest ε of nine digits whose `rho_of` is at most `rho`: the ε that can still be
+    asked for.
     """
     return round_down(_epsilon(rho, _usable(delta)), digits=_EPSILON_DIGITS)
 
@@ -107,17 +107,17 @@ def _intercept(u: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _log(n: int, digits: int) -> Fraction:
-    """Return log n to so many digits: Python documents `ln` as correctly rounded, for operands of
-    any length.
+    """Return log n to so many digits. Python documents that `ln` is correctly rounded, for operands
+    of any length.
     """
     return Fraction(Context(prec=digits, rounding=ROUND_HALF_EVEN).ln(Decimal(n)))
 
 
 def _climb(start: float, value: Callable[[Fraction], Fraction]) -> Fraction:
-    """Return the largest value over the grid of u, from a float that should be near it.
+    """Return the largest value over the grid of u. Start from a float that should be near it.
 
-    log δ is convex in a for every ρ and ε, so the value has one hill. A walk that is cut short
-    gives a weaker claim, never a false one.
+    log δ is convex in a for every ρ and ε, so there is only one maximum. If the search ends too
+    early, the claim is weaker, never false.
     """
     mantissa, exponent = math.frexp(start)
     place = (exponent - 1) * _GRID + round((2 * mantissa - 1) * _GRID)

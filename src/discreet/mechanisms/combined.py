@@ -57,7 +57,7 @@ _MOST_PARTS = 64  # that are transformed one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawSum:
-    """The sum of so many draws of one noise, times a factor."""
+    """The sum of several draws of one noise, times a factor."""
 
     noise: Noise  # of a threshold: that of the numbers it lets pass
     factor: Fraction
@@ -73,8 +73,8 @@ class DrawSum:
 
 
 def half_width(parts: Iterable[DrawSum], confidence: float = CONFIDENCE) -> Fraction:
-    """Return a half-width within which the sum of independent parts is with at least this
-    probability.
+    """Return a half-width: with at least this probability, the sum of independent parts is within
+    it.
     """
     found: dict[tuple[Any, Fraction], DrawSum] = {}
     for part in parts:
@@ -116,14 +116,14 @@ def _half_width(parts: tuple[DrawSum, ...], confidence: float) -> Fraction:
 
 
 def as_float(half_width: Fraction) -> float:
-    """Return the half-width as it is told: whole as it is, else a little more, for values that are
-    floats.
+    """Return a half-width as a float: a whole number unchanged, any other rounded up, because
+    values are floats too.
     """
     return float(half_width) if half_width.denominator == 1 else float(half_width) * (1 + 1e-12)
 
 
 def _steps_moved(parts: int) -> float:
-    """Return by how many steps so many parts are moved."""
+    """Return a bound on the number of steps by which rounding moves the sum of so many parts."""
     return min(parts / 2, math.sqrt(parts * math.log(2 / _RARE) / 2))
 
 
@@ -155,8 +155,8 @@ def _reach(parts: tuple[DrawSum, ...]) -> float:
 
 
 def _listable(part: DrawSum) -> bool:
-    """Return True if the tail of the sum of a part's draws can be had: in closed form, or from a
-    list.
+    """Return True if the tail of the sum of a part's draws can be computed: in closed form, or from
+    a list.
     """
     if part.draws == 1 and not part.gaussian:
         return True
@@ -196,7 +196,7 @@ def _truncate(noise: Noise) -> Tail:
 
 
 def _from_list(beyond: Floats) -> Tail:
-    """Return a tail from P(Z >= 0), P(Z >= 1), ..., after which there is nothing."""
+    """Return a tail given by P(Z >= 0), P(Z >= 1), ...; after the last it is 0."""
     ended = np.append(beyond, 0.0)
     return lambda t: np.asarray(ended[np.minimum(np.ceil(t), len(beyond)).astype(np.int64)])
 
@@ -247,8 +247,8 @@ _GRID = 2 * math.sqrt(math.log(2 / _RARE) / 2)
 
 
 def normal_half_width(sigma: float) -> float:
-    """Return the half-width of any number of discrete Gaussian draws, times the length of their
-    factors.
+    """Return the half-width of a sum of discrete Gaussian draws, to be multiplied by the length of
+    their factors.
     """
     return _normal(CONFIDENCE + _MORE) * _smooth(sigma) + _GRID
 
@@ -259,7 +259,7 @@ def _grid(parts: tuple[DrawSum, ...]) -> float:
 
 
 def continuous(parts: tuple[DrawSum, ...], confidence: float) -> float:
-    """Return the half-width of the continuous sum, before anything is added for the grid."""
+    """Return the half-width of the continuous sum, without the addition for the grid."""
     normal = [
         (float(part.factor) * _smooth(part.spread), part.draws) for part in parts if part.gaussian
     ]
@@ -271,8 +271,8 @@ def continuous(parts: tuple[DrawSum, ...], confidence: float) -> float:
 
 
 def _smooth(sigma: float) -> float:
-    """Return the deviation of a normal number which discrete Gaussian noise and something
-    independent make up.
+    """Return the deviation of the normal number that discrete Gaussian noise becomes by adding
+    independent normal noise.
     """
     square = max(sigma, _LEAST_SIGMA) ** 2
     return math.sqrt(square + _SMOOTH * square / (square - _SMOOTH))

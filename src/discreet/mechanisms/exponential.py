@@ -1,9 +1,9 @@
-"""Choosing by score: permute-and-flip in `sum` budgets, the exponential mechanism in `zcdp`
-budgets, the best k (S7).
+"""Choose by score: permute-and-flip for `sum` budgets, the exponential mechanism for `zcdp`
+budgets, and the best k (S7).
 
-Scores are exact integers and one person moves each of them by at most `linf`, whichever relation of
-neighbors that was worked out for. `monotone` says that a person moves all of them the same way (as
-counts do under add_remove); it halves the noise.
+Scores are exact integers, and one person moves each of them by at most `linf`, under the relation
+of neighbors for which the plan computed it. `monotone` says that a person moves all scores the same
+way, as counts under add_remove; this halves the noise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One quantile on a grid of any number of cells, from the few rows near the wanted rank.
+"""Choose one quantile on a grid with any number of cells, from the rows near the wanted rank.
 
-Where `Quantile` looks at every cell, this one looks at runs of cells with the same score: each cell
-that holds rows, and the empty cells between two of them. Beyond `reach` ranks all cells have one
-score, so what lies there need not be read.
+`Quantile` computes the score of every cell. This mechanism computes the scores of runs of cells
+with equal score: each cell with rows, and the empty cells between two of them. All cells that are
+more than `reach` ranks away have the same score, so their rows need not be read.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _SURELY = 30  # scales beyond the last that matters: a choice from there has a c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineQuantile:
-    """Choose a cell by u(v) = -min(reach, how many ranks the wanted one, q n + shift, is from those
-    that v covers).
+    """Choose a cell by u(v) = -min(reach, distance), by the exponential mechanism. The distance is
+    that of the wanted rank, q n + shift, from the ranks that v covers.
 
-    The exponential mechanism. On a fine grid permute-and-flip is hardly better: of many candidates
-    with equal scores it becomes the exponential mechanism.
+    On a fine grid permute-and-flip is hardly better: with many candidates of equal score it becomes
+    the exponential mechanism.
 
     Privacy
-        That of `Quantile`: no person moves the smaller of a constant and a distance farther than
-        the distance. The draw is by run and then within the run, which gives each cell exp(u /
-        scale) over the sum of all, exactly.
+        As for `Quantile`: no person moves min(constant, distance) farther than the distance. First
+        a run is drawn, then a cell of the run. So each cell has exactly the probability exp(u /
+        scale) divided by the sum over all cells.
     Error
         In rank: see `margin`, which lies within the reach.
     """
@@ -82,9 +82,7 @@ class FineQuantile:
 
     @property
     def most_near(self) -> int:
-        """Return the number of cells of a group that can hold rows within the reach, whatever the
-        data.
-        """
+        """Return the most cells of a group that can have rows within the reach, for any data."""
         return min(self.cells, 2 * self.reach + 2)
 
     @property
@@ -120,20 +118,18 @@ class FineQuantile:
         )
 
     def choose_near(self, near: Near, stream: Stream, items: Items) -> Integers:
-        """Choose one cell for each item (a group), from all cells within the reach that hold
-        rows.
-        """
+        """Choose one cell for each item (a group), given all cells with rows within the reach."""
         return choose_in_runs(
             stream, items, self.runs(near, len(items)), unit=1 / self.mechanism.scale
         )
 
     def runs(self, near: Near, groups: int) -> Runs:
-        """Return the cells within the reach that hold rows, and the cells before, between and
-        behind them.
+        """Return the cells with rows within the reach, and the runs of cells before, between and
+        after them.
 
-        The scores fall to both sides of the wanted rank, so of the cells that hold rows those
-        within the reach follow one another: between two of them there are none, and beyond them all
-        is out of reach, or there is nothing.
+        The scores fall on both sides of the wanted rank. So the cells with rows within the reach
+        follow one another, with only empty cells between them. All cells before and after them are
+        out of reach or empty.
         """
         times = self.q.denominator
         most = int(near.total.max(initial=0)) * times + abs(self.shift) * times
@@ -193,7 +189,9 @@ class FineQuantile:
 def reach_for(
     *, epsilon: Fraction, q: Fraction, cells: int, max_rows: int, neighbors: Neighbors
 ) -> int:
-    """Return ranks beyond which all cells together are chosen with a probability below e^-30."""
+    """Return a number of ranks: all cells farther away are together chosen with a probability below
+    e^-30.
+    """
     moved = Fraction(1) if neighbors == "change_one" else max(q, 1 - q)
     return min(
         FARTHEST, math.ceil(2 * max_rows * moved / epsilon * math.ceil(math.log(cells) + _SURELY))
@@ -201,6 +199,8 @@ def reach_for(
 
 
 def _least(gaps: Integers, lengths: Integers, begins: NDArray[np.int64]) -> Integers:
-    """Return the smallest gap of each item's runs that are not empty; one at least is not."""
+    """Return for each item the smallest gap of its runs that are not empty; there is at least
+    one.
+    """
     held = np.where(lengths > 0, gaps, gaps.max(initial=0))
     return np.minimum.reduceat(held, begins[:-1]) if len(begins) > 1 else held[:0]

@@ -14,8 +14,8 @@ from discreet.mechanisms.shapes import Integers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantileRun:
-    """The quantiles from `first` up to (not with) `last`, of the rows between the cuts at their
-    neighbors.
+    """The quantiles from `first` up to, but not including, `last`, and the rows between the cuts at
+    their neighbors.
     """
 
     first: int
@@ -79,8 +79,8 @@ def tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[QuantileRun, ...], ...]
 
 
 def cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
-    """Return the pieces up to a place and those from it on, with half of that place's own on either
-    side.
+    """Return the pieces before a place and those after it; half of the pieces at the place go to
+    each side.
     """
     below = pieces[..., : place + 1].copy()
     above = pieces[..., place:].copy()
@@ -91,8 +91,8 @@ def cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Slices:
-    """Groups whose part lies between the same cuts: what each of its slices holds, a row for each
-    group.
+    """Groups whose part is between the same cuts: the pieces in each of its slices, with a row for
+    each group.
     """
 
     start: int
@@ -105,8 +105,8 @@ class Slices:
 
 
 def join(blocks: list[Slices], ends: NDArray[np.int64], start: int, stop: int) -> Integers:
-    """Join the rows from start to stop of all blocks, in order of width, with nothing behind the
-    shorter.
+    """Join the rows from start to stop of all blocks, in order of width; fill up shorter rows with
+    zeros.
     """
     first, last = np.searchsorted(ends, [start, stop - 1], side="right").tolist()
     before = int(ends[first]) - len(blocks[first].rows)

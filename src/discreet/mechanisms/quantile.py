@@ -1,19 +1,19 @@
-"""Quantiles by rank over a public grid: one, or several at once by splitting the rows at each that
-is found (S3).
+"""Choose quantiles by rank over a public grid: one, or several, each of which splits the rows for
+the next (S3).
 
-A column is passed in as the number of rows in each cell of its grid; what leaves is the number of a
+The input is the number of rows in each cell of a column's grid, and the output the number of a
 cell. The score of cell v is minus the distance from the wanted rank, q n, to the ranks that v
 covers, #{< v} to #{<= v}:
 
     u(v) = -max(0, #{< v} - q n, q n - #{<= v})
 
-A row moves #{< v} - q n and #{<= v} - q n by q or 1 - q, so a person with m rows moves u by at most
-m max(q, 1 - q), and one whose m rows are replaced by m others by at most m.
+A row moves #{< v} - q n and #{<= v} - q n by q or 1 - q. So a person with m rows moves u by at most
+m max(q, 1 - q), and a person whose m rows are replaced by m others moves it by at most m.
 
-One person's rows may lie in several groups. Under add_remove a quantile of each group
-(`choose_each`) costs no more than that of one, because the loss is linear in the rows that moved.
-Under change_one the old rows may lie in one group and the new ones in another: with two or more
-groups, that is 2m rows added or removed (docs/proofs/quantiles.md).
+One person's rows may be in several groups. Under add_remove a quantile of every group
+(`choose_each`) costs no more than that of one group, because the loss is linear in the number of
+moved rows. Under change_one the old rows may be in one group and the new ones in another. With two
+or more groups these are 2m rows that are added or removed (docs/proofs/quantiles.md).
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _KIND: dict[ChoiceName, Kind] = {"permute_and_flip": "exponential", "exponential
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantile:
-    """Choose a cell by u(v), with the wanted rank q n + shift: q = 1/2 the median; q = 1, shift =
-    -20 the 20th largest.
+    """Choose a cell by u(v), for the wanted rank q n + shift: q = 1/2 gives the median; q = 1 and
+    shift = -20 the 20th largest.
 
-    A maximum wants such a shift, of about `margin`: with shift 0 every cell above the largest value
-    has the score 0.
+    A maximum needs such a shift, of about `margin`: with shift 0 every cell above the largest value
+    has the score 0, which is the best.
 
     Privacy
-        That of the choice, with the sensitivity of u given above; a shift is public and moves
-        nothing.
+        The loss is that of the choice, with the sensitivity of u given above. The shift is public
+        and does not change how far a person moves u.
     Error
         In rank: see `margin`. In value it depends on the data.
     """
@@ -133,20 +133,20 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """Choose a cell for each of several quantiles: the middle one first, then those below it among
-    the rows up to its cell and those above it among the rest, and so on [Kaplan, Schnapp, Stemmer
-    2022]. They never cross.
+    """Choose a cell for each of several quantiles: first the middle one, then those below it among
+    the rows up to its cell, and those above it among the other rows, and so on [Kaplan, Schnapp,
+    Stemmer 2022]. They never cross.
 
-    Each cell is cut into equal `slices`, and a row is spread evenly over those of its cell: so
-    equal rows can be parted in the right proportion, where plain splitting puts them all on one
-    side. The chosen slice goes half each way.
+    Each cell is cut into equal `slices`, and a row is spread evenly over the slices of its cell. So
+    equal rows can be divided in the right proportion, while plain splitting puts all of them on one
+    side. Half of the chosen slice goes to each side.
 
     Privacy
-        The parts of one depth divide the rows (what the parts hold of a row adds up to it), and the
-        loss of a choice is linear in what its part holds of a person. So a depth costs one share,
-        epsilon / depths, however many quantiles are found there; under change_one the rows taken
-        away and those put in their place may lie in two parts, which the noise of depths with two
-        or more parts allows for. Proof: docs/proofs/quantiles.md.
+        The parts of one depth divide the rows: the pieces of a row in all parts add up to the row.
+        The loss of a choice is linear in the rows of a person in its part. So a depth costs one
+        share, epsilon / depths, however many quantiles are chosen there. Under change_one the old
+        rows and the new rows may be in two different parts; the noise of depths with two or more
+        parts allows for that. Proof: docs/proofs/quantiles.md.
     Error
         In rank: see `margin`.
     """
@@ -191,8 +191,8 @@ class Quantiles:
 
     @property
     def grain(self) -> int:
-        """Return into how many pieces a row is cut: one for each slice of its cell, halved at every
-        depth but the last.
+        """Return the number of pieces of a row: one for each slice of its cell, and each piece is
+        halved at every depth except the last.
         """
         return self.slices << (self.depths - 1)
 
@@ -207,7 +207,7 @@ class Quantiles:
         return Loss(epsilon=self.epsilon, rho=rho)
 
     def _worst(self, parts: tuple[QuantileRun, ...]) -> Fraction:
-        """Return what one depth costs in rho, as a share of (epsilon / depths)^2 / 8."""
+        """Return the cost of one depth in rho, as a part of (epsilon / depths)^2 / 8."""
         if self.neighbors == "add_remove" or len(parts) == 1:
             return Fraction(1)
         # A person's old rows in one part and the new ones in another: twice half a share, squared.
@@ -226,7 +226,7 @@ class Quantiles:
         return _MECHANISM[self.choice](epsilon=self.epsilon / self.depths, linf=linf)
 
     def _pieces(self, counts: Integers) -> Integers:
-        """Return what each slice holds, in pieces of a row; for each row of counts, if there are
+        """Return how many pieces of rows each slice has, for each row of counts if there are
         several.
         """
         whole = _roomy(_count(counts, self.cells), self.grain)
@@ -270,9 +270,7 @@ class Quantiles:
     def _choose(
         self, part: QuantileRun, blocks: list[Slices], stream: Stream, items: Items
     ) -> Sequence[NDArray[np.int64]]:
-        """Choose places within a part, block by block: all at once, as few of many groups are cut
-        alike.
-        """
+        """Choose the places of one part for all groups, block by block."""
         ends = np.cumsum([len(block.rows) for block in blocks])
         chosen = noisy_max_each(
             stream.derive("quantile", part.place),
@@ -285,11 +283,11 @@ class Quantiles:
         return np.split(chosen, ends[:-1])
 
     def margin(self, confidence: Fraction | float, *, assuming: int) -> tuple[int, ...]:
-        """Return for each quantile a number of ranks: with this probability no cell is farther from
-        its rank.
+        """Return for each quantile a margin in ranks: with this probability, no chosen cell is
+        farther from its wanted rank.
 
-        `assuming` that no cell holds more rows than this: of those in a cell, see `ties`. A union
-        bound over the choices, so not the smallest such numbers.
+        It holds if no cell has more rows than `assuming`; `ties` says how much more rows of one
+        value add. By a union bound over the choices, so smaller margins may be true.
         """
         sure = fields.confidence(confidence)
         fields.whole("assuming", assuming, least=0)
@@ -310,23 +308,25 @@ class Quantiles:
         return max(self.margin(confidence, assuming=0))
 
     def beside_ranks(self) -> dict[str, Any]:
-        """Return `ties`: the part of rows with one value by which a quantile may be farther off."""
+        """Return `ties`: the part of the rows with one value by which a quantile may be farther
+        off.
+        """
         return {"ties": float(max(self.ties))}
 
     @property
     def ties(self) -> tuple[Fraction, ...]:
-        """For each quantile, how many ranks more it may be off for each row that shares one value
-        with others.
+        """Return for each quantile how many ranks farther it may be off for each row of a value
+        that rows share.
 
-        Where a cell of c rows is cut, the parts are off by up to c / (2 slices).
+        If a cell of c rows is cut, the parts are off by up to c / (2 slices).
         """
         return self._add_up(lambda part: Fraction(0), Fraction(1, 2 * self.slices))
 
     def _add_up(
         self, own: Callable[[QuantileRun], Fraction], cut: Fraction
     ) -> tuple[Fraction, ...]:
-        """Return how far each quantile is off, if its own choice is by `own`, and a cut by `cut`
-        more.
+        """Return how far each quantile is off, if its own choice is off by `own`, and each cut by
+        `cut` more.
         """
         # by place + 1: how far each cut may be off
         off = {0: Fraction(0), len(self.quantiles) + 1: Fraction(0)}
@@ -366,23 +366,25 @@ def hides_rows(max_rows: int, neighbors: Neighbors, moved: PersonRows) -> bool:
     """Return True if the noise of quantiles for so many rows hides one person's rows
     (`sql.picks.Pick`).
 
-    Privacy: a replaced person is m rows taken and m put in their place. In one group the relation
-    change_one counts them as m; in several they may be in different ones, and count as 2m rows
-    added or removed.
+    Privacy: to replace a person takes away m rows and adds m others. Within one group change_one
+    counts this as m rows. With several groups the old and the new rows may be in different groups,
+    and count as 2m rows that are added or removed.
     """
     both = moved.neighbors == "change_one" and (moved.groups > 1 or neighbors == "add_remove")
     return max_rows >= (2 if both else 1) * moved.most
 
 
 def inside_the_data(q: Fraction, shift: int) -> dict[str, Any]:
-    """Return `extreme` and `inside`: a value so many ranks inside the extreme is not beyond it
-    either.
+    """Return `extreme` and `inside` for a quantile near an end: a value within its margin of ranks
+    is not beyond the extreme, if the group has at least `inside` rows.
     """
     return {"extreme": "maximum" if q else "minimum", "inside": abs(shift)} if shift else {}
 
 
 def slices_for(cells: int) -> int:
-    """Return as many slices as keep a choice fast: 256 up to 1,024 cells, 1 from 2^18 on."""
+    """Return the number of slices that keeps a choice fast: 256 up to 1,024 cells, 1 from 2^18
+    on.
+    """
     return max(1, min(256, (1 << 18) // cells))
 
 
@@ -405,7 +407,7 @@ def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:
 
 
 def _roomy(counts: Integers, times: int, plus: int = 0) -> Integers:
-    """Return the counts, in Python's integers where int64 could not hold their sum `times` this."""
+    """Return the counts; as Python's integers if their sum times `times` may pass 64 bits."""
     if (
         counts.dtype != object
         and counts.size

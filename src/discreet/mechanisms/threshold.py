@@ -1,7 +1,7 @@
-"""Group keys whose domain is not public: a key leaves only if its noisy value reaches a threshold
-(S5).
+"""Thresholds for group keys whose domain is not public: a key is released only if its noisy value
+reaches a threshold (S5).
 
-The released number is the tested one, so that a test costs δ and nothing else.
+The released number is the tested number, so the test costs nothing except δ.
 `TruncatedLaplaceThreshold` keeps the most keys in `sum` budgets, `GaussianThreshold` in `zcdp`
 budgets; `LaplaceThreshold` is the plain form.
 
@@ -9,9 +9,9 @@ One person touches at most `max_groups` keys and adds between 0 and `linf` to th
 counts, persons, sums that cannot be negative. Only keys that exist are passed in; those that
 survive leave by their places among them.
 
-A threshold is a whole number, and the smallest that δ allows may leave most of δ unused. So a coin
-of each key's own, which no data moves, raises it by one with probability `later`: just often enough
-for δ.
+A threshold is a whole number, and the smallest one that δ allows may leave most of δ unused. So for
+each key a coin, which does not depend on data, raises the threshold by one with probability
+`later`, which is as small as δ allows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from discreet.noise import Items, Stream, add_noise, bernoulli, discrete_laplace
 
 
 class _Endless:
-    """The parts that both tests over noise without end share."""
+    """The methods that both thresholds with unbounded noise share."""
 
     __slots__ = ()
     linf: int
@@ -169,14 +169,14 @@ class GaussianThreshold(_Endless):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruncatedLaplaceThreshold:
-    """Release x + Z for each existing key where it exceeds R; Z is discrete Laplace, drawn anew
-    beyond ±R.
+    """Release x + Z for each existing key if it exceeds R. Z is discrete Laplace noise, which is
+    drawn again if it is beyond ±R.
 
-    Noise that ends lets the threshold stand at its end. R is `reach`, or one more with probability
+    Since the noise ends at R, the threshold can be at R. R is `reach`, or one more with probability
     `later`. At linf = 1 this is, within a 256th of a person, the rule that keeps every key most
     often among all (epsilon, delta)-private ones [Desfontaines, Voss, Gipson, Mandayam 2022]. At
-    epsilon 0.1, delta 1e-6 a key of 109 persons survives half of the time; `LaplaceThreshold` needs
-    133.
+    epsilon 0.1 and delta 1e-6 a key of 109 persons survives half of the time; `LaplaceThreshold`
+    needs 133.
 
     Privacy
         A key that a person touches costs (linf / scale, delta_0), whether or not others touch it.
@@ -235,8 +235,8 @@ class TruncatedLaplaceThreshold:
         return _survivors(add_noise(values, self._noise(stream, items, reach)), reach + 1)
 
     def _noise(self, stream: Stream, items: Items, reach: NDArray[np.int64]) -> Integers:
-        """Draw anew while out of reach; the number of draws depends on neither kept noise nor
-        data.
+        """Draw again while the noise is out of reach. The number of draws depends neither on the
+        kept noise nor on data.
         """
         trial = 0
         drawn: Integers = discrete_laplace(stream.derive("trial", trial), items, self.scale)
@@ -300,15 +300,15 @@ def _check(mechanism: _Threshold) -> None:
 
 
 def _keys_moved(mechanism: _Threshold) -> int:
-    """Return the keys whose values one person may move: under change_one, those left and those
-    joined.
+    """Return the number of keys whose values one person may move. Under change_one a person may
+    leave some keys and join others.
     """
     return mechanism.max_groups * (2 if mechanism.neighbors == "change_one" else 1)
 
 
 def _hides(mechanism: _Endless | TruncatedLaplaceThreshold, moved: Keys) -> bool:
-    """Return True if 1 on each of a person's keys is hidden; noise for replacing a person also
-    hides adding one.
+    """Return True if adding 1 to each of a person's keys is hidden. Noise that hides replacing a
+    person also hides adding one.
     """
     related = mechanism.neighbors in (moved.neighbors, "change_one")
     return related and moved.most <= mechanism.max_groups and mechanism.linf >= 1
@@ -316,7 +316,7 @@ def _hides(mechanism: _Endless | TruncatedLaplaceThreshold, moved: Keys) -> bool
 
 @lru_cache(maxsize=1024)
 def _offset(mechanism: _Threshold) -> tuple[int, Fraction]:
-    """Return how far the noise must rarely go, and how often one further; see each class."""
+    """Return how far the noise may rarely go, and how often one farther; see each class."""
     tail = _tail(mechanism)
     ends = isinstance(mechanism, TruncatedLaplaceThreshold)
     times, least = (_keys_moved(mechanism), mechanism.linf) if ends else (mechanism.max_groups, 1)

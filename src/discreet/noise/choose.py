@@ -1,14 +1,14 @@
-"""Choosing the largest of noisy scores, with real-valued noise and no rounding: which candidate,
-never how large.
+"""Choose the candidate with the largest noisy score, with real-valued noise and no rounding. Only
+the choice leaves, never the noisy score.
 
 A candidate's noisy score is unit * score + E, the scores integers and the unit a rational. With
 `exponential` noise the largest is permute-and-flip (Ding et al. 2021); with `gumbel` noise it is
 the exponential mechanism, and the k largest in order are k rounds of it without replacement
 (Durfee, Rogers 2019).
 
-E is a function of a uniform real, which is known by its leading bits. float64 discards those that
-are certainly not among the largest; those that may be, and always a few more, are compared by
-enclosures of growing precision.
+E is a function of a uniform real, of which only the leading bits are drawn. float64 discards the
+candidates that are certainly not among the largest. The others, and always a few more, are compared
+by enclosures of growing precision.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def _integers(scores: Scores) -> NDArray[np.int64] | NDArray[np.object_]:
 def _gaps(
     given: NDArray[np.int64] | NDArray[np.object_], best: int, unit: Fraction
 ) -> NDArray[np.float64]:
-    """Return unit * (best - score) to a relative 2^-50, or _FARTHEST where it is more: beyond any
-    noise.
+    """Return unit * (best - score) to a relative 2^-50; at most _FARTHEST, which no noise
+    reaches.
     """
     if given.dtype == object or unit > _FARTHEST:
         far = [min(Fraction(unit) * (best - int(score)), _FARTHEST) for score in given]
@@ -105,11 +105,11 @@ def _gaps(
 def _bounds(
     words: Words, gaps: NDArray[np.float64], kind: Kind
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers certainly below and above each candidate's noise less its gap.
+    """Return numbers that are certainly below and above each candidate's noise minus its gap.
 
-    The uniform real V lies in [w, w + 1) / 2^64. E = -log V, or -log(-log(1 - V)): both fall in V.
-    For w of 2^34 or more, moving V within its cell or rounding it moves E by under 2^-33, except
-    Gumbel noise at V within 2^-16 of 1: there only E < -log(16 log 2) < -2.4 is used.
+    The uniform real V is in [w, w + 1) / 2^64. E is -log V or -log(-log(1 - V)); both fall as V
+    grows. For w >= 2^34, moving V within its cell or rounding it moves E by less than 2^-33, except
+    for Gumbel noise with V within 2^-16 of 1. There only E < -log(16 log 2) < -2.4 is used.
     """
     # and then in place: each further array takes as long as its arithmetic
     v = words.astype(np.float64)
@@ -136,7 +136,7 @@ def _bounds(
 
 @dataclass(slots=True, kw_only=True)
 class _Racer:
-    """A candidate whose noisy score is enclosed, ever more narrowly."""
+    """A candidate whose noisy score is enclosed more and more narrowly."""
 
     place: int
     behind: Fraction
@@ -150,8 +150,8 @@ class _Racer:
         self.held = self.held + 64
 
     def enclosed(self) -> tuple[Fraction, Fraction] | None:
-        """Return the noisy score less the best score; None while the bits known leave it
-        unbounded.
+        """Return an enclosure of the noisy score minus the best score; None if the known bits do
+        not bound it yet.
         """
         whole = 1 << self.held
         precision = self.held + 32
@@ -180,8 +180,8 @@ def _minus_log(above: int, below: int, precision: int) -> exact.Enclosure:
 
 
 def _rank(racers: list[_Racer], k: int) -> list[int]:
-    """Return the places of the k largest, in order; narrow enclosures until none overlaps one below
-    it.
+    """Return the places of the k largest, in order. Narrow the enclosures until none of them
+    overlaps a lower one.
     """
     while True:
         enclosed = [(racer.enclosed(), racer) for racer in racers]

@@ -1,11 +1,11 @@
-"""Choosing the largest of noisy scores for many items at once: one choice a group, where `choose`
-makes one in all.
+"""Choose the largest of noisy scores for many items at once, one choice for each item; `choose`
+makes a single choice.
 
-The same race as `choose.noisy_top`, row by row: float64 decides where it certainly can, enclosures
-of growing precision where it cannot: where two noisy scores in the lead are within 2^-29 of each
-other, or a candidate's word is below 2^34 (which is as likely whatever the scores). `choose`
-encloses a few in any case and so hides which it was; here a row in some 2^27 takes about a
-millisecond longer.
+Every row is decided as by `choose.noisy_top`. float64 decides if it certainly can. Otherwise
+enclosures of growing precision decide: if two leading noisy scores are within 2^-29 of each other,
+or if a candidate's word is below 2^34, which does not depend on the scores. Such a row, one of
+about 2^27, takes about a millisecond longer. `choose` hides this by always enclosing a few
+candidates; here it can be seen in the time.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def noisy_max_each(
     unit: Fraction,
     kind: Kind,
 ) -> NDArray[np.int64]:
-    """Choose as `noisy_top_each` with k = 1, the items of each width together. Wider items lie
-    behind narrower ones.
+    """Choose as `noisy_top_each` with k = 1, for items with different numbers of candidates
+    (widths). The items are sorted by width.
 
-    `scores` gives a few rows at a time, from one position to another: a table as wide as the last
-    of them. What stands behind an item's own candidates is never chosen.
+    `scores` returns the rows from one position to another, as a table with the width of the last of
+    them. The cells after an item's own candidates are never chosen.
     """
     return _top_each(stream, items, widths, scores, 1, unit, kind)[:, 0]
 
@@ -96,7 +96,7 @@ def _top_each(
 
 
 def _runs(widths: NDArray[np.int64]) -> Runs:
-    """Return each of the sorted widths, and where it begins and ends."""
+    """Yield each of the sorted widths, with its first position and the position after its last."""
     begins = np.flatnonzero(np.diff(widths, prepend=-1))
     ends = np.append(begins, len(widths))[1:]
     return list(zip(begins.tolist(), ends.tolist(), widths[begins].tolist(), strict=True))
@@ -159,7 +159,9 @@ def _race(
 
 
 def _leading(owns: Mapping[int, Stream], items: Items, runs: Runs, columns: int) -> Words:
-    """Return the leading word of each candidate of each item, and whatever behind these."""
+    """Return the leading word of each candidate of each item; after an item's own candidates, any
+    words.
+    """
     words = np.empty((len(items), columns), dtype=np.uint64)
     for begin, end, width in runs:
         first = owns[width].words(items.at(slice(begin, end)), 0)
@@ -174,7 +176,9 @@ def _leading(owns: Mapping[int, Stream], items: Items, runs: Runs, columns: int)
 
 
 def _candidates(first: Words, width: int) -> Items:
-    """Return ids by two chained blocks of AES: a pseudorandom function of (item, position)."""
+    """Return ids of candidates, by two chained blocks of AES: a pseudorandom function of (item,
+    position).
+    """
     ids = np.empty((len(first), width, 2), dtype=np.uint64)
     ids[:, :, 0] = first[:, :1] ^ np.arange(width, dtype=np.uint64)
     ids[:, :, 1] = first[:, 1:]
@@ -182,8 +186,8 @@ def _candidates(first: Words, width: int) -> Items:
 
 
 def _below_best(given: Table, best: Table) -> Table:
-    """Return scores less the best of their row: exactly, in Python's integers if int64 might not
-    hold it.
+    """Return the scores minus the best of their row, exactly: in Python's integers if 64 bits may
+    not be enough.
     """
     if given.dtype != object and len(given) and int(best.max()) - int(given.min()) >= 1 << 63:
         given = given.astype(object)

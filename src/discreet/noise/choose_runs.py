@@ -1,12 +1,12 @@
-"""Choosing among very many candidates of which long runs have the same score: the exponential
-mechanism, exactly.
+"""Choose by the exponential mechanism, exactly, among very many candidates that come in long runs
+of equal score.
 
-A run of L candidates that are `gap` behind the best has the weight L exp(-unit * gap). One uniform
-real for each item says which run it is, in proportion to the weights, and another which candidate
-of the run. So the number of draws depends on neither the scores nor the runs (S14).
+A run of L candidates whose score is `gap` below the best has the weight L exp(-unit * gap). For
+each item one uniform real chooses the run, in proportion to the weights, and another the candidate
+in the run. So the number of draws depends neither on the scores nor on the runs (S14).
 
-Both reals are known by their leading bits. float64 decides where it certainly can; where the real
-is too near to the border of a run (a chance of 2^-38 for each run), the weights are enclosed by
+Only the leading bits of both reals are drawn. float64 decides if it certainly can. If the real is
+too near the border of a run, with probability 2^-38 for each run, the weights are enclosed by
 integers of growing precision.
 """
 
@@ -39,11 +39,11 @@ _FLOAT_SUM_ERROR = 2.0**-50
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Runs:
-    """Candidates of many items: runs of equal score, those of item i from begins[i] on, up to
-    begins[i + 1].
+    """The candidates of many items as runs of equal score. Item i has the runs from begins[i] up
+    to, but not including, begins[i + 1].
 
-    A run is `lengths` candidates numbered from `starts`, each `gaps` behind the item's best; one
-    that has any is the best. Empty runs are never chosen.
+    A run has `lengths` candidates, numbered from `starts`, whose score is `gaps` below the item's
+    best. A gap of 0 belongs to a run that is not empty. Empty runs are never chosen.
     """
 
     begins: NDArray[np.int64]
@@ -53,8 +53,8 @@ class Runs:
 
 
 def choose_in_runs(stream: Stream, items: Items, runs: Runs, *, unit: Fraction) -> Integers:
-    """Choose for each item a candidate's number, with probability proportional to exp(-unit *
-    gap).
+    """Return for each item the number of a candidate, chosen with probability proportional to
+    exp(-unit * gap).
     """
     if len(runs.begins) != len(items) + 1:
         raise UsageError(f"There are runs for {len(runs.begins) - 1} items, not for {len(items)}.")
@@ -107,7 +107,7 @@ def _runs_chosen(own: Stream, items: Items, runs: Runs, unit: Fraction) -> NDArr
 def _float_choice(
     table: NDArray[np.float64], words: Words
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return in each row of weights the one in which the real falls, and True where that is
+    """Return for each row of weights the one into which the real falls, and whether that is
     certain.
     """
     upto = table.cumsum(axis=1)
@@ -122,7 +122,7 @@ def _float_choice(
 
 
 class _Real:
-    """A uniform real in [0, 1): its leading bits, and more when they are needed."""
+    """A uniform real in [0, 1): its leading bits, and more bits if they are needed."""
 
     __slots__ = ("_item", "_more", "_purpose", "_source", "held", "prefix")
 
@@ -152,7 +152,7 @@ def _below(length: int, real: _Real) -> int:
 
 
 def _settle(lengths: Integers, gaps: Integers, unit: Fraction, real: _Real) -> int:
-    """Return the run in which the real falls, by enclosures of all weights.
+    """Return the run into which the real falls, by enclosures of all weights.
 
     Run j is chosen if C_{j-1} <= U C_n < C_j, with C the sums of the weights up to each run.
     """

@@ -1,5 +1,5 @@
-"""Exact coins, uniform integers and orderings for many items at once; `noise.bits` draws them one
-at a time.
+"""Draw exact coins, uniform integers and orderings for many items at once; `noise.bits` draws them
+one at a time.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def bernoulli_odds(stream: Stream, items: Items, x: Fraction, n: int) -> NDArray
 def _coins(
     stream: Stream, items: Items, sampler: str, parameter: Fraction, chance: Real
 ) -> NDArray[np.bool_]:
-    """Return True where a uniform real is below `chance`; its first word decides, unless it is that
-    of `chance`.
+    """Return True for each item whose uniform real is below `chance`. The first word of the real
+    decides, unless it equals that of `chance`.
     """
     tape.note(stream, sampler, parameter, items)
     own = stream.derive(sampler, Fraction(parameter))
@@ -81,8 +81,8 @@ def uniform(stream: Stream, items: Items, n: int) -> NDArray[np.int64] | NDArray
         drawn = np.empty(len(items), dtype=object)
         drawn[:] = [bits.below(own.derive("item", item.tobytes()), n) for item in items.ids]
         return drawn
-    # A word in the incomplete last run of n is drawn again: the number of rounds says nothing about
-    # the result.
+    # Privacy: draw again if a word is past the last multiple of n. The number of rounds says
+    # nothing about the result.
     highest = np.uint64((1 << 64) // n * n - 1)
     words = own.words(items, 0)[:, 0].copy()
     left = np.flatnonzero(words > highest)
@@ -95,8 +95,8 @@ def uniform(stream: Stream, items: Items, n: int) -> NDArray[np.int64] | NDArray
 
 
 def permutation(stream: Stream, n: int) -> NDArray[np.int64]:
-    """Return a uniform ordering of 0 .. n - 1: that of n uniform reals, by as many words as
-    differ.
+    """Return a uniform ordering of 0 .. n - 1: the order of n uniform reals, of which enough words
+    are drawn to tell them apart.
     """
     items = Items.positions(n)
     tape.note(stream, "permutation", n, items)

@@ -1,8 +1,8 @@
-"""Real numbers enclosed between integers, to any number of bits: exp, log, and what a uniform real
-is compared with.
+"""Enclose real numbers between integers, to any number of bits: exp, log, pi; and compare them with
+uniform reals.
 
-An enclosure of x at `bits` is a pair of integers with low <= 2^bits * x <= high. Integer arithmetic
-alone is used, so each enclosure is a theorem about Python's integers and not about a mathematical
+An enclosure of x at `bits` is a pair of integers with low <= 2^bits * x <= high. It is computed
+with integers alone, so that it is a theorem about Python's integers and depends on no mathematical
 library. Standard library only.
 """
 
@@ -33,12 +33,12 @@ def over(a: Enclosure, b: Enclosure, bits: int) -> Enclosure:
 
 
 def exp_minus(x: Fraction, bits: int) -> Enclosure:
-    """Enclose exp(-x) for x >= 0 within a few units: Taylor at x / 2^halvings < 1/256, then squared
-    as often.
+    """Enclose exp(-x) for x >= 0 within a few units: by Taylor's series at x / 2^halvings < 1/256,
+    and then `halvings` squarings.
 
-    Squaring a number in [0, 1] at most doubles its absolute error (and rounding adds one unit), so
-    `halvings` guard bits keep it small. The series alternates and falls, so its rest is smaller
-    than the first term left out.
+    Squaring a number in [0, 1] at most doubles its absolute error, and rounding adds one unit, so
+    `halvings` guard bits keep the error small. The terms of the series alternate and fall, so its
+    rest is smaller than the first term left out.
     """
     if x == 0:
         return 1 << bits, 1 << bits
@@ -64,8 +64,8 @@ def exp_minus(x: Fraction, bits: int) -> Enclosure:
 
 
 def log(x: Fraction, bits: int) -> Enclosure:
-    """Return the natural logarithm of x > 0 within a few units: x = m * 2^e, m in [2/3, 4/3], log m
-    by atanh.
+    """Enclose the natural logarithm of x > 0 within a few units: x = m * 2^e with m in [2/3, 4/3],
+    and log m by atanh.
     """
     above, below = x.numerator, x.denominator
     exponent = above.bit_length() - below.bit_length()
@@ -94,7 +94,7 @@ def _half_log_two(bits: int) -> Enclosure:
 
 
 def _atanh(z: Enclosure, bits: int) -> Enclosure:
-    """Enclose atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k; the rest is under 9/8 of
+    """Enclose atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k, whose rest is below 9/8 of
     its first term.
     """
     square = times(z, z, bits)
@@ -136,12 +136,11 @@ def root(x: Enclosure, bits: int) -> Enclosure:
 
 
 def less(prefix: int, held: int, more: Callable[[], int], real: Real) -> bool:
-    """Return True if a uniform real in [0, 1), of which `held` bits are `prefix`, lies below
-    `real`; `more` gives 64.
+    """Return True if a uniform real in [0, 1) is below `real`. Its first `held` bits are `prefix`,
+    and `more` draws 64 more.
 
-    Exact: it answers only when all reals with that prefix lie on one side. The reals compared with
-    are rational or transcendental and the uniform one meets them with probability 0, so the loop
-    ends with probability 1 (S12).
+    The result is exact: it is decided only when all reals with the known bits are on one side. The
+    uniform real equals `real` with probability 0, so the loop ends with probability 1 (S12).
     """
     while True:
         low, high = real(held + 32)

@@ -1,14 +1,14 @@
-"""Discrete Laplace and discrete Gaussian noise for many items at once: exact at any rational scale,
-constant work.
+"""Draw discrete Laplace and discrete Gaussian noise for many items at once: exact at any rational
+scale, with constant work.
 
-Each trial of `noise.table` is done for a chunk of items in integers and float64, and says where it
-is unsure: where a float cannot decide a comparison, where a word agrees with all stored bits of its
-threshold, and in the tail; together with a probability under 2^-50 a draw. There the item's trial
-is done again by `_trial`, in integers alone. So `_trial` is what is drawn, and the arrays are a
-fast way to the same numbers.
+A trial of `noise.table` is made for a chunk of items at once, in integers and float64. It is unsure
+for an item if a float cannot decide a comparison, if a word agrees with all stored bits of its
+threshold, and in the tail; together this has a probability below 2^-50 for each draw. Then `_trial`
+repeats the item's trial with integers alone. So `_trial` defines the noise, and the arrays are only
+a faster way to the same numbers.
 
-Of a trial's words the first holds a sign, a column and the bits against the column's threshold, the
-second the offset; a third, from the next round, decides acceptance. Bits beyond them come from
+The first word of a trial has a sign, a column and the bits to compare with the column's threshold.
+The second has the offset. A third, from the next round, decides acceptance. More bits come from
 streams of their own.
 """
 
@@ -51,23 +51,23 @@ _BELOW_THRESHOLD = np.uint64((1 << THRESHOLD_BITS) - 1)
 
 def discrete_laplace(stream: Stream, items: Items, scale: Fraction) -> Integers:
     """Draw Z of mass tanh(1 / 2s) * exp(-|z| / s) for each item; in Python's integers if 64 bits
-    may not do.
+    may not be enough.
     """
     _refuse_if_not_positive(scale, "scale")
     return _draw(stream, items, "discrete_laplace", scale, laplace(scale))
 
 
 def discrete_gaussian(stream: Stream, items: Items, sigma: Fraction) -> Integers:
-    """Draw Z of mass proportional to exp(-z^2 / 2 sigma^2) for each item; Python's integers if
-    needed.
+    """Draw Z of mass proportional to exp(-z^2 / 2 sigma^2) for each item; in Python's integers if
+    64 bits may not be enough.
     """
     _refuse_if_not_positive(sigma, "sigma")
     return _draw(stream, items, "discrete_gaussian", sigma, gaussian(sigma))
 
 
 def add_noise(values: Any, noise: Integers) -> Integers:
-    """Return values + noise exactly: in 64-bit integers where the sums certainly fit, else in
-    Python's.
+    """Return values + noise exactly: in 64-bit integers if the sums certainly fit, else in Python's
+    integers.
     """
     given = np.asarray(values)
     if given.ndim != 1 or len(given) != len(noise):

@@ -1,9 +1,10 @@
-"""Private randomness: AES-256 under a key made for one charge, read at any place in any order.
+"""Private randomness: AES-256 with a key that belongs to one charge. Its words can be read in any
+order.
 
-The words of an item are a pseudorandom function of (key, purposes derived from it, round, item) and
-of nothing else: not of the order of the items, not of how they were cut into chunks, not of the
-process (S8). A retry, a Spark executor and a resume after a crash redraw the same noise; nothing is
-shared across threads or forks, because apart from its key a stream holds nothing.
+The words of an item are a pseudorandom function of (key, purposes derived from it, round, item),
+and of nothing else: not of the order of the items, of the chunks into which they are cut, or of the
+process (S8). So a retry, a Spark executor and a resume after a crash draw the same noise. A stream
+has no state except its key, so threads and forks share nothing.
 """
 
 from __future__ import annotations
@@ -74,18 +75,20 @@ def _tag(part: object) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Items:
-    """The ids of n draws, 128 bits each. No id comes twice, for equal ids would get equal noise."""
+    """The ids of n draws, 128 bits each. All are different, because equal ids would get equal
+    noise.
+    """
 
     ids: Words
 
     @classmethod
     def positions(cls, n: int, *, first: int = 0) -> Items:
-        """Return items named by where they stand: n of them, from `first` on."""
+        """Return n items whose ids are their positions, from `first` on."""
         return cls._numbered(np.arange(first, first + n, dtype=_WORD), tag=0)
 
     @classmethod
     def codes(cls, codes: NDArray[np.int64]) -> Items:
-        """Return items named by integers that mean the same at every retry, such as cells of a
+        """Return items whose ids are integers that are the same at every retry, such as cells of a
         public grid.
         """
         codes = np.ascontiguousarray(codes, dtype=np.int64)
@@ -101,8 +104,8 @@ class Items:
 
     @classmethod
     def keys(cls, rows: Sequence[Sequence[object]], stream: Stream) -> Items:
-        """Return items named by group keys, hashed under the charge's stream: nobody can prepare a
-        collision.
+        """Return items whose ids are group keys, hashed with the charge's stream, so that nobody
+        can prepare a collision.
         """
         key = stream._secret()
         digests = [
@@ -133,8 +136,8 @@ class Items:
 
 
 class Stream:
-    """The randomness of one charge, or of one purpose within it. Nothing public accepts a key from
-    a person.
+    """The randomness of one charge, or of one purpose within it. No public function takes a key
+    from a person.
     """
 
     __slots__ = ("_bits", "_key", "_root", "path")
@@ -152,8 +155,8 @@ class Stream:
         return cls(os.urandom(32))
 
     def derive(self, purpose: str, *item: object) -> Stream:
-        """Return an independent stream for one purpose (and item); the same each time it is asked
-        for.
+        """Return an independent stream for one purpose (and item). The same purpose always gives
+        the same stream.
         """
         child = object.__new__(Stream)
         child._key = hashlib.blake2b(
@@ -169,15 +172,15 @@ class Stream:
         return self.round(round)(items.ids)
 
     def round(self, number: int) -> Round:
-        """Return the words of one round, for samplers that take their items a chunk at a time."""
+        """Return the words of one round, for samplers that process their items in chunks."""
         return Round(self, number)
 
     def bits(self, k: int) -> int:
-        """Return the next k bits as an integer: as a source for `noise.bits` a stream has an order.
+        """Return the next k bits as an integer, so that a stream can be a source for `noise.bits`.
 
-        The order starts anew in a stream derived again, so retried work meets the same bits. A
-        stream that has begun to give bits can be neither pickled nor carried over a fork: both
-        copies would give the same ones.
+        If the stream is derived again, it begins anew, so that retried work gets the same bits. A
+        stream that has given bits can neither be pickled nor used after a fork: both copies would
+        give the same bits.
         """
         return self._bits.take(k, self)
 
@@ -206,8 +209,8 @@ def _restore(key: bytes, root: bytes, path: tape.Path) -> Stream:
 
 
 class Round:
-    """AES-256 under the key of one round: ids in, words out. Used within one call, by one
-    thread.
+    """AES-256 with the key of one round: it turns ids into words. Only one thread uses it, within
+    one call.
     """
 
     __slots__ = ("_cipher", "_number", "_path", "_root")

@@ -142,8 +142,8 @@ def _slope(mass: Mass, start: int) -> Fraction:
 
 
 def _guard(mass: Mass, width: int) -> int:
-    """Return the bits lost between exp and threshold: COLUMNS products, a sum, a division by 1 -
-    exp(-slope).
+    """Return how many bits are lost between exp and the thresholds: by COLUMNS products, a sum, and
+    a division by 1 - exp(-slope).
     """
     slope = _slope(mass, TAIL * width)
     return 64 + 2 * max(0, slope.denominator.bit_length() - slope.numerator.bit_length())
@@ -177,7 +177,7 @@ def _weights(mass: Mass, width: int, precision: int) -> Enclosures:
 
 
 def _shares(mass: Mass, width: int, precision: int) -> Enclosures:
-    """Return COLUMNS times the probability of each bin: what the alias method levels to 1."""
+    """Return COLUMNS times the probability of each bin. The alias method levels these to 1."""
     low, high = _weights(mass, width, precision)
     whole = COLUMNS << precision
     least, most = exact.over((whole, whole), (sum(low), sum(high)), precision)
@@ -232,8 +232,8 @@ def thresholds(made: AliasTable, precision: int) -> list[Enclosure]:
 
 
 def _level(shares: list[int], alias: Sequence[int], order: Sequence[int], one: int) -> list[int]:
-    """Return each column's threshold: its share less what it lent to those paired with it; 1 for
-    the last.
+    """Return each column's threshold: its share minus what it gave to the columns paired with it; 1
+    for the last.
     """
     found = list(shares)
     for lower in order:

@@ -1,10 +1,10 @@
-"""Hook into randomness, for tests only: see every draw, replay it on other data, or put crafted
-words in its place.
+"""A hook into randomness, for tests only: record every draw, replay it on other data, or replace
+its words.
 
-With `recording()` on, words no longer come from a stream's own key but from the recording's, by
-(the order in which keys first appeared, the purposes derived from them, round, item). So a replay
-on a neighboring table, whose charges have other keys, meets the same words wherever it asks the
-same question of the stream (S14).
+Inside `recording()` words do not come from a stream's own key but from the recording's. They depend
+on the order in which keys first appeared, the purposes derived from them, the round and the item.
+So a replay on a neighboring table, whose charges have other keys, gets the same words for the same
+request (S14).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Craft = Callable[["WordRequest", Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplerCall:
-    """One call of a sampler: by which purposes, how, at which scale, for which items."""
+    """One call of a sampler: the purposes of its stream, its kind, its scale and its items."""
 
     root: int
     path: Path

@@ -1,5 +1,5 @@
-"""Group keys of text as items, all at once: for a hundred thousand keys, where `Items.keys` goes
-row by row.
+"""Turn group keys of text into items, all at once. Use it for a hundred thousand keys; `Items.keys`
+goes row by row.
 
 The id of a key is its CBC-MAC under a key of the charge's own: state = AES(state ^ block). Each
 text of a key gives a block of its length (and whether it is NULL), then its bytes in blocks of
@@ -28,8 +28,8 @@ _KEPT = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """A column of n texts: their bytes one after another, the n + 1 places between them, and which
-    are NULL.
+    """A column of n texts: all their bytes, the n + 1 places where they begin and end, and which of
+    them are NULL.
     """
 
     content: NDArray[np.uint8]
@@ -38,7 +38,7 @@ class Texts:
 
 
 def text_items(columns: Sequence[Texts], stream: Stream) -> Items:
-    """Return items named by group keys of one or more texts; no key twice."""
+    """Return items whose ids are group keys of one or more texts, all different."""
     key = hashlib.blake2b(key=stream._secret(), person=b"discreet.texts", digest_size=32).digest()
     cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     state = np.zeros((len(columns[0].missing), 2), dtype=np.uint64)
@@ -53,7 +53,7 @@ def text_items(columns: Sequence[Texts], stream: Stream) -> Items:
 
 
 def _absorb(state: Words, column: Texts, cipher: Any) -> None:
-    """Move each key's state on by its text."""
+    """Return the state of each key's CBC-MAC after its next text."""
     lengths = np.where(column.missing, 0, np.diff(column.places))
     state[:, 0] ^= lengths.astype(np.uint64)
     state[:, 1] ^= column.missing

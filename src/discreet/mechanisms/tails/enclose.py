@@ -1,7 +1,7 @@
-"""Enclose between integers the probability that noise reaches t, from which thresholds for unknown
-keys are set.
+"""Enclose between integers the probability that noise reaches t. The thresholds for unknown keys
+and margins follow from it.
 
-Noise falls off fast, so an enclosure holds hundreds of bits after the point; see
+These probabilities are tiny, so an enclosure has hundreds of bits after the point; see
 `discreet.noise.exact`.
 """
 
@@ -19,8 +19,8 @@ Tail = Callable[[int, int], Enclosure]
 
 
 def smallest(tail: Tail, *, times: int, delta: Fraction, least: int = 1) -> int:
-    """Return the smallest t >= least that some of `times` noises reach with probability at most
-    delta.
+    """Return the smallest t >= least for which the probability that any of `times` noises reaches t
+    is at most delta.
     """
     high = least
     while not _rare(tail, high, times, delta):
@@ -54,8 +54,8 @@ def smallest_share(tail: Tail, t: int, *, times: int, delta: Fraction) -> Fracti
 
 
 def _rare(tail: Tail, t: int, times: int, delta: Fraction) -> bool:
-    """Return True if 1 - (1 - tail(t))^times <= delta; add bits until both ends of the enclosure
-    agree.
+    """Return True if 1 - (1 - tail(t))^times <= delta. Use more bits until both ends of the
+    enclosure agree.
     """
     bits = 128 + (delta.denominator // delta.numerator).bit_length() + times.bit_length()
     while True:

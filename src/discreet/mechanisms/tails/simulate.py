@@ -1,8 +1,8 @@
-"""Noise drawn again, around what is already released, to see how far an answer may be off (S11).
+"""Simulate how far an answer may be off, by adding fresh noise to the released numbers (S11).
 
-Free: it reads no data. The draws come from a public list that is the same for everybody, for every
-answer and at every resume. So a margin is a function of the noisy numbers alone, and whoever
-simulates it finds the same one.
+This is free, because it reads no data. The simulated noise is public and the same for everybody,
+for every answer and at every resume. So a margin is a function of the noisy numbers alone, and
+everybody computes the same one.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ _LISTED = 64  # sigma below which discrete Gaussian noise is told from rounded n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Several:
-    """The noise of a number that was added up from so many noisy ones, each with noise of its
-    own.
-    """
+    """The noise of a sum of several noisy numbers, each with independent noise."""
 
     noise: shapes.Additive
     draws: int
@@ -58,8 +56,8 @@ def part(noise: Noise, factor: Fraction = Fraction(1)) -> DrawSum:
 
 
 def redrawn(noises: Sequence[Noise], times: int) -> list[Any]:
-    """Draw so many whole numbers for each number, by its noise; draws at one place of all lists
-    belong together.
+    """Draw whole numbers from the noise of each number. The draws at one place of all lists belong
+    to one repetition.
     """
     found, first = [], 0
     for noise in noises:
@@ -75,7 +73,9 @@ def redrawn(noises: Sequence[Noise], times: int) -> list[Any]:
 
 
 def redrawn_quantile(distance: Floats) -> Floats:
-    """Return a little more than the 95 % quantile of redrawn distances, one row for each redraw."""
+    """Return a little more than the 95 % quantile of the redrawn distances, which have a row for
+    each repetition.
+    """
     return np.asarray(redrawn_quantiles(distance)[_MIDDLE])
 
 
@@ -91,13 +91,13 @@ def redrawn_quantiles(distance: Floats) -> Floats:
 def simulate(
     distance: Floats, slopes: Floats, noises: Sequence[Noise], drawn: Sequence[Any]
 ) -> Floats:
-    """Return half-widths from redrawn distances (redraws by groups) of a function with these
-    slopes.
+    """Return the half-widths of a function from its redrawn distances (repetitions by groups) and
+    its slopes.
 
-    Of the straight function with the same slopes the half-width is known. How much farther this one
-    is than that, on the same draws, hardly depends on the draws: so a few hundred of them tell it
-    to a part of a percent. It is taken where it is most, among `_LEVELS`, and no margin is narrower
-    than the straight function's.
+    For the linear function with the same slopes the half-width is known. On the same draws the
+    distances of both are nearly proportional, and their ratio hardly depends on the draws, so a few
+    hundred draws give it to less than a percent. Take the largest ratio among `_LEVELS`; no margin
+    is narrower than that of the linear function.
     """
     with np.errstate(
         invalid="ignore", over="ignore"
@@ -153,7 +153,7 @@ def straight_half_widths(slopes: Floats, noises: Sequence[Noise]) -> Floats:
 def half_widths(
     function: Callable[[Floats], Floats], numbers: Floats, noise: Noise, times: int
 ) -> Floats:
-    """Return half-widths of a function of noisy numbers, along its first axis; infinite where it
+    """Return the half-widths of a function of noisy numbers, along its first axis; infinite if it
     has no value.
     """
     noises = [noise] * len(numbers)
@@ -172,8 +172,8 @@ def half_widths(
 
 
 def _normal(each: DrawSum) -> DiscreteGaussian:
-    """Return a normal noise at least as wide: discrete noise varies no more than continuous noise
-    of its scale.
+    """Return normal noise that is at least as wide: discrete noise has no larger variance than
+    continuous noise of the same scale.
     """
     variance = each.draws * each.noise.spread**2 * (1 if each.gaussian else 2)
     fine = 1 << max(0, 64 - int(variance).bit_length())
@@ -189,7 +189,9 @@ def _whole(draws: Floats) -> Any:
 
 @lru_cache(maxsize=512)
 def _draw(gaussian: bool, spread: float, times: int, place: int) -> Floats:
-    """Draw once from each of `times` parts of equal probability, in an order of the place's own."""
+    """Draw once from each of `times` parts of equal probability, in an order that depends on the
+    place.
+    """
     if not gaussian:
         return np.asarray(_laplace(spread, times)[_order(times, place)])
     return np.asarray(_gaussian(spread, times)[_order(times, place)])
@@ -231,9 +233,7 @@ def _upper_normal(times: int) -> Floats:
 
 @lru_cache(maxsize=512)
 def _order(times: int, place: int) -> npt.NDArray[np.intp]:
-    """Return a shuffled order, another for every place: by a fixed mix of bits, which is no
-    secret.
-    """
+    """Return a shuffled order, a different one for every place, by a fixed public mix of bits."""
     with np.errstate(over="ignore"):
         mixed = _mix(_mix(np.uint64(place + 1)) ^ np.arange(times, dtype=np.uint64))
     return np.argsort(mixed, kind="stable")
