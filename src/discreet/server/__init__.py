@@ -1,10 +1,13 @@
-"""Doors for untrusted analysts. Each door calls `curator` and nothing deeper.
+"""The server: doors through which untrusted analysts ask. Each door calls `curator` and nothing
+deeper.
 
-users, scram, auth     who is asking: verifiers and tokens on disk, logins, lock-outs
-settings               what a session may set: ε or a margin for its questions, and what clients
-                       expect
+users, scram, auth     who is asking: password verifiers and tokens on disk, logins, lock-outs
+settings               the settings of a session: ε or a margin for its questions, and settings that
+                       Postgres clients expect
 queue                  workers, and one fair queue for all analysts
-catalog                what clients of Postgres look up before they ask, from the policy alone
-pgwire                 the Postgres protocol
-serve                  opens the doors, counts, logs and closes them
+catalog                what Postgres clients look up before they ask, from the policy alone
+pgwire                 the door for the Postgres protocol
+http                   the door for HTTP: an API, and pages for a browser
+serve                  opens and closes the doors
+limits, log, metrics   what clients may take; JSON logs; counts
 """

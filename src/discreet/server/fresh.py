@@ -1,5 +1,5 @@
-"""Fresh secrets of the doors: salts, nonces, passwords, tokens, keys to cancel with. None of them
-is noise.
+"""Random secrets for the server: salts, nonces, passwords, tokens, and keys for cancelling. None of
+them is noise.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ import os
 
 
 def fresh_bytes(size: int) -> bytes:
-    """Return random bytes of the operating system, for a secret that protects a login and no
-    data.
-    """
+    """Return random bytes of the operating system. Use them for secrets of logins, not for data."""
     return os.urandom(size)
 
 
 def fresh_text(size: int) -> str:
-    """Return a random text of letters, digits, - and _ that holds `size` bytes of chance."""
+    """Return `size` random bytes as a text of letters, digits, - and _."""
     return base64.urlsafe_b64encode(fresh_bytes(size)).rstrip(b"=").decode()

@@ -1,4 +1,4 @@
-"""Limits on what clients take of one server."""
+"""Limits of what clients may take of one server."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """Counts, bytes and seconds. A message may hold a statement of the policy's length and as much
-    of parameters.
+    """Limits of numbers, bytes and seconds.
+
+    A message may have a statement of the length that the policy allows, and as many bytes of
+    parameters.
     """
 
     workers: int = 4
@@ -18,9 +20,9 @@ class ServerLimits:
     connections_before_login_per_address: int = 150
     waiting_per_user: int = 100  # questions
     message: int = 1 << 20  # bytes
-    result: int = 256 << 20  # bytes of one answer, and of all that one session's cursors hold
+    result: int = 256 << 20  # bytes of one answer, and of all results that a session's cursors hold
     results: int = 1 << 30  # bytes of all answers that are being sent
     login: float = 20.0  # seconds for the whole login
     idle: float = 3600.0  # seconds without a statement
-    sending: float = 60.0  # seconds in which a client reads nothing of what it is sent
-    stopping: float = 30.0  # seconds for questions under way when the server stops
+    sending: float = 60.0  # seconds that a client may leave sent bytes unread
+    stopping: float = 30.0  # seconds for running questions to end when the server stops

@@ -1,5 +1,5 @@
-"""Logs as JSON lines: what happened, to whom, how long it took. Never a statement, a value or an
-engine's message.
+"""Write logs as JSON lines: what happened, for which user, how long it took. A log never has a
+statement, a value or an engine's message.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line. Fields come from `extra={"fields": {...}}`; an exception's text is
-    left out.
+    """Formats each record as a line with one JSON object. More fields come from
+    `extra={"fields": {...}}`. The text of an exception is left out.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -30,7 +30,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:
-    """Send all logs of ours to stderr as JSON lines, and nobody else's."""
+    """Write our own logs to stderr as JSON lines, and only errors of the libraries."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     ours = logging.getLogger("discreet")

@@ -1,6 +1,4 @@
-"""Counts of what the server does, for those who run it. None of them tells of a question's
-content.
-"""
+"""Count what the server does, for its operators. No count depends on the content of a question."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import bisect
 import threading
 from collections import Counter
 
-# seconds
+# the upper bounds of the histogram, in seconds
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -23,7 +21,7 @@ class Metrics:
         self._sum = 0.0
 
     def count(self, name: str, label: str = "", by: int = 1) -> None:
-        """Add to a counter; the label is one of a closed set, never a text of a client."""
+        """Add to a counter. The label must be one of a closed set, never a client's text."""
         with self._lock:
             self._counts[name, label] += by
 
@@ -39,12 +37,10 @@ class Metrics:
 
     def text(self) -> str:
         with self._lock:
-            lines = [
-                f'discreet_{name}_total{{kind="{label}"}} {value}'
-                if label
-                else f"discreet_{name}_total {value}"
-                for (name, label), value in sorted(self._counts.items())
-            ]
+            lines = []
+            for (name, label), value in sorted(self._counts.items()):
+                labels = f'{{kind="{label}"}}' if label else ""
+                lines.append(f"discreet_{name}_total{labels} {value}")
             lines += [f"discreet_{name} {value:g}" for name, value in sorted(self._gauges.items())]
             total = 0
             for bound, count in zip((*map(str, BOUNDS), "+Inf"), self._seconds, strict=True):

@@ -1,11 +1,12 @@
-"""SCRAM-SHA-256 (RFC 5802, RFC 7677), the server's half: it proves a password and stores none.
+"""The server's half of SCRAM-SHA-256 (RFC 5802, RFC 7677): it checks a password without storing or
+receiving it.
 
     SaltedPassword = PBKDF2(password, salt, iterations)
     StoredKey      = SHA256(HMAC(SaltedPassword, "Client Key"))
     ServerKey      = HMAC(SaltedPassword, "Server Key")
 
-Whoever reads the stored verifier cannot log in with it: that takes the client key, of which it
-holds a hash.
+A thief of the stored verifier cannot log in with it. Logging in needs the client key, and the
+verifier has only its hash.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from discreet.server.fresh import fresh_bytes, fresh_text
 ITERATIONS = 10_000
 SALT_BYTES = 16
 MOST_NONCE = 256  # letters; libpq sends 24
-PLAIN, PLUS = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
+PLAIN = "SCRAM-SHA-256"
+PLUS = "SCRAM-SHA-256-PLUS"  # bound to the TLS certificate
 
 
 class Malformed(Exception):
-    """A message that is no SCRAM message: the client is broken or hostile."""
+    """A message that breaks the rules of SCRAM: the client is broken or hostile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +58,8 @@ class Verifier:
 
     @classmethod
     def nobodys(cls, name: str, secret: bytes) -> Verifier:
-        """Return a verifier that no password fits. The same name always gets the same salt, as a
-        user's would be.
+        """Return a verifier that no password fits, for a user who does not exist. The same name
+        always gets the same salt, as that of a user does.
         """
 
         def derived(purpose: bytes) -> bytes:
@@ -94,21 +96,21 @@ class Verifier:
         return f"{PLAIN}${self.iterations}:{_encode(self.salt)}${keys}"
 
     def matches(self, password: str) -> bool:
-        """Say whether this is the password, for a door that is handed the password itself."""
+        """Return True if this is the password. For the HTTP door, which receives passwords."""
         tried = Verifier.of(password, salt=self.salt, iterations=self.iterations)
         return hmac.compare_digest(tried.stored_key, self.stored_key)
 
 
 class Exchange:
-    """One login: `first` takes the client's first message, `final` its proof. Each returns the
+    """One login. `first` takes the client's first message, and `final` its proof; each returns the
     server's reply.
     """
 
     def __init__(
         self, verifier: Verifier, *, binding: bytes | None = None, offers_binding: bool = False
     ) -> None:
-        """`binding` is the hash of our certificate where the client chose the mechanism that is
-        bound to it.
+        """`binding` is the hash of our certificate, if the client chose the mechanism that is bound
+        to it.
         """
         self._verifier = verifier
         self._binding = binding
@@ -124,7 +126,7 @@ class Exchange:
             raise Malformed("an authority without a=")
         self._header = f"{flag},{authority},".encode()
         fields = rest.split(",")
-        # libpq sends an empty name: the name that counts is the one of the startup message.
+        # libpq sends an empty name, because only the name in the startup message counts.
         if len(fields) < 2 or not fields[0].startswith("n=") or not fields[1].startswith("r="):
             raise Malformed("no name or no nonce")
         nonce = fields[1][2:]
@@ -147,7 +149,7 @@ class Exchange:
             raise Malformed("channel binding where there is none")
 
     def final(self, message: bytes) -> bytes | None:
-        """Return the server's signature; None where the proof is wrong. Both take the same work."""
+        """Return the server's signature, or None if the proof is wrong. Both take the same work."""
         without_proof, _, proof_text = _text(message).rpartition(",p=")
         fields = without_proof.split(",")
         if len(fields) < 2 or not fields[0].startswith("c=") or not fields[1].startswith("r="):
@@ -168,20 +170,14 @@ class Exchange:
 
 
 def prepare(password: str) -> bytes:
-    """Return the password as SASLprep (RFC 4013) writes it; as it is, where SASLprep forbids it (so
-    does libpq).
+    """Return a password as SASLprep (RFC 4013) normalizes it. A password that SASLprep forbids
+    stays unchanged, as in libpq.
     """
-    mapped = "".join(
-        " " if stringprep.in_table_c12(letter) else letter
-        for letter in password
-        if not stringprep.in_table_b1(letter)
-    )
+    kept = [letter for letter in password if not stringprep.in_table_b1(letter)]
+    mapped = "".join(" " if stringprep.in_table_c12(letter) else letter for letter in kept)
     normal = unicodedata.normalize("NFKC", mapped)
-    if (
-        not normal
-        or any(table(letter) for table in _FORBIDDEN for letter in normal)
-        or _mixes_directions(normal)
-    ):
+    forbidden = any(table(letter) for table in _FORBIDDEN for letter in normal)
+    if not normal or forbidden or _mixes_directions(normal):
         return password.encode("utf-8", "surrogatepass")
     return normal.encode()
 

@@ -1,5 +1,5 @@
-"""Opens the doors of one policy, and closes them in order: nothing new begins, what runs may end,
-then all close.
+"""Open the doors of one policy, and close them in order: refuse new questions, let running ones
+end, then close all connections.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read host:port; without a host it is this machine alone."""
+        """Read host:port. Without a host, listen on this machine alone."""
         host, _, port = text.rpartition(":")
         if not port.isascii() or not port.isdigit() or int(port) > 65_535:
             raise UsageError(
@@ -50,8 +50,8 @@ class Address:
         return cls(host=host.strip("[]") or "127.0.0.1", port=int(port))
 
     def require_private(self, tls: Tls | None, *, proxied: bool = False) -> None:
-        """Refuse to listen beyond this machine without TLS, or for a proxy, which anybody could
-        claim to be.
+        """Refuse to listen beyond this machine if there is no TLS, or if requests come from a
+        proxy: others could claim to be the proxy.
         """
         if self.host == "localhost" or is_loopback(self.host):
             return
@@ -90,8 +90,8 @@ class Server:
     curator: Curator
     limits: ServerLimits = field(default_factory=ServerLimits)
     tls: Tls | None = None
-    origins: Sequence[str] = ()  # hosts whose pages may send requests of their own
-    # TLS of HTTP ends at a proxy of this machine, which says who sent a request
+    origins: Sequence[str] = ()  # hosts whose pages may send requests
+    # True if a proxy on this machine does the TLS of HTTP, and says who sent a request
     proxied: bool = False
     door: Doorway = field(init=False)
     postgres: Listener | None = None
@@ -104,7 +104,7 @@ class Server:
     async def open_postgres(self, address: Address) -> tuple[str, int]:
         address.require_private(self.tls)
         nobody = catalog.CatalogSession(user="", database="")
-        # the first look fills its tables
+        # the first statement fills the catalog's tables
         await asyncio.to_thread(self.door.catalog.describe, "SELECT 1", nobody)
         self.postgres = Listener(self.door, tls=self.tls)
         with address.opening("postgres"):
@@ -140,7 +140,7 @@ class Server:
         return found
 
     async def close(self) -> bool:
-        """Stop the doors; return True if all questions under way were answered."""
+        """Close the doors; return True if all running questions were answered."""
         ended = await self.door.queue.stop(seconds=self.limits.stopping)
         if self.http is not None:
             await self.http.stop()
@@ -157,7 +157,7 @@ async def serve(
     postgres: Address | None,
     http: Address | None,
 ) -> bool:
-    """Serve until SIGTERM or Ctrl-C; `opened` is told which door is open, and where."""
+    """Serve until SIGTERM or Ctrl-C. `opened` is called with the name and address of each door."""
     sys.setswitchinterval(SWITCH)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -171,7 +171,7 @@ async def serve(
         found.append(("http", *await server.open_http(http)))
     if postgres is not None:
         found.append(("postgres", *await server.open_postgres(postgres)))
-    for each in found:  # after all are open: an address that is told answers
+    for each in found:  # only now, when all are open, so that every told address answers
         opened(*each)
     await stop.wait()
     return await server.close()

@@ -1,11 +1,11 @@
-"""The settings of a session: the price of its questions, and the many settings that Postgres's
+"""The settings of a session: the price of its questions, and the many settings that Postgres
 clients expect.
 
-discreet.epsilon    what an answer may cost
-discreet.assuming   rows to assume, for margins of means
-discreet.rows       refuse or none: what a SELECT of rows gets (none: no rows, and a notice)
-discreet.margin     how wrong it may be, at 95 %
-discreet.margins    notice, columns or none
+discreet.epsilon    the ε that an answer may cost
+discreet.margin     instead of it: the 95 % margin that the session accepts
+discreet.assuming   how many rows to assume, for margins of means and quantiles
+discreet.margins    where margins are shown: notice, columns or none
+discreet.rows       what a SELECT of rows gets: a refusal (refuse), or no rows and a notice (none)
 """
 
 from __future__ import annotations
@@ -25,20 +25,18 @@ class Unknown(UsageError):
 
 
 class ReadOnly(UsageError):
-    """The setting can be read and not be changed."""
+    """The setting can be read, but not changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: its value for whoever does not set it, the texts that it may have, and what it
-    is for.
-    """
+    """One setting."""
 
-    name: str  # as it is shown
-    value: str
-    choices: tuple[str, ...] = ()
-    fixed: bool = False
-    reported: bool = False  # the protocol tells clients of changes
+    name: str  # as SHOW ALL prints it
+    value: str  # the default
+    choices: tuple[str, ...] = ()  # the values that it may have; any, if there are none
+    fixed: bool = False  # it cannot be changed
+    reported: bool = False  # the protocol tells clients when it changes
     help: str = ""
 
 
@@ -59,14 +57,16 @@ _MESSAGES = (
 )
 
 _ALL = (
-    Setting(name="discreet.epsilon", value="", help="What an answer may cost."),
+    Setting(name="discreet.epsilon", value="", help="The ε that an answer may cost."),
     Setting(
         name="discreet.margin",
         value="",
-        help="How wrong an answer may be, at 95 %, instead of epsilon.",
+        help="Instead of epsilon: the 95 % margin that you accept.",
     ),
     Setting(
-        name="discreet.assuming", value="", help="How many rows to assume, for margins of means."
+        name="discreet.assuming",
+        value="",
+        help="How many rows to assume, for margins of means and quantiles.",
     ),
     Setting(
         name="discreet.margins",
@@ -165,6 +165,9 @@ _ALL = (
     Setting(name="xmloption", value="content", choices=("content", "document")),
 )
 SETTINGS: Mapping[str, Setting] = {setting.name.lower(): setting for setting in _ALL}
+# Setting one of these clears the other.
+_INSTEAD = {"discreet.epsilon": "discreet.margin", "discreet.margin": "discreet.epsilon"}
+_SYNONYMS = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
 _UTF8 = frozenset(("utf8", "utf-8", "unicode", "sql_ascii", "auto"))
 _UTC = frozenset(
     (
@@ -184,15 +187,12 @@ _UTC = frozenset(
 
 
 class Settings(MutableMapping[str, str]):
-    """The settings of one session, by their names in small letters. Everything not set has its
-    default.
-    """
+    """The settings of one session, by name. A setting that was not set has its default."""
 
     def __init__(self, defaults: Mapping[str, str]) -> None:
-        """`defaults` are those of this user: the name, the ε per question that the policy gives."""
-        self._defaults = {name: setting.value for name, setting in SETTINGS.items()} | dict(
-            defaults
-        )
+        """`defaults` are those of this user: the name, and the policy's ε per question."""
+        self._defaults = {name: setting.value for name, setting in SETTINGS.items()}
+        self._defaults.update(defaults)
         self._set: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -211,9 +211,7 @@ class Settings(MutableMapping[str, str]):
         if setting.fixed:
             raise ReadOnly(f"{setting.name} cannot be changed.")
         self._set[key] = _check(setting, value)
-        other = {"discreet.epsilon": "discreet.margin", "discreet.margin": "discreet.epsilon"}.get(
-            key
-        )
+        other = _INSTEAD.get(key)
         if other is not None and self._set[key]:
             self._set[other] = ""
 
@@ -222,9 +220,7 @@ class Settings(MutableMapping[str, str]):
         if name.lower() not in self._defaults:
             raise Unknown(f"There is no setting {name[:80]}. SHOW ALL lists them.")
         self._set.pop(name.lower(), None)
-        other = {"discreet.epsilon": "discreet.margin", "discreet.margin": "discreet.epsilon"}.get(
-            name.lower()
-        )
+        other = _INSTEAD.get(name.lower())
         if other is not None and not self._set.get(other):
             self._set.pop(other, None)
 
@@ -235,7 +231,7 @@ class Settings(MutableMapping[str, str]):
         return len(self._defaults)
 
     def begin(self, name: str, value: str) -> None:
-        """Set what RESET returns to: a setting of the startup message."""
+        """Set a default, to which RESET returns: for the settings of the startup message."""
         self[name] = value
         for key, held in self._set.items():
             self._defaults[key] = held
@@ -251,20 +247,22 @@ class Settings(MutableMapping[str, str]):
         self._set = dict(saved)
 
     def shown(self) -> list[tuple[str, str, str]]:
-        """Return name, value and meaning of all, by name."""
+        """Return name, value and help of all settings, ordered by name."""
         return [(SETTINGS[key].name, self[key], SETTINGS[key].help) for key in sorted(SETTINGS)]
 
     def price(self) -> dict[str, object] | None:
-        """Return epsilon, or margin, and assuming, as a question takes them; None where no price is
-        set.
+        """Return the arguments `epsilon` or `margin`, and `assuming`, of a question; None if no
+        price is set.
         """
-        epsilon, margin, assuming = (
-            self[f"discreet.{name}"] for name in ("epsilon", "margin", "assuming")
-        )
+        epsilon = self["discreet.epsilon"]
+        margin = self["discreet.margin"]
+        assuming = self["discreet.assuming"]
         if not epsilon and not margin:
             return None
         price: dict[str, object] = {"epsilon": epsilon} if epsilon else {"margin": margin}
-        return price | ({"assuming": int(assuming)} if assuming else {})
+        if assuming:
+            price["assuming"] = int(assuming)
+        return price
 
 
 def _check(setting: Setting, value: str) -> str:
@@ -291,9 +289,9 @@ def _check(setting: Setting, value: str) -> str:
             return "UTC"
         case "DateStyle":
             return _date_style(value)
-    return {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(
-        value.lower() if setting.choices else "", value.lower() if setting.choices else value
-    )
+    if not setting.choices:
+        return value
+    return _SYNONYMS.get(value.lower(), value.lower())
 
 
 def _date_style(value: str) -> str:

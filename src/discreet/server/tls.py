@@ -1,6 +1,4 @@
-"""TLS 1.3: the context of the doors, and a certificate of our own making for those who have
-none.
-"""
+"""TLS 1.3: load the certificate of the doors, or make a self-signed one."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ from cryptography.x509.oid import NameOID
 
 from discreet.errors import UsageError
 
-_DAYS = 825
+_DAYS = 825  # for which a certificate that we make is valid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """A context, and the hash of its certificate, to which logins can be bound (RFC 5929,
+    """A TLS context, and the hash of its certificate, to which logins can be bound (RFC 5929,
     tls-server-end-point).
     """
 
@@ -40,20 +38,18 @@ def load(certificate: Path, key: Path) -> Tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.load_cert_chain(certificate, key)
-        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        parsed = x509.load_pem_x509_certificate(certificate.read_bytes())
     except (OSError, ValueError) as error:
-        reason = (
-            error.strerror
-            if isinstance(error, OSError) and error.strerror
-            else "it does not fit its key"
-        )
+        reason = "it does not fit its key"
+        if isinstance(error, OSError) and error.strerror:
+            reason = error.strerror
         raise UsageError(f"The certificate {certificate} cannot be used: {reason}.") from None
-    return Tls(context=context, binding=_binding(found))
+    return Tls(context=context, binding=_binding(parsed))
 
 
 def _binding(certificate: x509.Certificate) -> bytes | None:
-    """Return the certificate's hash by its own signature's hash, MD5 and SHA-1 replaced; None where
-    it has none.
+    """Return the certificate's hash, by the hash function of its signature; None if that has none.
+    SHA-256 replaces MD5 and SHA-1.
     """
     used = certificate.signature_hash_algorithm
     if used is None:
@@ -65,7 +61,7 @@ def _binding(certificate: x509.Certificate) -> bytes | None:
 def make(
     certificate: Path, key: Path, *, hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
 ) -> None:
-    """Write a certificate that vouches for itself, and its key (mode 0600)."""
+    """Write a self-signed certificate, and its key (mode 0600)."""
     secret = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])])
     now = datetime.datetime.now(datetime.UTC)

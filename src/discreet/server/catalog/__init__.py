@@ -1,12 +1,12 @@
-"""Answer what clients of Postgres look up before they ask: pg_catalog, information_schema,
+"""Answer what Postgres clients look up before they ask: pg_catalog, information_schema, and
 functions of the session.
 
-builtin               what every Postgres has
-parse, kinds          a statement and its types
-functions, literals   the vocabulary
-contents, views       what the policy adds
-translate             the statement, written anew
-catalog, session      who asks, and the answer
+tables/               the rows: builtin and fixed have those of every Postgres, contents and views
+                      those that the policy adds
+parse, kinds          read a statement, and find the types of its columns
+functions, literals   the functions and constants that a statement may use
+translate             writes the statement for our own DuckDB
+catalog, session      run it, for one session
 """
 
 from discreet.server.catalog.catalog import Catalog, StatementDescription

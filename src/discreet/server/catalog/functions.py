@@ -1,7 +1,7 @@
-"""The functions of Postgres that clients call on its catalog: a closed list.
+"""The closed list of Postgres functions that clients may call on the catalog.
 
-FUNCTIONS says which function answers a call, and the type of its result: `$1` is that of the first
-argument, `$1[]` an array of it, `$1*` its element.
+FUNCTIONS has, for each, the function that computes it and the type of its result: `$1` is the type
+of the first argument, `$1[]` an array of it, `$1*` its element.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from importlib import resources
 
 
 def macros() -> tuple[str, ...]:
-    """Return the statements of functions.sql; each finds those that it calls before it."""
+    """Return the statements of functions.sql. A function is defined before those that call it."""
     text = resources.files(__package__).joinpath("functions.sql").read_text(encoding="utf-8")
     return tuple(part for part in text.split(";\n") if part.strip())
 
@@ -66,7 +66,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "to_json": ("to_json", "json"),
     "row_to_json": ("to_json", "json"),
     "oidvectortypes": ("d_types_text", "text"),
-    # about objects
+    # functions about objects of the catalog
     "format_type": ("d_format_type", "text"),
     "col_description": ("d_col_description", "text"),
     "to_regclass": ("d_regclass", "regclass"),
@@ -82,8 +82,8 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "generate_series": ("d_series", "$1"),
 }
 
-# name -> (expression, type), where {0}, {1}, ... are the arguments, {last} is the last one,
-# and {user}, {database}, ... are of the session; arguments beyond are left out
+# name -> (expression, type). In the expression {0}, {1}, ... are the arguments, {last} the last
+# one, and {user}, {database}, ... come from the session. Other arguments are ignored.
 _NULLS = {
     "text": "pg_get_viewdef pg_get_ruledef pg_get_triggerdef pg_get_functiondef pg_get_function_result "
     "pg_get_function_sqlbody pg_get_partkeydef pg_get_serial_sequence pg_get_statisticsobjdef "
@@ -163,13 +163,12 @@ EXPRESSIONS: dict[str, tuple[str, str]] = {
     ),
 }
 
-# Functions whose text may be longer than what they are given: it is looked at before anything is
-# made of it.
+# Functions whose result may be longer than their arguments: check its length before computing it.
 _GROWING = """
 concat concat_ws format replace regexp_replace quote_ident quote_literal quote_nullable array_to_string
 json_build_object jsonb_build_object json_build_array to_json row_to_json
 """
 GROWING = frozenset(_GROWING.split())
 
-# Functions whose call gives rows: they stand for these relations where a table may stand.
+# Functions that return rows. In FROM, each stands for this relation.
 AS_TABLES = {"pg_show_all_settings": "pg_settings", "pg_get_keywords": "keywords"}

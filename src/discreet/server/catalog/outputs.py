@@ -1,4 +1,4 @@
-"""Names of the columns that a statement of a client gives."""
+"""Name the columns of a client's statement as Postgres does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from discreet.server.catalog.kinds import output_name
 
 
 def name_outputs(tree: exp.Query) -> None:
-    """Give every column without a name the one that Postgres gives it."""
+    """Give every unnamed column the name that Postgres would give it."""
     for select in tree.find_all(exp.Select):
         named = []
         for item in select.expressions:

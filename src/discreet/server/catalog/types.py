@@ -1,5 +1,5 @@
-"""Postgres types: how the catalog's own database stores them, how Arrow carries them, how people
-write them.
+"""Postgres types: how the catalog's own database stores them, their Arrow types, and how SQL writes
+them.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ SYNONYMS = {words: name for name, words in WRITTEN.items()} | {
 
 
 def storage_type(kind: str) -> str:
-    """Return the type by which the catalog's own database stores a Postgres type; arrays are
-    lists.
+    """Return the type in which the catalog's own database stores a Postgres type. It stores arrays
+    as lists.
     """
     if kind in VECTORS:
         return VECTORS[kind]
@@ -101,8 +101,8 @@ def storage_type(kind: str) -> str:
 
 
 def arrow(kind: str) -> pa.DataType:
-    """Return the Arrow type of an answer's column of this Postgres type; a reference is its
-    object's name.
+    """Return the Arrow type of an answer's column of this Postgres type. A reference becomes the
+    name of its object.
     """
     if kind in REFERENCES:
         return pa.string()
@@ -138,14 +138,15 @@ def name(number: int) -> str | None:
 
 
 def from_sql(words: str) -> str | None:
-    """Return the type that words name, such as `bigint`, `pg_catalog.text` or `_text`; None if
-    there is none.
+    """Return the type that some words name, such as `bigint`, `pg_catalog.text` or `_text`; None if
+    there is no such type.
     """
     bare = words.strip().lower().removeprefix("pg_catalog.").strip('"')
     array = bare.endswith("[]")
     bare = bare.removesuffix("[]").split("(")[0].strip()
-    found = SYNONYMS.get(bare, bare)
-    found = "char" if words.strip().strip("[]") in ('"char"', 'pg_catalog."char"') else found
+    kind = SYNONYMS.get(bare, bare)
+    if words.strip().strip("[]") in ('"char"', 'pg_catalog."char"'):
+        kind = "char"
     if array:
-        found = f"_{found}"
-    return found if found in type_oids() or found in REFERENCES else None
+        kind = f"_{kind}"
+    return kind if kind in type_oids() or kind in REFERENCES else None

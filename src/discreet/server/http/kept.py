@@ -1,9 +1,9 @@
-"""Answers that were given over HTTP, kept on disk: a retry gets the same bytes, and a link finds
-its answer again.
+"""Keep the answers that were given over HTTP on disk, so that a retry gets the same bytes, and a
+link opens its answer again.
 
-They are in a file beside the ledger (`town.ledger.answers`, mode 0600). It spends nothing and is no
-record: the ledger is. Where it is lost, whoever asks again gets the same numbers from the ledger,
-for free.
+The file is beside the ledger (`town.ledger.answers`, mode 0600). It spends nothing, and the ledger
+remains the only record: if the file is lost, a repeated question gets the same numbers from the
+ledger, for free.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 
 from discreet.server.fresh import fresh_text
 
-MOST = 5_000  # answers that are kept of one user; the oldest go first
-MOST_BYTES = 1 << 30  # of one user's answers
-OFTEN = 50  # answers after which it is looked how many bytes they are
+MOST = 5_000  # answers that are kept for one user; the oldest are deleted first
+MOST_BYTES = 1 << 30  # bytes of one user's answers
+OFTEN = 50  # after so many new answers, delete those beyond MOST_BYTES
 
 
 class Unkept(Exception):
@@ -45,7 +45,7 @@ _HEAD = "link, user, key, digest, moment, question, epsilon, margin, cost, rows"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptAnswer:
-    """One answer: who asked what, and all of it as an Arrow stream. `cost` is JSON."""
+    """One answer: who asked what, and its content as an Arrow stream. `cost` is JSON."""
 
     link: str
     user: str
@@ -61,7 +61,7 @@ class KeptAnswer:
 
 
 class Answers:
-    """The file of kept answers of one policy. Used from any thread."""
+    """The file of kept answers of one policy. Any thread may use it."""
 
     def __init__(self, ledger: Path) -> None:
         self._path = ledger.with_name(f"{ledger.name}.answers")
@@ -70,7 +70,7 @@ class Answers:
         self._kept = 0
 
     def keep(self, answer: KeptAnswer) -> None:
-        """Keep an answer, and forget the user's oldest where there are too many."""
+        """Store an answer, and delete the user's oldest answers if there are too many."""
         fields = f"{_HEAD}, content".split(", ")
         values = [getattr(answer, name) for name in fields]
         marks = ", ".join("?" for _ in fields)
@@ -92,11 +92,11 @@ class Answers:
                 )
 
     def by_key(self, user: str, key: str) -> KeptAnswer | None:
-        """Return what a user's request of this key was answered."""
+        """Return the answer to a user's earlier request with this key."""
         return self._one("user = ? AND key = ?", (user, key))
 
     def by_link(self, link: str) -> KeptAnswer | None:
-        """Return the answer of a link, which nobody can guess."""
+        """Return the answer with this link. Nobody can guess a link."""
         return self._one("link = ?", (link,))
 
     def of(self, user: str, *, most: int) -> list[KeptAnswer]:
@@ -109,7 +109,7 @@ class Answers:
         return [_kept(row) for row in found]
 
     def keep_description(self, user: str, table: str, content: bytes) -> str:
-        """Keep a description of a table; return its link."""
+        """Store a description of a table; return its link."""
         link = new_link()
         with self._open() as connection:
             connection.execute(
@@ -119,7 +119,7 @@ class Answers:
         return link
 
     def description(self, link: str) -> bytes | None:
-        """Return the description of a link."""
+        """Return the description with this link."""
         with self._open() as connection:
             row = connection.execute(
                 "SELECT content FROM descriptions WHERE link = ?", (link,)
@@ -151,14 +151,14 @@ class Answers:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open one transaction; the file is made at the first one."""
+        """Open a transaction. The first one creates the file."""
         with self._lock:
             try:
                 if self._connection is None:
                     os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
                     connection = sqlite3.connect(self._path, check_same_thread=False, timeout=10)
                     connection.execute("PRAGMA journal_mode = WAL")
-                    # see the module: nothing is lost with it
+                    # a crash may lose the last answers: the ledger still has their numbers
                     connection.execute("PRAGMA synchronous = NORMAL")
                     connection.executescript(_SCHEMA)
                     self._connection = connection

@@ -1,5 +1,5 @@
-"""Releases, publications and descriptions: whoever may log in reads them; the curator starts and
-runs them.
+"""The routes of releases, publications and descriptions: every user may read them, and the curator
+starts and runs them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def release_quote(request: Request, name: str, visitor: CuratorOnly) -> Re
 async def release(
     request: Request, name: str, visitor: Anyone, consistent: bool = False
 ) -> Response:
-    """Return what a release has published so far. Free; touches no data."""
+    """Return what a release has published so far. Free; reads no data."""
     desk = desk_of(request)
 
     def work() -> dict[str, Any]:
@@ -62,7 +62,7 @@ async def release(
 
 @router.post("/releases/{name:path}/start", response_model=shapes.JobReply, status_code=202)
 async def start_release(request: Request, name: str, visitor: CuratorOnly) -> Response:
-    """Charge a release for its whole horizon, once."""
+    """Pay once for a release over its whole horizon."""
     desk = desk_of(request)
     return _job(request, visitor, "start", lambda: desk.curator.release(name).start().as_json())
 
@@ -92,7 +92,7 @@ async def publication_page(request: Request, name: str, visitor: Anyone) -> Resp
 
 @router.get("/publications/{name:path}/quote", response_model=dict[str, Any])
 async def publication_quote(request: Request, name: str, visitor: CuratorOnly) -> Response:
-    """Return what a publication would cost and how wrong it would be. Free."""
+    """Return what a publication would cost, and its margins. Free."""
     desk = desk_of(request)
     return JSONResponse(
         await desk.work(visitor, lambda: desk.curator.publication(name).quote().as_json())
@@ -101,7 +101,7 @@ async def publication_quote(request: Request, name: str, visitor: CuratorOnly) -
 
 @router.get("/publications/{name:path}", response_model=dict[str, Any])
 async def publication(request: Request, name: str, visitor: Anyone) -> Response:
-    """Return what was published: sizes, errors and the certificate. Free; touches no data."""
+    """Return what was published: sizes, margins and the certificate. Free; reads no data."""
     desk = desk_of(request)
     return JSONResponse(
         await desk.work(visitor, lambda: desk.curator.publication(name).show().as_json())
@@ -110,7 +110,7 @@ async def publication(request: Request, name: str, visitor: Anyone) -> Response:
 
 @router.post("/publications/{name:path}/run", response_model=shapes.JobReply, status_code=202)
 async def run_publication(request: Request, name: str, visitor: CuratorOnly) -> Response:
-    """Make a publication: one charge. Running it again is free."""
+    """Pay for a publication and make it. Running it again is free."""
     desk = desk_of(request)
     return _job(request, visitor, "publish", lambda: desk.curator.publication(name).run().as_json())
 
@@ -124,7 +124,7 @@ def _job(
     return begin_reply(jobs_of(request).begin(visitor, kind, quietly))
 
 
-# A page of the kit stands alone: its style is in it, and it has no script.
+# A page of the kit contains its style, loads nothing and has no script.
 _ALONE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
 }
@@ -132,8 +132,8 @@ _ALONE = {
 
 @router.get("/descriptions", response_model=shapes.DescriptionsReply)
 async def descriptions(request: Request, visitor: Overseer) -> Response:
-    """Return the descriptions that were made over HTTP, newest first. A link opens one for whoever
-    may log in.
+    """Return the descriptions that were made over HTTP, newest first. Every user can open one by
+    its link.
     """
     desk = desk_of(request)
     found = await desk.work(visitor, desk.answers.descriptions)
@@ -149,7 +149,7 @@ async def synthetic_rows(
     rows: Annotated[int, Query(ge=1, le=100_000)] = 1_000,
     format: Annotated[Format, Query()] = "csv",
 ) -> Response:
-    """Return synthetic rows of a description; free, and different every time."""
+    """Return synthetic rows drawn from a description. Free; the rows differ every time."""
     desk = desk_of(request)
 
     def work() -> bytes:

@@ -1,4 +1,6 @@
-"""The JSON of requests and replies, as OpenAPI tells it. What is not named here is refused."""
+"""The JSON of requests and replies, as OpenAPI documents it. A request with other fields is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +21,23 @@ class Request(BaseModel):
 
 
 class Reply(BaseModel):
-    """A reply's body; it may have more fields than are named."""
+    """A reply's body. It may have more fields than are documented."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class Question(Request):
-    """A question and what it may cost: `epsilon`, or `margin` for the cheapest that is as right as
-    that.
-    """
+    """A question with its price: `epsilon`, or `margin` for the lowest price with this margin."""
 
     sql: Text
     epsilon: Amount = Field(
-        default=None, description="what it may cost; a text such as 1/3 is exact"
+        default=None, description="the ε that it may cost; a text such as 1/3 is exact"
     )
-    margin: Amount = Field(default=None, description="instead: how wrong it may be, at 95 %")
+    margin: Amount = Field(
+        default=None, description="instead of epsilon: the 95 % margin that you accept"
+    )
     assuming: int | None = Field(
-        default=None, description="how many rows to assume, for margins of means"
+        default=None, description="how many rows to assume, for margins of means and quantiles"
     )
     dialect: Literal["duckdb", "postgres"] = "duckdb"
 
@@ -92,7 +94,7 @@ class ErrorReply(BaseModel):
 
 
 class Budget(BaseModel):
-    """An amount: numbers, and under `exact` the same as exact rationals."""
+    """An amount: as numbers, and under `exact` as exact rationals."""
 
     epsilon: float
     delta: float
@@ -101,17 +103,21 @@ class Budget(BaseModel):
 
 
 class RanksReply(Reply):
-    """The margin of a quantile, in ranks; `told` is false for rows of which it tells nothing."""
+    """The margin of a quantile, in ranks.
+
+    `told` is false for each row of the answer whose group is too small for the margin to say
+    anything.
+    """
 
     ranks: int
-    rows: int = Field(description="groups of so many rows or fewer are too small for this margin")
-    range: list[Any] = Field(description="in such a group the value may be any of these")
-    counted: str | None = Field(default=None, description="the column that counts the rows")
+    rows: int = Field(description="a group of so many rows or fewer is too small for this margin")
+    range: list[Any] = Field(description="in such a group the value may be anywhere in this range")
+    counted: str | None = Field(default=None, description="the column that counts a group's rows")
     told: list[bool | None]
 
 
 class AnswerReply(Reply):
-    """An answer: `margins` has the shape of `rows`, with null where there is none."""
+    """An answer. `margins` has the shape of `rows`, with null for values without a margin."""
 
     columns: list[str]
     types: list[str]
@@ -133,20 +139,23 @@ class AnswersReply(BaseModel):
 
 
 class QuoteReply(Reply):
-    """A quote: `margins` has a number, or what it depends on, for each column that has one."""
+    """A quote. `margins` has, for each column with a margin, a number or an object that says on
+    what it depends.
+    """
 
     columns: list[str]
     statistics: list[dict[str, Any]]
     margins: dict[str, Any]
     max_rows: dict[str, int]
     instead: dict[str, tuple[float, float]] = Field(
-        default={}, description="margins of running totals, and with noise on each number"
+        default={},
+        description="columns with noise on running totals: their margin, and that of noise on each number",
     )
     shared_by: list[int] = Field(
         default=[], description="about how many people must share a value of an unknown key"
     )
     savings: list[str] = Field(
-        default=[], description="what you could write instead, and what it would save"
+        default=[], description="sentences: what you could write instead, and what that would save"
     )
     cost: Budget
     left: Budget
@@ -157,8 +166,8 @@ class ExplanationReply(BaseModel):
 
 
 class ColumnReply(BaseModel):
-    """A column: `groups` says whether all its values are groups, those that enough people share, or
-    none.
+    """A column. `groups` says which of its values can be group keys: all (public), those that
+    enough people share (unknown), or none (never).
     """
 
     name: str
@@ -217,7 +226,7 @@ class Charged(BaseModel):
 
 
 class HistoryReply(BaseModel):
-    """`answers` are those given over HTTP, newest first; `charges` all that was paid, by whichever
+    """`answers` are those given over HTTP, newest first. `charges` are all charges, through any
     door.
     """
 
@@ -266,7 +275,7 @@ class UsersReply(BaseModel):
 
 
 class MadeReply(Reply):
-    """A password or a token, which is told once."""
+    """A new password or token. It is shown only once."""
 
     name: str
 
@@ -289,8 +298,8 @@ class PreviewReply(BaseModel):
 
 
 class JobReply(BaseModel):
-    """Long work. Its events are told by `events`: progress, done (with the result) or failed (with
-    the error).
+    """Long work. The address `events` sends its events: progress, done (with the result) or failed
+    (with the error).
     """
 
     id: str

@@ -1,7 +1,6 @@
-"""Run commands that are no questions: settings, transactions, cursors and prepared statements by
-name.
+"""Run statements that are no questions: settings, transactions, cursors and prepared statements.
 
-Nothing here asks the curator, so all of it is done at once on the connection's own thread.
+Nothing here asks the curator. So everything runs at once, on the connection's own thread.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from discreet.server.settings import SETTINGS, ReadOnly, Settings, Unknown
 MOST_KEPT = 1_000  # prepared statements, portals and savepoints of one session, each
 # bytes of all prepared statements of one session, and of all statements and values of its cursors
 MOST_GIVEN = 32 << 20
-_TOKEN = 128  # bytes that a word of a statement takes
+_TOKEN = 128  # bytes of memory that a token of a statement takes
 
 
 @dataclass(slots=True, kw_only=True)
 class Prepared:
-    """A statement that was parsed: None of it where the text was empty."""
+    """A prepared statement."""
 
-    statement: Statement | None
+    statement: Statement | None  # None if the text was empty
     parameters: tuple[Parameter, ...]
-    schema: pa.Schema | None = None  # as described; None where nothing comes back or nobody looked
+    schema: pa.Schema | None = None  # the columns of its result, once it is described
     described: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class Portal:
-    """A statement with its values, whose result is made once and then read piece by piece."""
+    """A statement with its values. It is run once, and its result is read in pieces."""
 
     prepared: Prepared
     literals: tuple[str, ...] = ()
@@ -45,7 +44,7 @@ class Portal:
     formats: tuple[int, ...] = ()
     result: Result | None = None
     fields: tuple[ResultField, ...] = ()
-    position: int = 0  # rows that were read
+    position: int = 0  # the number of rows that were read
     hold: bool = False
 
 
@@ -57,11 +56,11 @@ class Savepoint:
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """The memory of one session."""
+    """What one session remembers."""
 
     settings: Settings
     status: str = "I"  # idle, in a transaction (T), or in one that failed (E)
-    charged: bool = False  # in the transaction under way
+    charged: bool = False  # True if the current transaction was charged
     savepoints: list[Savepoint] = field(default_factory=list)
     local: dict[str, str] | None = None  # settings that return at the end of the transaction
     statements: dict[str, Prepared] = field(default_factory=dict)
@@ -94,14 +93,14 @@ class State:
 
     @property
     def held(self) -> int:
-        """Bytes of the results that cursors hold."""
+        """Return how many bytes the results of all cursors take."""
         results = (portal.result for portal in self.portals.values())
         return sum(
             each.table.nbytes for each in results if each is not None and each.table is not None
         )
 
     def drop_portals(self) -> None:
-        """Drop what ends with a transaction."""
+        """Drop the cursors that end with a transaction."""
         self.portals = {name: portal for name, portal in self.portals.items() if portal.hold}
 
     def fail(self) -> None:
@@ -118,7 +117,9 @@ class State:
 
 
 def _size(kept: Iterable[Prepared]) -> int:
-    """Return about how many bytes statements take; one that several cursors share counts once."""
+    """Return about how many bytes statements take. A statement that several cursors share counts
+    once.
+    """
     statements = {id(each): each.statement for each in kept if each.statement is not None}
     return sum(len(each.text) + _TOKEN * len(each.tokens) for each in statements.values())
 
@@ -127,7 +128,7 @@ Command = Callable[[State, Statement], Result]
 
 
 def run(state: State, statement: Statement) -> Result | None:
-    """Carry out a command; None where the statement is none of these."""
+    """Run a command; return None if the statement is no command."""
     command = _COMMANDS.get(statement.verb)
     return None if command is None else command(state, statement)
 
@@ -185,7 +186,7 @@ def _change(change: Callable[[], None]) -> None:
 
 
 def _assignment(tokens: Sequence[Token]) -> tuple[str, str | None]:
-    """Read name = value, or name TO value; None is DEFAULT."""
+    """Read `name = value` or `name TO value`. The value is None for DEFAULT."""
     place = next((index for index, token in enumerate(tokens) if token.upper in ("=", "TO")), None)
     if not place or place == len(tokens) - 1:
         raise Fault("42601", "Write SET name = value.")
@@ -242,7 +243,7 @@ def _show(state: State, statement: Statement) -> Result:
 
 
 def setting_name(statement: Statement) -> str:
-    """Return the setting that SHOW shows."""
+    """Return the name of the setting that a SHOW statement asks for."""
     words = tuple(token.upper for token in statement.tokens[1:])
     spelled = {
         ("TIME", "ZONE"): "timezone",
@@ -383,9 +384,7 @@ def _only_name(statement: Statement) -> str:
 
 
 def _listen(_state: State, statement: Statement) -> Result:
-    """Accept LISTEN, though nobody notifies anybody here: clients wait in vain, as on a quiet
-    server.
-    """
+    """Accept LISTEN and do nothing: there are no notifications, as on a server without any."""
     return Result(tag=statement.verb)
 
 
@@ -435,13 +434,11 @@ def parse_declare(statement: Statement) -> CursorDeclaration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """The movement of a cursor: `count` rows onward from where it stands, or to a place; None is
-    all.
-    """
+    """A movement of a cursor: by `count` rows, or to an absolute `place`."""
 
     name: str
-    count: int | None
-    place: int | None = None  # absolute: that many rows read, the last of them shown
+    count: int | None  # None stands for all rows that are left
+    place: int | None = None  # this many rows are read then, and the last of them is returned
     move: bool = False
 
 
@@ -476,8 +473,8 @@ def _whole(words: Sequence[str]) -> int:
 
 
 def rows_of(fetch: Fetch, portal: Portal, total: int) -> list[int]:
-    """Return the numbers of the rows that FETCH gives, and move the cursor. It stands before, on or
-    after a row.
+    """Move the cursor, and return the numbers of the rows that FETCH returns. The cursor is before,
+    on or after a row.
     """
     here = portal.position
     if fetch.place is not None:

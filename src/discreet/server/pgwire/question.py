@@ -1,8 +1,8 @@
-"""From a statement to the curator: its price from the session's settings, margins as columns,
-notices.
+"""Ask the curator a client's statement: with the price of the session's settings, and with margins
+as columns or in a notice.
 
-Everything here runs on a worker's thread and may take as long as a question takes. Describing never
-answers one.
+Everything here runs on a worker's thread and may take as long as a question takes. Describing a
+statement never answers it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 DIALECT = "postgres"
 NEXT_TO_NOTHING = "1e-9"
-MARGIN = "_margin"  # what follows a column's name in the name of its margins
+MARGIN = "_margin"  # the column of a column's margins has its name with this ending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of a statement: rows or none, its tag, notices, and whether something was charged
-    for it.
+    """The result of a statement: its tag, its rows if it has any, notices, and whether it was
+    charged.
     """
 
     tag: str
@@ -48,7 +48,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Asks one curator in one analyst's name, under a session's settings."""
+    """Asks a curator in the name of one analyst, with the settings of a session."""
 
     curator: Curator
     user: User
@@ -100,18 +100,18 @@ class Asker:
         )
 
     def _free(self, sql: str) -> Mapping[str, Any]:
-        """Return a price for a question that costs nothing; refuse one that costs.
+        """Return a price for a question that is free; refuse a question that is not.
 
-        It is next to nothing: were the question another one a moment later (a day has begun), no
-        more would be charged.
+        The price is almost nothing. So if the question stops being free at this moment, because a
+        new day begins, no more than that is charged.
         """
         if not self.curator.shape(sql, analyst=self.analyst, dialect=DIALECT).free:
             raise Fault(UNPRICED, "What may this answer cost? No ε is set.", hint=NO_PRICE)
         return {"epsilon": NEXT_TO_NOTHING}
 
     def _no_rows(self, sql: str) -> pa.Schema | None:
-        """Return the columns of a SELECT of rows where the session wants none of them instead of a
-        refusal.
+        """Return the columns of a SELECT of rows, if the session wants no rows instead of a
+        refusal; else None.
         """
         if self.settings["discreet.rows"] != "none":
             return None
@@ -133,31 +133,29 @@ class Asker:
         return table
 
     def explain(self, sql: str, *, offset: int = 0, as_json: bool = False) -> Result:
-        """Return what would happen in sentences; the first line has the cost as Postgres writes
-        it.
+        """Return sentences about what would happen. The first line has the cost in the form that
+        Postgres gives it.
         """
         try:
             price: Mapping[str, Any] = self.settings.price() or self._free(sql)
             quote = self.curator.quote(sql, analyst=self.analyst, dialect=DIALECT, **price)
-            told = self.curator.explain(sql, analyst=self.analyst, dialect=DIALECT, **price).split(
-                "\n"
-            )
+            text = self.curator.explain(sql, analyst=self.analyst, dialect=DIALECT, **price)
         except DiscreetError as error:
             raise fault_of(error, sql=sql, offset=offset) from None
+        sentences = text.split("\n")
         cost = two_places(quote.cost.epsilon)
-        lines = [f"cost=0.00..{cost} rows=0 width=0", *told]
+        lines = [f"cost=0.00..{cost} rows=0 width=0", *sentences]
         if as_json:
             plan = {
                 "Node Type": "Discreet",
                 "Startup Cost": 0.0,
                 "Total Cost": float(cost),
-                "Explanation": told,
+                "Explanation": sentences,
             }
             lines = [json.dumps([{"Plan": plan}], ensure_ascii=False)]
         kind = pa.field("QUERY PLAN", pa.string(), metadata={b"oid": b"114"} if as_json else None)
-        return Result(
-            tag="EXPLAIN", table=pa.table([pa.array(lines, pa.string())], schema=pa.schema([kind]))
-        )
+        table = pa.table([pa.array(lines, pa.string())], schema=pa.schema([kind]))
+        return Result(tag="EXPLAIN", table=table)
 
     def budget(self) -> str:
         """Return what is left, in words."""
@@ -168,7 +166,7 @@ class Asker:
 
 
 def _without_rows(sql: str) -> str:
-    """Return a SELECT with LIMIT 0 in the place of its own ORDER BY, LIMIT and OFFSET."""
+    """Return a SELECT with LIMIT 0 instead of its own ORDER BY, LIMIT and OFFSET."""
     depth = 0
     for token in split(sql)[0].tokens:
         depth += (token.text == "(") - (token.text == ")")
@@ -178,9 +176,7 @@ def _without_rows(sql: str) -> str:
 
 
 def two_places(value: Fraction) -> str:
-    """Return an amount in decimals, rounded up; with as many places as it needs to be told, at
-    least two.
-    """
+    """Return an amount in decimals, rounded up: with two places, or more if it is small."""
     if not value:
         return "0.00"
     places = max(2, 3 - math.floor(math.log10(value)))
@@ -195,13 +191,14 @@ def _margin_fields(schema: pa.Schema, measured: Sequence[bool]) -> list[pa.Field
 
 
 def _tell(answer: discreet.Answer, *, margins: bool) -> Notice:
-    """Return what an answer cost, what is left, and how wrong its numbers may be."""
+    """Return a notice with the cost of an answer and what is left, and with its margins if they are
+    wanted.
+    """
     lines = notes(answer)
     if margins:
         columns = zip(answer.margins.column_names, answer.margins.columns, strict=True)
-        lines += [
-            told for name, column in columns if (told := _margin_line(name, column.to_pylist()))
-        ]
+        told = [_margin_line(name, column.to_pylist()) for name, column in columns]
+        lines += [line for line in told if line]
     return Notice(message=lines[0], detail="\n".join(lines[1:]))
 
 
@@ -209,5 +206,6 @@ def _margin_line(name: str, margins: Sequence[float | None]) -> str:
     known = [margin for margin in margins if margin is not None]
     if not known:
         return ""
-    least, most = (number(end, rounding=ROUND_CEILING) for end in (min(known), max(known)))
+    least = number(min(known), rounding=ROUND_CEILING)
+    most = number(max(known), rounding=ROUND_CEILING)
     return f"{name} ± {most}" if least == most else f"{name} ± {least} to {most}"

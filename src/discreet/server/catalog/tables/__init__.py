@@ -1,1 +1,1 @@
-"""The rows of the catalog: what every Postgres has, and what the policy adds."""
+"""The rows of the catalog: those of every Postgres, and those that the policy adds."""

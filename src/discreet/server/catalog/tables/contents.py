@@ -1,9 +1,8 @@
 """The rows of pg_catalog and information_schema, from the policy alone and never from data.
 
-A table's owner is the role `curator`. Sizes, counts and statistics are not told: they are NULL, and
--1 or 0 where Postgres says so of a table that was never analyzed. A table with at most one row of a
-person has its owner as primary key. Any other value may be NULL (S1), so no other column is NOT
-NULL.
+A table's owner is the role `curator`. Sizes, counts and statistics are NULL, or the -1 or 0 that
+Postgres has for a table that was never analyzed. If a table has at most one row of each person, its
+owner is its primary key. Every other column may have NULLs (S1), so none is NOT NULL.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from discreet.server.catalog.tables.fixed import (
 )
 
 DATABASE_OID = 16384
-USER_OID = 16385  # of whoever asks
+USER_OID = 16385  # the number of the user who asks
 NAMESPACES = {PG_CATALOG: 11, "pg_toast": 99, "public": 2200, INFORMATION_SCHEMA: 13207}
 FIRST_OID = 16400
 _STEP = 8  # numbers for each table: itself, its row type, its array type, its key's index, its constraint
@@ -53,8 +52,8 @@ _SYSTEM_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableEntry:
-    """A table of the policy as the catalog tells it: number, columns with their Postgres types,
-    key, comments.
+    """A table of the policy in the catalog: its number, columns with Postgres types, key and
+    comments.
     """
 
     oid: int
@@ -70,28 +69,27 @@ class TableEntry:
 
 
 def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[TableEntry, ...]:
-    """Return the policy's tables in their order; the columns of public ones are those of the
-    snapshot.
+    """Return the entries of the policy's tables, in its order. `public` has the columns of public
+    tables, from the snapshot.
     """
-    return tuple(
-        TableEntry(
+    entries = []
+    for place, table in enumerate(dictionary(policy, public)):
+        kinds = {column.name: types.from_sql(column.type) or "text" for column in table.columns}
+        comments = {column.name: column.contains for column in table.columns}
+        entry = TableEntry(
             oid=FIRST_OID + _STEP * place,
             name=table.name,
-            columns={
-                column.name: types.from_sql(column.type) or "text" for column in table.columns
-            },
+            columns=kinds,
             key=table.primary_key,
             comment=table.comment,
-            comments={}
-            if table.public
-            else {column.name: column.contains for column in table.columns},
+            comments={} if table.public else comments,
         )
-        for place, table in enumerate(dictionary(policy, public))
-    )
+        entries.append(entry)
+    return tuple(entries)
 
 
 def fill(tables: tuple[TableEntry, ...], *, database: str) -> dict[str, pa.Table]:
-    """Return the stored relations that do not depend on who asks, as Arrow tables by their stored
+    """Return the relations that are the same for all users, as Arrow tables by their stored
     names.
     """
     made: dict[str, Iterable[Row]] = {
@@ -121,8 +119,8 @@ def fill(tables: tuple[TableEntry, ...], *, database: str) -> dict[str, pa.Table
 
 
 def to_arrow(relation: Relation, found: Iterable[Row]) -> pa.Table:
-    """Return rows as a table with all columns of the relation; what a row leaves out is Postgres's
-    default.
+    """Return rows as a table with all columns of the relation. A column that a row lacks has the
+    default of Postgres.
     """
     given = list(found)
     arrays = {}
@@ -134,7 +132,7 @@ def to_arrow(relation: Relation, found: Iterable[Row]) -> pa.Table:
 
 
 def column_of(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Return a column of values, which may be lists; NULL for None."""
+    """Return a column of values, which may be lists; None becomes NULL."""
     if not pa.types.is_list(kind):
         return array(values, kind)
     inner = array([item for value in values for item in value or ()], kind.value_type)
@@ -148,7 +146,7 @@ def _storage(kind: str) -> pa.DataType:
 
 
 def _cell(value: Any, target: pa.DataType) -> Any:
-    """Convert a value of builtin.tsv: it is a text, also where a number or a flag is meant."""
+    """Convert a value to a column's type: builtin.tsv has texts for numbers and booleans too."""
     if not isinstance(value, str) or pa.types.is_string(target):
         return value
     if pa.types.is_boolean(target):
@@ -166,7 +164,7 @@ def _usual(kind: str) -> Any:
     return 0 if kind in types.NUMBERS or kind in types.REFERENCES else None
 
 
-# --- who stands where -----------------------------------------------------------------------------
+# --- namespaces, relations and their columns ------------------------------------------------------
 
 
 def _namespaces() -> Iterator[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 Row = dict[str, Any]
-CURATOR_OID = 10  # of the role that owns everything
+CURATOR_OID = 10  # the number of the role that owns everything
 
 
 def access_methods() -> Iterator[Row]:

@@ -1,5 +1,6 @@
-"""Views of Postgres that follow from its tables: filled once, by name, so that what is not told
-here is NULL.
+"""The views of pg_catalog and information_schema, computed once from the catalog's tables.
+
+They are filled by name, so columns that are not named here are NULL.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ _READ = "('SELECT')"
 
 
 def fill_views(database: str) -> tuple[str, ...]:
-    """Return INSERT statements for the catalog's own database, which has all tables by now."""
+    """Return INSERT statements that fill the views in the catalog's own database. Its tables must
+    be filled before.
+    """
     here = "'" + database.replace("'", "''") + "'"
     return tuple(text.replace("$DATABASE", here) for text in _VIEWS)
 

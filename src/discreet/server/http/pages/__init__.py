@@ -1,8 +1,8 @@
-"""The pages of a browser, and the files that they load. No page holds data: scripts fetch it from
-the API.
+"""The pages for a browser, and the files that they load. No page contains data: scripts fetch it
+from the API.
 
-Files are read once, when the server starts, and are known by their names: no path of a request is
-ever opened.
+The files are read once, when the server starts, and requested by name. So no request can open
+another file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from discreet.server.http.visitors import reception_of
 
 KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 KIT = "kit.css"
-# What each page runs; a browser is told of all it will need at once.
+# The scripts of each page. The page lists all of them, so that a browser loads them at once.
 SCRIPTS = {
     "login": ("login.js", "api.js"),
     "ask": (
@@ -69,7 +69,7 @@ SCRIPTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticFile:
-    """A file as it is sent."""
+    """A file as it is sent: plain, and compressed."""
 
     content: bytes
     packed: bytes
@@ -79,22 +79,22 @@ class StaticFile:
 
 def static_files() -> dict[str, StaticFile]:
     """Return all files that pages load, by name."""
-    folder = files(__package__) / "static"
-    found = {
-        path.name: path.read_bytes()
-        for path in folder.iterdir()
-        if path.name.endswith((".css", ".js"))
-    }
-    found[KIT] = page_style().encode()
-    return {
-        name: StaticFile(
-            content=content,
-            packed=gzip.compress(content, mtime=0),
-            kind=KINDS[name.rpartition(".")[2]],
-            tag=f'"{hashlib.sha256(content).hexdigest()[:32]}"',
-        )
-        for name, content in found.items()
-    }
+    contents = {KIT: page_style().encode()}
+    for path in (files(__package__) / "static").iterdir():
+        if path.name.endswith((".css", ".js")):
+            contents[path.name] = path.read_bytes()
+    return {name: _static_file(name, content) for name, content in contents.items()}
+
+
+def _static_file(name: str, content: bytes) -> StaticFile:
+    ending = name.rpartition(".")[2]
+    digest = hashlib.sha256(content).hexdigest()
+    return StaticFile(
+        content=content,
+        packed=gzip.compress(content, mtime=0),
+        kind=KINDS[ending],
+        tag=f'"{digest[:32]}"',
+    )
 
 
 def add(app: FastAPI) -> None:
@@ -116,7 +116,9 @@ def add(app: FastAPI) -> None:
         return HTMLResponse(text)
 
     def inside(request: Request, name: str) -> Response:
-        """Show a page to those who are logged in, and lead others to the login and back."""
+        """Return a page if the visitor is logged in, else send the browser to the login page, which
+        leads back.
+        """
         if reception_of(request).session(request) is not None:
             return page(request, name)
         query = f"?{request.url.query}" if request.url.query else ""
