@@ -1,6 +1,4 @@
-"""Check that a translator reads every part of its node; any other part is refused, so that none is
-ignored.
-"""
+"""Refuse a node with a part that its translator does not read: no part of a question is ignored."""
 
 from __future__ import annotations
 
@@ -11,14 +9,14 @@ from sqlglot import exp
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.value import Value
 
-Read = Callable[[exp.Expression], Value]  # how a function reads its arguments
+Read = Callable[[exp.Expression], Value]  # translates an argument of a function
 
 
 def check_arguments(node: exp.Expression) -> None:
-    """Refuse any part of a node that its translator does not read: a clause is never ignored."""
-    known = _COMMON_ARGUMENTS | _ARGUMENTS.get(type(node), frozenset())
+    """Refuse any part of a node that its translator does not read."""
+    readable = _COMMON_ARGUMENTS | _ARGUMENTS.get(type(node), frozenset())
     for name, part in node.args.items():
-        if name not in known and part not in (None, False, []):
+        if name not in readable and part not in (None, False, []):
             raise reject(
                 node,
                 f"{show(node)} has a part that is not understood ({name.replace('_', ' ')}).",

@@ -1,4 +1,4 @@
-"""CAST: a value as another type, NULL where that type cannot hold it."""
+"""CAST: a value as another type; NULL where that type cannot hold it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from sqlglot import exp
 from discreet.algebra import call, case
 from discreet.errors import Rejected
 from discreet.sql.text.parse import reject, show, whole
-from discreet.sql.values import numbers, strings
+from discreet.sql.values import numbers
+from discreet.sql.values.as_text import as_text
 from discreet.sql.values.time import days
 from discreet.sql.values.unify import as_flag, as_number
 from discreet.sql.values.value import (
@@ -35,9 +36,8 @@ def cast(value: Value, node: exp.Cast) -> Value:
             "It can be counted: COUNT(DISTINCT ...).",
         )
     if target in _INTEGER_BITS:
-        # As the engine does: half away from zero from decimals, to the even number from floats,
-        # such as quotients are.
-        # In Postgres quotients are decimals.
+        # The engine rounds a half of a decimal away from zero, and a half of a float (a quotient is
+        # a float) to the even number. In Postgres a quotient is a decimal.
         is_float = _is_double if "postgres" in node.meta else numbers.is_float
         how: numbers.Rounding = "even" if is_float(node.this) else "nearest"
         whole_number = numbers.round_to_step(as_number(value, node), Fraction(1), how, node)
@@ -45,21 +45,9 @@ def cast(value: Value, node: exp.Cast) -> Value:
     if target in (kind.DOUBLE, kind.FLOAT):
         return as_number(value, node)
     if target is kind.DECIMAL:
-        if not node.args["to"].expressions:  # Postgres's NUMERIC, which keeps all digits
-            return as_number(value, node)
-        sizes = [whole(part.this) for part in node.args["to"].expressions]
-        digits = sizes[1] if len(sizes) > 1 else 0
-        if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
-            raise reject(
-                node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2)."
-            )
-        unit = Fraction(1, 10**digits)
-        rounded = numbers.round_to_step(as_number(value, node), unit, "nearest", node)
-        if numbers.grid(rounded).step > unit:  # its digits are those of the type: 5.00
-            rounded = numbers.on_step(rounded, unit, node)
-        return _fitting(rounded, (10 ** sizes[0] - 1) * unit)
+        return _as_decimal(value, node)
     if target in (kind.TEXT, kind.VARCHAR):
-        return strings.as_text(value, node, written=node.this)
+        return as_text(value, node, written=node.this)
     if target is kind.BOOLEAN:
         return as_flag(value, node)
     if target is kind.DATE:
@@ -69,8 +57,26 @@ def cast(value: Value, node: exp.Cast) -> Value:
     raise _refuse_cast(node, target)
 
 
+def _as_decimal(value: Value, node: exp.Cast) -> Value:
+    """Return a value as DECIMAL(p, s); Postgres's NUMERIC without sizes keeps all digits."""
+    if not node.args["to"].expressions:
+        return as_number(value, node)
+    sizes = [whole(part.this) for part in node.args["to"].expressions]
+    width = sizes[0]
+    digits = sizes[1] if len(sizes) > 1 else 0
+    if width is None or digits is None or not digits <= width <= 38 or not width:
+        raise reject(
+            node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2)."
+        )
+    unit = Fraction(1, 10**digits)
+    decimal = numbers.round_to_step(as_number(value, node), unit, "nearest", node)
+    if numbers.grid(decimal).step > unit:  # the type fixes the digits: 5.00
+        decimal = numbers.on_step(decimal, unit, node)
+    return _fitting(decimal, (10**width - 1) * unit)
+
+
 def _refuse_cast(node: exp.Cast, target: exp.DataType.Type) -> Rejected:
-    """Return the refusal of a cast to a type that rows have not."""
+    """Return the refusal of a cast to a type that no row value has."""
     if target in (exp.DataType.Type.TIME, exp.DataType.Type.TIMETZ):
         return reject(
             node,
@@ -86,15 +92,16 @@ def _refuse_cast(node: exp.Cast, target: exp.DataType.Type) -> Rejected:
 
 
 def _is_double(node: exp.Expression) -> bool:
-    """Return True if an expression is a float in Postgres: what is cast to it, roots and the
+    """Return True if an expression is a float in Postgres: a cast to a float, a root and the
     like.
     """
-    kinds = (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
-    return any(
-        isinstance(part, exp.Sqrt | exp.Cbrt | exp.Ln | exp.Log | exp.Exp | exp.Pi)
-        or (isinstance(part, exp.Cast) and part.args["to"].this in kinds)
-        for part in node.walk()
-    )
+    return any(_makes_double(part) for part in node.walk())
+
+
+def _makes_double(node: exp.Expression) -> bool:
+    if isinstance(node, exp.Cast):
+        return node.args["to"].this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
+    return isinstance(node, exp.Sqrt | exp.Cbrt | exp.Ln | exp.Log | exp.Exp | exp.Pi)
 
 
 _INTEGER_BITS = {
@@ -107,7 +114,7 @@ _INTEGER_BITS = {
 
 
 def _fitting(value: Value, largest: Fraction) -> Value:
-    """Return a cast to a narrow type: NULL where the number is beyond the type's largest."""
+    """Return a number as a narrow type holds it: NULL where its size is over the type's largest."""
     domain = numbers.grid(value)
     most = math.floor(largest / domain.step)
     if domain.largest <= most:

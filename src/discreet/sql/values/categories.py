@@ -1,5 +1,6 @@
-"""Categories: values from a public list, held as codes; a function of one is computed here, value
-by value.
+"""Categories: values from a public list, which the engine holds as codes.
+
+A function of a category is computed here for each value of the list, without data.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from discreet.sql.values.value import (
     Value,
 )
 
-MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
+MAX_CODES = 10_000  # a computed category with more values becomes a text
 
 
-MAX_LENGTH = MOST_LETTERS  # LENGTH of a text is counted up to here, and || cuts off the rest
+MAX_LENGTH = MOST_LETTERS  # LENGTH counts up to this number, and || cuts off longer texts
 
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*")
@@ -39,18 +40,16 @@ def all_numeric(values: Iterable[str | int]) -> bool:
 
 
 def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expression) -> Value:
-    """Return a category whose values are written as numbers, as that number; any other value
-    becomes NULL.
-    """
-    read = [Fraction(str(each).strip()) if all_numeric([each]) else None for each in values]
-    known = [each for each in read if each is not None]
-    if not known:
+    """Return a category as a number: values that are not written as numbers become NULL."""
+    readings = [_as_fraction(label) for label in values]
+    amounts = [amount for amount in readings if amount is not None]
+    if not amounts:
         raise reject(node, f"{show(node)} is not a number.", "Only numbers can be computed with.")
-    step = numbers.common_step(*known, Fraction(1)) if any(known) else Fraction(1)
+    step = numbers.common_step(*amounts, Fraction(1)) if any(amounts) else Fraction(1)
     numbers.check_step(step, node)
-    units = [None if each is None else int(each / step) for each in read]
-    counted = [each for each in units if each is not None]
-    domain = Number(step=step, lo=min(counted), hi=max(counted))
+    units = [None if amount is None else int(amount / step) for amount in readings]
+    whole = [unit for unit in units if unit is not None]
+    domain = Number(step=step, lo=min(whole), hi=max(whole))
     numbers.check_size(domain.lo, domain.hi, node)
     return Value(
         expression=map_codes(value.expression, units),
@@ -60,24 +59,30 @@ def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expressio
     )
 
 
+def _as_fraction(label: str | int) -> Fraction | None:
+    """Return the number that a label is written as, or None."""
+    return Fraction(str(label).strip()) if all_numeric([label]) else None
+
+
 def map_codes(code: Expression, targets: Sequence[int | None]) -> Expression:
     """Return the expression that maps code i to targets[i]."""
-    return code if list(targets) == list(range(len(targets))) else _look_up(code, targets)
+    unchanged = list(targets) == list(range(len(targets)))
+    return code if unchanged else _look_up(code, targets)
 
 
-def _look_up(code: Expression, listed: Sequence[Operand]) -> Expression:
-    """Return the entry at a code, from 0; the expression stands there once, however many codes
-    there are.
+def _look_up(code: Expression, entries: Sequence[Operand]) -> Expression:
+    """Return the entry at a code; codes count from 0.
 
-    Branches of a CASE would each repeat it, and the engine unfolds what is nested: seconds for
-    three functions.
+    The SQL has `code` once, however many entries there are. In a CASE each branch would repeat it,
+    and the engine unfolds nested ones: three functions would take seconds.
     """
-    return call("list_extract", call("list", *listed), Cast(code, "BIGINT") + 1)
+    return call("list_extract", call("list", *entries), Cast(code, "BIGINT") + 1)
 
 
 def relabel(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
-    """Return the category with each value replaced by a label; None is NULL, equal labels become
-    one value.
+    """Return the category with a label in place of each value.
+
+    None stands for NULL; equal labels become one value.
     """
     check_labels(len(labels))
     check_letters(sum(len(str(label)) for label in labels))
@@ -94,7 +99,7 @@ def relabel(value: Value, labels: Sequence[str | int | None], *, nullable: bool 
 
 
 def check_letters(letters: int) -> None:
-    """Refuse a statement whose computed categories would take much memory: twenty letters count as
+    """Refuse a statement whose computed categories need too much memory; twenty letters count as
     one value.
     """
     check_labels(letters // 20)
@@ -103,53 +108,58 @@ def check_letters(letters: int) -> None:
 def decode(value: Value) -> Expression:
     """Return a category or text as text."""
     if isinstance(value.domain, Category):
-        texts = [str(each) for each in value.domain.values]
+        texts = [str(label) for label in value.domain.values]
         return Constant(texts[0]) if value.constant else _look_up(value.expression, texts)
     return value.expression
 
 
 def letters_of(value: Value) -> int:
-    """Return how many letters a category or text has at most."""
+    """Return the largest number of letters that a category or text can have."""
     if isinstance(value.domain, Category):
-        return max((len(str(each)) for each in value.domain.values), default=0)
+        return max((len(str(label)) for label in value.domain.values), default=0)
     return value.domain.letters if isinstance(value.domain, Text) else MAX_LENGTH
 
 
 def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
-    """Categories on the union of their values; with a text among them, all as text."""
+    """Return categories as codes of the union of their values; if one of them is a text, all as
+    texts.
+    """
     if any(isinstance(value.domain, Text) for value in values):
-        return [
-            value
-            if isinstance(value.domain, Missing)
-            else Value(
-                expression=decode(value),
-                domain=Text(letters=letters_of(value)),
-                nullable=value.nullable,
-            )
-            for value in values
-        ]
+        return [_without_codes(value) for value in values]
     domains = [value.domain.values for value in values if isinstance(value.domain, Category)]
-    mixed = len({type(each) for each in itertools.chain(*domains)}) > 1
-    union = tuple(dict.fromkeys(str(each) if mixed else each for each in itertools.chain(*domains)))
-    position = {each: code for code, each in enumerate(union)}
+    labels = list(itertools.chain(*domains))
+    both_kinds = len({type(label) for label in labels}) > 1
+    union = tuple(dict.fromkeys(str(label) if both_kinds else label for label in labels))
+    position = {label: code for code, label in enumerate(union)}
     result = []
     for value in values:
         if isinstance(value.domain, Category):
-            targets = [position[str(each) if mixed else each] for each in value.domain.values]
-            found = Constant(targets[0]) if value.constant else map_codes(value.expression, targets)
-            value = Value(expression=found, domain=Category(values=union), nullable=value.nullable)
+            own = (str(label) if both_kinds else label for label in value.domain.values)
+            targets = [position[label] for label in own]
+            code = Constant(targets[0]) if value.constant else map_codes(value.expression, targets)
+            value = Value(expression=code, domain=Category(values=union), nullable=value.nullable)
         result.append(value)
     return result
 
 
+def _without_codes(value: Value) -> Value:
+    """Return a category or text as text, and the literal NULL as it is."""
+    if isinstance(value.domain, Missing):
+        return value
+    return Value(
+        expression=decode(value),
+        domain=Text(letters=letters_of(value)),
+        nullable=value.nullable,
+    )
+
+
 def rank_by_text(value: Value) -> Value:
-    """Return a category as the rank of its value in byte order, so that codes compare as the texts
-    do.
-    """
+    """Return a category with ranks in byte order as codes, so that codes compare as the texts do."""
     assert isinstance(value.domain, Category)
     order = sorted(value.domain.values, key=_sort_key)
+    ranks = [order.index(label) for label in value.domain.values]
     return Value(
-        expression=map_codes(value.expression, [order.index(each) for each in value.domain.values]),
+        expression=map_codes(value.expression, ranks),
         domain=value.domain,
         nullable=value.nullable,
     )
@@ -173,25 +183,26 @@ _MIRROR = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def compare_codes(operator: str, left: Value, right: Value) -> Value:
-    """Return a category against a constant: which codes satisfy it is known without data."""
+    """Return the comparison of a category with a constant: a list of the codes that satisfy it."""
     if left.constant and not right.constant:
         left, right, operator = right, left, _MIRROR[operator]
     assert isinstance(left.domain, Category)
     assert isinstance(right.domain, Category)
     other: str | int | Fraction = right.domain.values[0]
-    whole = all(isinstance(each, int) for each in (*left.domain.values, *right.domain.values))
-    if (
-        not whole
-        and all_numeric(right.domain.values)
-        and all(isinstance(each, int) for each in left.domain.values)
-    ):
-        other, whole = Fraction(str(other).strip()), True
-    keys = [each if whole else str(each).encode() for each in left.domain.values]
-    target = other if whole else str(other).encode()
-    return among(left, [code for code, key in enumerate(keys) if _COMPARE[operator](key, target)])
+    labels = left.domain.values
+    as_numbers = all(isinstance(label, int) for label in (*labels, *right.domain.values))
+    integers = all(isinstance(label, int) for label in labels)
+    if not as_numbers and all_numeric(right.domain.values) and integers:
+        other = Fraction(str(other).strip())
+        as_numbers = True
+    compare = _COMPARE[operator]
+    keys = [label if as_numbers else str(label).encode() for label in labels]
+    target = other if as_numbers else str(other).encode()
+    return among(left, [code for code, key in enumerate(keys) if compare(key, target)])
 
 
 def among(value: Value, codes: Sequence[int]) -> Value:
-    """TRUE where the category has one of the codes, NULL where it is NULL."""
-    found = call("in", value.expression, *codes) if codes else value.expression < 0
-    return Value(expression=found, domain=Flag(), nullable=value.nullable)
+    """Return TRUE where the category has one of the codes, NULL where it is NULL, else FALSE."""
+    # no code is negative, so this is FALSE or NULL
+    condition = call("in", value.expression, *codes) if codes else value.expression < 0
+    return Value(expression=condition, domain=Flag(), nullable=value.nullable)

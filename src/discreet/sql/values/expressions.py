@@ -1,9 +1,8 @@
-"""Translate row-wise expressions: from the analyst's syntax tree to a `Value`, an expression of our
+"""Translate a row-wise expression: from the analyst's syntax tree to a `Value`, an expression of our
 own with a public domain.
 
-Only total functions pass: no expression may fail on data. `TRANSLATORS` maps each kind of node that
-is understood to the function that translates it; a node that is not in it is refused, so that no
-part of a question is ever ignored.
+We translate total functions only: no expression may fail on data. `TRANSLATORS` has the translator
+of each kind of node; we refuse every other kind, so that no part of a question is ever ignored.
 """
 
 from __future__ import annotations
@@ -45,26 +44,26 @@ from discreet.sql.values.value import (
 
 
 class Scope(Protocol):
-    """Resolves names where an expression stands."""
+    """The meaning of names at the place of an expression."""
 
     def column(self, node: exp.Column) -> Value: ...
 
     def kind(self, node: exp.Column) -> Kind | None:
-        """Return a column's type in Postgres, as far as it matters."""
+        """Return a column's type in Postgres, if the meaning depends on it."""
         ...
 
     def special(self, node: exp.Expression) -> Value | None:
-        """Return the value of what only the place of an expression explains: subqueries, aggregates
-        per person, windows.
+        """Return the value of a node that only this place can translate: a subquery, an aggregate
+        per person, a window. Return None for other nodes.
         """
         ...
 
 
 def translate(node: exp.Expression, scope: Scope) -> Value:
-    """Return the value of a row-wise expression, or `Rejected`."""
-    found = scope.special(node)
-    if found is not None:
-        return found
+    """Return the value of a row-wise expression; raise `Rejected` if we do not answer it."""
+    special = scope.special(node)
+    if special is not None:
+        return special
     node = resolve(node, scope.kind)
     translator = TRANSLATORS.get(type(node))
     if translator is not None:
@@ -99,11 +98,8 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
 def _literal(node: exp.Literal, scope: Scope) -> Value:
     if node.is_string:
         return text_constant(node.this)
-    mantissa, _, exponent = node.this.lower().partition("e")
-    try:  # the exponent is looked at first: 1e999999999 must not be computed
-        value = (
-            Fraction(node.this) if abs(int(exponent or 0)) <= 30 and len(mantissa) <= 60 else None
-        )
+    try:
+        value = _parse_number(node.this)
     except ValueError:
         raise reject(
             node, f"{show(node)} is not a number that can be read.", "Write it in digits."
@@ -113,7 +109,15 @@ def _literal(node: exp.Literal, scope: Scope) -> Value:
     return number(value)
 
 
+def _parse_number(text: str) -> Fraction | None:
+    """Return the number that a text writes; None if it is too long to compute, as 1e999999999 is."""
+    mantissa, _, exponent = text.lower().partition("e")
+    short = abs(int(exponent or 0)) <= 30 and len(mantissa) <= 60
+    return Fraction(text) if short else None
+
+
 def text_constant(text: str) -> Value:
+    """Return a text constant: a category of one value."""
     return Value(expression=Constant(0), domain=Category(values=(text,)), constant=True)
 
 
@@ -122,7 +126,8 @@ def text_constant(text: str) -> Value:
 
 def _arithmetic(operation: Callable[[Value, Value, exp.Expression], Value]) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
-        left, right = translate(node.this, scope), translate(node.expression, scope)
+        left = translate(node.this, scope)
+        right = translate(node.expression, scope)
         return operation(as_number(left, node.this), as_number(right, node.expression), node)
 
     return apply
@@ -132,7 +137,8 @@ def _plus_or_minus(sign: int) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
         if isinstance(node.expression, exp.Interval) or isinstance(node.this, exp.Interval):
             return shifts.shift_by_interval(node, scope, sign, translate)
-        left, right = translate(node.this, scope), translate(node.expression, scope)
+        left = translate(node.this, scope)
+        right = translate(node.expression, scope)
         if isinstance(left.domain, Day | Moment) or isinstance(right.domain, Day | Moment):
             return shifts.add(left, right, sign, node)
         return numbers.add(
@@ -144,7 +150,8 @@ def _plus_or_minus(sign: int) -> Translator:
 
 def _compare(operator: str) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
-        left, right = translate(node.this, scope), translate(node.expression, scope)
+        left = translate(node.this, scope)
+        right = translate(node.expression, scope)
         _check_clock(node, left, right)
         return comparison(operator, left, right, node)
 
@@ -152,20 +159,21 @@ def _compare(operator: str) -> Translator:
 
 
 def _check_clock(node: exp.Expression, *values: Value) -> None:
-    """Refuse NOW() beside moments: it is known to the day. Beside days it is past midnight,
-    whatever the hour.
+    """Refuse a comparison of NOW() with timestamps, because we know NOW() to the day only.
+
+    A comparison with days does not depend on the hour: NOW() is past the midnight of its day.
     """
     clock = next((part for part in node.walk() if "clock" in part.meta), None)
-    if clock is not None:
-        days = [
-            value for value in values if isinstance(value.domain, Day) and not value.domain.stamp
-        ]
-        if len(days) < len(values) - 1:
-            raise reject(
-                node,
-                f"{show(clock)} is known to the day, and an answer must be repeatable.",
-                "Write CURRENT_DATE, or DATE_TRUNC('day', NOW()).",
-            )
+    if clock is None:
+        return
+    domains = [value.domain for value in values]
+    days = [domain for domain in domains if isinstance(domain, Day) and not domain.stamp]
+    if len(days) < len(values) - 1:
+        raise reject(
+            node,
+            f"{show(clock)} is known to the day, and an answer must be repeatable.",
+            "Write CURRENT_DATE, or DATE_TRUNC('day', NOW()).",
+        )
 
 
 def _and_or(operator: str) -> Translator:
@@ -188,21 +196,18 @@ def _between(node: exp.Between, scope: Scope) -> Value:
             "BETWEEN SYMMETRIC is not answered.",
             "Write BETWEEN with the smaller bound first.",
         )
-    value, low, high = (
-        translate(part, scope) for part in (node.this, node.args["low"], node.args["high"])
-    )
+    value = translate(node.this, scope)
+    low = translate(node.args["low"], scope)
+    high = translate(node.args["high"], scope)
     _check_clock(node, value, low, high)
-    above, below = comparison(">=", value, low, node), comparison("<=", value, high, node)
+    above = comparison(">=", value, low, node)
+    below = comparison("<=", value, high, node)
     return flag(call("AND", above.expression, below.expression), above, below)
 
 
 def _in(node: exp.In, scope: Scope) -> Value:
-    if (
-        node.args.get("query")
-        or node.args.get("unnest")
-        or node.args.get("field")
-        or not node.expressions
-    ):
+    other_forms = [node.args.get(name) for name in ("query", "unnest", "field")]
+    if any(other_forms) or not node.expressions:
         raise reject(
             node,
             "this form of IN is not answered.",
@@ -227,32 +232,39 @@ def _is(node: exp.Is, scope: Scope) -> Value:
 
 def _distinct_from(equal: bool) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
-        left, right = translate(node.this, scope), translate(node.expression, scope)
+        left = translate(node.this, scope)
+        right = translate(node.expression, scope)
         same = comparison("=", left, right, node)
-        both = call("AND", left.expression.is_null, right.expression.is_null)
-        found = call("OR", call("coalesce", same.expression, False), both)
-        return Value(expression=found if equal else call("NOT", found), domain=Flag())
+        both_null = call("AND", left.expression.is_null, right.expression.is_null)
+        alike = call("OR", call("coalesce", same.expression, False), both_null)
+        return Value(expression=alike if equal else call("NOT", alike), domain=Flag())
 
     return apply
 
 
 def _like(node: exp.Expression, scope: Scope) -> Value:
-    """x LIKE 'Ka%', x ILIKE 'ka%', x LIKE '10!%' ESCAPE '!'."""
-    inner, sign = (node.this, node.expression.name) if isinstance(node, exp.Escape) else (node, "")
+    """Return the value of x LIKE 'Ka%', x ILIKE 'ka%' or x LIKE '10!%' ESCAPE '!'."""
+    inner = node
+    escape = ""
+    if isinstance(node, exp.Escape):
+        inner = node.this
+        escape = node.expression.name
     if not isinstance(inner, exp.Like | exp.ILike):
         raise reject(node, f"{show(node)} is not answered.", "ESCAPE goes with LIKE.")
     check_arguments(inner)
-    found = patterns.like(
-        translate(inner.this, scope), inner, ignore_case=isinstance(inner, exp.ILike), escape=sign
-    )
-    return flag(call("NOT", found.expression), found) if inner.args.get("negate") else found
+    value = translate(inner.this, scope)
+    ignore_case = isinstance(inner, exp.ILike)
+    condition = patterns.like(value, inner, ignore_case=ignore_case, escape=escape)
+    if inner.args.get("negate"):
+        return flag(call("NOT", condition.expression), condition)
+    return condition
 
 
 # --- functions ------------------------------------------------------------------------------------
 
 
 def _with_parts(apply: choices.Choice) -> Translator:
-    """Return a translator that reads the parts of a node in its own scope."""
+    """Return a translator that reads the parts of a node in the scope of the node."""
     return lambda node, scope: apply(node, lambda part: translate(part, scope))
 
 
@@ -261,9 +273,10 @@ def _numeric_function(apply: Callable[[Value, exp.Expression], Value]) -> Transl
 
 
 def _real(name: str, function: Callable[[float], float], *, above: float = -math.inf) -> Translator:
-    """Return a function of real numbers above a point at which it is not defined itself."""
-    return _numeric_function(
-        lambda value, node: numbers.real_function(
+    """Return the translator of a function of real numbers that is defined above a point only."""
+
+    def apply(value: Value, node: exp.Expression) -> Value:
+        return numbers.real_function(
             value,
             node,
             engine=lambda x: call(name, x),
@@ -271,17 +284,20 @@ def _real(name: str, function: Callable[[float], float], *, above: float = -math
             above=above,
             strict=math.isfinite(above),
         )
-    )
+
+    return _numeric_function(apply)
 
 
 def _round_to(how: numbers.Rounding) -> Translator:
-    """ROUND(x, 2), and TRUNC(x, -4), which goes toward zero."""
+    """Return the translator of ROUND(x, 2), or of TRUNC(x, -4), which rounds toward zero."""
 
     def apply(node: exp.Expression, scope: Scope) -> Value:
-        digits, name = 0, "ROUND" if how == "nearest" else "TRUNC"
-        if node.args.get("decimals") is not None:
-            places = translate(node.args["decimals"], scope)
-            constant = places.constant or isinstance(node.args["decimals"], exp.Neg)
+        digits = 0
+        name = "ROUND" if how == "nearest" else "TRUNC"
+        decimals = node.args.get("decimals")
+        if decimals is not None:
+            places = translate(decimals, scope)
+            constant = places.constant or isinstance(decimals, exp.Neg)
             if (
                 not constant
                 or not isinstance(places.domain, Number)
@@ -295,15 +311,15 @@ def _round_to(how: numbers.Rounding) -> Translator:
             raise reject(
                 node, f"{name} to more than 12 digits is not answered.", f"Write {name}(x, 2)."
             )
-        return numbers.round_to_step(
-            as_number(translate(node.this, scope), node), Fraction(10) ** -digits, how, node
-        )
+        value = as_number(translate(node.this, scope), node)
+        return numbers.round_to_step(value, Fraction(10) ** -digits, how, node)
 
     return apply
 
 
 def _power(node: exp.Pow, scope: Scope) -> Value:
-    base, exponent = as_number(translate(node.this, scope), node), translate(node.expression, scope)
+    base = as_number(translate(node.this, scope), node)
+    exponent = translate(node.expression, scope)
     if not exponent.constant or not isinstance(exponent.domain, Number):
         raise reject(node, "POWER needs a constant exponent.", "Write POWER(x, 2).")
     power = exponent.domain.at(exponent.domain.lo)
@@ -328,32 +344,33 @@ def _square_root(value: Value, node: exp.Expression) -> Value:
 
 
 def _logarithm(node: exp.Log, scope: Scope) -> Value:
-    """LOG(x) is to base 10, LOG(b, x) to base b, as in the engine."""
-    base, argument = (
-        (None, node.this)
-        if node.expression is None
-        else (translate(node.this, scope), node.expression)
-    )
-    value = as_number(translate(argument, scope), node)
-    radix = 10.0
-    if base is not None:
-        if (
-            not base.constant
-            or not isinstance(base.domain, Number)
-            or base.domain.lo <= 0
-            or base.domain.at(base.domain.lo) == 1
-        ):
-            raise reject(
-                node, "LOG needs a constant base above zero other than 1.", "Write LOG(x) or LN(x)."
-            )
-        radix = float(base.domain.at(base.domain.lo))
+    """Return LOG(x), to base 10, or LOG(b, x), to base b, as the engine computes them."""
+    if node.expression is None:
+        value = as_number(translate(node.this, scope), node)
+        radix = 10.0
+    else:
+        base = translate(node.this, scope)
+        value = as_number(translate(node.expression, scope), node)
+        radix = _radix(base, node)
+    log_radix = math.log(radix)
     return numbers.real_function(
         value,
         node,
-        engine=lambda x: call("ln", x) / math.log(radix),
-        function=lambda x: math.log(x) / math.log(radix),
+        engine=lambda x: call("ln", x) / log_radix,
+        function=lambda x: math.log(x) / log_radix,
         above=0.0,
         strict=True,
+    )
+
+
+def _radix(base: Value, node: exp.Log) -> float:
+    """Return the constant base of a logarithm; refuse any other."""
+    if base.constant and isinstance(base.domain, Number):
+        radix = base.domain.at(base.domain.lo)
+        if radix > 0 and radix != 1:
+            return float(radix)
+    raise reject(
+        node, "LOG needs a constant base above zero other than 1.", "Write LOG(x) or LN(x)."
     )
 
 
@@ -361,12 +378,13 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
     name = node.name.lower()
     arguments = node.expressions
     if name == "clamp" and len(arguments) == 3:
-        value, lo, hi = (as_number(translate(part, scope), part) for part in arguments)
+        value, lo, hi = [as_number(translate(part, scope), part) for part in arguments]
         return numbers.clamp(value, lo, hi, node)
     if name in dates.PARTS and len(arguments) == 1:
         return dates.part(translate(arguments[0], scope), name, node)
     if name == "timestampdiff" and len(arguments) == 3 and arguments[0].is_string:
-        start, end = (translate(part, scope) for part in arguments[1:])
+        start = translate(arguments[1], scope)
+        end = translate(arguments[2], scope)
         return dates.units_between(arguments[0].name, start, end, node)
     if name == "width_bucket" and len(arguments) == 4:
         return _bucket(node, scope)
@@ -381,16 +399,14 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
 
 
 def _bucket(node: exp.Anonymous, scope: Scope) -> Value:
-    value, *rest = (as_number(translate(part, scope), part) for part in node.expressions)
-    lo, hi, count = (numbers.grid(each).at(numbers.grid(each).lo) for each in rest)
-    if (
-        not all(each.constant for each in rest)
-        or lo >= hi
-        or count.denominator != 1
-        or not 1 <= count <= 10_000
-    ):
-        wanted = "two ends and a number of buckets, written out, the smaller end first"
-        raise reject(node, f"{show(node)} needs {wanted}.", "Write WIDTH_BUCKET(age, 0, 100, 10).")
+    value, *constants = [as_number(translate(part, scope), part) for part in node.expressions]
+    grids = [numbers.grid(constant) for constant in constants]
+    lo, hi, count = [grid.at(grid.lo) for grid in grids]
+    written = all(constant.constant for constant in constants)
+    whole = count.denominator == 1 and 1 <= count <= 10_000
+    if not written or lo >= hi or not whole:
+        need = "two ends and a number of buckets, written out, the smaller end first"
+        raise reject(node, f"{show(node)} needs {need}.", "Write WIDTH_BUCKET(age, 0, 100, 10).")
     return numbers.bucket(value, (lo, hi), int(count), node)
 
 

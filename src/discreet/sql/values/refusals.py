@@ -1,4 +1,4 @@
-"""Syntax over rows that is refused: why, and what to write instead."""
+"""The syntax over rows that we refuse: the reason, and what to write instead."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _OTHER_NAMES: dict[type[exp.Expression], tuple[str, ...]] = {
 
 
 def other_names(kinds: tuple[type[exp.Expression], ...]) -> tuple[str, ...]:
-    """Return the names of functions that are refused for the same reason as some nodes."""
+    """Return the names of functions that we refuse for the same reason as some kinds of nodes."""
     return tuple(name for kind in kinds for name in _OTHER_NAMES.get(kind, ()))
 
 

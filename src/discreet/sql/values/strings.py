@@ -1,4 +1,4 @@
-"""Functions of texts: on a category value by value, on text by the engine."""
+"""Functions of texts: computed here for each value of a category, and by the engine for texts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
 
 from discreet.algebra import Cast, Constant, Expression, call, case
-from discreet.sql.text.parse import check_labels, reject, show
-from discreet.sql.values import numbers
+from discreet.sql.text.parse import reject, show
 from discreet.sql.values.arguments import Read
+from discreet.sql.values.as_text import as_text
 from discreet.sql.values.categories import (
     MAX_CODES,
     MAX_LENGTH,
@@ -31,91 +30,27 @@ from discreet.sql.values.value import (
     NO_FLAG,
     NULL,
     Category,
-    Day,
     Flag,
     Missing,
-    Moment,
     Number,
     Opaque,
     Text,
     Value,
-    widen,
 )
-
-
-def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> Value:
-    """Return a value, `written` so, as text: a category of its own where it has few values."""
-    match value.domain:
-        case Text():
-            return value
-        case Category(values=values):
-            return Value(
-                expression=value.expression,
-                domain=Category(values=tuple(map(str, values))),
-                nullable=value.nullable,
-                constant=value.constant,
-            )
-        case Number() as grid if grid.size <= MAX_CODES:
-            check_labels(grid.size)
-            digits = None if numbers.is_float(written) else _digits(grid.step)
-            labels = tuple(_show(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
-            places = Cast(widen(value.expression, grid.largest) - grid.lo, "BIGINT")
-            # Numbers so near each other that the engine writes them alike are one text.
-            return relabel(
-                Value(expression=places, domain=Category(values=labels), nullable=value.nullable),
-                labels,
-            )
-        case Flag():
-            return Value(
-                expression=case((value.expression, 1), (call("NOT", value.expression), 0)),
-                domain=Category(values=("false", "true")),
-                nullable=value.nullable,
-            )
-        case Day() as days if days.size <= MAX_CODES:
-            check_labels(days.size)
-            passed = "day" if days.grain == "week" else days.grain
-            code: Expression = call("date_diff", passed, days.lo, value.expression)
-            code = code // 7 if days.grain == "week" else code
-            coded = Category(values=tuple(range(days.size)))
-            clock = " 00:00:00" if days.stamp else ""
-            labels = tuple(days.at(place).isoformat() + clock for place in range(days.size))
-            return relabel(Value(expression=code, domain=coded, nullable=value.nullable), labels)
-        case Day() | Moment():
-            written_out = Text(letters=30)  # 2024-12-31 23:59:59.999999
-            return Value(
-                expression=Cast(value.expression, "VARCHAR"),
-                domain=written_out,
-                nullable=value.nullable,
-            )
-    raise reject(node, f"{show(node)} has too many values to become text.", "Round it first.")
-
-
-def _digits(step: Fraction) -> int | None:
-    """Return how many decimals a grid needs, if it is one of decimals."""
-    return next((places for places in range(19) if (step * 10**places).denominator == 1), None)
-
-
-def _show(value: Fraction, digits: int | None) -> str:
-    """Write a number as the engine does: decimals with the digits of their type, floats with those
-    they need.
-    """
-    return (
-        f"{float(value)!r}"
-        if digits is None
-        else f"{Decimal(int(value * 10**digits)).scaleb(-digits):f}"
-    )
-
-
-# --- functions ------------------------------------------------------------------------------------
 
 
 def function(
     node: exp.Expression, scope: Any, translate: Callable[[exp.Expression, Any], Value]
 ) -> Value:
-    return FUNCTIONS[type(node)](node, lambda part: _textual(translate(part, scope), part))
+    """Return the value of a function of texts; each argument is read as text."""
+
+    def read(part: exp.Expression) -> Value:
+        return _read_as_text(translate(part, scope), part)
+
+    return FUNCTIONS[type(node)](node, read)
 
 
-def _textual(value: Value, node: exp.Expression) -> Value:
+def _read_as_text(value: Value, node: exp.Expression) -> Value:
     if isinstance(value.domain, Category | Text | Missing):
         return value
     if isinstance(value.domain, Opaque):
@@ -130,49 +65,49 @@ def _textual(value: Value, node: exp.Expression) -> Value:
 def _map(
     value: Value,
     label: Callable[[str], str | None],
-    found: Expression,
+    expression: Expression,
     *,
     letters: int | None = None,
 ) -> Value:
-    """Return a text function: on a category value by value, on text by the engine.
+    """Apply a function of texts: `label` to the values of a category, `expression` to a text.
 
-    `letters` bounds the result's length; where it is not given the text grows no longer.
+    `letters` bounds the length of a resulting text; without it, the function makes no text longer.
     """
     match value.domain:
         case Category(values=values):
-            return relabel(value, [label(str(each)) for each in values])
+            return relabel(value, [label(str(old)) for old in values])
         case Missing():
             return value
-    kept = letters_of(value) if letters is None else letters
-    return Value(expression=found, domain=Text(letters=kept), nullable=value.nullable)
+    most = letters_of(value) if letters is None else letters
+    return Value(expression=expression, domain=Text(letters=most), nullable=value.nullable)
 
 
 def _lower(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _map(
-        value, lambda text: change_letters(text, str.lower), call("lower", value.expression)
-    )
+    expression = call("lower", value.expression)
+    return _map(value, lambda text: change_letters(text, str.lower), expression)
 
 
 def _upper(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _map(
-        value, lambda text: change_letters(text, str.upper), call("upper", value.expression)
-    )
+    expression = call("upper", value.expression)
+    return _map(value, lambda text: change_letters(text, str.upper), expression)
 
 
 def _trim(node: exp.Expression, read: Read) -> Value:
     if node.expression is not None:
         raise reject(node, "TRIM is answered for spaces only.", "Write TRIM(x).")
-    value, position = read(node.this), node.args.get("position") or "BOTH"
+    value = read(node.this)
+    position = node.args.get("position") or "BOTH"
     strip = {"BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}[position]
     name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
     return _map(value, lambda text: strip(text, " "), call(name, value.expression))
 
 
 def _whole_constant(node: exp.Expression, read: Read) -> int:
-    """Return a number of letters, or a place among them; no text is longer than MAX_LENGTH, so
-    larger numbers mean the same.
+    """Return a whole number written out: a number of letters, or a place among them.
+
+    No text is longer than MAX_LENGTH, so all larger numbers mean the same.
     """
     inner = node.this if isinstance(node, exp.Neg) else node
     if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit():
@@ -192,48 +127,63 @@ def _whole_constant(node: exp.Expression, read: Read) -> int:
 
 
 def _substring(node: exp.Expression, read: Read) -> Value:
-    value, start = read(node.this), _whole_constant(node.args["start"], read)
+    value = read(node.this)
+    start = _whole_constant(node.args["start"], read)
     length = None if node.args.get("length") is None else _whole_constant(node.args["length"], read)
     if length is not None and length < 0:
         raise reject(
             node, "SUBSTR with a negative length is not answered.", "Write SUBSTR(x, 1, 3)."
         )
-    found = call("substr", value.expression, start, *(() if length is None else (length,)))
-    kept = letters_of(value) if length is None else min(length, letters_of(value))
-    return _map(value, lambda text: _cut(text, start, length), found, letters=kept)
+    letters = letters_of(value)
+    if length is None:
+        expression = call("substr", value.expression, start)
+    else:
+        expression = call("substr", value.expression, start, length)
+        letters = min(length, letters)
+    return _map(value, lambda text: _cut(text, start, length), expression, letters=letters)
 
 
 def _cut(text: str, start: int, length: int | None) -> str:
-    """Positions count from 1; negative ones from the end; a length counts from the position asked
-    for.
+    """Return what SUBSTR returns.
+
+    Positions count from 1, negative ones from the end. The length counts from the position asked
+    for, also if that lies before the text.
     """
-    begin = start - 1 if start > 0 else (len(text) + start if start < 0 else -1)
+    begin = len(text) + start if start < 0 else start - 1
     end = len(text) if length is None else begin + length
     return text[max(begin, 0) : max(end, 0)]
 
 
 def _left(node: exp.Expression, read: Read) -> Value:
-    value, length = read(node.this), _whole_constant(node.expression, read)
-    kept = min(length, letters_of(value)) if length >= 0 else letters_of(value)
-    return _map(
-        value, lambda text: text[:length], call("left", value.expression, length), letters=kept
-    )
+    value = read(node.this)
+    length = _whole_constant(node.expression, read)
+    letters = letters_of(value)
+    if length >= 0:
+        letters = min(length, letters)
+    expression = call("left", value.expression, length)
+    return _map(value, lambda text: text[:length], expression, letters=letters)
 
 
 def _right(node: exp.Expression, read: Read) -> Value:
-    value, length = read(node.this), _whole_constant(node.expression, read)
+    value = read(node.this)
+    length = _whole_constant(node.expression, read)
     if length < 0:
         raise reject(node, "RIGHT with a negative length is not answered.", "Write RIGHT(x, 3).")
-    kept = min(length, letters_of(value))
-    found = call("right", value.expression, length)
-    return _map(value, lambda text: text[max(len(text) - length, 0) :], found, letters=kept)
+    letters = min(length, letters_of(value))
+    expression = call("right", value.expression, length)
+
+    def cut(text: str) -> str:
+        start = max(len(text) - length, 0)
+        return text[start:]
+
+    return _map(value, cut, expression, letters=letters)
 
 
 def _length(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
     match value.domain:
         case Category(values=values):
-            sizes = [len(str(each)) for each in values]
+            sizes = [len(str(label)) for label in values]
             return Value(
                 expression=map_codes(value.expression, sizes),
                 domain=Number(step=Fraction(1), lo=min(sizes), hi=max(sizes)),
@@ -241,33 +191,33 @@ def _length(node: exp.Expression, read: Read) -> Value:
             )
         case Missing():
             return value
-    domain = Number(step=Fraction(1), lo=0, hi=MAX_LENGTH)
+    length = call("length", value.expression)
     return Value(
-        expression=_limit_letters(value.expression, call("length", value.expression)),
-        domain=domain,
+        expression=_limit_letters(value.expression, length),
+        domain=Number(step=Fraction(1), lo=0, hi=MAX_LENGTH),
         nullable=value.nullable,
     )
 
 
 def _limit_letters(text: Expression, number: Expression) -> Expression:
-    """Return a number of letters of a text, up to the most; LEAST skips NULLs, so NULL has to be
-    kept by hand.
-    """
+    """Return a number of letters of a text, at most MAX_LENGTH; NULL where the text is NULL."""
+    # LEAST skips NULLs, so the CASE keeps them.
     return case((text.is_known, call("least", number, MAX_LENGTH)))
 
 
 def _concatenate(node: exp.Expression, read: Read) -> Value:
-    """|| and CONCAT; the latter takes NULL for nothing."""
+    """Return the value of ||, or of CONCAT, which takes NULL for an empty text."""
     skip_null = isinstance(node, exp.Concat)
-    parts = [
-        read(part) for part in (node.expressions if skip_null else (node.this, node.expression))
-    ]
-    parts = [part for part in parts if not (skip_null and isinstance(part.domain, Missing))]
+    nodes = node.expressions if skip_null else (node.this, node.expression)
+    parts = [read(part) for part in nodes]
+    if skip_null:
+        parts = [part for part in parts if not isinstance(part.domain, Missing)]
     if any(isinstance(part.domain, Missing) for part in parts):
         return Value(expression=NULL, domain=Missing(), nullable=True)
     if not parts:
         return Value(expression=Constant(0), domain=Category(values=("",)), constant=True)
-    parts = [_empty_for_null(part) for part in parts] if skip_null else parts
+    if skip_null:
+        parts = [_empty_for_null(part) for part in parts]
     result = parts[0]
     for part in parts[1:]:
         result = _pair(result, part, skip_null)
@@ -275,24 +225,30 @@ def _concatenate(node: exp.Expression, read: Read) -> Value:
 
 
 def _empty_for_null(value: Value) -> Value:
-    """Return the text, or an empty one where it is NULL, which it may be whether or not that is
-    meant.
+    """Return the text, or an empty one where it is NULL.
+
+    A value may be NULL in the data even if it is not marked nullable.
     """
     if value.constant:
         return value
     if isinstance(value.domain, Category):
         labels = (*map(str, value.domain.values), "")
-        found = call("coalesce", value.expression, value.domain.size)
-        return relabel(replace(value, expression=found, nullable=False), labels)
-    return replace(value, expression=call("coalesce", value.expression, ""), nullable=False)
+        code = call("coalesce", value.expression, value.domain.size)
+        return relabel(replace(value, expression=code, nullable=False), labels)
+    text = call("coalesce", value.expression, "")
+    return replace(value, expression=text, nullable=False)
 
 
 def _pair(left: Value, right: Value, skip_null: bool) -> Value:
+    """Return two texts, one behind the other: a category if there are few pairs."""
     nullable = left.nullable or right.nullable
+    letters = letters_of(left) + letters_of(right)
     if isinstance(left.domain, Category) and isinstance(right.domain, Category):
-        a, b = left.domain.values, right.domain.values
-        if len(a) * len(b) <= MAX_CODES:
-            check_letters(len(a) * len(b) * (letters_of(left) + letters_of(right)))
+        a = left.domain.values
+        b = right.domain.values
+        pairs = len(a) * len(b)
+        if pairs <= MAX_CODES:
+            check_letters(pairs * letters)
             labels = [f"{x}{y}"[:MAX_LENGTH] for x in a for y in b]
             codes = Value(
                 expression=Cast(left.expression, "BIGINT") * len(b) + right.expression,
@@ -300,24 +256,21 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
                 nullable=nullable,
             )
             return relabel(codes, labels)
-    joined = call("concat" if skip_null else "||", decode(left), decode(right))
-    letters = min(letters_of(left) + letters_of(right), MAX_LENGTH)
-    # Privacy: a text that doubles in every subquery would use up the memory, for those people alone
-    # who have one.
-    kept = call("left", joined, MAX_LENGTH)
-    return Value(expression=kept, domain=Text(letters=letters), nullable=nullable)
+    name = "concat" if skip_null else "||"
+    # Privacy: cut the text off. One that doubles in every subquery would use up the memory, but
+    # only if somebody has such a text, and the failure would tell it.
+    text = call("left", call(name, decode(left), decode(right)), MAX_LENGTH)
+    return Value(expression=text, domain=Text(letters=min(letters, MAX_LENGTH)), nullable=nullable)
 
 
 def _starts_with(node: exp.Expression, read: Read) -> Value:
-    value, prefix = read(node.this), read(node.expression)
+    value = read(node.this)
+    prefix = read(node.expression)
     if not prefix.constant or not isinstance(prefix.domain, Category):
         raise reject(node, "the prefix must be a constant.", "Write STARTS_WITH(name, 'Ka').")
     text = str(prefix.domain.values[0])
     if isinstance(value.domain, Category):
-        return among(
-            value,
-            [code for code, each in enumerate(value.domain.values) if str(each).startswith(text)],
-        )
+        return among(value, _codes_where(value.domain, lambda label: label.startswith(text)))
     return Value(
         expression=call("starts_with", value.expression, text),
         domain=Flag(),
@@ -326,22 +279,24 @@ def _starts_with(node: exp.Expression, read: Read) -> Value:
 
 
 def _ends_with(node: exp.Expression, read: Read) -> Value:
-    value, text = read(node.this), _text_constant(node.expression, read, node)
+    value = read(node.this)
+    text = _text_constant(node.expression, read, node)
     if isinstance(value.domain, Category):
-        return among(
-            value,
-            [code for code, each in enumerate(value.domain.values) if str(each).endswith(text)],
-        )
+        return among(value, _codes_where(value.domain, lambda label: label.endswith(text)))
     return _flag_of(call("ends_with", value.expression, text), value)
 
 
 def _contains(node: exp.Expression, read: Read) -> Value:
-    value, text = read(node.this), _text_constant(node.expression, read, node)
+    value = read(node.this)
+    text = _text_constant(node.expression, read, node)
     if isinstance(value.domain, Category):
-        return among(
-            value, [code for code, each in enumerate(value.domain.values) if text in str(each)]
-        )
+        return among(value, _codes_where(value.domain, lambda label: text in label))
     return _flag_of(call("contains", value.expression, text), value)
+
+
+def _codes_where(domain: Category, condition: Callable[[str], bool]) -> list[int]:
+    """Return the codes of the values for which a condition holds."""
+    return [code for code, label in enumerate(domain.values) if condition(str(label))]
 
 
 def _flag_of(condition: Expression, value: Value) -> Value:
@@ -353,6 +308,7 @@ def _flag_of(condition: Expression, value: Value) -> Value:
 def _text_constant(
     node: exp.Expression | None, read: Read, owner: exp.Expression, *, most: int = 1_000
 ) -> str:
+    """Return the text that an argument of `owner` is written as; refuse anything but a constant."""
     value = read(node) if node is not None else None
     if value is None or not value.constant or not isinstance(value.domain, Category):
         raise reject(
@@ -372,52 +328,61 @@ def _replace(node: exp.Expression, read: Read) -> Value:
     new = _text_constant(node.args.get("replacement"), read, node, most=100)
     if not old:
         return value
-    # Privacy: as for ||, a text must not grow without end for some people alone.
-    found = call("left", call("replace", value.expression, old, new), MAX_LENGTH)
+    # Privacy: cut the text off, as in `_pair`: a long one must not fail for some people only.
+    expression = call("left", call("replace", value.expression, old, new), MAX_LENGTH)
     longest = letters_of(value) + letters_of(value) // len(old) * len(new)
-    return _map(
-        value,
-        lambda text: text.replace(old, new)[:MAX_LENGTH],
-        found,
-        letters=min(longest, MAX_LENGTH),
-    )
+
+    def label(text: str) -> str:
+        return text.replace(old, new)[:MAX_LENGTH]
+
+    return _map(value, label, expression, letters=min(longest, MAX_LENGTH))
 
 
 def _split_part(node: exp.Expression, read: Read) -> Value:
-    value, part = read(node.this), _whole_constant(node.args["part_index"], read)
+    value = read(node.this)
+    part = _whole_constant(node.args["part_index"], read)
     delimiter = _text_constant(node.args["delimiter"], read, node)
     if part < 1 or not delimiter:
         raise reject(node, f"{show(node)} is not answered.", "Write SPLIT_PART(name, ' ', 1).")
-    found = call("split_part", value.expression, delimiter, part)
-    return _map(value, lambda text: "".join(text.split(delimiter)[part - 1 : part]), found)
+    expression = call("split_part", value.expression, delimiter, part)
+
+    def label(text: str) -> str:
+        pieces = text.split(delimiter)
+        return pieces[part - 1] if part <= len(pieces) else ""
+
+    return _map(value, label, expression)
 
 
 def _position(node: exp.Expression, read: Read) -> Value:
-    """Return where a text begins in another, counted from 1; 0 if it does not."""
-    value, text = read(node.this), _text_constant(node.args["substr"], read, node)
+    """Return the place at which a text begins in another, from 1; 0 if it is not in it."""
+    value = read(node.this)
+    text = _text_constant(node.args["substr"], read, node)
     if not text:
         raise reject(node, "an empty text is found everywhere.", "Look for something.")
     if isinstance(value.domain, Category):
-        places = [str(each).find(text) + 1 for each in value.domain.values]
-        domain = Number(step=Fraction(1), lo=min(places), hi=max(places))
-        found = map_codes(value.expression, places)
+        places = [str(label).find(text) + 1 for label in value.domain.values]
         return Value(
-            expression=found, domain=domain, nullable=value.nullable, constant=value.constant
+            expression=map_codes(value.expression, places),
+            domain=Number(step=Fraction(1), lo=min(places), hi=max(places)),
+            nullable=value.nullable,
+            constant=value.constant,
         )
     if isinstance(value.domain, Missing):
         return value
+    place = call("strpos", value.expression, text)
     return Value(
-        expression=_limit_letters(value.expression, call("strpos", value.expression, text)),
+        expression=_limit_letters(value.expression, place),
         domain=Number(step=Fraction(1), lo=0, hi=MAX_LENGTH),
         nullable=value.nullable,
     )
 
 
 def _pad(node: exp.Expression, read: Read) -> Value:
-    """LPAD and RPAD: also cut off what is too long."""
-    value, length = read(node.this), _whole_constant(node.expression, read)
-    given = node.args.get("fill_pattern")
-    fill = _text_constant(given, read, node) if given is not None else " "
+    """Return the value of LPAD or RPAD, which also cut off a text that is too long."""
+    value = read(node.this)
+    length = _whole_constant(node.expression, read)
+    pattern = node.args.get("fill_pattern")
+    fill = _text_constant(pattern, read, node) if pattern is not None else " "
     if length > 1_000:
         raise reject(
             node, f"{show(node)} makes texts of over 1,000 letters.", "Write LPAD(code, 5, '0')."
@@ -426,43 +391,44 @@ def _pad(node: exp.Expression, read: Read) -> Value:
         raise reject(node, f"{show(node)} is not answered.", "Write LPAD(code, 5, '0').")
     left = bool(node.args.get("is_left"))
 
-    def padded(text: str) -> str:
-        more = (fill * (length // len(fill) + 1))[: max(0, length - len(text))]
+    def pad(text: str) -> str:
+        many = fill * (length // len(fill) + 1)
+        more = many[: max(0, length - len(text))]
         return more + text[:length] if left else text[:length] + more
 
-    found = call("lpad" if left else "rpad", value.expression, length, fill)
-    return _map(value, padded, found, letters=length)
+    expression = call("lpad" if left else "rpad", value.expression, length, fill)
+    return _map(value, pad, expression, letters=length)
 
 
 def _join(node: exp.Expression, read: Read) -> Value:
-    """CONCAT_WS: the texts that are not NULL, with a separator between them."""
-    separator, parts = (
-        _text_constant(node.expressions[0], read, node),
-        [read(each) for each in node.expressions[1:]],
-    )
+    """Return the value of CONCAT_WS: the texts that are not NULL, with a separator between them."""
+    separator = _text_constant(node.expressions[0], read, node)
+    parts = [read(part) for part in node.expressions[1:]]
     parts = [part for part in parts if not isinstance(part.domain, Missing)]
     if not parts:
         return Value(expression=Constant(0), domain=Category(values=("",)), constant=True)
-    values = [
-        (*map(str, part.domain.values), None) if isinstance(part.domain, Category) else None
-        for part in parts
-    ]
-    if None in values or math.prod(len(each or ()) for each in values) > MAX_CODES:
-        joined = call("left", call("concat_ws", separator, *map(decode, parts)), MAX_LENGTH)
-        letters = sum(map(letters_of, parts)) + len(separator) * (len(parts) - 1)
-        return Value(expression=joined, domain=Text(letters=min(letters, MAX_LENGTH)))
-    check_letters(math.prod(len(each or ()) for each in values) * sum(map(letters_of, parts)))
-    labels = [
-        separator.join(text for text in row if text is not None)[:MAX_LENGTH]
-        for row in itertools.product(*(each for each in values if each is not None))
-    ]
+    letters = sum(map(letters_of, parts))
+    # the values of each category, and None for NULL
+    choices: list[tuple[str | None, ...]] = []
+    for part in parts:
+        if isinstance(part.domain, Category):
+            choices.append((*map(str, part.domain.values), None))
+    rows = math.prod(map(len, choices))
+    if len(choices) < len(parts) or rows > MAX_CODES:
+        text = call("left", call("concat_ws", separator, *map(decode, parts)), MAX_LENGTH)
+        letters += len(separator) * (len(parts) - 1)
+        return Value(expression=text, domain=Text(letters=min(letters, MAX_LENGTH)))
+    check_letters(rows * letters)
+    labels = []
+    for row in itertools.product(*choices):
+        known = [text for text in row if text is not None]
+        labels.append(separator.join(known)[:MAX_LENGTH])
     code: Expression = Constant(0)
-    for part, each in zip(parts, values, strict=True):
-        size = len(each or ())
+    for part, texts in zip(parts, choices, strict=True):
+        size = len(texts)
         code = code * size + call("coalesce", Cast(part.expression, "BIGINT"), size - 1)
-    return relabel(
-        Value(expression=code, domain=Category(values=tuple(range(len(labels))))), labels
-    )
+    codes = Category(values=tuple(range(len(labels))))
+    return relabel(Value(expression=code, domain=codes), labels)
 
 
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {

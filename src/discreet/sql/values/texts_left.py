@@ -1,7 +1,7 @@
-"""Find the texts that a condition leaves: x IN ('a', 'b') leaves two, which the question itself
-lists.
+"""Find the texts that a condition leaves: x IN ('a', 'b') leaves 'a' and 'b'.
 
-They are public, whatever the column holds; so they can be groups, and values of a CASE.
+The question itself lists them, so they are public whatever the column holds. They can be groups and
+values of a CASE.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from collections.abc import Sequence
 from discreet.algebra import Call, Careful, Cast, Constant, Expression, call
 from discreet.sql.values.value import Category, Text, Value, careful
 
-MOST_TEXTS = 1_000  # of a list in the question that are groups
+MOST_TEXTS = 1_000  # a longer list in the question makes no groups
 
 
 def texts_left(condition: Expression, value: Expression) -> tuple[str, ...]:
-    """Return the texts that x = 'a' and x IN ('a', 'b') leave of x; none where it says something
-    else.
-    """
+    """Return the texts that x = 'a' or x IN ('a', 'b') leaves of x; none for other conditions."""
     bare = condition.value if isinstance(condition, Careful) else condition
-    parts = bare.arguments if isinstance(bare, Call) and bare.name == "OR" else None
-    found = [_text_of(part, value) for part in parts or (condition,)]
-    return () if None in found else tuple(dict.fromkeys(str(text) for text in found))
+    parts: tuple[Expression, ...] = (condition,)
+    if isinstance(bare, Call) and bare.name == "OR":
+        parts = bare.arguments
+    texts = [_text_of(part, value) for part in parts]
+    if None in texts:
+        return ()
+    return tuple(dict.fromkeys(str(text) for text in texts))
 
 
 def _text_of(node: Expression, value: Expression) -> str | None:
@@ -33,13 +35,16 @@ def _text_of(node: Expression, value: Expression) -> str | None:
 
 
 def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
-    """Return the place of a text among those listed; NULL for others."""
-    written = call("list", *(Cast(Constant(each), "VARCHAR") for each in texts))
-    return careful(call("list_position", written, value) - 1)
+    """Return the place of a text in a list of texts, from 0; NULL if it is not there."""
+    constants = [Cast(Constant(text), "VARCHAR") for text in texts]
+    place = call("list_position", call("list", *constants), value)
+    return careful(place - 1)
 
 
 def narrow_text(value: Value, condition: Expression) -> Value:
-    """Return a text where a condition holds that lists its values: a category of these."""
+    """Return a text as a category of the values that a condition leaves of it; a text if it leaves
+    none or too many.
+    """
     if not isinstance(value.domain, Text):
         return value
     texts = texts_left(condition, value.expression)

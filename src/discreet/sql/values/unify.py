@@ -1,5 +1,5 @@
-"""Bring values of several kinds together: as numbers, as conditions, in one common domain,
-compared.
+"""Bring values of several kinds to one: as numbers, as conditions, in a common domain; and compare
+them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def flag_as_number(condition: Expression) -> Expression:
 
 
 def as_number(value: Value, node: exp.Expression) -> Value:
-    """Return the value as a number: also flags (1 and 0), categories that are written as
-    numbers.
-    """
+    """Return the value as a number; a flag as 1 or 0, a category by the numbers of its labels."""
     match value.domain:
         case Number():
             return value
@@ -76,10 +74,10 @@ def as_flag(value: Value, node: exp.Expression) -> Value:
 
 def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
     """Return the same values in one common domain, for CASE, COALESCE, comparisons and the like."""
-    known = [value for value in values if not isinstance(value.domain, Missing)]
-    if not known:
+    others = [value for value in values if not isinstance(value.domain, Missing)]
+    if not others:
         return list(values)
-    kinds = {type(value.domain) for value in known}
+    kinds = {type(value.domain) for value in others}
     if Opaque in kinds:
         raise reject(
             node,
@@ -93,22 +91,26 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
     if kinds <= {Category, Text}:
         return categories.unify(values, node)
     if kinds <= {Number, Flag} or (
-        kinds <= {Number, Flag, Category} and all(_numeric(value) for value in known)
+        kinds <= {Number, Flag, Category} and all(_numeric(value) for value in others)
     ):
-        found = [
-            value if isinstance(value.domain, Missing) else as_number(value, node)
-            for value in values
-        ]
-        step = numbers.common_step(
-            *(numbers.grid(value).step for value in found if isinstance(value.domain, Number))
-        )
-        return [
-            value if isinstance(value.domain, Missing) else numbers.on_step(value, step, node)
-            for value in found
-        ]
+        return _unify_numbers(values, node)
     raise reject(
         node, f"{show(node)} mixes kinds of values.", "Compare and combine values of one kind only."
     )
+
+
+def _unify_numbers(values: Sequence[Value], node: exp.Expression) -> list[Value]:
+    """Return values as numbers of one step; the literal NULL stays as it is."""
+
+    def missing(value: Value) -> bool:
+        return isinstance(value.domain, Missing)
+
+    amounts = [value if missing(value) else as_number(value, node) for value in values]
+    steps = [numbers.grid(amount).step for amount in amounts if not missing(amount)]
+    step = numbers.common_step(*steps)
+    return [
+        amount if missing(amount) else numbers.on_step(amount, step, node) for amount in amounts
+    ]
 
 
 def _numeric(value: Value) -> bool:
@@ -118,32 +120,36 @@ def _numeric(value: Value) -> bool:
 def join_domains(
     values: Sequence[Value],
 ) -> Number | Category | Flag | Day | Moment | Text | Missing:
-    """Return the domain that holds every one of several unified values."""
+    """Return the smallest domain that holds all of several unified values."""
     domains = [value.domain for value in values if not isinstance(value.domain, Missing)]
     if not domains:
         return Missing()
     first = domains[0]
     if isinstance(first, Number):
         grids = [domain for domain in domains if isinstance(domain, Number)]
-        return Number(
-            step=first.step, lo=min(grid.lo for grid in grids), hi=max(grid.hi for grid in grids)
-        )
+        lo = min(grid.lo for grid in grids)
+        hi = max(grid.hi for grid in grids)
+        return Number(step=first.step, lo=lo, hi=hi)
     if isinstance(first, Day):
         return days.join_days([domain for domain in domains if isinstance(domain, Day)])
     if isinstance(first, Moment):
         return days.join_moments([domain for domain in domains if isinstance(domain, Moment)])
     if isinstance(first, Text):
-        return Text(letters=max(domain.letters for domain in domains if isinstance(domain, Text)))
+        letters = [domain.letters for domain in domains if isinstance(domain, Text)]
+        return Text(letters=max(letters))
     assert not isinstance(first, Opaque)
     return first
 
 
 def among_others(value: Value) -> Expression:
-    """Return a value beside its unified siblings: a bare NULL takes their type."""
+    """Return the expression of a value beside the values that it was unified with: the literal NULL
+    takes their type.
+    """
     return NULL if isinstance(value.domain, Missing) else value.expression
 
 
 def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
+    """Return the condition `left operator right`."""
     if isinstance(left.domain, Opaque) or isinstance(right.domain, Opaque):
         return _compare_identifiers(operator, left, right, node)
     left, right = days.read_constants(left, right, node)
@@ -158,12 +164,15 @@ def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -
     if isinstance(a.domain, Missing) or isinstance(b.domain, Missing):
         return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
     if isinstance(a.domain, Category) and operator not in ("=", "<>"):
-        a, b = categories.rank_by_text(a), categories.rank_by_text(b)
+        a = categories.rank_by_text(a)
+        b = categories.rank_by_text(b)
     return flag(call(operator, a.expression, b.expression), left, right)
 
 
 def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
-    """Read a text constant compared with a number or a flag as one: age > '30', smoker = 'true'."""
+    """Read a text constant as a number or a flag if the other side is one: age > '30', smoker =
+    'true'.
+    """
 
     def read(value: Value, other: Value) -> Value:
         if not value.constant or not isinstance(value.domain, Category):
@@ -182,20 +191,17 @@ _TRUTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": F
 
 
 def _compare_identifiers(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
-    """Identifiers may be compared for equality: with a constant, which selects one person, and
-    noise hides one person; and with each other within a row, all of which belongs to one person.
-    """
+    """Compare identifiers for equality with a constant or with each other; refuse anything else."""
+    # Privacy: a constant selects one person, and the noise hides one person. Two identifiers of one
+    # row belong to one person.
     texts: list[Expression] = []
     for value in (left, right):
         if isinstance(value.domain, Opaque):
             texts.append(Cast(value.expression, "VARCHAR"))
         elif value.constant and isinstance(value.domain, Category | Number):
             domain = value.domain
-            texts.append(
-                Constant(
-                    str(domain.values[0] if isinstance(domain, Category) else domain.at(domain.lo))
-                )
-            )
+            first = domain.values[0] if isinstance(domain, Category) else domain.at(domain.lo)
+            texts.append(Constant(str(first)))
     if operator not in ("=", "<>") or len(texts) < 2:
         raise reject(
             node,

@@ -1,9 +1,8 @@
-"""A value: an expression over one row, and the public set that its results lie in, by interval
-arithmetic.
+"""A value: an expression over one row, with its domain, the public set that holds every result.
 
-A `Value` is an expression for the engine (our own, never the analyst's) together with its domain.
-Numbers are integers in the engine: `units` of a public `step`, so that sums are exact and
-order-free. Categories are integer codes.
+Interval arithmetic computes the domain. The expression is our own, never the analyst's. The engine
+holds numbers as integers, `units` of a public `step`: so sums are exact in any order. It holds
+categories as integer codes.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from discreet.policy.domain import MOST_LETTERS
 from discreet.sql.text.postgres import Kind
 
 Grain = Literal["day", "week", "month", "quarter", "year"]
-MOST_STEP = 2**110  # of the numbers that a step is the quotient of: they stand in the engine's SQL
+# The most for a step's numerator and denominator: both are written into the engine's SQL.
+MOST_STEP = 2**110
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,11 @@ class Number:
     hi: int
 
     def __post_init__(self) -> None:
-        # Privacy: bounds and sensitivities of a range without a value would be nonsense; what made
-        # it is refused.
+        # Privacy: an empty range would have wrong bounds and sensitivities, so refuse it.
         if self.lo > self.hi:
             raise ValueError(f"the range ends ({self.hi}) before it begins ({self.lo})")
-        # Privacy: a factor that no number of the engine holds would fail for those people alone who
-        # have a row.
+        # Privacy: a factor that is too large for the engine's numbers would fail only if somebody
+        # has a row, and the failure would tell it.
         if max(self.step.numerator, self.step.denominator) >= MOST_STEP:
             raise ValueError("the step is too large or too small")
 
@@ -127,7 +126,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Any text of at most so many letters: its values are not public. A VARCHAR in the engine."""
+    """Any text of at most `letters` letters; its values are not public. A VARCHAR in the engine."""
 
     letters: int = MOST_LETTERS
     size = None
@@ -136,19 +135,12 @@ class Text:
 def few_of(
     domain: Number | Category | Flag | Day | Moment | Text,
 ) -> Number | Category | Flag | Day | Moment | Text:
-    """Return the first values of a domain: something of its kind, where the kind is all that
-    matters.
-    """
+    """Return a domain of the same kind with few values, for uses in which only the kind counts."""
     match domain:
         case Number():
             return Number(step=domain.step, lo=domain.lo, hi=min(domain.hi, domain.lo + 1))
-        case Category(
-            values=values
-        ):  # the first, and the one that can least be taken for a number or a truth value
-            other = max(
-                values,
-                key=lambda value: (not str(value).replace(".", "").isdigit(), len(str(value))),
-            )
+        case Category(values=values):
+            other = max(values, key=_unlike_number)
             return Category(values=tuple(dict.fromkeys((*values[:2], other))))
         case Day():
             return Day(
@@ -158,18 +150,23 @@ def few_of(
                 stamp=domain.stamp,
             )
         case Moment():
-            hi = domain.lo + min(
-                domain.hi - domain.lo, timedelta(microseconds=int(domain.step * 1_000_000))
-            )
+            step = timedelta(microseconds=int(domain.step * 1_000_000))
+            hi = domain.lo + min(domain.hi - domain.lo, step)
             return Moment(lo=domain.lo, hi=hi, step=domain.step)
     return domain
 
 
+def _unlike_number(value: str | int) -> tuple[bool, int]:
+    """Return a rank: the highest is the text that nobody can read as a number or a truth value."""
+    text = str(value)
+    return not text.replace(".", "").isdigit(), len(text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opaque:
-    """An identifier: it may be counted or matched, never computed with.
+    """An identifier: a question may count it or match it, never compute with it.
 
-    `owner` marks the one that names the unit; equal `link`s mark keys that lead to the owner
+    `owner` marks the identifier that names the unit. Keys with equal `link`s lead to the owner
     through the same table.
     """
 
@@ -190,12 +187,11 @@ Domain = Number | Category | Flag | Day | Moment | Text | Opaque | Missing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A row-wise expression: what the engine computes, and what is publicly known of the result.
+    """A row-wise expression for the engine, with the public facts about its results.
 
-    `nullable` says that NULL is a public possibility, hence a group of its own; every value may be
-    NULL in the data. `constant` marks a literal. `numbering` marks a row number within each
-    person's rows: 1, 2, 3, ... `kind` is the type of a column in Postgres, as far as its meaning
-    depends on that.
+    `nullable` says that NULL is publicly possible, so that it gets a group of its own. In the data
+    any value may be NULL. `constant` marks a literal. `numbering` marks a row number within each
+    person's rows: 1, 2, 3, ... `kind` is a column's type in Postgres, if its meaning depends on it.
     """
 
     expression: Expression
@@ -207,22 +203,22 @@ class Value:
 
     @property
     def identity(self) -> Identity:
-        """Return the pair that tells it from other values: expression and domain.
+        """Return the expression and the domain: values with the same pair are the same.
 
-        x and 2 * x are one expression in units of other steps, as are codes of other labels.
+        The expression alone is not enough: x and 2 * x are one expression with different steps, and
+        one code may stand for different labels.
         """
         return self.expression, self.domain
 
 
 Identity = tuple[Expression, Domain]
 NULL = Constant(None)
-NO_NUMBER, NO_FLAG = Cast(NULL, "BIGINT"), Cast(NULL, "BOOLEAN")
+NO_NUMBER = Cast(NULL, "BIGINT")
+NO_FLAG = Cast(NULL, "BOOLEAN")
 
 
 def number(value: Fraction | int) -> Value:
-    """Return a constant: written on the decimal grid that holds it, so that 0.10 and 0.1 are
-    one.
-    """
+    """Return a constant on the coarsest grid that holds it, so that 0.10 and 0.1 are the same."""
     exact = Fraction(value)
     units = exact.numerator
     domain = Number(step=Fraction(1, exact.denominator), lo=units, hi=units)
@@ -230,15 +226,15 @@ def number(value: Fraction | int) -> Value:
 
 
 def widen(expression: Expression, bound: int) -> Cast:
-    """Cast an integer to a type of the engine in which results up to `bound` in size cannot
-    overflow.
-    """
-    return Cast(expression, "BIGINT" if bound < 2**62 else "HUGEINT")
+    """Cast an integer to an engine type in which a result of size up to `bound` cannot overflow."""
+    kind = "BIGINT" if bound < 2**62 else "HUGEINT"
+    return Cast(expression, kind)
 
 
 def careful(expression: Expression) -> Expression:
-    """Return the expression with NULL where it would fail on a row. Windows and EXISTS look at
-    several rows, and cannot be tried.
+    """Return the expression that gives NULL where the original would fail on a row.
+
+    Windows and EXISTS look at several rows; the engine has no TRY for them, so they stay.
     """
     if isinstance(expression, Column | Constant | Careful):
         return expression
@@ -248,9 +244,8 @@ def careful(expression: Expression) -> Expression:
 
 def seconds_between(start: datetime, end: datetime) -> Fraction:
     gap = end - start
-    return Fraction(
-        gap.days * 86_400_000_000 + gap.seconds * 1_000_000 + gap.microseconds, 1_000_000
-    )
+    microseconds = gap.days * 86_400_000_000 + gap.seconds * 1_000_000 + gap.microseconds
+    return Fraction(microseconds, 1_000_000)
 
 
 def grain_start(day: date, grain: Grain) -> date:

@@ -1,5 +1,5 @@
-"""Dates and timestamps: truncation, parts, differences and shifts, with the bounds that the
-policy's range implies.
+"""Functions of dates and timestamps: parts, truncation and differences, with the bounds that follow
+from the policy's range.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from discreet.sql.values.value import (
 
 GRAINS = get_args(Grain)
 _CLOCK = {"second": 1, "minute": 60, "hour": 3600}
+_EPOCH = datetime(1970, 1, 1)
 
 # Parts that do not depend on the range of the date: name -> (engine's name, smallest, largest)
 PARTS: dict[str, tuple[str, int, int]] = {
@@ -64,7 +65,8 @@ PARTS: dict[str, tuple[str, int, int]] = {
 }
 
 
-_LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
+# Parts that grow with the date, so that the ends of the range bound them.
+_LONG: dict[str, Callable[[date], int]] = {
     "year": lambda day: day.year,
     "decade": lambda day: day.year // 10,
     "century": lambda day: (day.year - 1) // 100 + 1,
@@ -72,18 +74,13 @@ _LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
 }
 
 
-# --- arithmetic -----------------------------------------------------------------------------------
-
-
-# --- functions ------------------------------------------------------------------------------------
-
-
 def function(node: exp.Expression, scope: Any, translate: Translate) -> Value:
+    """Return the value of a function of dates."""
     return FUNCTIONS[type(node)](node, lambda part: translate(part, scope))
 
 
 def part(value: Value, name: str, node: exp.Expression) -> Value:
-    """EXTRACT(name FROM value) and the functions named after the parts."""
+    """Return EXTRACT(name FROM value), or the value of a function named after a part."""
     if isinstance(value.domain, Category) and value.constant:
         value = as_day(value, node)
     if not isinstance(value.domain, Day | Moment):
@@ -94,12 +91,15 @@ def part(value: Value, name: str, node: exp.Expression) -> Value:
         )
     engine_name, lo, hi = PARTS[name]
     if name in _LONG:
-        lo, hi = (_LONG[name](end) for end in (value.domain.lo, value.domain.hi))
-    found: Expression = call("date_part", engine_name, value.expression)
+        lo = _LONG[name](value.domain.lo)
+        hi = _LONG[name](value.domain.hi)
+    expression: Expression = call("date_part", engine_name, value.expression)
     if name in _CLOCK and isinstance(value.domain, Day):
-        found = case((value.expression.is_known, 0))
+        expression = case((value.expression.is_known, 0))
     return Value(
-        expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=value.nullable
+        expression=expression,
+        domain=Number(step=Fraction(1), lo=lo, hi=hi),
+        nullable=value.nullable,
     )
 
 
@@ -115,17 +115,17 @@ def _extract(node: exp.Expression, read: Read) -> Value:
 
 
 def _seconds(node: exp.Expression, gap: exp.Expression, read: Read) -> Value:
-    """EXTRACT(EPOCH FROM later - earlier): how many seconds have passed; of one timestamp, since
-    1970.
+    """Return EXTRACT(EPOCH FROM later - earlier), the seconds between two timestamps, or
+    EXTRACT(EPOCH FROM seen), the seconds since 1970.
     """
     inner = gap.unnest()
     if isinstance(inner, exp.Sub):
         later, earlier = read_constants(read(inner.this), read(inner.expression), node)
-        if any(isinstance(each.domain, Moment) for each in (later, earlier)):
-            return _apart(as_moment(earlier, node), as_moment(later, node))
+        if isinstance(later.domain, Moment) or isinstance(earlier.domain, Moment):
+            return _seconds_apart(as_moment(earlier, node), as_moment(later, node))
     value = read(gap)
     if isinstance(value.domain, Day | Moment):
-        return _apart(moment_constant(datetime(1970, 1, 1)), as_moment(value, node))
+        return _seconds_apart(moment_constant(_EPOCH), as_moment(value, node))
     raise reject(
         node,
         f"{show(node)} is answered for dates, timestamps and the time between two timestamps.",
@@ -134,7 +134,7 @@ def _seconds(node: exp.Expression, gap: exp.Expression, read: Read) -> Value:
 
 
 def _from_seconds(node: exp.Expression, read: Read) -> Value:
-    """TO_TIMESTAMP(seconds): the moment so many seconds after 1970."""
+    """Return TO_TIMESTAMP(seconds), the moment that many seconds after the begin of 1970."""
     value = read(node.this)
     if not isinstance(value.domain, Number) or (value.domain.step * 1_000_000).denominator != 1:
         raise reject(
@@ -144,10 +144,8 @@ def _from_seconds(node: exp.Expression, read: Read) -> Value:
         )
     step = value.domain.step
     try:
-        lo, hi = (
-            datetime(1970, 1, 1) + timedelta(microseconds=int(step * units * 1_000_000))
-            for units in (value.domain.lo, value.domain.hi)
-        )
+        lo = _EPOCH + timedelta(microseconds=int(step * value.domain.lo * 1_000_000))
+        hi = _EPOCH + timedelta(microseconds=int(step * value.domain.hi * 1_000_000))
     except OverflowError:
         raise reject(
             node, f"{show(node)} leaves the calendar.", "Count seconds since 1970."
@@ -164,21 +162,16 @@ _STRIDE = re.compile(r"\s*([0-9]{1,6})\s*(second|minute|hour|day|week)s?\s*", re
 
 
 def _bin(node: exp.Expression, read: Read) -> Value:
-    """DATE_BIN('15 minutes', seen, TIMESTAMP '2001-01-01'): the start of the stretch, counted from
-    the origin.
+    """Return DATE_BIN('15 minutes', seen, TIMESTAMP '2001-01-01'): the start of the stretch of 15
+    minutes that holds the timestamp; the first stretch starts at the origin.
     """
-    stride, value = node.this, as_moment(read(node.expression), node)
+    stride = node.this
+    value = as_moment(read(node.expression), node)
     start = node.args.get("unit") or node.args.get("origin")
-    origin = (
-        as_moment(read(start), node) if start is not None else moment_constant(datetime(2000, 1, 3))
-    )
-    written = (
-        stride.this.name + " " + str(stride.args.get("unit") or "")
-        if isinstance(stride, exp.Interval)
-        else ""
-    )
-    found = _STRIDE.fullmatch(written or (stride.name if isinstance(stride, exp.Literal) else ""))
-    seconds = int(found[1]) * UNITS[found[2].lower()][1] if found is not None else 0
+    origin = moment_constant(datetime(2000, 1, 3))
+    if start is not None:
+        origin = as_moment(read(start), node)
+    seconds = _seconds_of(stride)
     if not seconds or not origin.constant:
         raise reject(
             node,
@@ -188,26 +181,41 @@ def _bin(node: exp.Expression, read: Read) -> Value:
     assert isinstance(value.domain, Moment)
     assert isinstance(origin.domain, Moment)
     gap = timedelta(seconds=seconds)
-    # no later than any value
+    # the start of the earliest stretch that holds a value
     first = origin.domain.lo + (value.domain.lo - origin.domain.lo) // gap * gap
-    passed = call("date_diff", "microsecond", first, value.expression) // (seconds * 1_000_000)
-    began = int(seconds_between(datetime(1970, 1, 1), first) * 1_000_000)
+    width = seconds * 1_000_000
+    stretches = call("date_diff", "microsecond", first, value.expression) // width
+    begin = int(seconds_between(_EPOCH, first) * 1_000_000)
     return Value(
-        expression=call("make_timestamp", passed * (seconds * 1_000_000) + began),
+        expression=call("make_timestamp", stretches * width + begin),
         domain=Moment(lo=first, hi=value.domain.hi, step=Fraction(seconds)),
         nullable=value.nullable,
     )
 
 
-def _apart(earlier: Value, later: Value) -> Value:
-    """Return the seconds between two timestamps, on the grid that both have."""
-    a, b = earlier.domain, later.domain
+def _seconds_of(stride: exp.Expression) -> int:
+    """Return the seconds of '15 minutes' or INTERVAL 15 MINUTE; 0 if it is no constant stride."""
+    text = stride.name if isinstance(stride, exp.Literal) else ""
+    if isinstance(stride, exp.Interval):
+        text = stride.this.name + " " + str(stride.args.get("unit") or "")
+    match = _STRIDE.fullmatch(text)
+    if match is None:
+        return 0
+    _, seconds = UNITS[match[2].lower()]
+    return int(match[1]) * seconds
+
+
+def _seconds_apart(earlier: Value, later: Value) -> Value:
+    """Return the seconds between two timestamps, on the common grid of both."""
+    a = earlier.domain
+    b = later.domain
     assert isinstance(a, Moment)
     assert isinstance(b, Moment)
-    # a single moment needs no grid of its own
-    steps = [each.step for each in (a, b) if each.lo < each.hi]
+    # a domain of one moment has no grid
+    steps = [domain.step for domain in (a, b) if domain.lo < domain.hi]
     step = common_step(*steps, seconds_between(a.lo, b.lo)) or Fraction(1)
-    lo, hi = (math.floor(seconds_between(*ends) / step) for ends in ((a.hi, b.lo), (a.lo, b.hi)))
+    lo = math.floor(seconds_between(a.hi, b.lo) / step)
+    hi = math.floor(seconds_between(a.lo, b.hi) / step)
     return Value(
         expression=span("microsecond", earlier, later) // int(step * 1_000_000),
         domain=Number(step=step, lo=lo, hi=hi),
@@ -216,45 +224,54 @@ def _apart(earlier: Value, later: Value) -> Value:
 
 
 def units_between(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
-    """TIMESTAMPDIFF(unit, start, end): how many whole units have passed; 11 months are no year."""
+    """Return TIMESTAMPDIFF(unit, start, end), the number of whole units that have passed.
+
+    11 months are no year.
+    """
     start, end = read_constants(start, end, node)
-    a, b = as_moment(start, node), as_moment(end, node)
+    a = as_moment(start, node)
+    b = as_moment(end, node)
     assert isinstance(a.domain, Moment)
     assert isinstance(b.domain, Moment)
-    lo, hi = (
-        _whole(unit, *ends) for ends in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
-    )
+    lo = _whole_units(unit, a.domain.hi, b.domain.lo)
+    hi = _whole_units(unit, a.domain.lo, b.domain.hi)
     months, seconds = UNITS[unit]
     if months:
-        # A month has passed when its day and time have come: those are counted as if every month
-        # had 31 days.
-        first, second = (
-            call(
-                "date_diff", "microsecond", call("date_trunc", "month", x.expression), x.expression
-            )
-            for x in (a, b)
-        )
-        ahead = span("month", a, b)
-        late = case((call("AND", ahead > 0, second < first), 1), otherwise=0)
-        early = case((call("AND", ahead < 0, second > first), 1), otherwise=0)
-        found: Expression = (ahead - late + early) // months
+        # The last month has passed only if the end is as far in its month as the start in its own.
+        first = _since_month_start(a.expression)
+        second = _since_month_start(b.expression)
+        boundaries = span("month", a, b)
+        late = case((call("AND", boundaries > 0, second < first), 1), otherwise=0)
+        early = case((call("AND", boundaries < 0, second > first), 1), otherwise=0)
+        units: Expression = (boundaries - late + early) // months
     else:
-        found = span("microsecond", a, b) // (seconds * 1_000_000)
-    nullable = start.nullable or end.nullable
-    return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=nullable)
+        units = span("microsecond", a, b) // (seconds * 1_000_000)
+    return Value(
+        expression=units,
+        domain=Number(step=Fraction(1), lo=lo, hi=hi),
+        nullable=start.nullable or end.nullable,
+    )
 
 
-def _whole(unit: str, start: datetime, end: datetime) -> int:
-    """Whole units from start to end: monotone in both, so the ends of the ranges bound it."""
+def _since_month_start(moment: Expression) -> Expression:
+    """Return the microseconds since the begin of a timestamp's month."""
+    return call("date_diff", "microsecond", call("date_trunc", "month", moment), moment)
+
+
+def _whole_units(unit: str, start: datetime, end: datetime) -> int:
+    """Return the number of whole units from start to end.
+
+    It is monotone in both, so the ends of the ranges bound it.
+    """
     if end < start:
-        return -_whole(unit, end, start)
+        return -_whole_units(unit, end, start)
     months, seconds = UNITS[unit]
     if not months:
         return int(seconds_between(start, end) // seconds)
-    late = seconds_between(midnight(end.date().replace(day=1)), end) < seconds_between(
-        midnight(start.date().replace(day=1)), start
-    )
-    return (_count("month", start, end) - late) // months
+    first = seconds_between(midnight(start.date().replace(day=1)), start)
+    second = seconds_between(midnight(end.date().replace(day=1)), end)
+    late = second < first
+    return (_count_boundaries("month", start, end) - late) // months
 
 
 def _part_of_name(name: str) -> Callable[[Any, Read], Value]:
@@ -262,14 +279,15 @@ def _part_of_name(name: str) -> Callable[[Any, Read], Value]:
 
 
 def _truncate(node: exp.Expression, read: Read) -> Value:
-    """date_trunc: a date at the start of its grain; a clock unit keeps a timestamp."""
-    grain: Any = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
+    """Return DATE_TRUNC: the date at which the day, month, ... starts; for hours, minutes and
+    seconds a timestamp.
+    """
+    grain: Any = _unit(node)
     value = read(node.this)
     if isinstance(value.domain, Moment) and grain in _CLOCK:
         step = Fraction(_CLOCK[grain])
-        lo = value.domain.lo - timedelta(
-            seconds=float(seconds_between(datetime(1970, 1, 1), value.domain.lo) % step)
-        )
+        excess = seconds_between(_EPOCH, value.domain.lo) % step
+        lo = value.domain.lo - timedelta(seconds=float(excess))
         return Value(
             expression=call("date_trunc", grain, value.expression),
             domain=Moment(lo=lo, hi=value.domain.hi, step=step),
@@ -290,16 +308,27 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
         grain=grain,
         stamp=True,
     )
-    found = Cast(call("date_trunc", grain, day.expression), "DATE")
-    return Value(expression=found, domain=domain, nullable=value.nullable)
+    return Value(
+        expression=Cast(call("date_trunc", grain, day.expression), "DATE"),
+        domain=domain,
+        nullable=value.nullable,
+    )
+
+
+def _unit(node: exp.Expression) -> str:
+    """Return the unit that a function names, in lower case; a day if it names none."""
+    unit = node.args.get("unit")
+    return "day" if unit is None else str(unit.name.lower())
 
 
 def _date_diff(node: exp.Expression, read: Read) -> Value:
-    """DATE_DIFF(unit, start, end): boundaries of the unit between two dates; of weeks, how many
-    have passed.
+    """Return DATE_DIFF(unit, start, end), the number of the unit's boundaries between two dates.
+
+    For weeks it is the number of stretches of seven days, as in DuckDB, not of Mondays.
     """
-    unit = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
-    end, start = read(node.this), read(node.expression)
+    unit = _unit(node)
+    end = read(node.this)
+    start = read(node.expression)
     start, end = read_constants(start, end, node)
     units = {
         "day": 1,
@@ -315,32 +344,30 @@ def _date_diff(node: exp.Expression, read: Read) -> Value:
         raise reject(
             node, f"DATE_DIFF('{unit}') is not answered.", f"Units are: {', '.join(units)}."
         )
-    a, b = as_moment(start, node), as_moment(end, node)
+    a = as_moment(start, node)
+    b = as_moment(end, node)
     assert isinstance(a.domain, Moment)
     assert isinstance(b.domain, Moment)
-    lo, hi = (
-        _count(unit, earlier, later)
-        for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
-    )
-    # Of weeks DuckDB counts whole stretches of seven days, and not Mondays passed.
-    found = span("day", a, b) // 7 if unit == "week" else span(unit, a, b)
     return Value(
-        expression=found,
-        domain=Number(step=Fraction(1), lo=lo, hi=hi),
+        expression=span("day", a, b) // 7 if unit == "week" else span(unit, a, b),
+        domain=Number(
+            step=Fraction(1),
+            lo=_count_boundaries(unit, a.domain.hi, b.domain.lo),
+            hi=_count_boundaries(unit, a.domain.lo, b.domain.hi),
+        ),
         nullable=start.nullable or end.nullable,
     )
 
 
-def _count(unit: str, start: datetime, end: datetime) -> int:
-    """Boundaries crossed from start to end: monotone in both, so the ends of the ranges bound
-    it.
+def _count_boundaries(unit: str, start: datetime, end: datetime) -> int:
+    """Return the number of boundaries of a unit from start to end.
+
+    It is monotone in both, so the ends of the ranges bound it.
     """
     if unit in _CLOCK:
-        epoch = datetime(1970, 1, 1)
-        return int(
-            seconds_between(epoch, end) // _CLOCK[unit]
-            - seconds_between(epoch, start) // _CLOCK[unit]
-        )
+        first = seconds_between(_EPOCH, start) // _CLOCK[unit]
+        last = seconds_between(_EPOCH, end) // _CLOCK[unit]
+        return int(last - first)
     match unit:
         case "day":
             return (end.date() - start.date()).days

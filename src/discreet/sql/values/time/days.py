@@ -1,6 +1,4 @@
-"""Dates and timestamps as values: constants that are read, casts between the two, common
-domains.
-"""
+"""Dates and timestamps as values: how we read constants, cast one to the other, and join domains."""
 
 from __future__ import annotations
 
@@ -32,20 +30,27 @@ _MOMENT = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})((?:[ T].+)?)")
 
 
 def parse_day(text: str) -> date | None:
-    found = _DATE.fullmatch(text)
+    """Return the date that a text writes, or None."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day = match.groups()
     try:
-        return date(*map(int, found.groups())) if found is not None else None
+        return date(int(year), int(month), int(day))
     except ValueError:
         return None
 
 
 def parse_moment(text: str) -> datetime | None:
-    written = _MOMENT.fullmatch(text.strip())
+    """Return the timestamp that a text writes, in UTC, or None."""
+    match = _MOMENT.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day, clock = match.groups()
+    clock = re.sub(r"\s+(?=[+-][0-9]{2}|Z$)", "", clock)  # 10:00:00.000 +00:00
     try:
-        year, month, day, clock = written.groups() if written is not None else ("", "", "", "")
-        clock = re.sub(r"\s+(?=[+-][0-9]{2}|Z$)", "", clock)  # 10:00:00.000 +00:00
-        found = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{clock}")
-        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+        moment = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{clock}")
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     except (OverflowError, ValueError):
         return None
 
@@ -60,20 +65,22 @@ def moment_constant(moment: datetime) -> Value:
 
 
 def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
-    """Read a text constant beside a date as a date."""
+    """Read a text constant as a date or a timestamp if the other side is one."""
 
     def read(value: Value, other: Value) -> Value:
-        if (
-            isinstance(value.domain, Category)
-            and value.constant
-            and isinstance(other.domain, Day | Moment)
-        ):
-            text = str(value.domain.values[0])
-            dated = parse_day(text) or (isinstance(other.domain, Day) and not parse_moment(text))
-            return as_day(value, node) if dated else as_moment(value, node)
+        is_text = value.constant and isinstance(value.domain, Category)
+        if is_text and isinstance(other.domain, Day | Moment):
+            text = _first_label(value)
+            is_day = parse_day(text) or (isinstance(other.domain, Day) and not parse_moment(text))
+            return as_day(value, node) if is_day else as_moment(value, node)
         return value
 
     return read(left, right), read(right, left)
+
+
+def _first_label(value: Value) -> str:
+    assert isinstance(value.domain, Category)
+    return str(value.domain.values[0])
 
 
 def as_day(value: Value, node: exp.Expression) -> Value:
@@ -108,9 +115,11 @@ def as_moment(value: Value, node: exp.Expression) -> Value:
             return value
         case Day() as domain:
             bounds = Moment(lo=midnight(domain.lo), hi=midnight(domain.hi), step=Fraction(86_400))
-            found = Cast(value.expression, "TIMESTAMP")
             return Value(
-                expression=found, domain=bounds, nullable=value.nullable, constant=value.constant
+                expression=Cast(value.expression, "TIMESTAMP"),
+                domain=bounds,
+                nullable=value.nullable,
+                constant=value.constant,
             )
         case Category(values=(only,)) if value.constant:
             moment = parse_moment(str(only))
@@ -127,31 +136,33 @@ def midnight(day: date) -> datetime:
 
 
 def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
-    """All as dates, or, where a timestamp is among them, all as timestamps."""
-    read = [
-        value
-        if isinstance(value.domain, Missing)
-        else (
-            as_day(value, node)
-            if isinstance(value.domain, Category) and parse_day(str(value.domain.values[0]))
-            else value
-        )
-        for value in values
+    """Return all values as dates, or if one is a timestamp, all as timestamps."""
+    readings = []
+    for value in values:
+        is_text = isinstance(value.domain, Category)
+        is_day = is_text and parse_day(_first_label(value))
+        readings.append(as_day(value, node) if is_day else value)
+    moments = any(isinstance(value.domain, Moment) for value in readings)
+    convert = as_moment if moments else as_day
+    return [
+        value if isinstance(value.domain, Missing) else convert(value, node) for value in readings
     ]
-    convert = as_moment if any(isinstance(value.domain, Moment) for value in read) else as_day
-    return [value if isinstance(value.domain, Missing) else convert(value, node) for value in read]
 
 
 def join_days(domains: Sequence[Day]) -> Day:
+    """Return the smallest domain that holds several domains of dates."""
     grains = {domain.grain for domain in domains}
     grain: Grain = grains.pop() if len(grains) == 1 else "day"
-    lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
+    lo = min(domain.lo for domain in domains)
+    hi = max(domain.hi for domain in domains)
     return Day(lo=lo, hi=hi, grain=grain if grain_start(lo, grain) == lo else "day")
 
 
 def join_moments(domains: Sequence[Moment]) -> Moment:
-    lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
-    # a single moment needs no grid of its own
+    """Return the smallest domain that holds several domains of timestamps."""
+    lo = min(domain.lo for domain in domains)
+    hi = max(domain.hi for domain in domains)
+    # a domain of one moment has no grid
     steps = [domain.step for domain in domains if domain.lo < domain.hi]
     apart = [seconds_between(lo, domain.lo) for domain in domains]
     return Moment(lo=lo, hi=hi, step=common_step(*steps, *apart) or Fraction(1, 1_000_000))

@@ -1,4 +1,4 @@
-"""Dates and timestamps that are moved: by days, by an interval, and by each other."""
+"""Addition and subtraction of dates and timestamps: plus days, plus an interval, date - date."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DAYS = re.compile("-?[0-9]{1,6}")
 
 
 def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
-    """date + days, date - days, date - date."""
+    """Return date + days, date - days or date - date."""
     if sign < 0 and not isinstance(right.domain, Number):
         left, right = read_constants(left, right, node)
         return _difference(left, right, node)
@@ -61,21 +61,24 @@ def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
 
 
 def _move_by(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
-    """date + days, where the days are a column: DATE '2020-03-01' + pan_day."""
-    day, gap = left.domain, right.domain
+    """Return date + days for a column of days: DATE '2020-03-01' + pan_day."""
+    day = left.domain
+    gap = right.domain
     assert isinstance(day, Day)
     assert isinstance(gap, Number)
-    ends = sorted(sign * _check_days(int(gap.at(end)), node) for end in (gap.lo, gap.hi))
+    first = _check_days(int(gap.at(gap.lo)), node)
+    last = _check_days(int(gap.at(gap.hi)), node)
+    least, most = sorted((sign * first, sign * last))
     try:
-        bounds = Day(lo=day.lo + timedelta(days=ends[0]), hi=day.hi + timedelta(days=ends[1]))
+        bounds = Day(lo=day.lo + timedelta(days=least), hi=day.hi + timedelta(days=most))
     except OverflowError:
         raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
     factor = sign * int(gap.step)
-    moved = widen(right.expression, 100_000) * factor
-    first = call("date_diff", "day", date(1970, 1, 1), left.expression)
-    passed = (Cast(first, "BIGINT") + Cast(moved, "BIGINT")) * 86_400_000_000
+    days = widen(right.expression, 100_000) * factor
+    since_1970 = call("date_diff", "day", date(1970, 1, 1), left.expression)
+    microseconds = (Cast(since_1970, "BIGINT") + Cast(days, "BIGINT")) * 86_400_000_000
     return Value(
-        expression=Cast(call("make_timestamp", passed), "DATE"),
+        expression=Cast(call("make_timestamp", microseconds), "DATE"),
         domain=bounds,
         nullable=left.nullable or right.nullable,
     )
@@ -87,25 +90,26 @@ def _check_days(days: int, node: exp.Expression) -> int:
     return days
 
 
-def _move(value: Value, gap: timedelta, found: Expression, node: exp.Expression) -> Value:
+def _move(value: Value, gap: timedelta, expression: Expression, node: exp.Expression) -> Value:
+    """Return the date `expression`, which is `value` moved by a constant gap."""
     domain = value.domain
     assert isinstance(domain, Day)
     try:
         bounds = Day(lo=domain.lo + gap, hi=domain.hi + gap)
     except OverflowError:
         raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
-    if domain.grain == "week":  # still one day of each week
+    if domain.grain == "week":  # still the same day of each week
         bounds = replace(bounds, grain="week")
-    return Value(expression=found, domain=bounds, nullable=value.nullable)
+    return Value(expression=expression, domain=bounds, nullable=value.nullable)
 
 
 def _difference(left: Value, right: Value, node: exp.Expression) -> Value:
-    """date - date in days; timestamp - timestamp is refused in favor of date_diff, which names its
-    unit.
-    """
+    """Return date - date in days; refuse timestamp - timestamp, because DATE_DIFF names a unit."""
     if isinstance(left.domain, Day) and isinstance(right.domain, Day):
-        lo, hi = (left.domain.lo - right.domain.hi).days, (left.domain.hi - right.domain.lo).days
-        found, domain = span("day", right, left), Number(step=Fraction(1), lo=lo, hi=hi)
+        lo = (left.domain.lo - right.domain.hi).days
+        hi = (left.domain.hi - right.domain.lo).days
+        found = span("day", right, left)
+        domain = Number(step=Fraction(1), lo=lo, hi=hi)
         return Value(expression=found, domain=domain, nullable=left.nullable or right.nullable)
     raise reject(
         node, f"{show(node)} has no stated unit.", "Write DATE_DIFF('hour', earlier, later)."
@@ -117,34 +121,31 @@ def span(unit: str, earlier: Value, later: Value) -> Expression:
 
 
 def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Translate) -> Value:
-    """date ± INTERVAL n UNIT, timestamp ± INTERVAL n UNIT; a month from January 31 is the last day
-    of February.
+    """Return date ± INTERVAL n UNIT or timestamp ± INTERVAL n UNIT.
+
+    January 31 plus a month is the last day of February.
     """
-    moved, interval = (
-        (node.this, node.expression)
-        if isinstance(node.expression, exp.Interval)
-        else (node.expression, node.this)
-    )
-    value = translate(moved, scope)
+    start = node.this
+    interval = node.expression
+    if not isinstance(interval, exp.Interval):
+        start = node.expression
+        interval = node.this
+    value = translate(start, scope)
     if isinstance(value.domain, Category) and value.constant:
-        value = (
-            as_day(value, node)
-            if parse_day(str(value.domain.values[0]))
-            else as_moment(value, node)
-        )
+        is_day = parse_day(str(value.domain.values[0]))
+        value = as_day(value, node) if is_day else as_moment(value, node)
     unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
     inner = interval.this.unnest() if interval.this is not None else None
     if inner is not None and unit == "day" and inner.find(exp.Column):
         return add(as_day(value, node), translate(inner, scope), sign, node)
     negative = isinstance(inner, exp.Neg)
-    amount = (inner.this if negative else inner).name if inner is not None else ""
+    amount = ""
+    if inner is not None:
+        amount = (inner.this if negative else inner).name
     if unit in UNITS and re.fullmatch("-?[0-9]{7,}", amount):
         raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
-    if (
-        not isinstance(value.domain, Day | Moment)
-        or unit not in UNITS
-        or not _DAYS.fullmatch(amount)
-    ):
+    movable = isinstance(value.domain, Day | Moment)
+    if not movable or unit not in UNITS or not _DAYS.fullmatch(amount):
         raise reject(
             node,
             f"{show(node)} is not answered.",
@@ -174,28 +175,34 @@ def _shift(value: Value, months: int, seconds: int, node: exp.Expression) -> Val
     domain = value.domain
     assert isinstance(domain, Day | Moment)
     gap = timedelta(seconds=seconds)
-    moved = value.expression + (
-        Interval(months, "month") if months else Interval(seconds, "second")
-    )
+    interval = Interval(months, "month") if months else Interval(seconds, "second")
+    later = value.expression + interval
     try:
         if isinstance(domain, Day):
-            lo, hi = (_months_later(end, months) + gap for end in (domain.lo, domain.hi))
+            lo = _months_later(domain.lo, months) + gap
+            hi = _months_later(domain.hi, months) + gap
             grain: Grain = "week" if domain.grain == "week" and not months else "day"
-            found = Day(lo=lo, hi=hi, grain=grain)
-            return Value(expression=Cast(moved, "DATE"), domain=found, nullable=value.nullable)
-        first, last = domain.lo + gap, domain.hi + gap
-        if months:  # moves of days keep their order; of times within the last days of a month, not
+            days = Day(lo=lo, hi=hi, grain=grain)
+            return Value(expression=Cast(later, "DATE"), domain=days, nullable=value.nullable)
+        first = domain.lo + gap
+        last = domain.hi + gap
+        if months:
+            # January 30, 23:00 and January 31, 1:00 change their order when moved by a month: so
+            # take whole days.
             first = midnight(_months_later(first.date(), months))
             last = midnight(_months_later(last.date(), months)) + timedelta(days=1, microseconds=-1)
     except (OverflowError, ValueError):
         raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
-    # Months keep the time of day, which counted from midnight is on the grid only if the range
-    # begins at midnight.
-    even = not months or (86_400 % domain.step == 0 and domain.lo == midnight(domain.lo.date()))
-    bounds = Moment(lo=first, hi=last, step=domain.step if even else Fraction(1, 1_000_000))
-    return Value(expression=moved, domain=bounds, nullable=value.nullable)
+    # A move by months keeps the time of day. The grid counts from the range's begin, so the new
+    # times are on it only if the range begins at midnight and the step divides a day.
+    on_grid = 86_400 % domain.step == 0 and domain.lo == midnight(domain.lo.date())
+    step = domain.step if not months or on_grid else Fraction(1, 1_000_000)
+    bounds = Moment(lo=first, hi=last, step=step)
+    return Value(expression=later, domain=bounds, nullable=value.nullable)
 
 
 def _months_later(day: date, months: int) -> date:
+    """Return the same day some months later, or the last day of that month if it is shorter."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+    _, last = monthrange(year, month + 1)
+    return date(year, month + 1, min(day.day, last))

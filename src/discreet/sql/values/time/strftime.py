@@ -1,4 +1,4 @@
-"""STRFTIME: the texts that a format can show, as a category where they are few."""
+"""STRFTIME: a category of the texts that the format can show, or a text if they are too many."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ _MONTHS = (
 _WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
-_FIELDS: dict[
-    str, tuple[Grain, Callable[[date], str]]
-] = {  # what a format's field shows, and the grain that fixes it
+# Of each field of a format: the coarsest grain whose starts show all its texts, and the text.
+_FIELDS: dict[str, tuple[Grain, Callable[[date], str]]] = {
     "%Y": ("year", lambda day: f"{day.year:04d}"),
     "%y": ("year", lambda day: f"{day.year % 100:02d}"),
     "%m": ("month", lambda day: f"{day.month:02d}"),
@@ -61,14 +60,15 @@ MOST_LABELS = 10_000
 
 
 def format_date(node: exp.Expression, read: Read) -> Value:
-    """STRFTIME: a category of the texts that the range can show, or text where there are too
-    many.
-    """
-    value, written = read(node.this), node.args.get("format")
-    if not isinstance(written, exp.Literal) or not written.is_string or len(written.this) > 100:
+    """Return the value of STRFTIME."""
+    value = read(node.this)
+    literal = node.args.get("format")
+    if not isinstance(literal, exp.Literal) or not literal.is_string or len(literal.this) > 100:
         raise reject(node, "STRFTIME needs a format written out.", "Write STRFTIME(day, '%Y-%m').")
-    fields = set(_FIELD.findall(written.this))
-    if _FIELD.sub("", written.this).count("%") or not fields <= {*_FIELDS, *_CLOCK_FIELDS}:
+    template = literal.this
+    fields = set(_FIELD.findall(template))
+    rest = _FIELD.sub("", template)
+    if "%" in rest or not fields <= {*_FIELDS, *_CLOCK_FIELDS}:
         raise reject(
             node,
             f"{show(node)} has a field that is not answered.",
@@ -77,29 +77,36 @@ def format_date(node: exp.Expression, read: Read) -> Value:
     if isinstance(value.domain, Category) and value.constant:
         value = as_moment(value, node)
     if fields & {*_CLOCK_FIELDS}:
-        return _as_text(as_moment(value, node), written.this)
+        return _as_text(as_moment(value, node), template)
     day = as_day(value, node)
     assert isinstance(day.domain, Day)
-    grains: tuple[Grain, ...] = ("year", "month", "day")
-    grain = grains[max((grains.index(_FIELDS[each][0]) for each in fields), default=0)]
-    domain = Day(
-        lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain
-    )
+    grain = _finest_grain(fields)
+    lo = grain_start(day.domain.lo, grain)
+    hi = grain_start(day.domain.hi, grain)
+    domain = Day(lo=lo, hi=hi, grain=grain)
     if domain.size > MOST_LABELS:
-        return _as_text(day, written.this)
+        return _as_text(day, template)
 
     def label(moment: date) -> str:
-        return _FIELD.sub(lambda found: _FIELDS[found[0]][1](moment), written.this)
+        return _FIELD.sub(lambda field: _FIELDS[field[0]][1](moment), template)
 
-    code = call("date_diff", grain, domain.lo, day.expression)
     codes = Value(
-        expression=code, domain=Category(values=tuple(range(domain.size))), nullable=day.nullable
+        expression=call("date_diff", grain, domain.lo, day.expression),
+        domain=Category(values=tuple(range(domain.size))),
+        nullable=day.nullable,
     )
     return relabel(codes, [label(domain.at(index)) for index in range(domain.size)])
 
 
-def _as_text(value: Value, written: str) -> Value:
-    # no field has two characters and more than nine letters, as %B in September
-    letters = 10 * len(written)
-    found = call("strftime", value.expression, written)
-    return Value(expression=found, domain=Text(letters=letters), nullable=value.nullable)
+def _finest_grain(fields: set[str]) -> Grain:
+    """Return the finest grain that one of the fields needs."""
+    grains: tuple[Grain, ...] = ("year", "month", "day")
+    needs = [grains.index(_FIELDS[field][0]) for field in fields]
+    return grains[max(needs, default=0)]
+
+
+def _as_text(value: Value, template: str) -> Value:
+    # A field has at least two characters and shows at most nine letters, as %B in September.
+    letters = 10 * len(template)
+    text = call("strftime", value.expression, template)
+    return Value(expression=text, domain=Text(letters=letters), nullable=value.nullable)
