@@ -18,7 +18,7 @@ SELECT AVG(cost) FROM people SEMI JOIN visits USING (person_id)
 --> there is no column cost here
 
 -- a count beside each row that is more than a test for one
-SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) = 2
+SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id AND v.pain > p.age) = 2
 --> a subquery beside each row is not answered
 
 -- a count of other people's rows as a test
@@ -74,7 +74,7 @@ SELECT JSON_BUILD_OBJECT(sex, COUNT(*)) FROM people GROUP BY sex
 --> needs a name before each value
 
 -- the time of day
-SELECT COUNT(*) FROM visits WHERE CAST(seen AS TIME) > '12:00'
+SELECT CAST(seen AS TIME) AS t, COUNT(*) FROM visits GROUP BY t
 --> times of day are not answered
 
 -- a window over people beside grouping sets
@@ -875,7 +875,7 @@ SELECT COUNT(*) FROM visits WHERE day = (SELECT MAX(day) FROM visits)
 --> a number that depends on everybody
 
 -- a subquery beside each row
-SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) > 2
+SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) > p.age
 --> Join it on the owner: FROM people p JOIN (SELECT person_id, COUNT(*) AS n
 
 -- lateral
@@ -903,7 +903,7 @@ SELECT COUNT(*) FROM visits WHERE seen > CURRENT_TIMESTAMP - INTERVAL 18 HOUR
 --> an answer must be repeatable
 
 -- a format of another database
-SELECT TO_CHAR(born, 'YYYY-WW') AS m, COUNT(*) FROM people GROUP BY m
+SELECT TO_CHAR(born, 'YYYY-J') AS m, COUNT(*) FROM people GROUP BY m
 --> has a field that is not answered
 
 -- a field of a format that is not known
@@ -1064,7 +1064,7 @@ SELECT CAST(income AS VARCHAR) AS i, COUNT(*) FROM people GROUP BY i
 
 -- other letters trimmed off
 SELECT TRIM(zip, 'a') AS z, COUNT(*) FROM people GROUP BY z
---> TRIM is answered for spaces only
+--> TRIM of texts is answered for spaces only. Write TRIM(zip), or REPLACE(zip, 'a', '')
 
 -- a part of a text that depends on the row
 SELECT SUBSTR(zip, age) AS z, COUNT(*) FROM people GROUP BY z
@@ -1136,7 +1136,7 @@ SELECT SUM(n) FROM (SELECT person_id, month(day) AS m, COUNT(*) AS n FROM visits
 
 -- windows of single visits
 SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person_id, visit_id) AS n FROM visits) AS t
---> an identifier other than the owner cannot part a window
+--> a window cannot be partitioned by an identifier other than the owner
 
 -- ranks by nothing
 SELECT COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY person_id) AS n FROM visits) AS t WHERE n = 1
@@ -1355,8 +1355,8 @@ SELECT TIME_BUCKET(INTERVAL '2 months', seen) AS t, COUNT(*) FROM visits GROUP B
 --> needs a stride of seconds, minutes, hours, days or weeks
 
 -- Monday: capitals
-SELECT INITCAP(diagnosis) AS d, COUNT(*) FROM people GROUP BY d
---> INITCAP(diagnosis) is not answered
+SELECT INITCAP(zip) AS z, COUNT(*) FROM people GROUP BY z
+--> Write UPPER(LEFT(zip, 1)) || LOWER(SUBSTR(zip, 2))
 
 -- Monday: months as BigQuery writes them
 SELECT DATE_TRUNC(day, MONTH) AS m, COUNT(*) FROM visits GROUP BY m
@@ -1544,7 +1544,7 @@ SELECT seen AT TIME ZONE 'Europe/Paris' AS d, COUNT(*) FROM visits GROUP BY d
 
 -- the decade's first day
 SELECT DATE_TRUNC('decade', born) AS d, COUNT(*) FROM people GROUP BY d
---> decades are YEAR(x) // 10 * 10
+--> decades are FLOOR(EXTRACT(YEAR FROM x) / 10) * 10
 
 -- a date in another order
 SELECT COUNT(*) FROM people WHERE born > TO_DATE('31/01/1990', 'MM/DD/YYYY')
@@ -1673,3 +1673,7 @@ WITH a0 AS (SELECT person_id, age AS x FROM people), a1 AS (SELECT * FROM a0 UNI
 -- many subqueries of many tables each
 WITH a0 AS (SELECT person_id, age AS x FROM people), a1 AS (SELECT l.person_id, l.x FROM a0 l JOIN a0 r USING (person_id)), a2 AS (SELECT l.person_id, l.x FROM a1 l JOIN a1 r USING (person_id)), a3 AS (SELECT l.person_id, l.x FROM a2 l JOIN a2 r USING (person_id)), a4 AS (SELECT l.person_id, l.x FROM a3 l JOIN a3 r USING (person_id)), a5 AS (SELECT l.person_id, l.x FROM a4 l JOIN a4 r USING (person_id)), a6 AS (SELECT l.person_id, l.x FROM a5 l JOIN a5 r USING (person_id)), a7 AS (SELECT l.person_id, l.x FROM a6 l JOIN a6 r USING (person_id)) SELECT (SELECT SUM(x + 0) FROM a7 WHERE x % 2 > 0), (SELECT SUM(x + 1) FROM a7 WHERE x % 3 > 0), (SELECT SUM(x + 2) FROM a7 WHERE x % 4 > 0), (SELECT SUM(x + 3) FROM a7 WHERE x % 5 > 0), (SELECT SUM(x + 4) FROM a7 WHERE x % 6 > 0), (SELECT SUM(x + 5) FROM a7 WHERE x % 7 > 0), (SELECT SUM(x + 6) FROM a7 WHERE x % 8 > 0), (SELECT SUM(x + 7) FROM a7 WHERE x % 9 > 0), (SELECT SUM(x + 8) FROM a7 WHERE x % 10 > 0), (SELECT SUM(x + 9) FROM a7 WHERE x % 11 > 0), (SELECT SUM(x + 10) FROM a7 WHERE x % 12 > 0), (SELECT SUM(x + 11) FROM a7 WHERE x % 13 > 0), (SELECT SUM(x + 12) FROM a7 WHERE x % 14 > 0), (SELECT SUM(x + 13) FROM a7 WHERE x % 15 > 0), (SELECT SUM(x + 14) FROM a7 WHERE x % 16 > 0), (SELECT SUM(x + 15) FROM a7 WHERE x % 17 > 0), (SELECT SUM(x + 16) FROM a7 WHERE x % 18 > 0), (SELECT SUM(x + 17) FROM a7 WHERE x % 19 > 0), (SELECT SUM(x + 18) FROM a7 WHERE x % 20 > 0), (SELECT SUM(x + 19) FROM a7 WHERE x % 21 > 0), (SELECT SUM(x + 20) FROM a7 WHERE x % 22 > 0), (SELECT SUM(x + 21) FROM a7 WHERE x % 23 > 0)
 --> nests expressions too deeply
+
+-- more sums than an engine plans in a moment
+SELECT REGR_R2(age + 0, income), CORR(balance, age + 0), REGR_R2(age + 1, income), CORR(balance, age + 1), REGR_R2(age + 2, income), CORR(balance, age + 2), REGR_R2(age + 3, income), CORR(balance, age + 3), REGR_R2(age + 4, income), CORR(balance, age + 4), REGR_R2(age + 5, income), CORR(balance, age + 5), REGR_R2(age + 6, income), CORR(balance, age + 6), REGR_R2(age + 7, income), CORR(balance, age + 7), REGR_R2(age + 8, income), CORR(balance, age + 8), REGR_R2(age + 9, income), CORR(balance, age + 9), REGR_R2(age + 10, income), CORR(balance, age + 10), REGR_R2(age + 11, income), CORR(balance, age + 11), REGR_R2(age + 12, income), CORR(balance, age + 12), REGR_R2(age + 13, income), CORR(balance, age + 13), REGR_R2(age + 14, income), CORR(balance, age + 14), REGR_R2(age + 15, income), CORR(balance, age + 15), REGR_R2(age + 16, income), CORR(balance, age + 16), REGR_R2(age + 17, income), CORR(balance, age + 17), REGR_R2(age + 18, income), CORR(balance, age + 18), REGR_R2(age + 19, income), CORR(balance, age + 19), REGR_R2(age + 20, income), CORR(balance, age + 20), REGR_R2(age + 21, income), CORR(balance, age + 21), REGR_R2(age + 22, income), CORR(balance, age + 22), REGR_R2(age + 23, income), CORR(balance, age + 23), REGR_R2(age + 24, income), CORR(balance, age + 24), REGR_R2(age + 25, income), CORR(balance, age + 25), REGR_R2(age + 26, income), CORR(balance, age + 26), REGR_R2(age + 27, income), CORR(balance, age + 27), REGR_R2(age + 28, income), CORR(balance, age + 28), REGR_R2(age + 29, income), CORR(balance, age + 29), REGR_R2(age + 30, income), CORR(balance, age + 30), REGR_R2(age + 31, income), CORR(balance, age + 31), REGR_R2(age + 32, income), CORR(balance, age + 32), REGR_R2(age + 33, income), CORR(balance, age + 33), REGR_R2(age + 34, income), CORR(balance, age + 34), REGR_R2(age + 35, income), CORR(balance, age + 35), REGR_R2(age + 36, income), CORR(balance, age + 36), REGR_R2(age + 37, income), CORR(balance, age + 37), REGR_R2(age + 38, income), CORR(balance, age + 38), REGR_R2(age + 39, income), CORR(balance, age + 39), REGR_R2(age + 40, income), CORR(balance, age + 40), REGR_R2(age + 41, income), CORR(balance, age + 41), REGR_R2(age + 42, income), CORR(balance, age + 42), REGR_R2(age + 43, income), CORR(balance, age + 43), REGR_R2(age + 44, income), CORR(balance, age + 44), REGR_R2(age + 45, income), CORR(balance, age + 45), REGR_R2(age + 46, income), CORR(balance, age + 46), REGR_R2(age + 47, income), CORR(balance, age + 47), REGR_R2(age + 48, income), CORR(balance, age + 48), REGR_R2(age + 49, income), CORR(balance, age + 49), REGR_R2(age + 50, income), CORR(balance, age + 50), REGR_R2(age + 51, income), CORR(balance, age + 51), REGR_R2(age + 52, income), CORR(balance, age + 52), REGR_R2(age + 53, income), CORR(balance, age + 53), REGR_R2(age + 54, income), CORR(balance, age + 54), REGR_R2(age + 55, income), CORR(balance, age + 55), REGR_R2(age + 56, income), CORR(balance, age + 56), REGR_R2(age + 57, income), CORR(balance, age + 57), REGR_R2(age + 58, income), CORR(balance, age + 58), REGR_R2(age + 59, income), CORR(balance, age + 59) FROM people
+--> sums, and 1,000 are allowed at once

@@ -18,6 +18,7 @@ from discreet.sql.text.parse import check_weight, reject
 
 # A question's blocks together may be as large as so many relations that are as large as they can be.
 MOST_LARGE = 4
+MOST_SUMS = 1_000  # that one block reads: an engine plans as many in a second or two
 
 
 def check_work(
@@ -29,14 +30,13 @@ def check_work(
     """Refuse a question in which one person alone could take more than a thousandth of the engine's
     time (S21), and one whose planning would take long.
     """
-    measured = (block for block in blocks if not isinstance(block.kind, Shared))
-    check_weight(sum(weight_of(block.source) for block in measured) // MOST_LARGE)
+    own = [block for block in blocks if not isinstance(block.kind, Shared)]
+    _check_planning(tree, own)
     limits = policy.limits
     counts = PersonCounts(policy=policy)
     shortest = min(limits.seconds, limits.deadline or limits.seconds)
     allowed = float(work.SHARE * shortest)
     costs = work.Work(rows=counts.rows, letters=partial(_letters, policy, public))
-    own = [block for block in blocks if not isinstance(block.kind, Shared)]
     queries = [(query, block) for block in own for query in block.queries]
     needed = sum(block.passes * costs.seconds(query) for query, block in queries)
     if needed > allowed:
@@ -47,6 +47,18 @@ def check_work(
             f" {_milliseconds(allowed)} are allowed: a thousandth of the time limits.",
             "Join fewer rows, aggregate per person before joining (GROUP BY the owner in a subquery), or use fewer"
             " functions of texts; the curator can declare shorter texts, fewer max_rows, or more seconds.",
+        )
+
+
+def _check_planning(tree: exp.Expression, blocks: Sequence[Block]) -> None:
+    """Refuse a question that an engine would take long to plan, whatever the data."""
+    check_weight(sum(weight_of(block.source) for block in blocks) // MOST_LARGE)
+    sums = [len(block.readings) for block in blocks]
+    if max(sums, default=0) > MOST_SUMS or sum(sums) > MOST_LARGE * MOST_SUMS:
+        raise reject(
+            tree,
+            f"its aggregates are computed from {sum(sums):,} sums, and {MOST_SUMS:,} are allowed at once.",
+            "Ask for fewer aggregates.",
         )
 
 

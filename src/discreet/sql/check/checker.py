@@ -49,6 +49,7 @@ class Checker:
 
     policy: Policy
     counts: PersonCounts = field(init=False, compare=False, repr=False)
+    own: list[Aggregate] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", PersonCounts(policy=self.policy))
@@ -63,7 +64,9 @@ class Checker:
         `sizes` has the number of values of each key. Their product is the number of groups that get
         noise; it is infinite if some keys are not public.
         """
-        require_own(aggregate, self.policy)
+        if not any(each is aggregate for each in self.own):  # looked at once for all statistics
+            require_own(aggregate, self.policy)
+            self.own.append(aggregate)
         readings, factors = select_readings(aggregate, forms)
         bounds = [math.inf if size is None else size for size in sizes]
         cells = math.prod(bounds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -55,6 +55,11 @@ class Totals:
     l2_squared: int
 
 
+def places_of(readings: Sequence[Reading]) -> dict[Reading, int]:
+    """Return the readings of a query with their places."""
+    return {reading: place for place, reading in enumerate(readings)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
     """Numbers that get noise of one scale, and what is estimated from them.
@@ -89,12 +94,19 @@ class Statistic:
 
     def over(self, readings: Sequence[Reading]) -> tuple[tuple[int, ...], ...]:
         """Return the forms with a factor for each reading of a query, in its order."""
-        if not set(self.reads) <= set(readings):
+        return self.at_places(places_of(readings))
+
+    def at_places(self, places: Mapping[Reading, int]) -> tuple[tuple[int, ...], ...]:
+        """Return the forms with a factor for each reading of a query, which has these places."""
+        if not places.keys() >= set(self.reads):
             raise Unproved("A statistic needs a reading that the query lacks: nothing is asked.")
+        own = [places[reading] for reading in self.reads]
         rows = []
         for form in self.forms:
-            factors = dict(zip(self.reads, form, strict=True))
-            rows.append(tuple(factors.get(reading, 0) for reading in readings))
+            factors = [0] * len(places)
+            for place, factor in zip(own, form, strict=True):
+                factors[place] = factor
+            rows.append(tuple(factors))
         return tuple(rows)
 
     @property

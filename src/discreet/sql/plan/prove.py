@@ -9,7 +9,7 @@ from discreet.mechanisms.running import factor
 from discreet.policy.policy import Policy
 from discreet.sql.check.checker import Checker
 from discreet.sql.check.norms import Norms
-from discreet.sql.plan.block import Block, Statistic
+from discreet.sql.plan.block import Block, Statistic, places_of
 from discreet.sql.plan.keys import Unknown
 from discreet.sql.plan.plan import Plan
 
@@ -25,13 +25,15 @@ def _prove_block(block: Block, checker: Checker) -> None:
     sizes = [None if isinstance(key, Unknown) else key.size for key in block.keys]
     person: dict[str, Any] = {"neighbors": block.neighbors, "sizes": sizes}
     checker.require_neighbors(block.neighbors, *(pick.neighbors for pick in block.picks))
+    query = block.sums
+    places = places_of(query.readings)
     for statistic in block.own_statistics:
-        forms = statistic.over(block.sums.readings)
-        checker.require(_claim(statistic), block.sums, forms, **person)
+        forms = statistic.at_places(places)
+        checker.require(_claim(statistic), query, forms, **person)
         if statistic.totals is not None:
             sums = factor(statistic.totals.grid.periods)
             claim = statistic.totals.l2_squared
-            checker.require_totals(claim, sums, block.sums, forms, **person)
+            checker.require_totals(claim, sums, query, forms, **person)
     if block.unknown:
         _prove_threshold(block, checker)
     for pick in block.picks:

@@ -137,15 +137,14 @@ class _Builder:
     rows: RowsRead
     extent: Extent
     node: exp.Expression
-    readings: list[Reading] = field(default_factory=list)
+    readings: dict[Reading, int] = field(default_factory=dict)  # each with its place
     parts: list[_Part] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
     corners: dict[tuple[object, ...], tuple[Corner, _Part]] = field(default_factory=dict)
 
     def read(self, reading: Reading) -> Reading:
-        """Add a reading to the list unless it is there; each is fetched once, in this order."""
-        if reading not in self.readings:
-            self.readings.append(reading)
+        """Add a reading unless it is there; each is fetched once, in this order."""
+        self.readings.setdefault(reading, len(self.readings))
         return reading
 
     def choose(self, index: int, request: PublicChoice) -> None:
@@ -329,7 +328,8 @@ class _Builder:
         return Assembly(statistics=tuple(map(self._statistic, self.parts)), picks=tuple(self.picks))
 
     def _statistic(self, part: _Part) -> Statistic:
-        used = tuple(each for each in self.readings if any(form.get(each) for form in part.forms))
+        read = {each for form in part.forms for each, factor in form.items() if factor}
+        used = tuple(sorted(read, key=self.readings.__getitem__))
         return Statistic(
             name=", ".join(part.labels),
             reads=used,
