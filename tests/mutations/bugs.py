@@ -897,6 +897,20 @@ BUGS = (
         "weight=expression(UNIT) // alike,",
         "tests/synthetic/test_linked.py::test_no_person_moves_more_than_a_unit",
     ),
+    bug(
+        "a value in two ranges is at one place of both",
+        "sql/check/norms.py",
+        "((place, each.value, each.lo, each.hi), each)",
+        "((place, each.value, 0, 0), each)",
+        "tests/sql/test_check.py::test_a_value_may_be_added_up_in_two_ranges",
+    ),
+    bug(
+        "all choices of all values, also of those that are not added up",
+        "sql/check/norms.py",
+        "for each in added for variable, _ in _variables(each)",
+        "for each in sums for variable, _ in _variables(each)",
+        "tests/sql/test_check.py::test_sums_of_many_values_that_exclude_each_other_are_looked_at_one_by_one",
+    ),
     Bug(
         name="running totals as far as numbers, also for the checker",
         edits=(

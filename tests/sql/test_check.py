@@ -143,15 +143,15 @@ def test_no_contribution_is_larger_than_the_bound(neighbors: str) -> None:
         assert 3 * max(max(each) for each in moved) <= found.linf
 
 
+@pytest.mark.parametrize("forms", ([[1, 2], [-1, 1]], [[1, -1]]))
 @pytest.mark.parametrize("neighbors", RELATIONS)
-def test_a_value_may_be_added_up_in_two_ranges(neighbors: str) -> None:
+def test_a_value_may_be_added_up_in_two_ranges(neighbors: str, forms: list[list[int]]) -> None:
     """SUM(CASE WHEN p THEN x END) and SUM(CASE WHEN q THEN x ELSE 0 END): one value, two ranges."""
     narrow = Factor(COST, 0, 3, 1, True)
-    forms = [[1, 2], [-1, 1]]
     found = derive(VISITS, (Sum((cost(1),)), Sum((narrow,))), forms, neighbors, 1)
-    rows = [(x, x if 0 <= x <= 3 else 0) for x in range(-4, 10)]
-    single = [(0, 0), *((x + 2 * y, y - x) for x, y in rows)]
-    others = single if neighbors == "change_one" else [(0, 0)]
+    rows = [(0, 0), *((x, x if 0 <= x <= 3 else 0) for x in range(-4, 10))]
+    single = [[a * x + b * y for a, b in forms] for x, y in rows]
+    others = single if neighbors == "change_one" else single[:1]
     for one, other in itertools.product(single, others):
         moved = [abs(a - b) for a, b in zip(one, other, strict=True)]
         assert 3 * sum(moved) <= found.l1
