@@ -931,7 +931,11 @@ BUGS = (
         name="equal rows in two orders, also for the checker",
         edits=(
             ("sql/rows/project.py", "_orders(result) > 1", "_orders(result) > 9"),
-            ("sql/check/ties.py", "if with_ties and len(orders) > 1:", "if with_ties and len(orders) > 9:"),
+            (
+                "sql/check/ties.py",
+                "if with_ties and len(orders) > 1:",
+                "if with_ties and len(orders) > 9:",
+            ),
         ),
         tests=("tests/sql/test_ties.py::test_equal_rows_are_told_apart_once",),
     ),

@@ -143,7 +143,7 @@ def test_no_contribution_is_larger_than_the_bound(neighbors: str) -> None:
         assert 3 * max(max(each) for each in moved) <= found.linf
 
 
-@pytest.mark.parametrize("forms", ([[1, 2], [-1, 1]], [[1, -1]]))
+@pytest.mark.parametrize("forms", [[[1, 2], [-1, 1]], [[1, -1]]])
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_a_value_may_be_added_up_in_two_ranges(neighbors: str, forms: list[list[int]]) -> None:
     """SUM(CASE WHEN p THEN x END) and SUM(CASE WHEN q THEN x ELSE 0 END): one value, two ranges."""
