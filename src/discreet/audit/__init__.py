@@ -1,3 +1,3 @@
-"""For an auditor: what runs alone prove about a mechanism, and whether a ledger's charges are those
-of its noise.
+"""Audits: lower bounds on ε from runs of mechanisms and questions, and a check of a ledger's
+charges against its noise.
 """

@@ -1,5 +1,5 @@
-"""Compare the change of exact statistics between neighbors with the sensitivity that a plan claims
-(S3).
+"""Measure how far exact statistics differ between neighbors, and compare that with the sensitivity
+that a plan claims (S3).
 """
 
 from __future__ import annotations
@@ -15,22 +15,19 @@ from discreet.sql.plan.block import PEOPLE, Block
 from discreet.sql.plan.picks import Pick
 
 Fetch = Callable[[str, Numbers], pa.Table]
-"""Reads a query on a database: (database, query)."""
+"""Runs a query on a database: takes the database and the query."""
 Cells = dict[tuple[Any, ...], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A statistic between two neighbors: how far it moved, as a part of what is claimed in the norm
-    that moved most.
-    """
+    """How far a statistic moved between two neighbors, as a part of the claimed sensitivity."""
 
     statistic: str
     pair: tuple[str, str]
-    share: float
+    share: float  # in the norm in which this part is the largest
     norm: str
-    # the part in the norm that moved least: whoever is in one group moves l0 by all of it
-    least: float
+    least: float  # the part in the norm in which it is the smallest
 
     @property
     def within(self) -> bool:
@@ -63,9 +60,7 @@ def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Ite
 
 
 def rows_moved(block: Block, pick: Pick) -> int:
-    """Count the rows of a pick that one person adds or takes away; a rank score moves by no
-    more.
-    """
+    """Return how many rows of a pick one person can add or remove. No rank score moves by more."""
     return pick.rows * (2 if block.neighbors == "change_one" else 1)
 
 
@@ -87,23 +82,23 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def forms(rows: Sequence[Sequence[Any]], width: int, factors: Sequence[Sequence[int]]) -> Cells:
-    """Return a statistic's exact numbers by group and form; a group that does not exist is zero."""
-    return {
-        (tuple(row[:width]), index): sum(
-            f * int(value or 0) for f, value in zip(form, row[width:], strict=True)
-        )
-        for row in rows
-        for index, form in enumerate(factors)
-    }
+    """Return a statistic's exact numbers by group and form. NULL counts as zero."""
+    numbers: Cells = {}
+    for row in rows:
+        values = [int(value or 0) for value in row[width:]]
+        for index, form in enumerate(factors):
+            products = [factor * value for factor, value in zip(form, values, strict=True)]
+            numbers[tuple(row[:width]), index] = sum(products)
+    return numbers
 
 
 def cells(table: pa.Table) -> Cells:
-    """Return counts by key; the last column is the count."""
+    """Return the counts of a table by key. Its last column has the counts."""
     return {row[:-1]: int(row[-1]) for row in rows_of(table)}
 
 
 def movement(a: Cells, b: Cells) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """Return the numbers that differ, before and after; what is not there is zero."""
+    """Return the numbers that differ, each before and after. A missing number is zero."""
     pairs = {key: (a.get(key, 0), b.get(key, 0)) for key in a.keys() | b.keys()}
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 

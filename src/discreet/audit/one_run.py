@@ -1,13 +1,13 @@
-"""A lower bound on ε from one run alone, for what is too slow to run a million times [Steinke,
-Nasr, Jagielski 2023].
+"""Prove a lower bound on ε from a single run, for mechanisms that are too slow to run a million
+times [Steinke, Nasr, Jagielski 2023].
 
-Many people are put into the data or left out, each by a fair coin. Whoever sees only what was
-released guesses of some of them which it was. Under (ε, δ)-DP the number of right guesses among r
-is, but for a part that δ bounds, no larger than that of r coins that come up right with probability
-e^ε / (1 + e^ε): more of them prove a larger ε.
+Each of many people is put into the data or left out by a fair coin. From the released output alone,
+guess for some of them which it was. Under (ε, δ)-DP the number of right guesses among r is, up to a
+part that δ bounds, stochastically at most the number of heads among r coins that show heads with
+probability e^ε / (1 + e^ε). More right guesses prove a larger ε.
 
-The people must be independent of each other and of everybody else; the guesses may depend on
-everything released.
+The coins of the people must be independent of each other and of everything else. The guesses may
+depend on everything that was released.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.noise import Items, Stream
 
-MOST = 64.0  # no run proves more than this
+MOST = 64.0  # the search for ε ends here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneRun:
-    """The result of one run: the number of people, of guesses and of right guesses, and the ε that
-    they prove.
-    """
+    """The result of one run: the numbers of people, guesses and right guesses, and the proved ε."""
 
     people: int
     guessed: int
@@ -46,10 +44,10 @@ def one_run(
     delta: float,
     confidence: float,
 ) -> OneRun:
-    """Guess that those with the highest scores were put in and those with the lowest left out, as
-    many of each.
+    """Guess that the people with the highest scores were put in, and as many with the lowest were
+    left out.
 
-    `guesses` is how many in all, fixed before anything was released.
+    `guesses` is the number of all guesses. It must be fixed before anything is released.
     """
     people = len(included)
     if included.shape != scores.shape or included.ndim != 1:
@@ -62,7 +60,7 @@ def one_run(
         raise UsageError(
             "An audit takes a confidence from 0.5 to below 1 and a delta from 0 to below 1."
         )
-    # by chance, not by who comes first
+    # break ties by chance, not by the order of people
     ties = Stream.fresh().words(Items.positions(people), 0)[:, 0]
     order = np.lexsort((ties, scores))
     half = guesses // 2
@@ -81,7 +79,7 @@ def one_run(
 def epsilon_proved(
     people: int, guesses: int, right: int, *, delta: float, confidence: float
 ) -> float:
-    """Return the largest ε under which so many right guesses have a probability below 1 -
+    """Return the largest ε for which so many right guesses have a probability below 1 -
     confidence.
     """
     low, high = 0.0, MOST

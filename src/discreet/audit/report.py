@@ -1,5 +1,5 @@
-"""Write an audit as one HTML page for a privacy officer: verdict first, then every number behind
-it.
+"""Write an audit as one HTML page for a privacy officer: first the verdict, then all its
+numbers.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ Row = list[str | Cell]
 
 
 def _changes(audit: QuestionAudit) -> list[Row]:
-    """Return the three neighbors that move each statistic most."""
+    """Return rows for the three pairs of neighbors that move each statistic most."""
     worst: dict[str, list[Row]] = {}
     for each in sorted(audit.changes, key=lambda change: -change.share):
         row: Row = [

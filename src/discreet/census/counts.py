@@ -12,8 +12,8 @@ from discreet.census.grid import Columns, Flags, Grid, Integers
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counts:
-    """People by place and cell of all columns, only where there is somebody; sorted by place, then
-    cell.
+    """The number of people in each cell of each place, sorted by place, then cell. A cell is a
+    combination of values of all columns; cells with nobody are left out.
     """
 
     place: Integers
@@ -22,6 +22,7 @@ class Counts:
 
     @classmethod
     def joined(cls, parts: Sequence[Counts]) -> Counts:
+        """Return the counts of several parts together."""
         place = np.concatenate([part.place for part in parts])
         cell = np.concatenate([part.cell for part in parts])
         count = np.concatenate([part.count for part in parts])
@@ -32,14 +33,16 @@ class Counts:
         return Counts(place=self.place[which], cell=self.cell[which], count=self.count[which])
 
     def between(self, first: int, last: int) -> Counts:
-        """Return the people of places from `first` on and before `last`, numbered from 0."""
+        """Return the counts of the places from `first` up to, but not including, `last`. Their
+        places are numbered from 0.
+        """
         inside = slice(*np.searchsorted(self.place, [first, last]))
         return Counts(
             place=self.place[inside] - first, cell=self.cell[inside], count=self.count[inside]
         )
 
     def table(self, grid: Grid, columns: Columns, places: int) -> Integers:
-        """Return counts of one table, all cells."""
+        """Return one table of counts, with all its cells, for each place."""
         cells = project(self.cell, grid, columns)
         size = grid.cells(columns)
         counts = np.bincount(self.place * size + cells, weights=self.count, minlength=places * size)
@@ -47,7 +50,7 @@ class Counts:
 
 
 def project(cell: Integers, grid: Grid, columns: Columns) -> Integers:
-    """Return the cell of a table in which a cell of all columns lies."""
+    """Return, for each cell of all columns, the cell of a table that contains it."""
     found = np.zeros_like(cell)
     strides = np.cumprod([1, *grid.sizes[:0:-1]])[::-1]
     for column in columns:

@@ -1,10 +1,10 @@
-"""The columns of a publication and its tables: cells, margins, and the parts that tables have in
-common.
+"""The columns of a publication and its tables: cells, sums over columns, and the parts that tables
+share.
 
-A table over columns t splits into parts, one for each subset A of t: the counts by A, centered
+A table over columns t is the sum of parts, one for each subset A of t: the counts by A, centered
 along every column of A. Parts of different subsets are orthogonal, and a table's noise is
-independent in each of them. So what all tables say about one part is combined by a weighted mean,
-whatever the tables have in common (`least_squares`).
+independent in each of them. So the estimate of a part is the weighted mean of what each table says
+about it, whichever columns the tables share (`solve.least_squares`).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Numbers = NDArray[Any]  # counts, whole or not, in any number of bits
 Flags = NDArray[np.bool_]
-UNKNOWN = 1e15  # the variance of what nothing was measured of
-Columns = tuple[int, ...]  # places of columns, in rising order
+UNKNOWN = 1e15  # the variance of a part that no table measures
+Columns = tuple[int, ...]  # the numbers of columns, in rising order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The sizes of all columns and the tables that are published of them."""
+    """The sizes of all columns, and the tables that are published."""
 
     sizes: tuple[int, ...]
     tables: tuple[Columns, ...]
@@ -41,7 +41,7 @@ class Grid:
 
     @property
     def together(self) -> int:
-        """The cells of all tables."""
+        """Return the number of cells of all tables together."""
         return sum(self.cells(table) for table in self.tables)
 
     @property
@@ -50,32 +50,35 @@ class Grid:
 
     @property
     def parts(self) -> tuple[Columns, ...]:
-        """Every subset of a table's columns, each once, small ones first."""
+        """Return every subset of the columns of some table, each once, small ones first."""
         found = {part for table in self.tables for part in subsets(table)}
         return tuple(sorted(found, key=lambda part: (len(part), part)))
 
     @property
     def largest(self) -> tuple[Columns, ...]:
-        """The tables that lie in no other."""
+        """Return the tables whose columns are not all in another table."""
+        sets = [set(table) for table in self.tables]
         return tuple(
-            one for one in self.tables if not any(set(one) < set(other) for other in self.tables)
+            table for table in self.tables if not any(set(table) < other for other in sets)
         )
 
     @property
     def chain(self) -> tuple[Columns, ...]:
-        """Return tables from the total to all columns, each of which holds the one before it.
+        """Return tables from the total to all columns, each with the columns of the one before it.
 
-        They are chosen from the largest down: tables of the chain are rounded by themselves, others
-        as sums of rounded numbers, and rounding harms tables of many cells most.
+        Each table of the chain is rounded by itself; the others are sums of rounded numbers.
+        Rounding harms tables of many cells most, so larger tables are chosen first.
         """
-        found: list[Columns] = [self.every]
+        chain: list[Columns] = [self.every]
         for table in sorted(self.tables, key=lambda table: (-self.cells(table), table)):
-            if set(table) < set(found[-1]):
-                found.append(table)
-        return tuple(found[::-1]) if found[-1] == () else ((), *found[::-1])
+            if set(table) < set(chain[-1]):
+                chain.append(table)
+        if chain[-1] != ():
+            chain.append(())
+        return tuple(reversed(chain))
 
     def variance(self, table: Columns, precisions: dict[Columns, Floats]) -> Floats:
-        """Return the variance of a table's cell at each place, given the precision of each of its
+        """Return, for each place, the variance of a cell of a table, from the precisions of its
         parts.
         """
         total = np.zeros(())
@@ -96,25 +99,24 @@ def subsets(columns: Columns) -> Iterable[Columns]:
 
 
 def margin(counts: Floats, table: Columns, part: Columns) -> Floats:
-    """Sum counts to fewer columns. The first axis is that of places, the others are the table's
-    columns.
+    """Return the sums of counts over the columns that `part` lacks. The first axis are places, the
+    others are the table's columns.
     """
     gone = tuple(axis + 1 for axis, column in enumerate(table) if column not in part)
     return np.asarray(counts.sum(axis=gone)) if gone else counts
 
 
 def center(counts: Floats) -> Floats:
-    """Take the mean along every column off the counts."""
+    """Subtract from the counts their mean along every column."""
     for axis in range(1, counts.ndim):
         counts = counts - counts.mean(axis=axis, keepdims=True)
     return counts
 
 
 def spread(values: Floats, part: Columns, table: Columns, sizes: Sequence[int]) -> Floats:
-    """Share a part's numbers evenly among the cells of a table that holds it; shaped to be added to
-    it.
+    """Divide a part's numbers evenly among the cells of a larger table. The result has a shape that
+    can be added to that table.
     """
     shape = [len(values), *(sizes[column] if column in part else 1 for column in table)]
-    return values.reshape(shape) / math.prod(
-        sizes[column] for column in table if column not in part
-    )
+    times = math.prod(sizes[column] for column in table if column not in part)
+    return values.reshape(shape) / times

@@ -1,5 +1,5 @@
-"""Read the counts of a publication, add the noise that was paid for, and arrange the result for
-estimates.
+"""Read the counts of a publication, add the noise that was paid for, and arrange the noisy tables
+for least squares.
 """
 
 from __future__ import annotations
@@ -16,35 +16,36 @@ from discreet.census.solve.least_squares import Level
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
-# by the places of a level and of a table; counts as places by cells
+# by the numbers of a level and of a table: noisy counts, with a row for each place
 Noisy = dict[tuple[int, int], Integers]
 
 
 def measure(
     plan: PublicationPlan, allowance: Allowance, fetch: Callable[[Aggregate], Exact]
 ) -> Noisy:
-    """Return noisy counts of every table at every level. Rows are read once; exact counts pass
-    through unseen.
+    """Return the noisy counts of every table at every level.
+
+    Privacy: the rows are read once, and the exact counts stay sealed: only the allowance opens
+    them.
     """
     exact = fetch(plan.counted)
-    found: Noisy = {}
+    noisy: Noisy = {}
     for level, row in enumerate(plan.noises):
         for at, noise in enumerate(row):
             if noise is not None:
                 maps, sizes = plan.maps(level, plan.grid.tables[at])
                 counts = allowance.roll_up(noise, exact, moved=plan.moved, maps=maps, sizes=sizes)
-                found[level, at] = counts.reshape(plan.places.sizes[level], -1)
-    return found
+                noisy[level, at] = counts.reshape(plan.places.sizes[level], -1)
+    return noisy
 
 
 def levels_of(plan: PublicationPlan, noisy: Noisy) -> list[Level]:
-    """Return what was measured, level by level; cells that nobody can be in are zero, whatever was
-    drawn.
-    """
+    """Return the noisy tables level by level. Cells in which nobody can be are set to zero."""
     starts = [*plan.places.starts, None]
     levels = []
     for level, places in enumerate(plan.places.sizes):
-        counts, variances = {}, {}
+        counts = {}
+        variances = {}
         for at, noise in enumerate(plan.noises[level]):
             if noise is not None:
                 table = plan.grid.tables[at]
@@ -66,7 +67,7 @@ def levels_of(plan: PublicationPlan, noisy: Noisy) -> list[Level]:
 
 
 def _open(plan: PublicationPlan, zeros: Flags, at: int) -> Flags:
-    """Flag the cells of a table that somebody can be in."""
+    """Return a flag for each cell of a table: True if somebody can be in it."""
     table = plan.grid.tables[at]
     cells = project(np.arange(len(zeros)), plan.grid, table)
     return np.asarray(np.bincount(cells, weights=~zeros, minlength=plan.grid.cells(table)) > 0)

@@ -1,5 +1,5 @@
-"""Run a publication of a policy: quote it, make it once for one charge, and show it as often as
-anybody likes.
+"""Run a publication of a policy: quote it, pay for it and make it once, and show it any number of
+times.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_JOBS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationQuote:
-    """The cost and the expected error of a publication. Reads no data."""
+    """The cost and the expected errors of a publication, found without reading data."""
 
     name: str
     cost: Budget
@@ -79,8 +79,9 @@ class PublicationQuote:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PublicationRun:
-    """A publication of one policy on one snapshot. `pay` takes it through the door, `recall` finds
-    what did.
+    """A publication of one policy on one snapshot.
+
+    `pay` charges for it and stores the result; `recall` returns a stored result.
     """
 
     plan: PublicationPlan
@@ -92,7 +93,7 @@ class PublicationRun:
     recall: Callable[[], Publication | None]
 
     def quote(self) -> PublicationQuote:
-        """Return what it would cost and how wrong it would be. Free; touches no data."""
+        """Return what it would cost, and its expected errors. Free; reads no data."""
         places = self.plan.places
         return PublicationQuote(
             name=self.plan.terms.name,
@@ -104,11 +105,11 @@ class PublicationRun:
         )
 
     def run(self, *, jobs: int = 1) -> Publication:
-        """Measure, make whole numbers and store: one charge. Run again, it is free and gives the
+        """Pay for the publication, make it and store it. Running it again is free and returns the
         same bytes.
 
-        `jobs` is how many processes share the work after noise; what they make does not depend on
-        it.
+        `jobs` processes share the work that comes after the noise. The result does not depend on
+        their number.
         """
         if not 1 <= jobs <= MOST_JOBS:
             raise UsageError(
@@ -117,7 +118,7 @@ class PublicationRun:
         return self.pay(partial(self._make, jobs=jobs))
 
     def show(self) -> Publication:
-        """Return what was published. Free; touches no data."""
+        """Return what was published. Free; reads no data."""
         found = self.recall()
         if found is None:
             name = self.plan.terms.name
@@ -132,7 +133,9 @@ class PublicationRun:
             return self._finish(noisy, charge, workers)
 
     def _finish(self, noisy: Noisy, charge: int, workers: Workers) -> Publication:
-        """Make all that follows from what was measured; nothing exact is in reach (S19)."""
+        """Compute everything from the noisy tables. No exact value can be reached from here
+        (S19).
+        """
         plan = self.plan
         people = make_whole(plan, noisy, workers)
         margins = simulate(plan, people, workers)

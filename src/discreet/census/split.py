@@ -1,13 +1,15 @@
-"""Split the budget over levels and tables: as declared, or so that the expected errors are
-smallest.
+"""Split the budget over levels and tables: as declared, or so that the expected error is smallest.
 
-The measure is the sum, over levels and tables, of the table's weight times the variance of one of
-its cells after least squares. It depends on public sizes alone. Of ρ, precisions are proportional
-to shares and the measure is convex in them: each round of the multiplicative rule for such measures
-makes it smaller, and it ends at the smallest (Torsney
-1983). Of ε, they go by the squares of shares; there the same rule ends where no small change helps,
-often at few tables of the finest level, from which all others are added up. Places of a level are
-taken to have equally many children here: that decides how good the split is, not what it costs.
+The error is the sum, over levels and tables, of the table's weight times the variance of one of its
+cells after least squares. It depends on public sizes alone.
+
+With ρ, precisions are proportional to shares, and the error is convex in them. Each round of the
+multiplicative rule for such functions makes it smaller, until it is the smallest (Torsney 1983).
+With ε, precisions are proportional to the squares of shares. There the same rule stops when no
+small change helps, often with a few tables of the finest level, of which all others are sums.
+
+The places of a level are assumed to have equally many children. This affects how good the split is,
+not what it costs.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ from discreet.mechanisms.shapes import Norm
 
 _ROUNDS = 60
 _PARTS = 10**6
-_LEAST = 1e-3  # a smaller share of a level's or of the whole is not worth its noise
+_LEAST = 1e-3  # a share that is a smaller part of the mean share becomes zero
 
 
 def error(shares: Floats, grid: Grid, sizes: Sequence[int], weights: Floats, norm: Norm) -> Floats:
-    """Measure many splits at once (splits by levels by tables), for a budget of 1."""
+    """Return the error of many splits at once, for a budget of 1. `shares` has the axes splits,
+    levels, tables.
+    """
     precision = shares if norm == "l2" else shares**2
     levels = len(sizes)
     branches = [sizes[level + 1] / sizes[level] for level in range(levels - 1)]
@@ -68,13 +72,16 @@ def split(
     levels: Sequence[Fraction] | None,
     tables: Sequence[Fraction] | None,
 ) -> list[list[Fraction]]:
-    """Return a share for every level and table, together 1 at most; what is given stays as it
-    is.
+    """Return a share for every level and table; together they are at most 1.
+
+    `levels` and `tables` are the declared shares, which are kept.
     """
-    by_level = np.full(len(sizes), 1 / len(sizes)) if levels is None else _normal(levels)
-    by_table = (
-        np.full(len(grid.tables), 1 / len(grid.tables)) if tables is None else _normal(tables)
-    )
+    by_level = np.full(len(sizes), 1 / len(sizes))
+    if levels is not None:
+        by_level = _normal(levels)
+    by_table = np.full(len(grid.tables), 1 / len(grid.tables))
+    if tables is not None:
+        by_table = _normal(tables)
     shares = np.outer(by_level, by_table)
     given = {
         "levels": None if levels is None else by_level,
@@ -94,20 +101,19 @@ def _normal(shares: Sequence[Fraction]) -> Floats:
 
 
 def _hold(shares: Floats, *, levels: Floats | None, tables: Floats | None) -> Floats:
-    """Return shares that add up to 1, and over levels and over tables are as given."""
+    """Scale shares so that they add up to 1, and so that the given sums by level or table hold."""
     if tables is not None:
         shares = np.outer(shares.sum(axis=1), tables)
-    if levels is not None:
-        return np.asarray(
-            shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300) * levels[:, None]
-        )
-    return np.asarray(shares / shares.sum())
+    if levels is None:
+        return np.asarray(shares / shares.sum())
+    sums = np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(shares / sums * levels[:, None])
 
 
 def _slopes(
     shares: Floats, grid: Grid, sizes: Sequence[int], weights: Floats, norm: Norm
 ) -> Floats:
-    """Return how fast the measure falls with each share; 0 where a share is zero."""
+    """Return how fast the error falls as each share grows; 0 for shares that are zero."""
     step = 1e-4
     moved = np.repeat(shares[None], shares.size + 1, axis=0)
     places = np.arange(shares.size)

@@ -1,18 +1,20 @@
-"""Statistics published every day for one ε: streams of releases over time (S15).
+"""Releases: statistics that are published in every period, such as every day, for one ε (S15).
 
-    strategy       what every strategy can do; and how far one person can move what it measures
-    independent    fresh noise for every period: best where only single periods are published
-    dense          integer factors of up to a few thousand periods: square roots, and one optimised
-                   for a mix of sums
-    buffered       a square root in small memory, for long streams
-    tree           trees of sums: binary with its best estimate, and k-ary with subtraction for pure
+    strategies/    which sums of the stream get noise:
+      strategy     the protocol of a strategy, and how far one person moves what it measures
+      independent  fresh noise for every period: best if only single periods are published
+      dense        matrices of whole numbers for up to a few thousand periods: square roots, and one
+                   that is optimized for a mix of sums
+      buffered     a square root that needs little memory, for long streams
+      tree         trees of sums: binary with its best estimate, and k-ary with subtraction for pure
                    budgets
-    doubling       for a horizon that is not known
-    choose         the best of them for what is published
-    running        a schedule started, run and shown: charge, freeze, noise, publish
-    series         what was published, its margins, and how it looks as a table; consistent for the
-                   revised values
-    chart, page    the same in a terminal and as a web page
+      doubling     for a horizon that is not known
+      choose       the best of them for what is published
+    question       the question of one period; design the strategy and noise of a whole release
+    running        starts, runs and shows a release: charge, freeze, add noise, publish
+    series         the published values with their margins, as a table; consistent revises them
+    quote          cost and margins before anything is charged
+    chart, page    a release in a terminal and as a web page
 
-Nothing here sees an exact value: encoders are handed to `release.Steps`, which alone opens them.
+Nothing here sees an exact value: only `vault.steps.Steps` opens what the encoders return.
 """

@@ -1,4 +1,4 @@
-"""A release in a terminal: each series as a line of dots in its band, and what it cost."""
+"""Draw a release in a terminal: each series as dots within their margins, and the cost."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from discreet.continual.naive import naive_costs
 if TYPE_CHECKING:
     from discreet.continual.series import Series
 
-WIDTH, HEIGHT = 72, 10
+WIDTH = 72
+HEIGHT = 10
 MOST_CHARTS = 8
 
+# keys, statistic, kind of sum, periods, values, margins
 Line = tuple[tuple[Any, ...], str, str, list[Any], list[float], list[float]]
 
 
 def lines_of(series: Series) -> list[Line]:
-    """Split the table by keys, statistic and kind of sum: (keys, statistic, publish, periods,
-    values, margins).
-    """
-    rows = series.table.to_pylist()
-    found: dict[tuple[Any, ...], Line] = {}
-    for row in rows:
+    """Return a line for each combination of keys, statistic and kind of sum."""
+    lines: dict[tuple[Any, ...], Line] = {}
+    for row in series.table.to_pylist():
         keys = tuple(row[name] for name in series.asked.keys)
         place = (row["statistic"], row["publish"], keys)
-        line = found.setdefault(place, (keys, row["statistic"], row["publish"], [], [], []))
+        line = lines.setdefault(place, (keys, row["statistic"], row["publish"], [], [], []))
         for column, name in zip(line[3:], ("period", "value", "margin"), strict=True):
             column.append(row[name])
-    return list(found.values())
+    return list(lines.values())
 
 
 def chart(values: Sequence[float], margins: Sequence[float]) -> list[str]:
-    """Draw rows of text: ● the value, │ its band."""
+    """Return rows of text with a chart: ● is the value, │ its margin."""
     columns = min(WIDTH, len(values))
     places = [round(index * (len(values) - 1) / max(columns - 1, 1)) for index in range(columns)]
     low = min(values[at] - margins[at] for at in places)

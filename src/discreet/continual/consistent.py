@@ -1,9 +1,9 @@
-"""Values revised so that they agree: no count below zero, and every total is the sum of its
-periods.
+"""Revise published values so that they agree: no count is below zero, and every total is the sum of
+its periods.
 
-Post-processing of what has left. A revision looks at all periods published so far, so it changes as
-more come; what was published stays what it was. The margins are those of the published values: they
-hold before the revision.
+This is post-processing of released numbers. A revision uses all periods published so far, so it
+changes with each new period; the published values do not. The margins are those of the published
+values, before the revision.
 """
 
 from __future__ import annotations
@@ -67,12 +67,16 @@ def _decode(design: Design, rows: list[Any]) -> tuple[Floats, Floats]:
 
 
 def _combine(part: Floats, factors: Floats) -> Floats:
-    """Return periods by cells, from periods by parts times cells."""
+    """Return the sums of factors times forms: from periods by (forms, cells) to periods by
+    cells.
+    """
     return np.asarray(np.einsum("f,pfc->pc", factors, part.reshape(len(part), len(factors), -1)))
 
 
 def _reconcile(daily: Any, totals: Any, weights: list[Floats], lowest: float) -> Floats:
-    """Return the periods nearest to both estimates, by their deviations, and not below `lowest`."""
+    """Return the values of single periods that are nearest to the estimates of periods and totals,
+    weighted by their deviations, and not below `lowest`.
+    """
     identity = np.eye(len(daily))
     matrix = np.vstack(
         [weights[0][:, None] * identity, weights[1][:, None] * np.tril(np.ones_like(identity))]
@@ -88,8 +92,8 @@ def _reconcile(daily: Any, totals: Any, weights: list[Floats], lowest: float) ->
 def _in_order(
     table: pa.Table, asked: PeriodQuestion, schedule: Schedule, found: dict[tuple[str, str], Floats]
 ) -> list[float]:
-    """Return the values in the order of the table's rows: cells follow one another within a period
-    and kind.
+    """Return the values in the order of the table's rows, in which the cells of one period and kind
+    of sum follow one another.
     """
     begins = {}
     for period in range(len(next(iter(found.values())))):

@@ -1,4 +1,4 @@
-"""Quote a release: its cost and its margins, before anything is charged. Free; touches no data."""
+"""Quote a release: its cost and its margins, before anything is charged. A quote reads no data."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 
 from discreet.budget import Budget, with_margin
 
-LONG = 365  # periods that are looked at where nobody knows how many there will be
+LONG = 365  # a quote shows so many periods if the release has no known end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The margins of one statistic in one kind of publication, period by period: half-widths at 95
-    %.
-    """
+    """The 95 % margins of one statistic and one kind of sum, period by period."""
 
     publish: str
     statistic: str
@@ -23,7 +21,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseQuote:
-    """The whole horizon: its price, which is charged once, and what it buys."""
+    """The price of a whole release, which is charged once, and its margins."""
 
     release: str
     strategy: str
@@ -59,20 +57,20 @@ class ReleaseQuote:
             f"cost {self.cost}, once, for {horizon}; left {self.left}",
             f"strategy: {self.strategy}",
         ]
-        for each in self.lines:
-            first, last = (
-                with_margin(0, margin).partition(" ± ")[2]
-                for margin in (each.margins[0], each.margins[-1])
-            )
-            most = with_margin(0, max(each.margins)).partition(" ± ")[2]
-            kind = f"over {each.publish} periods" if each.publish.isdigit() else each.publish
-            same = first == last == most
-            margins = (
-                f"± {most} in each"
-                if same
-                else f"± {first} at first, ± {last} at last, ± {most} at most"
-            )
-            told.append(f"{each.statistic}, {kind}: {margins}")
-        return "\n".join(
-            [*told, "± is a 95 % margin of the noise. Nothing is charged by this quote."]
-        )
+        for line in self.lines:
+            first = _rounded(line.margins[0])
+            last = _rounded(line.margins[-1])
+            most = _rounded(max(line.margins))
+            kind = f"over {line.publish} periods" if line.publish.isdigit() else line.publish
+            if first == last == most:
+                margins = f"± {most} in each"
+            else:
+                margins = f"± {first} at first, ± {last} at last, ± {most} at most"
+            told.append(f"{line.statistic}, {kind}: {margins}")
+        told.append("± is a 95 % margin of the noise. Nothing is charged by this quote.")
+        return "\n".join(told)
+
+
+def _rounded(margin: float) -> str:
+    """Return a margin as text, with the digits that `with_margin` gives it."""
+    return with_margin(0, margin).partition(" ± ")[2]

@@ -1,4 +1,4 @@
-"""The published periods of a release: values with margins, their cost, and files to hand on."""
+"""The published periods of a release: values with margins, their cost, and files of them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from discreet.vault.answer import plain
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Series:
-    """Values with margins; the columns of `table` are period, the keys, publish, statistic, value,
-    margin.
+    """The published values of a release.
 
-    `margin` is the half-width of a 95 % interval. `noisy` are the integers that left, from which
-    all else follows.
+    The columns of `table` are period, the keys, publish, statistic, value and margin, which is the
+    half-width of a 95 % interval. `noisy` are the noisy integers from which all of it is computed.
     """
 
     schedule: Schedule
@@ -40,21 +39,18 @@ class Series:
 
     @property
     def periods(self) -> int:
-        """The number of published periods."""
+        """Return the number of published periods."""
         return len(self.noisy)
 
     @property
     def budget(self) -> Budget:
-        """The cost of the whole horizon, charged before the first period."""
+        """Return the cost of the whole release, which was charged before the first period."""
         return self.accountant.budget(self.cost)
 
     def consistent(self) -> Series:
-        """Return revised values: no count below zero, and all sums agree with each other
-        (`consistent`).
-        """
-        return replace(
-            self, table=revise(self.schedule, self.asked, self.design, self.noisy, self.table)
-        )
+        """Return the series with revised values: no count is below zero, and all sums agree."""
+        table = revise(self.schedule, self.asked, self.design, self.noisy, self.table)
+        return replace(self, table=table)
 
     def as_json(self) -> dict[str, Any]:
         rows = zip(*(column.to_pylist() for column in self.table.columns), strict=True)
@@ -69,7 +65,7 @@ class Series:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write what is published as .json, .csv, .parquet or .html, by the file's ending."""
+        """Write the published values to a .json, .csv, .parquet or .html file."""
         import pyarrow.csv
         import pyarrow.parquet
 
@@ -98,25 +94,23 @@ def rows_to_publish(
     values: Sequence[Any],
     margins: Sequence[float],
 ) -> pa.Table:
-    """Return the rows of one period; none for None. A window is published from the first period
-    that fills it.
+    """Return the rows of one period, or an empty table if the period is None.
+
+    The sum of a window has a row only from the first period on that fills the window.
     """
     cells = asked.block.cells
-    stamp = pa.timestamp("s") if schedule.period == "hour" else pa.date32()
+    hourly = schedule.period == "hour"
+    stamp = pa.timestamp("s") if hourly else pa.date32()
     begins = schedule.begins(period or 0)
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("period", *asked.keys, "publish", "statistic", "value", "margin")
-    }
-    kinds = [
-        (publish, each)
-        for publish in schedule.publish
-        for each in asked.statistics
-        if period is not None
-    ]
+    names = ("period", *asked.keys, "publish", "statistic", "value", "margin")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    kinds = []
+    if period is not None:
+        kinds = [(publish, each) for publish in schedule.publish for each in asked.statistics]
     for (publish, each), numbers, margin in zip(kinds, values, margins, strict=True):
         if isinstance(publish, int) and period is not None and period + 1 < publish:
             continue
-        columns["period"] += [begins if schedule.period == "hour" else begins.date()] * cells
+        columns["period"] += [begins if hourly else begins.date()] * cells
         for name, labels in asked.keys.items():
             columns[name] += labels.to_pylist()
         columns["publish"] += [str(publish)] * cells

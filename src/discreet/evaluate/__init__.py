@@ -1,13 +1,13 @@
-"""Would the paper still be true? Findings of studies, asked of real and of synthetic tables.
+"""Test whether the findings of a study, which hold on real tables, also hold on synthetic ones.
 
-findings     the file that people write
-assertion    what a finding claims, read
-judge        whether it holds of a table
-public       descriptions of public tables
-parity       what holds, by synthesizer and ε
-data         studies that are shipped, and their tables
-statistics   regression and Spearman, which SQL lacks
-bootstrap    how steady it is on the real rows
-paid         what noisy answers say of private rows
-report       lines, JSON and the page
+findings     reads the file of a study's findings
+assertion    reads the SQL by which a finding is tested
+judge        tests whether a finding holds on a table
+public       describes public tables
+parity       counts which findings hold, by synthesizer and ε
+data         the studies that are shipped, and their tables
+statistics   regression and Spearman's correlation, which SQL lacks
+bootstrap    measures how steady a finding is on the real rows
+paid         tests findings on private rows, by noisy answers
+report       writes lines, JSON and a page
 """

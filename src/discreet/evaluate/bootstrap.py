@@ -1,7 +1,8 @@
-"""Measure how steady a finding is when the real rows are drawn again, with replacement.
+"""Measure how steady a finding is: draw as many rows from the real ones, with replacement, and test
+it again.
 
-A finding that turns in the bootstrap hangs on who happened to be in the sample; no synthesizer can
-be blamed for it.
+If a finding often turns then, it depends on who happened to be in the sample. No synthesizer can be
+blamed for losing it.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from discreet.evaluate.judge import Judge, Verdict
 from discreet.evaluate.statistics import Number
 
 RESAMPLES = 200
-STEADY = 2.0  # bootstrap standard errors from turning, from which on a finding is called steady
+STEADY = 2.0  # a finding is steady if it is at least so many standard errors from turning
 Progress = Callable[[str, float], None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steadiness:
-    """A finding on the real rows: its verdict there, how often resampled rows agree, how far it is
-    from turning.
+    """A finding on the real rows.
 
-    `distance` is in bootstrap standard errors, negative where the finding does not hold; None where
-    it compares no numbers. `error` is the standard error of its number.
+    `flips` counts the resampled tables with another verdict. `distance` is how far the finding is
+    from turning, in bootstrap standard errors; it is negative if the finding does not hold, and
+    None if it compares no numbers. `error` is the standard error of its number.
     """
 
     verdict: Verdict
@@ -40,15 +41,12 @@ class Steadiness:
 
     @property
     def steady(self) -> bool:
-        """Return True if it holds, and is far enough from turning to say something about a
-        synthesizer.
-        """
-        far = (
-            self.flips <= 0.05 * self.resamples
-            if self.distance is None
-            else self.distance >= STEADY
-        )
-        return self.verdict.holds and far
+        """Return True if it holds and is far from turning, so that a synthesizer should keep it."""
+        if not self.verdict.holds:
+            return False
+        if self.distance is None:
+            return self.flips <= 0.05 * self.resamples
+        return self.distance >= STEADY
 
 
 def steadiness(
@@ -59,9 +57,7 @@ def steadiness(
     resamples: int = RESAMPLES,
     progress: Progress = None,
 ) -> tuple[Steadiness, ...]:
-    """Judge the findings on the rows and on `resamples` tables drawn from them, each as long as
-    they are.
-    """
+    """Judge the findings on the rows, and on `resamples` tables of as many rows drawn from them."""
     names = tuple(table.column_names)
     needed = {column for each in findings for column in each.assertion.columns(names)}
     rows = table.select([name for name in names if name in needed]) if needed else table
@@ -92,7 +88,7 @@ def _steadiness(finding: Finding, real: Verdict, drawn: Sequence[Verdict]) -> St
 
 
 def _spread(values: Sequence[Number]) -> Number:
-    """Return the standard deviation of the values that there are."""
+    """Return the standard deviation of the values that are numbers; None if fewer than two are."""
     known = [each for each in values if each is not None and math.isfinite(each)]
     return float(np.std(known, ddof=1)) if len(known) > 1 else None
 

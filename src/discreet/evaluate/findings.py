@@ -1,5 +1,4 @@
-"""A study's findings as a file that people write: what was found, in a sentence and as an assertion
-in SQL.
+"""Read a file of a study's findings: each is a sentence, and an assertion in SQL that tests it.
 
 study: Affairs and marriages
 citation: Fair (1978), A Theory of Extramarital Affairs, Journal of Political Economy 86(1)
@@ -37,15 +36,15 @@ _FINDING = ("says", "kind", "holds", "of", "value", "within", "cited")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DATA = re.compile(r"[A-Za-z][A-Za-z0-9_.]*/[A-Za-z][A-Za-z0-9_.]*")
 _MOST_BYTES = 2**20
-_LARGEST = 10**300  # what is larger is no number of an engine
+_LARGEST = 10**300  # engines have no larger numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One sentence of a study and the assertion that stands for it.
+    """One sentence of a study, and the assertion that tests it.
 
-    `value` is what the authors report of the number that is compared, or of `of`; `within` is how
-    near is near.
+    `value` is the number that the authors report: of the compared number, or of `of`. A number
+    counts as near if it is at most `within` from it.
     """
 
     number: int  # in its study, from 1
@@ -54,12 +53,10 @@ class Finding:
     assertion: Assertion
     value: float | None
     within: float | None
-    cited: str  # the table or the page, where it is known
+    cited: str  # the table or page of the publication, if it is known
 
     def near(self, value: float | None) -> bool | None:
-        """Return True if a number is as near to the authors' as they ask; None where they report
-        none.
-        """
+        """Return True if a number is near the authors'; None if they report none."""
         if self.value is None or self.within is None:
             return None
         return value is not None and abs(value - self.value) <= self.within
@@ -67,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataName:
-    """A table that a package carries."""
+    """The name of a table in a package."""
 
     package: str
     name: str
@@ -75,7 +72,9 @@ class DataName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """A publication's findings about one table. `columns` are those to describe; none means all."""
+    """A publication's findings about one table. `columns` are the columns to describe; if it is
+    empty, all are.
+    """
 
     title: str
     citation: str
@@ -85,17 +84,21 @@ class Study:
     findings: tuple[Finding, ...]
 
     def needs(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of a table's columns that some finding needs."""
+        """Return the columns of a table that at least one finding needs."""
         needed = {column for each in self.findings for column in each.assertion.columns(names)}
         return tuple(name for name in names if name in needed)
 
     def workload(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return a question for each finding that names its columns: what a description should be
-        good at.
+        """Return a question for each finding, with its columns. A description should answer these
+        well.
         """
-        sets = (each.assertion.columns(names) for each in self.findings)
-        quoted = (", ".join(_quote(name) for name in columns) for columns in sets if columns)
-        return tuple(f"SELECT {columns} FROM {_quote(self.table)}" for columns in quoted)
+        questions = []
+        for finding in self.findings:
+            columns = finding.assertion.columns(names)
+            if columns:
+                listed = ", ".join(_quote(name) for name in columns)
+                questions.append(f"SELECT {listed} FROM {_quote(self.table)}")
+        return tuple(questions)
 
 
 def _quote(name: str) -> str:
@@ -103,7 +106,7 @@ def _quote(name: str) -> str:
 
 
 def read_study(path: str | Path) -> Study:
-    """Read a file of findings; everything that is wrong with it is told at once, with its place."""
+    """Read a file of findings; raise one error with all its problems and their places."""
     path = Path(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -237,7 +240,7 @@ def _finding(reader: Reader, node: Node, number: int, table: str) -> Finding | N
 
 
 def _number(reader: Reader, node: Node | None, what: str) -> float | None:
-    """Read a number that statistics can be compared with."""
+    """Read a number within the range of floats."""
     found = reader.number(node, what)
     if node is None or found is None:
         return None

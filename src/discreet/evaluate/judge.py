@@ -1,4 +1,4 @@
-"""Judge whether a finding holds of a table: its assertion asked of public rows, real or
+"""Judge whether a finding holds on a table, by running its assertion on public rows, real or
 synthetic.
 """
 
@@ -23,25 +23,25 @@ _NOT_RUN = "The engine could not run it on this table. Compare numbers with numb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The verdict of one table on a finding. An assertion that is NULL does not hold."""
+    """Whether a finding holds on one table. If its assertion is NULL, it does not hold."""
 
     holds: bool
     value: Number
     gaps: tuple[Number, ...]
-    null: bool = False  # nobody can say: a division by zero, a mean of nobody, no such fit
+    null: bool = False  # the assertion is NULL: a division by zero, a mean of nobody, no such fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
     """The statements of an assertion, planned for tables with certain columns."""
 
-    samples: Mapping[str, ReadyQuestion]  # by the SQL of a statistic's columns
+    samples: Mapping[str, ReadyQuestion]  # for each statistic, by the SQL of its columns
     claim: ReadyQuestion
 
 
 class Judge:
-    """Asks assertions of tables that have the same columns, any number of times; each is planned
-    once.
+    """Tests assertions on any number of tables. It plans each assertion once for tables with the
+    same columns.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Judge:
         self._readings: dict[tuple[Assertion, tuple[str, ...]], _Reading] = {}
 
     def verdict(self, assertion: Assertion, table: pa.Table) -> Verdict:
-        """Ask one table; UsageError where the assertion cannot be asked of it."""
+        """Test an assertion on one table; raise UsageError if it cannot run on it."""
         try:
             return self._verdict(assertion, table)
         except Rejected as error:
@@ -58,7 +58,7 @@ class Judge:
             raise UsageError(_NOT_RUN) from None
 
     def judge(self, finding: Finding, table: pa.Table) -> Verdict:
-        """The same of a finding; an error says which."""
+        """Test a finding on one table; the message of an error names the finding."""
         try:
             return self.verdict(finding.assertion, table)
         except UsageError as error:
@@ -73,10 +73,8 @@ class Judge:
         found = reading.claim.ask(tables)
         if found.num_rows != 1:
             raise UsageError(f"The assertion returned {found.num_rows} rows; it must return one.")
-        row = dict(
-            zip(found.column_names, (column[0].as_py() for column in found.columns), strict=True)
-        )
-        # 1 and 0 are equal to True and False
+        [row] = found.to_pylist()
+        # not 1 or 0, which are equal to True and False
         if row["holds"] is not None and not isinstance(row["holds"], bool):
             raise UsageError(
                 "The assertion is neither true nor false. Compare two numbers, as in AVG(a) > AVG(b)."
@@ -89,7 +87,11 @@ class Judge:
         )
 
     def _read(self, assertion: Assertion, table: pa.Table) -> _Reading:
-        """Plan the statements, and run the claim once: texts have an order but no difference."""
+        """Plan the statements of an assertion.
+
+        Run the claim once with its gaps, the differences of the compared values. If that fails,
+        plan it without gaps: texts can be compared, but not subtracted.
+        """
         rows = {assertion.table: table}
         samples = {
             each.sql: prepare(each.sql, rows, self._workbench) for each in assertion.statistics
@@ -105,8 +107,8 @@ class Judge:
 
 
 def _statistics(assertion: Assertion, reading: _Reading, table: pa.Table) -> pa.Table:
-    """Return the table with one row in which the statistics stand; one regression serves all of its
-    numbers.
+    """Return a table with one row, which has the statistics of an assertion. A regression of which
+    several numbers are used is computed once.
     """
     fits: dict[tuple[str, str], Fit | Number] = {}
     numbers = []
@@ -120,7 +122,7 @@ def _statistics(assertion: Assertion, reading: _Reading, table: pa.Table) -> pa.
 
 
 def _row(numbers: list[Number]) -> pa.Table:
-    """Make a table of one row; it has a column also where there is no statistic."""
+    """Return a table of one row with these numbers; without any, it has a column of NULL."""
     columns = {
         f"value{index}": pa.array([each], pa.float64()) for index, each in enumerate(numbers)
     }
@@ -146,7 +148,7 @@ def _floats(column: pa.ChunkedArray) -> Floats:
 
 
 def _number(value: object) -> Number:
-    """Return a number as a float; None for NULL, for NaN and for what is no number."""
+    """Return a value as a float; None for NULL, NaN and values that are no numbers."""
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

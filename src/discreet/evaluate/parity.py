@@ -1,9 +1,9 @@
-"""Epistemic parity: which findings of a study hold on synthetic tables, by synthesizer and ε, and
-why others fail.
+"""Measure epistemic parity: which findings of a study hold on synthetic tables, by synthesizer and
+ε, and why others fail.
 
 Rosenblatt, Herman, Holovenko et al. (2023), "Epistemic Parity: Reproducibility as an Evaluation
-Metric for Differential Privacy", proposed the measure; kinds of findings and the bootstrap of the
-real side are theirs.
+Metric for Differential Privacy", proposed the measure. The kinds of findings, and the bootstrap of
+the real rows, are theirs too.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Together = frozenset[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
-    """One synthetic table: what it says of each finding, and which columns its model measured
-    together.
+    """The result of one synthetic table: the verdict of each finding, and the sets of columns that
+    its model measured together.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -44,18 +44,19 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingCell:
-    """One finding under one synthesizer at one ε: on how many synthetic tables it held."""
+    """The results of one finding for one synthesizer at one ε, counted over synthetic tables."""
 
     finding: int
     synthesizer: str
     epsilon: str
-    repeats: int
-    held: int
-    near: int | None  # on how many its number was near the authors'
+    repeats: int  # all synthetic tables
+    held: int  # those on which it held
+    near: int | None  # those on which its number was near the authors'
     values: tuple[Number, ...]
-    together: int  # in how many one measured marginal had all of its columns
-    null: int  # on how many tables the assertion was NULL, so that it did not hold
-    apart: tuple[tuple[str, str, int], ...]  # pairs of its columns that were not, and in how many
+    together: int  # those whose model measured all of its columns in one marginal
+    null: int  # those on which the assertion was NULL, so that it did not hold
+    # pairs of its columns that a model did not measure together, and for how many tables
+    apart: tuple[tuple[str, str, int], ...]
 
     @property
     def share(self) -> float:
@@ -63,17 +64,17 @@ class FindingCell:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's, at 95 %."""
+        """Return the 95 % interval of the share, by Clopper and Pearson."""
         return clopper_pearson(self.held, self.repeats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parity:
-    """The result of a study. `real`, `paid` and the cells of a side are in the order of its
-    findings.
+    """The result of a study.
 
-    `real` is what the rows say themselves, `paid` what noisy answers about private rows say; either
-    may be empty.
+    `real` has the verdicts of the real rows, `paid` those of noisy answers about private rows; both
+    may be empty. These, and the cells of one synthesizer at one ε, are in the order of the
+    findings.
     """
 
     study: Study
@@ -81,24 +82,21 @@ class Parity:
     cells: tuple[FindingCell, ...]
     real: tuple[Steadiness, ...] = ()
     paid: tuple[NoisyVerdict, ...] = ()
-    secret: bool = False  # whether `real` is about private rows: NOT FOR RELEASE
+    secret: bool = False  # True if `real` is about private rows: NOT FOR RELEASE
 
     @property
     def sides(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of synthesizer and ε, in the order in which they were tried."""
+        """Return the pairs of synthesizer and ε, in the order in which they were tried."""
         return tuple(dict.fromkeys((each.synthesizer, each.epsilon) for each in self.cells))
 
     def of(self, synthesizer: str, epsilon: str) -> tuple[FindingCell, ...]:
         """Return the cells of one synthesizer at one ε, in the order of findings."""
-        return tuple(
-            each
-            for each in self.cells
-            if (each.synthesizer, each.epsilon) == (synthesizer, epsilon)
-        )
+        side = (synthesizer, epsilon)
+        return tuple(cell for cell in self.cells if (cell.synthesizer, cell.epsilon) == side)
 
     def parity(self, synthesizer: str, epsilon: str, *, steady: bool = False) -> Number:
-        """Return the mean share of synthetic tables on which a finding held; with `steady`, of
-        steady findings.
+        """Return the share of synthetic tables on which a finding held, as the mean over all
+        findings, or over the steady ones.
         """
         cells = self.of(synthesizer, epsilon)
         kept = [each.steady for each in self.real] if steady else [True] * len(cells)
@@ -108,19 +106,19 @@ class Parity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """The plan of an experiment: synthesizers, ε, repeats, and whether synthesizers are told the
-    columns that findings need.
-    """
+    """The plan of an experiment."""
 
     synthesizers: Sequence[str]
     epsilons: Sequence[str]
     repeats: int
-    informed: bool = False
+    informed: bool = False  # whether the synthesizers are told which columns the findings need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One description to be made of a public table, and findings to be tried on it."""
+    """One run of an experiment: describe a public table, and try the findings on rows drawn from
+    it.
+    """
 
     study: Study
     table: pa.Table
@@ -175,16 +173,14 @@ def private_parity(
     resamples: int = RESAMPLES,
     progress: Progress = None,
 ) -> Parity:
-    """Try the findings on tables drawn from one description; `raw` are the private rows, for the
-    curator alone.
+    """Try the findings on tables drawn from one description. If `raw`, the private rows, are given,
+    try them there too: for the curator alone.
     """
     judge = Judge()
     require_same_table(study, description)
-    real = (
-        ()
-        if raw is None
-        else steadiness(study.findings, raw, judge=judge, resamples=resamples, progress=progress)
-    )
+    real: tuple[Steadiness, ...] = ()
+    if raw is not None:
+        real = steadiness(study.findings, raw, judge=judge, resamples=resamples, progress=progress)
     drawn = []
     for number in range(repeats):
         drawn.append(repeat_of(study, description, judge))
@@ -207,26 +203,26 @@ def require_same_table(study: Study, description: Description) -> None:
 
 
 def attempt(trial: Trial) -> Repeat:
-    """Describe, generate and judge once; a process of its own may do it."""
+    """Describe the table once, generate rows, and judge the findings. Another process may do it."""
     names = tuple(trial.table.column_names)
-    told = (
-        trial.study.workload(names)
-        if trial.informed and trial.synthesizer in FOR_WORKLOADS
-        else None
-    )
+    workload = None
+    if trial.informed and trial.synthesizer in FOR_WORKLOADS:
+        workload = trial.study.workload(names)
     description = describe_public(
         trial.table,
         name=trial.study.table,
         epsilon=trial.epsilon,
         synthesizer=trial.synthesizer,
-        workload=told,
+        workload=workload,
     )
     return repeat_of(trial.study, description, _process_judge())
 
 
 @cache
 def _process_judge() -> Judge:
-    """Return the judge of this process: planning the assertions takes longer than asking them."""
+    """Return the judge of this process. It is kept, because planning an assertion takes longer than
+    running it.
+    """
     return Judge()
 
 
@@ -248,7 +244,9 @@ def repeat_of(study: Study, description: Description, judge: Judge) -> Repeat:
 def cells_of(
     study: Study, columns: tuple[str, ...], side: tuple[str, str], repeats: Sequence[Repeat]
 ) -> tuple[FindingCell, ...]:
-    """Count over repeats what each finding came to under one synthesizer at one ε."""
+    """Return the cells of one synthesizer at one ε: the results of each finding over all
+    repeats.
+    """
     return tuple(
         _cell(
             finding,
@@ -292,7 +290,7 @@ def _together(columns: Iterable[str], measured: Iterable[Together]) -> bool:
 
 
 def clopper_pearson(hits: int, n: int) -> tuple[float, float]:
-    """Return the exact 95 % interval of a share of which `hits` of `n` were seen."""
+    """Return the exact 95 % interval of a probability, if `hits` of `n` trials succeeded."""
     from scipy.special import betaincinv
 
     tail = (1 - CONFIDENCE) / 2

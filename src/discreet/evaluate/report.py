@@ -1,4 +1,4 @@
-"""Parity as lines, as JSON, and as a page with the heat map that one would put into a paper."""
+"""Write parity as lines, as JSON, and as a page with a heat map."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from discreet.pages import blocks
 from discreet.pages.heat import Patch, shares
 from discreet.synthetic.report.raw import BANNER
 
-_LABEL = 44  # letters of a finding's sentence beside the map
-_PAIRS = 3  # shown of those that no model measured
+_LABEL = 44  # letters of a finding's sentence that are shown beside the map
+_PAIRS = 3  # pairs of columns that are shown of those that no model measured
 _NULL = "a division by zero, a mean of nobody or a fit that does not exist"
 
 
 def as_json(found: Parity) -> dict[str, Any]:
-    """Return everything, for programs."""
+    """Return all results as JSON."""
     return {
         **({"release": BANNER} if found.secret else {}),
         "study": found.study.title,
@@ -98,11 +98,11 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-# Words that the terminal and the page share.
+# --- sentences of the terminal and of the page ----------------------------------------------------
 
 
 def real_text(real: Steadiness) -> str:
-    """Return what the real rows say of a finding."""
+    """Return a sentence: whether a finding holds on the real rows, and how steady it is."""
     told = "holds" if real.verdict.holds else "does not hold"
     if real.verdict.null:
         told += f", because it is NULL ({_NULL})"
@@ -115,7 +115,7 @@ def real_text(real: Steadiness) -> str:
 
 
 def noisy_text(paid: NoisyVerdict) -> str:
-    """Return what noisy answers say of a finding."""
+    """Return a sentence: whether a finding holds by noisy answers."""
     if paid.verdict == UNASKED:
         return f"{paid.verdict}: {paid.why}"
     if paid.value is None:
@@ -126,8 +126,8 @@ def noisy_text(paid: NoisyVerdict) -> str:
 
 
 def why_text(cell: FindingCell) -> str:
-    """Return where a finding was NULL; and which of its columns the models measured together, and
-    which they did not.
+    """Return a sentence that may explain why a finding failed: how often it was NULL, or which of
+    its columns no model measured together.
     """
     if cell.null:
         return f"it was NULL on {cell.null} of {cell.repeats} tables ({_NULL})"
@@ -144,7 +144,7 @@ def why_text(cell: FindingCell) -> str:
 
 
 def intervals_text(found: Parity) -> str:
-    """Return the 95 % intervals of the counts that occur."""
+    """Return the 95 % interval of each count that occurs."""
     seen = {(each.held, each.repeats): each.interval for each in found.cells}
     told = [
         f"{held} of {repeats}: {100 * low:.0f} to {100 * high:.0f} %"
@@ -154,7 +154,7 @@ def intervals_text(found: Parity) -> str:
 
 
 def header(found: Parity) -> tuple[str, ...]:
-    """Return the columns of the table of counts."""
+    """Return the names of the columns of the table of counts."""
     sides = (f"{synthesizer}, ε = {epsilon}" for synthesizer, epsilon in found.sides)
     real = ("the real rows",) if found.real else ()
     paid = ("the private rows, by noisy answers",) if found.paid else ()
@@ -162,7 +162,7 @@ def header(found: Parity) -> tuple[str, ...]:
 
 
 def lines(found: Parity) -> list[tuple[str, ...]]:
-    """Return the rows of the table of counts, and the parity of each synthesizer below them."""
+    """Return the rows of the table of counts, and last the parity of each synthesizer."""
     told = []
     columns = [found.of(*side) for side in found.sides]
     for place, finding in enumerate(found.study.findings):
@@ -193,7 +193,7 @@ def _share(value: float | None) -> str:
 
 
 def failures(found: Parity) -> list[tuple[str, str, str, str]]:
-    """Return finding, synthesizer, count and reason, wherever a finding did not hold every time."""
+    """Return (finding, synthesizer, count, reason) for each finding that did not always hold."""
     return [
         (
             str(cell.finding),
@@ -206,11 +206,11 @@ def failures(found: Parity) -> list[tuple[str, str, str, str]]:
     ]
 
 
-# The page.
+# --- the page -------------------------------------------------------------------------------------
 
 
 def page(found: Parity) -> str:
-    """Write the page: the map, the findings, and why some failed."""
+    """Write the page: the map, the findings, and why some of them failed."""
     best = max(
         ((found.parity(*side) or 0.0, side) for side in found.sides), default=(0.0, ("", ""))
     )

@@ -5,7 +5,7 @@
     reports = protocol.encode(answers)            # on the respondents' devices
     estimate = protocol.estimate(reports)         # .values, .estimates, .margins
 
-Names are loaded when first used, so that an encoder needs the standard library only.
+Each name is imported when it is first used, so that an encoder needs the standard library only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The domain of a question, and the place of an answer in it. Standard library only.
+"""Find the place of an answer in the domain of a question. Standard library only.
 
 A domain is a sequence of values (`range` for 0 .. d - 1), or a grid of numbers (`domain.Decimals`,
-`domain.Integers`). An answer outside it is refused here, on the respondent's side, before a coin is
-tossed or a byte is sent.
+`domain.Integers`). An answer outside it is refused here, on the respondent's device, before any
+coin is tossed or any byte is sent.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _NUMBER = re.compile(
 )
 
 MOST_PLACES = 1 << 22
-"""Values in one domain: beyond this a table with a cell for each report no longer fits a server's
-memory.
+"""The most values of a domain. With more, a table with a cell for each report would not fit into a
+server's memory.
 """
 
 
 def choices(domain: int | Categories | Iterable[Any]) -> Choices:
-    """Return the values that may be answered, in their order. A number d stands for 0 .. d - 1."""
+    """Return the possible answers, in their order. A number d stands for 0 .. d - 1."""
     domain = getattr(domain, "values", domain)  # domain.Categories
     if isinstance(domain, (str, bytes, bool)) or not isinstance(domain, (int, Iterable)):
         raise UsageError(f"A domain is a list of values or their number, not {domain!r}.")
@@ -64,7 +64,7 @@ def place(domain: Choices, answer: Any) -> int:
 
 
 def places(domain: Choices, answers: Any) -> NDArray[np.int64]:
-    """Return the places of many answers; every one of them must be in the domain."""
+    """Return the places of many answers, all of which must be in the domain."""
     import numpy as np
 
     if isinstance(domain, range) and domain.step == 1:
@@ -83,9 +83,10 @@ def places(domain: Choices, answers: Any) -> NDArray[np.int64]:
 
 
 def step(domain: Grid, answer: Any) -> int:
-    """Count the steps of the grid below one answer. 0.1 is the decimal 1/10, as it was written.
+    """Return the number of steps from the grid's lowest number to an answer.
 
-    A float within a millionth of a step of the grid is on it.
+    A float means the decimal that it is written as: 0.1 is 1/10. A float is on the grid if it is
+    within a millionth of a step.
     """
     text = str(answer)
     found = Fraction(text) / domain.step if _NUMBER.fullmatch(text) else Fraction(1, 2)
@@ -97,8 +98,8 @@ def step(domain: Grid, answer: Any) -> int:
 
 
 def steps(domain: Grid, answers: Any) -> NDArray[np.int64]:
-    """Count the steps below many answers. Floats within a millionth of a step of the grid are on
-    it.
+    """Return the number of steps for many answers. Floats within a millionth of a step of the grid
+    are on it.
     """
     import numpy as np
 
@@ -115,7 +116,7 @@ def steps(domain: Grid, answers: Any) -> NDArray[np.int64]:
 
 
 def number(domain: Grid, steps_below: int | Fraction) -> Fraction:
-    """Return the number that lies so many steps above the grid's lowest."""
+    """Return the number that is so many steps above the grid's lowest number."""
     return (domain.first + steps_below) * domain.step
 
 

@@ -1,4 +1,6 @@
-"""Choose the protocol for a list of values: the least variance, or nearly that in fewer bits."""
+"""Choose the protocol for a list of values: with the least variance, or with little more in fewer
+bits.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +19,33 @@ from discreet.local.protocols.unary import OptimizedUnary
 
 CANDIDATES = (KaryResponse, LocalHashing, HadamardResponse, SubsetSelection, OptimizedUnary)
 SLACK = Fraction(105, 100)
-"""Variance that a shorter report may cost: 5 % of variance is 2.5 % of every margin."""
+"""How much more variance a shorter report may have: 5 % of variance is 2.5 % of every margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The protocol to use, and why."""
+    """The chosen protocol, and why it was chosen."""
 
     protocol: Any
     variance: float
-    """n times the variance of an estimated frequency of a rare value."""
+    """n times the variance of the estimated frequency of a rare value."""
     bits: int
-    """Of a report."""
+    """The length of a report."""
     why: str
 
 
 def best(domain_size: int, epsilon: object) -> Choice:
-    """Return the shortest report among protocols within 5 % of the least variance, the simpler of
-    equals.
+    """Return the protocol with the shortest report among those within 5 % of the least variance.
 
-    The variance is that of a rare value.
+    The variance is that of a rare value's frequency. Of two with equally long reports, take the
+    simpler.
     """
     found = []
     for candidate in CANDIDATES:
         try:
             protocol = candidate(domain=domain_size, epsilon=epsilon)  # type: ignore[arg-type]
         except UsageError:
-            if candidate is KaryResponse:  # it takes whatever any of them takes
+            if candidate is KaryResponse:  # it takes every domain and ε that any of them takes
                 raise
             continue
         variance = protocol.variance(n=1, frequency=Fraction(1, domain_size))
@@ -68,24 +70,24 @@ def best_memoized(
     rounds: int | None,
     most: Fraction,
 ) -> str:
-    """Name the memoized protocol with the least variance of a rare value, both its stages together.
+    """Return the name of the memoized protocol with the least variance of a rare value.
 
-    Of those whose lifetime ε is at most `most`, if there is one: unary bits show every change in
-    every bit.
+    Choose among those whose lifetime ε is at most `most`; if there is none, take memoized response:
+    the ε of unary bits grows faster, because every change shows in every bit.
     """
     declared = {"permanent": permanent, "instant": instant, "changes": changes, "rounds": rounds}
-    found = [kind(domain=domain_size, **declared) for kind in (MemoizedResponse, MemoizedUnary)]  # type: ignore[arg-type]
-    fitting = [protocol for protocol in found if protocol.epsilon <= most] or found[:1]
-    return min(
-        fitting, key=lambda protocol: protocol.variance(n=1, frequency=Fraction(1, domain_size))
-    ).name
+    kinds = (MemoizedResponse, MemoizedUnary)
+    protocols = [kind(domain=domain_size, **declared) for kind in kinds]  # type: ignore[arg-type]
+    fitting = [protocol for protocol in protocols if protocol.epsilon <= most] or protocols[:1]
+    rare = Fraction(1, domain_size)
+    return min(fitting, key=lambda protocol: protocol.variance(n=1, frequency=rare)).name
 
 
 def _why(chosen: Any, found: list[tuple[Any, Fraction, int]], domain_size: int) -> str:
     ranked = sorted(found, key=lambda each: each[1])
-    shown = {
-        protocol.name: f"{number(variance)} in {_bits(size)}" for protocol, variance, size in ranked
-    }
+    shown = {}
+    for protocol, variance, size in ranked:
+        shown[protocol.name] = f"{number(variance)} in {_bits(size)}"
     own = shown.pop(chosen.name)
     reason = "has the least variance"
     if ranked[0][0] is not chosen:

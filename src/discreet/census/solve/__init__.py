@@ -1,1 +1,3 @@
-"""From measurements to tables that add up: least squares, then whole numbers from the top."""
+"""Turn noisy tables into tables that add up: by least squares, then by whole numbers from the top
+down.
+"""

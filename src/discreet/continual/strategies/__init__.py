@@ -1,1 +1,1 @@
-"""The strategies: each says which integer combinations of a stream get noise."""
+"""The strategies of a release: each chooses the sums of the stream to which noise is added."""

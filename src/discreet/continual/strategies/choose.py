@@ -1,7 +1,8 @@
-"""Choose the strategy with the least mean squared error, each error taken relative to the best that
-is possible for it alone.
+"""Choose the strategy with the least error.
 
-Nothing here reads data: errors follow from the schedule.
+A release may publish several kinds of sums. The error of each kind is divided by the least that any
+strategy reaches for that kind, and the mean of these ratios decides. Nothing here reads data: the
+errors follow from the schedule.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.mechanisms.shapes import Norm
 from discreet.policy.schedule import PerPerson, Publish
 
-# periods: beyond it a factor's matrix no longer fits the time one is willing to wait
-MOST_DENSE = 2048
-MOST_OPTIMISED = 732  # two years of days
-# periods, of a horizon that is not known: strategies for it are compared over so many
-TYPICAL = 480
-_OPTIMISED_FOR = 3  # periods a person: it is optimised for one, and no longer competes beyond a few
-_HIGHEST, _WIDEST = 8, 128  # of trees that are looked at
+MOST_DENSE = 2048  # periods; computing a larger matrix takes too long
+MOST_OPTIMISED = 732  # periods: two years of days
+TYPICAL = 480  # strategies for an unknown horizon are compared over so many periods
+# Optimizing assumes a person in one period. If a person may be in more than so many, other
+# strategies are better.
+_OPTIMISED_FOR = 3
+_HIGHEST = 8  # levels of the trees that are tried
+_WIDEST = 128  # children of a node of these trees
 
 
 def choose(
@@ -39,7 +41,7 @@ def choose(
     *,
     signed: bool,
 ) -> Strategy:
-    """Return the best strategy for what is published, with noise for a person's l1 or l2 norm."""
+    """Return the best strategy for the published sums, if noise is scaled to the given norm."""
     if norm == "l1":
         return pure(periods or TYPICAL, publish)
     if periods is None:
@@ -50,29 +52,28 @@ def choose(
 
 @lru_cache(maxsize=16)
 def pure(periods: int, publish: tuple[Publish, ...]) -> Strategy:
-    """Choose among independent noise and trees with subtraction; a person's periods multiply all
-    alike.
+    """Choose among independent noise and trees with subtraction, for pure budgets.
+
+    The number of a person's periods multiplies the errors of all of them alike.
     """
-    trees = [
-        SubtractionTree(periods=periods, arity=arity, height=height)
-        for height in range(2, _HIGHEST + 1)
-        for arity in range(2, _WIDEST + 1)
-        if arity ** (height - 1) < periods and periods < _WIDEST * arity ** (height - 1)
-    ]
-    return _best(
-        [Independent(periods=periods), *trees], publish, lambda each: 2.0 * each.l1(times=1) ** 2
-    )
+    candidates: list[Any] = [Independent(periods=periods)]
+    for height in range(2, _HIGHEST + 1):
+        for arity in range(2, _WIDEST + 1):
+            child = arity ** (height - 1)
+            if child < periods < _WIDEST * child:
+                tree = SubtractionTree(periods=periods, arity=arity, height=height)
+                candidates.append(tree)
+    return _best(candidates, publish, lambda strategy: 2.0 * strategy.l1(times=1) ** 2)
 
 
 @lru_cache(maxsize=16)
 def unending(publish: tuple[Publish, ...], times: int) -> Strategy:
-    """Choose among strategies with Gaussian noise that cost the same however long they go on."""
-    candidates = [Independent(periods=TYPICAL), Doubling.covering(TYPICAL)]
-    return _best(
-        candidates,
-        publish,
-        lambda each: float(each.l2_squared(times=times, apart=1, cells=1, signed=True)),
-    )
+    """Choose among the strategies with Gaussian noise whose cost does not depend on the horizon."""
+
+    def noise(strategy: Gaussian) -> float:
+        return float(strategy.l2_squared(times=times, apart=1, cells=1, signed=True))
+
+    return _best([Independent(periods=TYPICAL), Doubling.covering(TYPICAL)], publish, noise)
 
 
 @lru_cache(maxsize=16)
@@ -101,18 +102,19 @@ def gaussian(
 
 def _best(candidates: Sequence[Any], publish: Sequence[Publish], noise: Any) -> Strategy:
     errors = np.array([_errors(each, publish, noise(each)) for each in candidates])
-    best: Strategy = candidates[int(np.argmin((errors / errors.min(axis=0)).mean(axis=1)))]
+    ratios = errors / errors.min(axis=0)
+    best: Strategy = candidates[int(np.argmin(ratios.mean(axis=1)))]
     return best
 
 
 def _errors(strategy: Strategy, publish: Sequence[Publish], noise: float) -> list[float]:
-    """Return mean squared errors of what is published, at one unit of the budget."""
+    """Return the mean squared error of each kind of sum, for one unit of the budget."""
     return [noise * float(np.square(strategy.deviations(each)).mean()) for each in publish]
 
 
 def rms(strategy: Any, publish: Publish, *, times: int = 1, apart: int = 1) -> float:
-    """Return the root mean squared error of counts, for l2 sensitivity 1 a period and one unit of
-    noise.
+    """Return the root mean squared error of counts, if one person moves each period by 1 and the
+    noise has one unit.
     """
     noise = float(strategy.l2_squared(times=times, apart=apart, cells=1, signed=False))
     return sqrt(_errors(strategy, [publish], noise)[0])

@@ -1,5 +1,5 @@
-"""Fresh noise for every period: the best there is where only single periods are published; sums add
-up its noise.
+"""Fresh noise for every period. It is the best strategy if only single periods are published,
+because sums of periods add up its noise.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Independent:
     """Release x_t + z_t.
 
     Privacy
-        C is the identity: a person who counts in `times` periods moves y by at most √times in l2
-        and times in l1.
+        C is the identity. A person who counts in `times` periods moves y by at most √times in l2
+        and by at most times in l1.
     Error
-        A sum of w periods has the variance of w draws.
+        A sum of w periods has w times the variance of one draw.
     """
 
     periods: int
@@ -46,12 +46,12 @@ class Independent:
         return np.sqrt(ones.astype(np.float64))
 
     def draws(self, publish: Publish) -> tuple[IntegerArray, IntegerArray]:
-        """Count the draws in each period's estimate: once, and twice."""
+        """Return for each period how many draws its estimate contains once, and how many twice."""
         length = {"daily": 1, "cumulative": self.periods}.get(str(publish), publish)
         assert isinstance(length, int)
-        return np.minimum(np.arange(1, self.periods + 1), length), np.zeros(
-            self.periods, dtype=np.int64
-        )
+        ones = np.minimum(np.arange(1, self.periods + 1), length)
+        twos = np.zeros(self.periods, dtype=np.int64)
+        return ones, twos
 
 
 class _Encoder:

@@ -1,1 +1,1 @@
-"""The collector's side: reports in, estimates with margins out."""
+"""The collector's side: it takes reports and estimates the true answers, with margins."""

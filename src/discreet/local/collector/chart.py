@@ -1,4 +1,4 @@
-"""Estimates as people see them: bars with their margins, in a terminal and on a page of its own."""
+"""Show estimates as bars with margins, in a terminal and on an HTML page."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _bars(question: dict[str, Any], width: int) -> Iterator[str]:
 
 
 def with_margin(estimate: float, margin: float, *, percent: bool = False) -> str:
-    """Write an estimate with its margin in three digits; round the margin up to cover the rounding
-    of both.
+    """Write an estimate and its margin, which has three digits. The margin is rounded up so far
+    that it covers the rounding of both.
     """
     scale, sign = (100, "%") if percent else (1, "")
     places = min(max(2 - floor(log10(max(margin * scale, 1e-9))), 0), 12)
@@ -52,8 +52,8 @@ def with_margin(estimate: float, margin: float, *, percent: bool = False) -> str
 
 
 def _show(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
-    """Return all bars in their order, or the largest of very many, with values that can be
-    shown.
+    """Return (value, estimate, margin, share) of all bars in their order, or of the largest if they
+    are very many.
     """
     from discreet.display.show import label
 
@@ -66,7 +66,7 @@ def _show(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
 
 
 def document(title: str, found: dict[str, Any]) -> str:
-    """Write a page with a chart for each question; it has no script and loads nothing."""
+    """Write a page with a chart for each question. It has no script and loads nothing."""
     words = (
         "Estimates, made of randomized reports. A bar is the most plausible share; the line on it, and the number "
         "beside it, are the unbiased estimate with its 95 % interval."

@@ -1,9 +1,11 @@
-"""Coins as unfair as ε allows and no more: thresholds on 64-bit words. Standard library only.
+"""Coins that are as biased as ε allows: thresholds on 64-bit words. Standard library only.
 
-Every encoder tosses coins of the form "64 random bits are below t", so its output distribution is
-rational and known exactly, takes the same work whatever comes out, and is three lines in any
-language. Rounding of t goes to the private side: a ratio is at most e^ε, and under it by less than
-a relative 2^-64 * (1 + 1/p) * (1 + 1/(1-p)), which is 2^-50 for up to a thousand values and ε up to
+Every encoder tosses coins of the form "64 random bits are below t". So the probabilities of its
+reports are rational and known exactly, a toss takes the same work whatever it shows, and the code
+is three lines in any language.
+
+Privacy: t is rounded so that no ratio of probabilities is above e^ε. It is below by less than a
+relative 2^-64 * (1 + 1/p) * (1 + 1/(1-p)), which is 2^-50 for up to a thousand values and ε up to
 9.
 """
 
@@ -19,15 +21,15 @@ from discreet.noise.bits import WORD
 
 _BITS = 192
 LEAST = Fraction(1, 1 << 36)
-"""Below this ε the rounding of a threshold could swallow all that a report tells."""
+"""The least ε. Below it, rounding the threshold could remove all information from a report."""
 
 
 def threshold(epsilon: Fraction, *, odds: Fraction = Fraction(1)) -> int:
-    """Return the largest t with t / (2^64 - t) <= odds * e^epsilon: how often the truth may be
-    told.
+    """Return the largest t with t / (2^64 - t) <= odds * e^epsilon, the threshold of the coin for
+    the truth.
 
-    t <= 2^64 / (1 + e^-epsilon / odds). The upper end of the enclosure makes t smaller, if it makes
-    a difference.
+    That is t <= 2^64 / (1 + e^-epsilon / odds). Use the upper end of the interval around
+    e^-epsilon, which can only make t smaller.
     """
     if epsilon < LEAST:
         raise UsageError(
@@ -39,49 +41,52 @@ def threshold(epsilon: Fraction, *, odds: Fraction = Fraction(1)) -> int:
 
 
 def chance(t: int) -> Fraction:
-    """Return the probability of a coin with threshold t."""
+    """Return the probability that a coin with threshold t shows heads."""
     return Fraction(t, WORD)
 
 
 def epsilon_of(ratio: Fraction) -> Fraction:
-    """Return ln(ratio), rounded up in the 64th binary place: the ε of a protocol declared by
-    probabilities.
+    """Return ln(ratio), rounded up to 64 binary places: the ε of a protocol whose probabilities are
+    given.
     """
     return Fraction(exact.log(ratio, 64)[1], WORD)
 
 
 def e_to_minus(x: Fraction) -> Fraction:
-    """Return e^-x to 2^-192, the same on every machine (a float is not); for choices that only move
-    the error.
+    """Return e^-x to 2^-192. Unlike a float, it is the same on every machine. Use it for choices
+    that change only the error, not the privacy.
     """
     return Fraction(exact.exp_minus(x, _BITS)[0], 1 << _BITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
-    """The probabilities that a report supports the true value (p), and any one other value (q < p).
+    """The probability p that a report supports the true value, and q < p that it supports a given
+    other value.
 
-    Most protocols here are "pure" [Wang, Blocki, Li, Jha 2017]: all a server needs is how many
-    reports support each value. What follows from p and q is written here, once: variance, and the
-    harm a liar can do.
+    Most protocols here are "pure" [Wang, Blocki, Li, Jha 2017]: a server needs only the number of
+    reports that support each value. Then p and q decide the variance of estimates, and how far
+    made-up reports can move them.
     """
 
     p: Fraction
     q: Fraction
 
     def variance(self, *, n: int, frequency: Fraction) -> Fraction:
-        """Return the variance of an estimated frequency among n respondents: over the coins, not
-        over people.
+        """Return the variance of an estimated frequency among n respondents. It is over the coins;
+        the respondents are fixed.
 
         q (1 - q) / (n (p - q)^2) + f (1 - p - q) / (n (p - q)).
         """
-        p, q = self.p, self.q
+        p = self.p
+        q = self.q
         return (q * (1 - q) / (p - q) + frequency * (1 - p - q)) / (n * (p - q))
 
     def poisoned(self, *, fakes: int, n: int) -> Fraction:
-        """Return the most by which `fakes` made-up reports move an estimate from n reports in all.
+        """Return how far `fakes` made-up reports can move an estimate, if there are n reports in
+        all.
 
-        A report adds (1 - q) / (n (p - q)) to a value's estimate, or takes q / (n (p - q)) from it;
-        an honest answer would have added 1 / n or nothing.
+        A report adds (1 - q) / (n (p - q)) to a value's estimate, or subtracts q / (n (p - q)). An
+        honest answer would have added 1 / n or nothing.
         """
         return Fraction(fakes, n) * max(1 - self.q, self.p) / (self.p - self.q)

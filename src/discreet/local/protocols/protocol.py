@@ -1,8 +1,9 @@
-"""The family: what every protocol can do, all of them, and how a report travels. Standard library
-only.
+"""What every protocol must do, the list of all protocols, and how a report is sent. Standard
+library only.
 
-A report is an integer in [0, size). On the way it is a JSON number, or lowercase hexadecimal digits
-of a fixed width where there are more than 2^53 reports, because JavaScript's numbers end there.
+A report is an integer in [0, size). It is sent as a JSON number. If there are more than 2^53
+different reports, it is sent as lowercase hexadecimal digits of a fixed width, because larger
+numbers are not exact in JavaScript.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 
 class Protocol(Seam):
-    """A way to answer privately: a frozen value that both sides build from the same survey."""
+    """A way to answer privately. It is a frozen value, which both sides build from the same
+    survey.
+    """
 
     name: ClassVar[str]
 
@@ -71,32 +74,27 @@ PROTOCOLS: tuple[type[Protocol], ...] = (
     FewChanges,
 )
 
-_NUMBERS = 1 << 53
+_NUMBERS = 1 << 53  # up to here JavaScript's whole numbers are exact
+_HEX = frozenset("0123456789abcdef")
 
 
 def hex_digits(size: int) -> int:
-    """Return the number of hexadecimal digits of a report on the way; 0 if it is sent as a
-    number.
-    """
+    """Return with how many hexadecimal digits a report is sent; 0 if it is sent as a number."""
     return 0 if size <= _NUMBERS else -(-(size - 1).bit_length() // 4)
 
 
 def to_wire(report: int, size: int) -> int | str:
+    """Return a report as it is sent."""
     digits = hex_digits(size)
     return f"{report:0{digits}x}" if digits else report
 
 
 def from_wire(sent: object, size: int) -> int:
-    """Read a report, or refuse what cannot be one."""
+    """Return the report that was sent; refuse anything that cannot be one."""
     digits = hex_digits(size)
     if not digits and type(sent) is int and 0 <= sent < size:
         return sent
-    if (
-        digits
-        and isinstance(sent, str)
-        and len(sent) == digits
-        and not set(sent) - set("0123456789abcdef")
-    ):
+    if digits and isinstance(sent, str) and len(sent) == digits and _HEX.issuperset(sent):
         report = int(sent, 16)
         if report < size:
             return report

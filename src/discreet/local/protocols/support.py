@@ -1,5 +1,5 @@
-"""Methods that protocols share: their variance and estimate, from what a report supports. Standard
-library only.
+"""Methods that pure protocols share: their variance and their estimates follow from `support`.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -27,6 +27,6 @@ def read_frequencies(protocol: Any, tally: Tally, *, confidence: float = 0.95) -
 
 
 def estimate(protocol: Any, reports: Any) -> Estimate:
-    """Estimate from the reports; every protocol has this method."""
-    found: Estimate = protocol.read(protocol.tally(reports))
-    return found
+    """Estimate from reports, as a method of every protocol."""
+    result: Estimate = protocol.read(protocol.tally(reports))
+    return result

@@ -1,5 +1,5 @@
-"""The respondent's page: one HTML file with everything in it, the same bytes for the same survey
-and address.
+"""The respondent's page: a single HTML file. The same survey and address always give the same
+bytes, so its hash can be published.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from discreet.pages.style import page_style
 
 
 def page(survey: Survey, *, collector: str) -> bytes:
-    """Write the page of a survey: it loads nothing and may talk to the collector's address
-    alone.
+    """Write the page of a survey. It loads nothing, and may only connect to the collector's
+    address.
     """
     script = part("encode.js") + "\n" + part("page.js")
     style = page_style() + part("page.css")
@@ -34,7 +34,7 @@ def page(survey: Survey, *, collector: str) -> bytes:
         "survey": json.dumps(compiled, ensure_ascii=True, sort_keys=True).replace("<", "\\u003c"),
         "script": script,
     }
-    # In one pass: what is put in is not looked at again.
+    # Replace all in one pass, so that braces in an inserted text are not replaced.
     return re.sub(r"\{(\w+)\}", lambda named: parts[named[1]], part("page.html")).encode()
 
 
@@ -44,6 +44,7 @@ def page_hash(content: bytes) -> str:
 
 
 def part(name: str) -> str:
+    """Return the text of one of the page's files."""
     return (files("discreet.local") / "web" / name).read_text(encoding="utf-8")
 
 

@@ -1,1 +1,1 @@
-"""Protocols that ask the same person again and again."""
+"""Protocols for questions that the same person answers repeatedly."""
