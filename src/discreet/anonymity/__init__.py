@@ -1,7 +1,8 @@
-"""k-anonymity and its family: measure a table's risk, coarsen it as little as possible, show why
-that is not enough.
+"""k-anonymity and its family: measure a table's risk, coarsen it as little as possible, and show
+why that is not enough.
 
-It stands beside the rest of `discreet` and draws no noise. Nothing here is differentially private.
+This package is independent of the rest of `discreet` and adds no noise. Nothing here is
+differentially private.
 """
 
 from discreet.anonymity.hierarchies import Bands, Cuts, Dates, Prefix, Tree

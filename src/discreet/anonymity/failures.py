@@ -1,5 +1,5 @@
-"""Show on a published table why k-anonymity is not enough: classes that agree, and attackers who
-know somebody.
+"""Show on a published table why k-anonymity is not enough: classes whose rows agree on a secret,
+and attackers who know some members of a class.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from discreet.anonymity.measure import classes_of
 from discreet.anonymity.source import Groups, Integers, SourceTable, plain
 from discreet.engines.quoting import name as quoted
 
-_MOST_VALUES = 200  # of a column that can be a secret: more, and it is a measurement or a name
-KNOWN = 2  # members whose rows the attacker knows, besides the target
+_MOST_VALUES = 200  # a column with more values is a measurement or a name, not a secret
+KNOWN = 2  # members of the target's class whose rows the attacker knows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One class of the published table: what it shows, and how many of its rows have each value of
-    the secret.
+    """One class of the published table: the values that its rows share, and how many of them have
+    each value of the secret.
     """
 
     shows: Mapping[str, str]
@@ -30,11 +30,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """The ways in which an attacker learns one column from the quasi-identifiers alone.
+    """How much an attacker learns of one column from the quasi-identifiers alone.
 
-    `homogeneous`: rows whose class agrees on the secret; whoever finds the class knows the secret,
-    whatever k is. `nearly`: further rows whose class agrees once the attacker leaves out up to
-    `KNOWN` members whose rows he knows. `left`: what k people become for him.
+    `homogeneous` counts the rows whose class agrees on the secret: finding the class is knowing the
+    secret, however large k is. `nearly` counts the other rows whose class agrees if the attacker
+    leaves out up to `KNOWN` members that he knows. `left` is what remains of k for this attacker.
     """
 
     secret: str
@@ -59,8 +59,8 @@ class Failures:
 
 
 def failures(source: SourceTable, *, quasi: Sequence[str], secret: str | None) -> Failures | None:
-    """Return the failures in the given secret, or in the column that shows them worst; None without
-    a column.
+    """Return the failures for the given secret, or else for the column with the most failures; None
+    if no column can be a secret.
     """
     if secret is not None:
         return _about(source.groups([*quasi, secret]), quasi, secret)
@@ -70,8 +70,8 @@ def failures(source: SourceTable, *, quasi: Sequence[str], secret: str | None) -
 
 
 def _secrets(source: SourceTable, names: Sequence[str]) -> list[str]:
-    """Return columns that could be a secret: at least two values, and fewer than there are
-    people.
+    """Return the columns that could be a secret: with at least two values, and not more than
+    rows.
     """
     if not names:
         return []
@@ -112,7 +112,7 @@ def _about(groups: Groups, quasi: Sequence[str], secret: str) -> Failures:
 def _example(
     groups: Groups, quasi: Sequence[str], classes: Integers, sizes: Integers, candidates: Integers
 ) -> Example | None:
-    """Return the largest of some classes: the one where k seems to protect most."""
+    """Return the largest of some classes, in which k seems to protect most."""
     if not len(candidates):
         return None
     chosen = int(candidates[np.argmax(sizes[candidates])])

@@ -1,8 +1,7 @@
-"""From a table to one that may be called k-anonymous: read, recode, check, and only then write.
+"""Make a table k-anonymous: read it, recode it, check the result, and only then publish it.
 
-The table that leaves is measured afresh, from the file or the table itself, and leaves only if it
-keeps the promise. Its rows are sorted by what they show, since the order of the original would tell
-who is who.
+The finished table or file is measured again, and published only if it keeps the promise. Its rows
+are sorted by the values that they show, because the order of the original could tell who is who.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anonymized:
-    """A table with its promise. `k`, `l` and `t` are those of what is published; `table` is None if
-    it went to a file.
+    """An anonymized table with its promise. `k`, `l` and `t` were measured on it. `table` is None
+    if it was written to a file.
 
-    `transformation`: of each column the level it has everywhere (global), or the share of rows on
-    each level (local).
+    `transformation` has, for each column, the level of all rows (global recoding), or the share of
+    rows on each level (local recoding).
     """
 
     table: pa.Table | None
@@ -103,14 +102,14 @@ def anonymize(
     report: bool = False,
     progress: Progress | None = None,
 ) -> Anonymized:
-    """Coarsen the quasi-identifiers until every class of people who look alike has what was asked.
+    """Coarsen the quasi-identifiers until every class of people who look alike meets the demand.
 
     Guarantee
-        Of the rows that are published, each shares all its quasi-identifiers with at least k - 1
-        others; with `l` each class is l-diverse and with `t` t-close in the sensitive column. It is
-        checked on the finished table.
+        Each published row has the same quasi-identifiers as at least k - 1 others. With `l` each
+        class is l-diverse, and with `t` t-close, in the sensitive column. This is checked on the
+        finished table.
     What it is not
-        Protection against somebody who knows more than the quasi-identifiers. See
+        It does not protect against somebody who knows more than the quasi-identifiers. See
         docs/anonymity.md.
     """
     target = None if out is None else OutputFile.at(Path(out), data)
@@ -171,7 +170,9 @@ def _labels(
 
 
 def _misspelt(hierarchies: Mapping[str, Spec] | None, source: SourceTable) -> list[str]:
-    """Warn about hierarchies with nearly a column's name; others may be there for other tables."""
+    """Return warnings about hierarchies whose name is nearly that of a column. Other unknown names
+    may be for other tables.
+    """
     others = {
         name: nearest(name, source.types) for name in hierarchies or () if name not in source.types
     }
@@ -190,7 +191,7 @@ def sensitive_column(demand: Demand) -> str | None:
 def levels_of(
     quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Spec] | None
 ) -> list[Hierarchy]:
-    """Return a hierarchy for each quasi-identifier: the one that was given, or a first guess."""
+    """Return a hierarchy for each quasi-identifier: the given one, or else an automatic one."""
     specs = hierarchies or {}
     return [
         build(specs[name] if name in specs else automatic(name, values), name, values)
@@ -210,7 +211,7 @@ def _recode(
 def _measure_again(
     finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, original: SourceTable
 ) -> TableFacts:
-    """Measure k, l and t of the finished table, as any reader would; raise if it breaks the
+    """Measure k, l and t of the finished table, as every reader could; raise if it breaks the
     promise.
     """
     name = demand.sensitive
@@ -235,8 +236,8 @@ def _measure_again(
 
 
 def _read_as(demand: Demand, types: Mapping[str, str]) -> dict[str, str]:
-    """Return the types by which to read a finished CSV file: labels as text, the secret as it
-    was.
+    """Return the types by which to read a finished CSV file: labels as text, the secret with its
+    type in the source.
     """
     secret = {} if demand.sensitive is None else {demand.sensitive: types[demand.sensitive]}
     return {**dict.fromkeys(demand.quasi, "VARCHAR"), **secret}

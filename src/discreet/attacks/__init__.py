@@ -1,19 +1,19 @@
-"""Attacks on releases, for auditors and teachers: each tells its success beside chance, and names
-nobody unasked.
+"""Attacks on releases, for auditors and teachers. Each reports its success beside that of guessing,
+and names people only on demand.
 
-    link          rows without names, and a list with names
-    difference    a log of exact answers that combine to one person
-    census        people from a page of statistics
-    single_out    predicates true of exactly one person
-    inference     the missing column
-    scoreboard    sparse records, a few vague facts
-    reconstruct   bits from many noisy counts
-    membership    was this person in the data?
-    linkability   two halves of a record
+    link          finds names for rows, by a list with names
+    difference    combines exact answers to the secret of one person
+    census        finds the people behind published statistics
+    single_out    finds conditions that exactly one person fulfils
+    inference     guesses a missing column
+    scoreboard    finds a person's sparse record by a few vague facts
+    reconstruct   computes secret bits from many noisy counts
+    membership    tells whether a person was in the data
+    linkability   finds which two halves of records belong together
 
-Each is a function here, of the same name as its module, and a verb of `discreet attack`. `lessons`
-tells each as a story that ends with the same attack against noise. Nothing but the command line
-imports this package.
+Each is a function with the name of its module, and a command of `discreet attack`. `lessons` tells
+each as a story, which ends with the same attack against noise. Apart from `evaluate`, which uses
+its dice, only the command line imports this package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Linkability: does a release connect two halves of somebody's record that two lists hold apart?
+"""The attack `linkability`: does a release show which two halves of records belong to one person?
 
-For each person, the release's nearest record is looked up by one half of the columns and by the
-other. If both find the same record, the release has linked the halves. People who are not in the
+For each person, find the nearest record of the release by one half of the columns, and by the other
+half. If both find the same record, the release has linked the halves. People who are not in the
 data serve as control.
 """
 
@@ -29,19 +29,18 @@ def linkability(
     width: float = WIDTH,
     trials: int | None = None,
 ) -> RiskFinding:
-    """Link the two `halves` of the original records through the `neighbors` nearest records of the
-    release.
+    """Try to link the two `halves` of the original records by the `neighbors` nearest records of
+    the release.
     """
     if set(halves[0]) & set(halves[1]):
         raise UsageError(
             "The two halves share a column, which would link them without the release."
         )
     columns = [*halves[0], *halves[1]]
-    tables = [
-        table.select(columns)
-        for table in (release, original, *([control] if control is not None else []))
-    ]
-    coded = encode(*tables)
+    tables = [release, original]
+    if control is not None:
+        tables.append(control)
+    coded = encode(*(table.select(columns) for table in tables))
     candidates = shuffle(coded.rows[0], Dice())
     split = len(halves[0])
 

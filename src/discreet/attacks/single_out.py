@@ -1,9 +1,9 @@
-"""Singling out (Cohen, Nissim 2020): predicates that pick exactly one person of the original,
-learnt from a release.
+"""The attack `single_out` (Cohen, Nissim 2020): derive predicates from a release that are true of
+exactly one person of the original.
 
-A predicate that is true of one record of the release is tried on the original people. Predicates
-that single out by luck do so as often among people who are not in the data: the control, adjusted
-to the original's size.
+Take predicates that are true of exactly one record of the release, and try them on the original
+people. A predicate that singles out by luck does so as often among people who are not in the data.
+They are the control, adjusted to the size of the original.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ Rows = NDArray[np.float32]
 
 BATCH = 500
 MOST = 16_000  # predicates
-MOST_TRIES = 100  # batches before giving up on finding enough of them
+MOST_TRIES = 100  # after so many batches, stop looking for more predicates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Predicates:
-    """Each row: for each column -1 (at most), 0 (equal), 1 (at least) or 2 (free), and a value."""
+    """Predicates, one in each row: for each column a test, which is -1 (at most), 0 (equal), 1 (at
+    least) or 2 (no test), and the value to compare with.
+    """
 
     test: NDArray[np.int8]
     value: Rows
 
     def counts(self, rows: Rows) -> NDArray[np.int64]:
-        """Count the rows that each predicate is true of."""
+        """Return for each predicate the number of rows of which it is true."""
         found = np.empty(len(self.test), dtype=np.int64)
         columns = [np.ascontiguousarray(column) for column in rows.T]
         for i, (tests, values) in enumerate(zip(self.test, self.value, strict=True)):
@@ -58,10 +60,13 @@ def single_out(
     width: float = WIDTH,
     trials: int | None = None,
 ) -> RiskFinding:
-    """Try predicates over `columns` random columns of the release on the original; repeated rows
-    count once.
+    """Derive predicates over `columns` random columns from the release, and try them on the
+    original. Equal rows count once.
     """
-    coded = encode(release, original, *([control] if control is not None else []))
+    tables = [release, original]
+    if control is not None:
+        tables.append(control)
+    coded = encode(*tables)
     if not 1 <= columns <= len(coded.names):
         raise UsageError(f"A predicate may use 1 to {len(coded.names)} columns, not {columns}.")
     rows = [np.unique(table, axis=0) for table in coded.rows]
@@ -89,7 +94,7 @@ def single_out(
 
 @dataclass(slots=True, kw_only=True)
 class _Singling:
-    """Distinct predicates, each true of one record of the release, made as they are needed."""
+    """Makes distinct predicates as they are needed. Each is true of one record of the release."""
 
     release: Rows
     numeric: NDArray[np.bool_]
@@ -123,8 +128,8 @@ class _Singling:
 def _from_records(
     release: Rows, numeric: NDArray[np.bool_], medians: Rows, columns: int, dice: Dice
 ) -> Predicates:
-    """Make predicates: beyond a record's number, away from the median; equal to it in other
-    columns.
+    """Make predicates of random records. In numeric columns they test for the record's number or
+    beyond, away from the median; in other columns for the record's value.
     """
     records = release[dice.below(len(release), BATCH)]
     chosen = np.argsort(dice.uniform(BATCH, release.shape[1]), axis=1)[:, :columns]
@@ -137,7 +142,7 @@ def _from_records(
 def _blind(
     release: Rows, original: Rows, numeric: NDArray[np.bool_], columns: int, dice: Dice
 ) -> float:
-    """Return how often a predicate made of random values singles out."""
+    """Return the share of predicates with random values that single somebody out."""
     mixed = np.column_stack([column[dice.below(len(column), BATCH)] for column in release.T])
     chosen = np.argsort(dice.uniform(BATCH, release.shape[1]), axis=1)[:, :columns]
     sides = np.where(numeric, np.where(dice.uniform(*mixed.shape) < 0.5, 1, -1), 0).astype(np.int8)
@@ -147,11 +152,11 @@ def _blind(
 
 
 def _adjust(counts: NDArray[np.int64], ratio: float) -> float:
-    """Return how many of the predicates would single out in a control as large as the original.
+    """Estimate how many predicates would single out somebody in a control as large as the original.
 
-    A predicate's count among m strangers is Poisson; the mixture of rates behind all counts is
-    fitted by maximum likelihood (EM over a grid), and asked for the expected number of ones among
-    ratio * m strangers.
+    A predicate's count among m strangers is Poisson. Fit the mixture of rates to all counts by
+    maximum likelihood (EM over a grid). Then compute the expected number of predicates with a count
+    of one among ratio * m strangers.
     """
     if ratio == 1:
         return float((counts == 1).sum())

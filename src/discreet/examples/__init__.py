@@ -1,1 +1,1 @@
-"""A generated town and a generated country, to try things on."""
+"""A generated town and a generated country, on which to try everything."""

@@ -1,5 +1,5 @@
-"""A generated country for publications: people in households, in blocks of very unequal sizes, at
-five levels.
+"""A generated country, to try publications on: people in households, in blocks of very different
+sizes, in a hierarchy of five levels.
 
 It is the same on every machine: all numbers come from hashes of names, not from a random generator.
 About a quarter of the blocks are empty, a few hold a prison, a dormitory or a nursing home, and
@@ -73,9 +73,9 @@ analysts:
 
 
 def build(folder: str | Path, people: int = 20_000, *, name: str = "") -> Path:
-    """Write the country's Parquet files and its policy into a folder; returns the policy's path.
+    """Write the country's Parquet files and its policy to a folder; return the policy's path.
 
-    Countries of other names have other people in other places.
+    Countries with different names have different people.
     """
     import pyarrow.parquet
 
@@ -118,7 +118,7 @@ def _names(codes: Array, level: str) -> list[str]:
 
 
 def tree(blocks: int, name: str = "") -> dict[str, Array]:
-    """Return for every block the number of the place it lies in, at every level."""
+    """Return, for each level, the number of the place in which each block lies."""
     found = {"block": np.arange(blocks)}
     below = found["block"]
     for level, children, least in (
@@ -137,11 +137,11 @@ def tree(blocks: int, name: str = "") -> dict[str, Array]:
 
 
 def _parents(children: int, parents: int, purpose: str) -> Array:
-    """Return the parent of each child: neighbors share one, and some parents have far more children
-    than others.
+    """Return the parent of each child. Neighbors have the same parent, and some parents have far
+    more children than others.
     """
     sizes = np.exp(0.8 * bell(np.arange(parents), purpose))
-    free = children - parents  # everyone has one child at least
+    free = children - parents  # every parent has at least one child
     ends = np.floor(np.cumsum(sizes) / sizes.sum() * free + 1e-9).astype(np.int64)
     counts = 1 + np.diff(np.append(0, ends))
     return np.repeat(np.arange(parents), counts)

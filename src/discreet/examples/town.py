@@ -110,7 +110,7 @@ _DAYS = np.datetime64("2024-01-01")
 
 
 def build(folder: str | Path, people: int = 10_000) -> Path:
-    """Write the town's Parquet files and its policy into a folder; returns the policy's path."""
+    """Write the town's Parquet files and its policy to a folder; return the policy's path."""
     import pyarrow.parquet
 
     data = Path(folder) / "data"
@@ -197,8 +197,8 @@ def _diagnoses(who: Array, age: Array, smoker: Array) -> Array:
 
 
 def _famous(residents: dict[str, Array]) -> None:
-    """Place Karrie as the third resident, the governor as the fifth, alone with his birth date, ZIP
-    and sex.
+    """Make Karrie the third resident and the governor the fifth. Nobody else has his date of birth,
+    ZIP code and sex.
     """
     n = len(residents["person_id"])
     same = (
@@ -252,7 +252,7 @@ def _labs(visits: Array) -> dict[str, Array]:
     }
 
 
-# --- numbers out of numbers: a fixed hash, so that the town is always the same --------------------
+# --- fixed hashes of numbers, so that the town is always the same ---------------------------------
 
 
 def _word(items: Array, purpose: str) -> Array:
@@ -267,12 +267,14 @@ def _word(items: Array, purpose: str) -> Array:
 
 
 def even(items: Array, purpose: str) -> Array:
-    """Return numbers in [0, 1), evenly spread."""
+    """Return numbers that are uniform in [0, 1)."""
     return np.asarray(_word(items, purpose) >> np.uint64(11)) / 2.0**53
 
 
 def bell(items: Array, purpose: str) -> Array:
-    """Return numbers spread like a bell of deviation 1, from -6 to 6: a sum of twelve."""
+    """Return numbers that are nearly normal, with deviation 1, from -6 to 6: sums of twelve uniform
+    ones.
+    """
     parts = np.stack([even(items, f"{purpose} {part}") for part in range(12)])
     return np.asarray(parts.sum(axis=0) - 6)
 

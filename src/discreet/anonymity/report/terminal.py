@@ -17,8 +17,8 @@ _BAR = 24
 
 
 def print_risk(found: Risk, *, reveal: bool = False, console: Console | None = None) -> None:
-    """Print a table's exposure: the numbers, the columns that make people unique, and who is
-    exposed.
+    """Print a table's risk: the numbers, the columns that make people unique, and with `reveal` the
+    most exposed rows.
     """
     console = console or Console()
     unique = f"{found.unique:,} of {found.rows:,} rows ({words.share(found.unique, found.rows)}) are unique"
@@ -42,7 +42,7 @@ def print_risk(found: Risk, *, reveal: bool = False, console: Console | None = N
 
 
 def _escape(text: str, style: str = "") -> Text:
-    """Escape a text that came from a file: brackets in it are no markup."""
+    """Return a text from a file in a form in which brackets are no markup."""
     return Text(printable(text), style=style)
 
 
@@ -124,7 +124,7 @@ def _print_scenarios(found: Risk, console: Console) -> None:
 
 
 def print_anonymized(made: Anonymized, *, where: str, console: Console | None = None) -> None:
-    """Print what was written, what it cost and what it does not give."""
+    """Print what was written, how much information was lost, and what it does not protect from."""
     console = console or Console()
     console.print(_escape(f"Wrote {where}. ", style="bold"), _escape(words.promise(made)), sep="")
     console.print(_escape(f"Checked on the finished table: {made.guarantee}.\n", style="dim"))

@@ -1,1 +1,3 @@
-"""Try attacks and judge them: controls, chance baselines, and a model of what attackers know."""
+"""Run attacks and judge them: controls, baselines of guessing, and a model of what attackers
+know.
+"""

@@ -1,6 +1,7 @@
-"""Randomness for experiments: who is attacked, which subsets are asked, whose rating is wrong.
+"""Randomness for experiments: it chooses whom to attack, which subsets to ask, whose rating is
+wrong.
 
-None of it protects anybody, so floats are fine; noise that must protect comes from
+None of it protects anybody, so floats are good enough. Noise that protects people comes from
 `discreet.mechanisms`.
 """
 
@@ -16,7 +17,7 @@ Integers = NDArray[np.int64]
 
 
 class Dice:
-    """Fresh for each experiment; nobody can ask for the same throws twice."""
+    """Random numbers for one experiment. They have no seed, so nobody can draw them again."""
 
     __slots__ = ("_round", "_stream")
 
@@ -44,11 +45,13 @@ class Dice:
 
     def some(self, n: int, k: int) -> Integers:
         """Draw k of n without replacement."""
-        return self.order(n)[:k] if 3 * k > n else _distinct(self, n, k)
+        if 3 * k > n:
+            return self.order(n)[:k]
+        return _distinct(self, n, k)
 
 
 def _distinct(dice: Dice, n: int, k: int) -> Integers:
-    """Draw k of n by rejection: a few of a hundred million do not cost a hundred million."""
+    """Draw k of n by rejection, whose cost depends on k and not on n."""
     picked: dict[int, None] = {}
     while len(picked) < k:
         picked.update(dict.fromkeys(dice.below(n, 2 * k).tolist()))

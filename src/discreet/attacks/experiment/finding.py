@@ -1,5 +1,5 @@
-"""The result of an attack: its success beside a chance baseline, with an interval. Never one
-without the other.
+"""The result of an attack: its success with an interval, and always beside it the success of
+guessing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`success` of `n` attempts against `chance`, what guessing without the release would reach."""
+    """The success of an attack: the share of `n` attempts, and `chance`, the share that guessing
+    without the release would reach.
+    """
 
     attack: str
     success: float
@@ -43,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """`hits` of `n`, with Wilson's interval, which stays honest near 0 and 1 and at small n."""
+    """`hits` of `n`, with Wilson's interval, which is right near 0 and 1 and for small n too."""
 
     hits: int
     n: int
@@ -64,11 +66,11 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """The excess of an attack's success on people in the data over its success on others: (a - c) /
+    """How much more an attack succeeds on people in the data (a) than on others (c): (a - c) /
     (1 - c).
 
-    Both rates are Wilson's centers, and the interval is their half-widths propagated; cut to [0,
-    1].
+    Both rates are the centers of Wilson's intervals. The interval follows from their half-widths by
+    propagation of errors. All numbers are clipped to [0, 1].
     """
 
     value: float
@@ -85,8 +87,8 @@ class Risk:
 
 
 def wilson(hits: int, n: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the interval of all rates whose distance to hits / n is within z of their own standard
-    errors.
+    """Return Wilson's interval: all rates that are at most z of their own standard errors from
+    hits / n.
     """
     if n == 0:
         return 0.0, 1.0
@@ -100,9 +102,9 @@ def _center(rate: Rate, *, confidence: float = CONFIDENCE) -> tuple[float, float
         raise UsageError("An attack that was tried on nobody has no rate.")
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     spread = rate.hits * (rate.n - rate.hits) / rate.n
-    return (rate.hits + z * z / 2) / (rate.n + z * z), z / (rate.n + z * z) * sqrt(
-        spread + z * z / 4
-    )
+    center = (rate.hits + z * z / 2) / (rate.n + z * z)
+    half = z / (rate.n + z * z) * sqrt(spread + z * z / 4)
+    return center, half
 
 
 def trials(width: float, *, rate: float = 0.5, confidence: float = CONFIDENCE) -> int:
@@ -114,8 +116,8 @@ def trials(width: float, *, rate: float = 0.5, confidence: float = CONFIDENCE) -
 
 
 def ceiling(epsilon: float, delta: float = 0.0) -> float:
-    """Return the best success of any attack on one person's bit from a balanced prior, against (ε,
-    δ)-DP: S20.
+    """Return the best success of any attack on one person's bit against (ε, δ)-DP, if both values
+    are equally likely before (S20).
     """
     if epsilon > 700:
         return 1.0
@@ -123,7 +125,7 @@ def ceiling(epsilon: float, delta: float = 0.0) -> float:
 
 
 def percent(share: float) -> str:
-    """Print a share as percent, with more digits near the ends: 53 %, 5.3 %, 0.04 %, 99.7 %."""
+    """Write a share as percent, with more digits near the ends: 53 %, 5.3 %, 0.04 %, 99.7 %."""
     points = 100 * share
     near = min(abs(points), abs(100 - points))
     if near == 0 or near >= 10:

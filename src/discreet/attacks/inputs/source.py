@@ -1,4 +1,4 @@
-"""Tables from files: CSV and Parquet, whole or in batches. Nothing else is opened."""
+"""Read tables from CSV and Parquet files, whole or in batches. Other files are refused."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 from discreet.errors import UsageError
 
 Batches = Callable[[], Iterator[pa.RecordBatch]]
-"""Gives a table's batches from the start, each time it is called: large files are read twice, never
-held.
+"""Returns a table's batches, from the first, each time it is called. So large files are read several
+times instead of kept in memory.
 """
 
 
@@ -29,7 +29,7 @@ def table(path: str | Path) -> pa.Table:
 
 
 def batches(source: str | Path | pa.Table, columns: Sequence[str]) -> Batches:
-    """Return a reader of some columns of a file or table, a few million rows at a time."""
+    """Return a reader of some columns of a file or table. A batch has a few million rows."""
     if isinstance(source, pa.Table):
         chosen = source.select(list(columns))
         return lambda: iter(chosen.to_batches(max_chunksize=1 << 22))
@@ -49,7 +49,7 @@ def batches(source: str | Path | pa.Table, columns: Sequence[str]) -> Batches:
 
 
 def names(source: str | Path | pa.Table) -> list[str]:
-    """Return the columns of a file or table."""
+    """Return the names of the columns of a file or table."""
     if isinstance(source, pa.Table):
         return list(source.column_names)
     path = Path(source)

@@ -1,4 +1,4 @@
-"""The lessons, one for each attack; `lesson()` of each takes a few seconds and asks for nothing."""
+"""The lessons: one for each attack. A lesson takes a few seconds and needs no files."""
 
 from __future__ import annotations
 

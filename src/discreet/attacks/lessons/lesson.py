@@ -1,5 +1,5 @@
-"""A lesson: what was released, how it was attacked, what came of it, and the same attack against
-noise.
+"""A lesson: what was released, how it is attacked, what the attack finds, and the same attack
+against noise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonStep:
-    """A heading, a paragraph (its line breaks mean nothing), perhaps a table."""
+    """A heading, a paragraph whose line breaks are ignored, and perhaps a table."""
 
     heading: str
     text: str
@@ -36,9 +36,7 @@ class LessonStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The attack's success when one person may change the release by a factor of at most
-    exp(epsilon).
-    """
+    """The attack's success if the release has noise for this ε."""
 
     epsilon: Fraction
     finding: Finding
@@ -46,21 +44,19 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """`exact` is the attack without noise; `measure` what success counts; `bounded` if the ceiling
-    of S20 applies.
-    """
+    """The story of one attack, with its success without noise and at several ε."""
 
     attack: str
     title: str
     steps: tuple[LessonStep, ...]
-    measure: str
-    exact: Finding
+    measure: str  # what is counted as a success
+    exact: Finding  # without noise
     points: tuple[Point, ...]
-    bounded: bool
+    bounded: bool  # whether the ceiling of S20 applies
     moral: str
 
     def numbers(self) -> Exhibit:
-        """Return success at each ε, beside the ceiling where there is one."""
+        """Return a table of the success at each ε, with the ceiling if there is one."""
         columns = ("ε", "success", "95 % interval", "of", *(("ceiling",) if self.bounded else ()))
         rows = []
         for point in self.points:
@@ -87,7 +83,9 @@ class Lesson:
 
 
 def noisy(values: Any, *, epsilon: Fraction, l1: int) -> NDArray[Any]:
-    """Return counts as the curator would release them: one person may change them by l1 in all."""
+    """Return counts with noise, as the curator would release them. One person changes them by at
+    most l1 in all.
+    """
     mechanism = DiscreteLaplace(scale=Fraction(l1) / epsilon, l1=Fraction(l1))
     given = np.asarray(values, dtype=np.int64)
     return np.asarray(mechanism.add_to(given, Stream.fresh(), Items.positions(len(given))))

@@ -1,5 +1,5 @@
-"""Rows that look safe: a copy without names, and synthetic rows from noisy totals. For three
-attacks on records.
+"""The lessons of three attacks on rows that look safe: a copy without names, and synthetic rows
+from noisy totals.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _risk(found: RiskFinding) -> str:
 
 
 def _residents(people: int) -> tuple[pa.Table, pa.Table]:
-    """Return people in the data, and as many who are not."""
+    """Return the rows of people in the data, and of as many others."""
     residents = town.tables(2 * people)["people"].select(COLUMNS)
     thousands = np.minimum(residents.column("income").to_numpy() / 1000, 200).astype(np.int64)
     residents = residents.set_column(COLUMNS.index("income"), "income", pa.array(thousands))
@@ -144,22 +144,16 @@ def _residents(people: int) -> tuple[pa.Table, pa.Table]:
 
 
 def synthetic(table: pa.Table, *, epsilon: Fraction) -> pa.Table:
-    """Return the plainest private rows: each column from its own noisy totals."""
+    """Return the simplest synthetic rows: each column is drawn from its own noisy totals."""
     dice = Dice()
     columns = {}
     for name in table.column_names:
-        values = (
-            list(DOMAINS[name])
-            if name in DOMAINS
-            else sorted(set(table.column(name).to_pylist()), key=str)
-        )
+        rows = table.column(name).to_pylist()
+        values = list(DOMAINS[name]) if name in DOMAINS else sorted(set(rows), key=str)
         position = {value: i for i, value in enumerate(values)}
-        counts = np.bincount(
-            [position[v] for v in table.column(name).to_pylist()], minlength=len(values)
-        )
-        told = np.maximum(noisy(counts, epsilon=epsilon / table.num_columns, l1=1), 0).astype(
-            np.float64
-        )
+        counts = np.bincount([position[row] for row in rows], minlength=len(values))
+        released = noisy(counts, epsilon=epsilon / table.num_columns, l1=1)
+        told = np.maximum(released, 0).astype(np.float64)
         ends = np.cumsum(told if told.sum() else np.ones(len(values)))
         drawn = np.searchsorted(ends / ends[-1], dice.uniform(table.num_rows), side="right")
         columns[name] = pa.array([values[i] for i in drawn], type=table.schema.field(name).type)

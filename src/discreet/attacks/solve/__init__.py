@@ -1,3 +1,3 @@
-"""The mathematics of attacks: linear algebra, ranges, and the worlds that fit the published
-statistics.
+"""The mathematics of attacks: linear algebra, ranges, and the sets of people (worlds) that fit
+published statistics.
 """

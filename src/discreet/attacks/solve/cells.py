@@ -1,9 +1,9 @@
-"""The kinds of people that published statistics tell apart: the variables of the census attack.
+"""The variables of the census attack: cells of records that published statistics cannot tell apart.
 
-Two records that lie in the same groups and differ in nothing that was averaged are *twins*: no
-statistic can tell them apart, so they share one cell and are counted, not searched. One numeric
-column, the *long* one (age), is kept as an interval of positions within a cell: a block of thirty
-people needs some seventy cells, not a thousand records.
+Two records are *twins* if they are in the same groups and do not differ in any averaged column. No
+statistic can tell them apart, so they share a cell, and the solver need not search among them. One
+numeric column, the *long* one (age), is kept as an interval of positions within a cell. So a block
+of thirty people needs about seventy cells instead of a thousand records.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from discreet.errors import UsageError
 MOST_KINDS = 200_000
 
 Kind = tuple[frozenset[int], ...]
-"""For each column but the long one, a set of positions that nothing distinguishes."""
+"""For each column except the long one, a set of values that no statistic tells apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Frame:
         return [*self.groups, *(side for rule in self.tables.rules for side in rule)]
 
     def parts(self, column: RecordColumn) -> list[frozenset[int]]:
-        """Return sets of values that no condition tells apart."""
+        """Return the values of a column as sets that no condition tells apart."""
         if column.name in self.measured:
             return [frozenset({i}) for i in range(len(column.values))]
         alike: dict[tuple[bool, ...], set[int]] = {}
@@ -96,7 +96,7 @@ class Frame:
         return [frozenset(part) for part in alike.values()]
 
     def runs(self) -> list[tuple[int, int]]:
-        """Return intervals of the long column within which no condition changes."""
+        """Return the intervals of the long column within which no condition changes."""
         if self.long is None:
             return [(0, 0)]
         named = [
@@ -132,8 +132,8 @@ class Frame:
         return frozenset(g for g, group in enumerate(self.groups) if self.inside(group, kind, at))
 
     def values(self, kind: Kind) -> tuple[tuple[str, int], ...]:
-        """Return the numbers of the measured columns that are not long; each such part holds one
-        value.
+        """Return the numbers of the averaged columns, except the long one. In these columns a kind
+        has a single value.
         """
         pairs = zip(self.others, kind, strict=True)
         return tuple(
@@ -141,14 +141,14 @@ class Frame:
         )
 
     def positions(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-        """Return a range of the long column's values as a range of positions, exactly."""
+        """Convert a range of the long column's values to an exact range of positions."""
         assert self.long is not None
         first, step = spacing(self.long)
         return (low - first) / step, (high - first) / step
 
     def bounds(self, quantile: Quantile) -> set[int]:
-        """Return the cuts of the long column that a published quantile needs: around each position
-        it may have.
+        """Return where a published quantile cuts the long column: around each of its possible
+        positions.
         """
         assert self.long is not None
         low, high = self.positions(quantile.low, quantile.high)
@@ -174,8 +174,8 @@ def spacing(column: RecordColumn) -> tuple[int, int]:
 
 
 def cells(frame: Frame, cuts: frozenset[int] = frozenset()) -> tuple[RecordCell, ...]:
-    """Cut the domain where a group, a rule, a published quantile or one of `cuts` (positions) needs
-    it.
+    """Return the cells of the domain, cut wherever a group, a rule or a published quantile begins
+    or ends, and at the positions `cuts`.
     """
     parts = [frame.parts(column) for column in frame.others]
     if prod(map(len, parts)) > MOST_KINDS:
@@ -221,8 +221,8 @@ def _cut(
 
 
 def arrangements(width: int, twins: int, n: int, total: int) -> int:
-    """Count multisets of n records with this sum, at positions 0 .. width - 1 with `twins` records
-    at each.
+    """Return the number of multisets of n records whose positions have this sum. There are `twins`
+    records at each of the positions 0 .. width - 1.
     """
     if n == 0:
         return int(total == 0)
@@ -235,14 +235,14 @@ def arrangements(width: int, twins: int, n: int, total: int) -> int:
 
 @lru_cache(maxsize=256)
 def _table(width: int, twins: int, n: int) -> NDArray[np.object_]:
-    """Return coefficients of the product over positions v of (1 - x q^v)^-twins, up to x^n, in
-    Python's integers.
+    """Return the coefficients, as Python's integers, of the product over all positions v of
+    (1 - x q^v)^-twins, up to x^n.
     """
     table = np.zeros((n + 1, n * (width - 1) + 1), dtype=object)
     table[0, 0] = 1
     for v in range(width):
         if twins <= n:
-            # one record after the other, each any number of times
+            # add the records one by one, each any number of times
             for size in list(range(1, n + 1)) * twins:
                 table[size, v:] += table[size - 1, : table.shape[1] - v]
         else:

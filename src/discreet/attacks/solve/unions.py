@@ -1,4 +1,4 @@
-"""Linear equations over sets of records: which sums follow from others."""
+"""Linear equations over sets of records: find whose secret follows from known sums."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from discreet.attacks.inputs.questions import (
 )
 from discreet.attacks.solve.modular import Factors, Matrix, factor, mod, prime, rational
 
-SAMPLES = 4  # random solutions; four residues of 23 bits make a false alarm a matter of 2^-90
+SAMPLES = 4  # random solutions; with four residues of 23 bits, a false alarm has probability 2^-90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class System:
-    """Distinct equations over classes of people whom no equation tells apart."""
+    """Distinct equations. Their unknowns are classes of people whom no equation tells apart."""
 
-    rows: NDArray[np.int64]  # the equations kept, by position
+    rows: NDArray[np.int64]  # the numbers of the questions behind the equations
     matrix: NDArray[np.uint8]  # equations x classes
-    sizes: NDArray[np.int64]
-    first: NDArray[np.int64]  # one member of each class
+    sizes: NDArray[np.int64]  # the number of people in each class
+    first: NDArray[np.int64]  # one person of each class
     classes: NDArray[np.int64]  # the class of each person, or -1 for those in no question
 
     @classmethod
@@ -48,12 +48,14 @@ class System:
     def exposed(
         self, smallest: int
     ) -> tuple[list[tuple[int, dict[int, Fraction] | None]], list[tuple[int, ...]]]:
-        """Return exposed people, each with its combination (None if its weights are not small), and
-        small groups.
+        """Return the exposed people and the exposed small groups. A person comes with the
+        combination of equations that exposes them, or None if its weights are not small numbers.
         """
         single: dict[int, dict[int, Fraction] | None] = {}
         groups: dict[tuple[int, ...], None] = {}
-        for _ in range(2):  # two random primes: what one is blind to, the other sees
+        for _ in range(
+            2
+        ):  # with two random primes: what is zero by chance for one is not for the other
             solved = solve(self.matrix, Dice())
             zero = np.flatnonzero(~solved.solutions.any(axis=1))
             fresh = np.array([c for c in zero if c not in single], dtype=np.int64)
@@ -70,8 +72,8 @@ class System:
         return people, [group for group in groups if group]
 
     def _proportional(self, solved: Sketch, smallest: int) -> list[tuple[int, ...]]:
-        """Return people whose entries are proportional in every solution: whoever knows one knows
-        the others.
+        """Return groups of people whose entries are proportional in every solution: if one person's
+        secret is known, so are the others'.
         """
         if smallest < 2:
             return []
@@ -98,8 +100,8 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sketch:
-    """A sketch of the equations' matrix, factored, and random solutions of the homogeneous
-    equations.
+    """A random sketch of the equations' matrix with its factors, and random solutions of the
+    homogeneous equations.
     """
 
     sketch: Any  # sparse, classes x width
@@ -109,8 +111,8 @@ class Sketch:
     def chains(
         self, classes: NDArray[np.int64], matrix: NDArray[np.uint8]
     ) -> list[dict[int, Fraction] | None]:
-        """Return for each class the equations that combine to it alone, with weights checked in
-        whole numbers.
+        """Return for each class the equations whose combination is this class alone. The weights
+        are checked in whole numbers.
         """
         if not len(classes):
             return []
@@ -139,11 +141,12 @@ class Sketch:
 
 
 def solve(matrix: NDArray[np.uint8], dice: Dice) -> Sketch:
-    """Find random solutions z of matrix z = 0: draw y, and take off what the equations see of it in
-    a sketch.
+    """Find random solutions z of matrix z = 0: draw a random y, and subtract a vector with the same
+    sums, which a sketch of the matrix finds.
 
-    The sketch mixes the columns into a few more than there are equations, four weights each. It
-    almost always keeps the rank; the last line checks that it did.
+    The sketch mixes the columns, with four random weights each, into a few more columns than there
+    are equations. It almost always keeps the rank of the matrix. The check at the end of the loop
+    notices if it does not, and tries again.
     """
     from scipy.sparse import csr_array
 

@@ -1,10 +1,9 @@
-"""Find the sets of people that fit the published statistics: a constraint program, its solutions,
-and the number of worlds that each stands for.
+"""Find the sets of people (worlds) that fit published statistics, with a constraint program.
 
-The program decides, for each cell, how many people are in it and what their positions sum to; where
-a published median lies between two people, also the highest and lowest position. Every such
-solution stands for a known number of worlds (`Solution.worlds`), so counting never lists people who
-can be exchanged. Solver: CP-SAT of ortools.
+The program decides, for each cell, the number of its people and the sum of their positions. If a
+published median lies between two people, it also decides the highest and lowest position of a cell.
+Every solution stands for a known number of worlds (`Solution.worlds`), so worlds that only exchange
+twins are never listed. The solver is CP-SAT of ortools.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ Record = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filling:
-    """A cell with n people whose positions sum to `total`; `top` and `bottom` where the program
-    fixes them.
+    """A cell with n people, whose positions have the sum `total`. `top` and `bottom` are their
+    highest and lowest position, if the program decides them.
     """
 
     cell: RecordCell
@@ -41,13 +40,11 @@ class Filling:
     bottom: int | None
 
     def ways(self, position: int = 0, copies: int = 0) -> int:
-        """Count the sets of people that this describes; or those that hold `copies` of one record
-        at `position`.
-        """
+        """Return the number of such sets of people, with `copies` of one record at `position`."""
         lows = [self.cell.low] if self.bottom is None else [self.bottom, self.bottom + 1]
         highs = [self.cell.high] if self.top is None else [self.top, self.top - 1]
         found = 0
-        # inclusion and exclusion: somebody is at the bottom, somebody at the top
+        # by inclusion and exclusion, because somebody must be at the bottom and somebody at the top
         for i, low in enumerate(lows):
             for j, high in enumerate(highs):
                 if low <= high and (not copies or low <= position <= high):
@@ -63,7 +60,7 @@ class Filling:
         return range(max(low, self.total - rest * high), min(high, self.total - rest * low) + 1)
 
     def kept(self, position: int) -> int:
-        """Count the copies of one record at `position` that all these sets hold."""
+        """Return how many copies of one record at `position` all these sets have."""
         copies = 0
         while copies < self.n and self.ways(position, copies + 1) == self.ways():
             copies += 1
@@ -72,10 +69,14 @@ class Filling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
+    """A solution of the program: the cells that have people."""
+
     filled: tuple[Filling, ...]
 
     def kept(self, frame: Frame) -> Counter[Record]:
-        """Return the records that all worlds of this solution hold, with their copies."""
+        """Return the records that all worlds of this solution contain, with the number of
+        copies.
+        """
         records: Counter[Record] = Counter()
         for filled in self.filled:
             for position in filled.positions() if filled.cell.twins == 1 else ():
@@ -85,9 +86,7 @@ class Solution:
         return records
 
     def people(self, frame: Frame) -> list[dict[str, Any]]:
-        """Return one of the worlds of this solution: the positions of a cell as even as they can
-        be.
-        """
+        """Return one world of this solution: the positions of a cell are as equal as possible."""
         rows = []
         for filled in self.filled:
             each, more = divmod(filled.total, filled.n)
@@ -102,7 +101,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The solutions that the solver found; `complete` if there are no others."""
+    """The solutions that the solver found. `complete` is True if there are no others."""
 
     solutions: tuple[Solution, ...]
     complete: bool
@@ -110,7 +109,7 @@ class Search:
 
 @dataclass(slots=True)
 class Program:
-    """The variables while the program is built. `sums` are linear expressions in positions."""
+    """A constraint program that is being built. `sums` are linear expressions in positions."""
 
     frame: Frame
     cells: tuple[RecordCell, ...]
@@ -128,7 +127,7 @@ class Program:
         return sum(self.counts[i] for i in among)
 
     def least(self, expression: Any, bound: int) -> Any:
-        """Return a literal that says: expression >= bound."""
+        """Return a literal that is true if and only if expression >= bound."""
         literal = self.model.new_bool_var("")
         self.model.add(expression >= bound).only_enforce_if(literal)
         self.model.add(expression < bound).only_enforce_if(~literal)
@@ -141,9 +140,7 @@ def search(tables: Tables, *, cap: int, seconds: float) -> Search:
 
 
 def sample(tables: Tables, *, times: int, seconds: float) -> tuple[Solution, ...]:
-    """Find solutions far apart, each the first of a new search; not drawn evenly, but not neighbors
-    either.
-    """
+    """Find solutions far apart, each the first of a new search. They are not drawn uniformly."""
     program = _program(tables)
     end = monotonic() + seconds
     found: list[Solution] = []
@@ -154,8 +151,8 @@ def sample(tables: Tables, *, times: int, seconds: float) -> tuple[Solution, ...
 
 
 def lacking(tables: Tables, records: Counter[Record], *, seconds: float) -> Search:
-    """Look for a solution with fewer copies of at least one of these records; if there is none, all
-    are proved.
+    """Look for a solution with fewer copies of one of these records. If there is none, all worlds
+    contain all of them.
     """
     frame = Frame.of(tables)
     rows = [(dict(record), copies) for record, copies in records.items()]
@@ -177,11 +174,11 @@ def lacking(tables: Tables, records: Counter[Record], *, seconds: float) -> Sear
 def likeliest(
     tables: Tables, noisy: Sequence[tuple[Count | Sum, int, int]], *, seconds: float
 ) -> Solution | None:
-    """Return the solution nearest to noisy statistics (statistic, published, weight); weight counts
-    per unit.
+    """Return the solution that is nearest to noisy statistics, given as (statistic, published
+    value, weight). The distance is the sum of weight times difference.
 
-    Under Laplace noise, weights of 1 / scale make it the likeliest. The statistics of `tables` only
-    bound the search.
+    With Laplace noise and weights of 1 / scale, it is the likeliest solution. The statistics of
+    `tables` only limit the search.
     """
     program = _program(tables)
     cost = 0
@@ -229,7 +226,7 @@ def _program(tables: Tables, cuts: frozenset[int] = frozenset()) -> Program:
 
 
 def _people(program: Program, cell: RecordCell) -> None:
-    """Add a count and a sum of positions; every sum between the ends can be reached."""
+    """Add the number of people of a cell, and the sum of their positions, which can be any."""
     most = _most(program.frame, [cell])
     count = program.model.new_int_var(0, max(most, 0), "")
     program.counts.append(count)
@@ -243,7 +240,7 @@ def _people(program: Program, cell: RecordCell) -> None:
 
 
 def _most(frame: Frame, among: Sequence[RecordCell]) -> int:
-    """Return the most people that any count allows there."""
+    """Return the most people that the published counts allow in some cells."""
     shared = frozenset.intersection(*(cell.groups for cell in among)) if among else frozenset()
     counts = [
         s.high for s in frame.tables.statistics if isinstance(s, Count) and frame.group(s) in shared
@@ -279,9 +276,7 @@ def _total(program: Program, column: str, among: Sequence[int]) -> Any:
 
 
 def _quantile(program: Program, statistic: Quantile) -> None:
-    """Say, for each number of people that the group may have, on which of them the quantile
-    falls.
-    """
+    """Add the constraints of a quantile, for each number of people that the group may have."""
     frame = program.frame
     group = frame.group(statistic)
     among = program.within(group)
@@ -303,7 +298,9 @@ def _quantile(program: Program, statistic: Quantile) -> None:
 def _place(
     program: Program, statistic: Quantile, among: Sequence[int], size: int, only: list[Any]
 ) -> None:
-    """Require (1 - f) x_j + f x_(j+1) in [low, high], given the number of people in the group."""
+    """Add the constraint that (1 - f) x_j + f x_(j+1) is in [low, high], for one size of the
+    group.
+    """
     j, between = statistic.position(size)
     axis = _Axis.of(program, statistic, among)
     below, above = program.count(axis.below), program.count(axis.above)
@@ -312,7 +309,7 @@ def _place(
     if not between:
         return
     lower, upper = axis.rank(program, j), axis.rank(program, j + 1)
-    if axis.long:  # the two may also lie on either side
+    if axis.long:  # one of the two may also lie outside the quantile's range
         lower = _either(
             program, program.least(below, j), axis.highest_below(program), lower, axis.size
         )
@@ -334,11 +331,11 @@ def _either(program: Program, condition: Any, if_true: Any, if_false: Any, size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """One column as positions below `size`, and the cells that lie below and above a published
-    quantile.
+    """One column as positions from 0 to `size` - 1, and the cells below and above the range of a
+    published quantile.
 
-    Of the long column, cells within the quantile's range hold one position each; of any other, all
-    cells do.
+    In the long column, each cell within that range has a single position. In other columns, all
+    cells have.
     """
 
     long: bool
@@ -384,8 +381,8 @@ class _Axis:
         )
 
     def rank(self, program: Program, j: int) -> Any:
-        """Return the j-th person's position within the range: a step further for each place that
-        fewer than j reach.
+        """Return the j-th person's position: a step further for each up to which fewer than j
+        lie.
         """
         reached = [([i for i in self.at if self.at[i][1] <= v], step) for v, step in self.steps]
         return self.first + sum(
@@ -407,7 +404,7 @@ class _Axis:
 
 
 def _end(program: Program, i: int, ends: dict[int, Any], none: int) -> Any:
-    """Return the highest (or lowest) position in a cell; `none` if nobody is in it."""
+    """Return a variable: the highest (or lowest) position in a cell; `none` if it is empty."""
     if i not in ends:
         cell = program.cells[i]
         if i not in program.occupied:
@@ -421,7 +418,7 @@ def _end(program: Program, i: int, ends: dict[int, Any], none: int) -> Any:
 
 
 def _extremes(program: Program) -> None:
-    """Bound the sum by its highest and lowest position: (n - 1) b + t <= sum <= (n - 1) t + b."""
+    """Limit sums by the highest and lowest position: (n - 1) b + t <= sum <= (n - 1) t + b."""
     for i in program.tops.keys() | program.bottoms.keys():
         cell, count, total = program.cells[i], program.counts[i], program.sums[i]
         if cell.low == cell.high:
@@ -473,7 +470,7 @@ def _solutions(
     run = cp.CpSolver()
     run.parameters.num_workers = 1
     run.parameters.random_seed = seed
-    # relaxations find one soon, and all of them late
+    # linear relaxations help to find one solution, and slow down the search for all
     run.parameters.linearization_level = 0 if cap > 1 else 1
     run.parameters.enumerate_all_solutions = cap > 1
     run.parameters.max_time_in_seconds = max(seconds, 0.01)
