@@ -1,4 +1,4 @@
-"""Help with ranges: two noisy quantiles, widened to numbers that a person would have written."""
+"""Suggest a range for a column: two noisy quantiles, rounded outward to short numbers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BEYOND = Fraction(1, 100)  # the part of the rows that is wanted on either side 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """A suggested range, what is known of it, and what it cost to find.
+    """A suggested range, with its guarantee and its cost.
 
-    With 95 % confidence at most 1 % of the rows that have a value, and `ranks` more, lie below
-    `low`, and at most as many above `high`; whatever the data, and both at once.
+    With 95 % confidence, at most 1 % of the rows that have a value, and `ranks` more rows, are
+    below `low`, and at most as many are above `high`. Both hold at once, and for all data.
     """
 
     low: int | float | Decimal | date | datetime

@@ -1,5 +1,5 @@
-"""Carry out an offer: read each part, and release what was paid for. Nothing here sees an exact
-value.
+"""Carry out an offer: read the exact numbers of each part, and release noisy ones. Nothing here
+sees an exact value.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_NAMED, _MOST_LETTERS = 4_000, 60_000  # of surviving keys that are named t
 def measure(
     offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None
 ) -> list[Noisy]:
-    """Return noisy numbers and picked cells for every block of a plan, all measured now."""
+    """Return the noisy numbers and chosen cells of every block of a plan; all are measured now."""
     return gather_numbers(offered, release_parts(offered, allowance, fetch, read))
 
 
@@ -45,10 +45,10 @@ def release_parts(
     *,
     in_passes: bool = True,
 ) -> dict[str, Released]:
-    """Release every part that is due; `read` reads in parts where keys are not public.
+    """Release every part that is due. `read` returns rows of unknown keys part by part.
 
-    With `in_passes`, so does the engine: people are counted for a part of those keys at a time. It
-    changes no number.
+    With `in_passes` the engine counts people in several passes, each for a part of the unknown
+    keys. This changes no number.
     """
     in_parts = read or (lambda queries, _: Exact.chain(map(fetch, queries)))
     found = dict[str, Released]()
@@ -65,7 +65,9 @@ def release_parts(
 
 
 def gather_numbers(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
-    """Return the noisy numbers of every block; a block that is rolled up or shared takes another's."""
+    """Return the noisy numbers of every block. A rolled-up or shared block takes another's
+    numbers.
+    """
     own = [_gather_block(index, each.block, released) for index, each in enumerate(offered.blocks)]
     for index, each in enumerate(offered.blocks):
         if isinstance(kind := each.block.kind, RolledUp):
@@ -80,7 +82,7 @@ def _numbers_from(index: int, block: Block) -> int:
 
 
 def _gather_block(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
-    """Return what was released of a block's own parts."""
+    """Return the released numbers of a block's own parts."""
     numbers = dict[str, tuple[Any, ...]]()
     survivors = None
     for part in block_parts(index, block):
@@ -132,8 +134,8 @@ def _release_unknown(
     """Release a block whose keys are not all public: keys that enough people share survive, and
     only they are measured (S5).
 
-    How many keys there are is for data to decide: they are read part by part, and what is not of
-    survivors is let go.
+    The number of keys depends on the data. So they are read part by part, and only the rows of
+    survivors stay in memory.
     """
     block = each.block
     assert each.threshold is not None  # a block with unknown keys has one
@@ -176,11 +178,12 @@ def _release_unknown(
 
 
 def _conditions_on_survivors(block: Block, survivors: pa.Table) -> tuple[Expression, ...] | None:
-    """Return conditions that hold of the rows of surviving keys, and of few others; None where
-    there are too many to name.
+    """Return conditions that are true for the rows of surviving keys, and for few others; None if
+    there are too many such keys to list.
 
-    The engine then groups and sends those rows alone. Privacy: survivors have been released, and a
-    row is left out by its own key: nobody moves a sum by more than without it.
+    The engine then groups and sends only those rows. Privacy: the survivors have been released, and
+    each row is left out by its own key alone. So nobody moves a sum farther than without the
+    conditions.
     """
     conditions = list[Expression]()
     for index, column in zip(block.unknown, survivors.columns, strict=True):
@@ -198,7 +201,7 @@ def _conditions_on_survivors(block: Block, survivors: pa.Table) -> tuple[Express
 
 
 def _add_conditions(conditions: tuple[Expression, ...], query: Numbers) -> Numbers:
-    """Return the query over rows for which these conditions hold, too."""
+    """Return the query with more conditions on its rows."""
     if isinstance(query, Nearest):
         return replace(
             query, counted=replace(query.counted, where=(*query.counted.where, *conditions))

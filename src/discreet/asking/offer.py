@@ -1,13 +1,13 @@
-"""Offer an answer to a plan: choose mechanisms, price them, and tell how wrong the answer would be.
-Nothing is read or charged.
+"""Offer an answer to a plan: choose its mechanisms, compute their price and the margins. Nothing is
+read or charged.
 
 `sum` budgets get discrete Laplace noise and permute-and-flip, `zcdp` budgets discrete Gaussian
 noise and the exponential mechanism (S6, S7). The amount is split evenly among statistics, picks and
 thresholds; what shares rows has already been put together into one statistic by `sql.aggregates`.
 
-The split is made as if everything were measured now. Parts that were measured before, with at least
-as much, are recalled and cost nothing (S10); the others get what the split gives them, and no more
-for it.
+The amount is split as if everything were measured now. Parts that were measured before, for at
+least as much, are recalled and cost nothing (S10). The other parts still get only their share of
+the split.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ MOST_NOISE = 10**33  # numbers have 38 digits, and noise is rarely a hundred tim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockOffer:
-    """A block with its noise: of each statistic and pick, by its id, what is drawn for it.
+    """A block with its mechanisms: for each statistic and pick, by its id.
 
-    What a threshold tests has the threshold's noise, and what is rolled up from another block
-    several times that of the other's.
+    The number that a threshold tests has the threshold's noise. A number that is rolled up from
+    another block has the sum of several of that block's noises.
     """
 
     block: Block
@@ -55,7 +55,7 @@ class BlockOffer:
 
     @property
     def noise(self) -> dict[str, Noise]:
-        """Return what is on the numbers of each statistic."""
+        """Return the noise on the numbers of each statistic."""
         found: dict[str, Noise] = {**self.added, **self.summed}
         if self.threshold is not None and self.block.threshold_test is not None:
             found[self.block.threshold_test.id] = self.threshold
@@ -65,7 +65,7 @@ class BlockOffer:
         return found
 
     def mechanisms_for(self, statistic: str) -> tuple[Mechanism, ...]:
-        """Return the mechanisms of a statistic or pick, but for a threshold."""
+        """Return the mechanisms of a statistic or pick, without a threshold."""
         if statistic in self.added:
             return (self.added[statistic],)
         return self.chosen.get(statistic, ())
@@ -79,7 +79,9 @@ class BlockOffer:
         )
 
     def using(self, part: Measurement, mechanisms: Sequence[Any]) -> BlockOffer:
-        """Return the block with other mechanisms for a part, in the order in which they are used."""
+        """Return the block with other mechanisms for a part, in the order in which they are
+        used.
+        """
         rest = iter(mechanisms)
         threshold = None if self.threshold is None else next(rest)
         added = dict(self.added)
@@ -116,7 +118,7 @@ class Offer:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Return all that the answer rests on, whenever it was paid for, in the order of
+        """Return all mechanisms behind the answer, paid now or earlier, in the order of
         `statistics`.
         """
         return tuple(
@@ -153,8 +155,8 @@ class Offer:
         return {part: price.amount for part, price in self.prices.items()}
 
     def recalling(self, stored: Mapping[str, EarlierCharge], accountant: Accountant) -> Offer:
-        """Return the offer with parts that were measured before, under the noise that is on them,
-        which is no wider than what was offered.
+        """Return the offer with parts that were measured before. They keep their noise, which is no
+        wider than the offered noise.
         """
         blocks = list(self.blocks)
         for index, each in enumerate(blocks):
@@ -171,7 +173,7 @@ class Offer:
         )
 
     def store_under(self, charge: int) -> Offer:
-        """Return the offer as it stands when all that was due is stored under this charge."""
+        """Return the offer after all due parts are stored under this charge."""
         return replace(
             self, stored={**self.stored, **{part.id: charge for part in self.due}}, cost=FREE
         )
@@ -191,7 +193,9 @@ class Offer:
         return found
 
     def shared_by(self) -> tuple[int, ...]:
-        """Return about how many people must share a value for it to be shown, for each threshold."""
+        """Return about how many people must share a value for it to be shown, for each
+        threshold.
+        """
         own = (each for each in self.blocks if not isinstance(each.block.kind, Shared))
         return tuple(each.threshold.threshold + 1 for each in own if each.threshold is not None)
 
@@ -214,12 +218,12 @@ class Offer:
         return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:
-        """Return the half-width of an output column, where it can be told beforehand."""
+        """Return the half-width of an output column; None if it is not known beforehand."""
         found = self.margins(column, assuming=assuming)
         return None if found is None else max(found)
 
     def margins(self, column: int, *, assuming: int | None) -> tuple[float, ...] | None:
-        """Return the half-widths of an output column, one for each grouping that stands in it."""
+        """Return the half-widths of an output column, one for each grouping that it contains."""
         shown = self.plan.columns[column]
         found = list[float]()
         for block, number in (*([shown.estimate] if shown.estimate else []), *shown.also):
@@ -250,22 +254,22 @@ class Offer:
         return instead(self.plan, [each.noise for each in self.blocks])
 
     def ranks(self) -> dict[str, int]:
-        """Return by how many ranks each quantile may be off, at 95 %; of a list all of them
+        """Return the 95 % margin of each quantile in ranks; for a list of quantiles, of all
         together (S11).
 
-        What `beside_ranks` tells of some columns belongs to it.
+        `beside_ranks` has the conditions.
         """
         names = [column.name for column in self.plan.columns]
         return {names[place]: _most_ranks(choices) for place, _, choices in self._quantiles()}
 
     def beside_ranks(self) -> dict[str, dict[str, Any]]:
-        """Return the facts that belong beside these ranks, by column.
+        """Return the conditions of the margins of `ranks`, by column.
 
-        `extreme` and `inside`: with 95 %, a value that is at most so many ranks inside the extreme
-        is not beyond it either, where there are at least `inside` rows. `ties`: of the rows that
-        share one value, the part by which a list of quantiles may be farther off, since it is found
-        by cutting them. `rows`: in so many or fewer the ranks tell nothing, and the value may be
-        any of `range`; the column `counted` has how many there are.
+        `extreme` and `inside`: if the group has at least `inside` rows, the value is, with 95 %,
+        not beyond the extreme either. `ties`: the part of the rows of one value by which a list of
+        quantiles may be farther off, because such rows are cut. `rows`: in a group of so many rows
+        or fewer the margin says nothing, and the value may be anywhere in `range`; the column
+        `counted` has the number of rows.
         """
         found: dict[str, dict[str, Any]] = {}
         for place, pick, choices in self._quantiles():
@@ -291,8 +295,8 @@ class Offer:
 
 
 def _most_ranks(choices: tuple[Selection, ...]) -> int:
-    """Return how many ranks the farthest quantile may be off. Sorting the values moves none farther
-    than the farthest was.
+    """Return the largest margin of several quantiles, in ranks. It holds after the values are
+    sorted too.
     """
     sure = 1 - (1 - CONFIDENCE) / len(choices)
     return max(ranks for choice in choices if (ranks := choice.ranks(sure)) is not None)
@@ -330,8 +334,8 @@ def json_number(value: Fraction) -> int | float:
 
 
 def _describe_pick(pick: Pick, mechanism: Selection) -> dict[str, Any]:
-    """Describe a choice by rank or by count: how far one person moves the scores of all groups
-    together, in rows.
+    """Describe a choice by rank or by count, with the number of rows by which one person moves the
+    scores of all groups together.
     """
     rows = pick.max_rows
     return {
@@ -362,8 +366,8 @@ def _describe_threshold(block: Block, mechanism: Threshold) -> dict[str, Any]:
 
 
 def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge) -> Offer:
-    """Split an amount among the parts of a plan and choose their noise. `limit` is the whole
-    budget, of whose δ unknown keys get a part.
+    """Split an amount among the parts of a plan, and choose their mechanisms. Unknown keys get a
+    part of the δ of `limit`, the whole budget.
     """
     parts = parts_of(plan)
     if not parts:
@@ -408,8 +412,8 @@ def _offer_block(
 
 
 def _with_noise_of_source(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
-    """Return a shared block with the noise of the block that it shares; a rolled-up one with
-    several draws of its source's.
+    """Return a shared block with the noise of its source; a rolled-up block with the sum of several
+    of its source's noises.
     """
     match each.block.kind:
         case Shared(block=first):
@@ -422,8 +426,8 @@ def _with_noise_of_source(each: BlockOffer, blocks: Sequence[BlockOffer]) -> Blo
 
 
 def _choose_noise(statistic: Statistic, paid: Currency, share: Fraction) -> Additive:
-    """Choose noise for a statistic; refuse noise so wide that an answer of 38 digits cannot hold
-    the numbers.
+    """Choose the noise of a statistic; refuse noise so wide that the noisy numbers could have more
+    than 38 digits.
     """
     noise = paid.noise(amount=share, moved=statistic.movement)
     if noise.spread > MOST_NOISE:
@@ -434,8 +438,8 @@ def _choose_noise(statistic: Statistic, paid: Currency, share: Fraction) -> Addi
 
 
 def _choose_threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -> Threshold:
-    """Choose the threshold for people per key: one person adds 1 to at most `touched` keys, twice
-    that when replaced (S5).
+    """Choose the threshold for the number of people of a key. One person adds 1 to at most
+    `touched` keys; replacing a person moves twice as many (S5).
     """
     if not delta:
         raise UsageError(

@@ -1,8 +1,8 @@
-"""Tell an asker which other way of writing the question has smaller margins, with the figures.
+"""Suggest other ways of writing a question that have smaller margins, and say how much smaller.
 
-An alternative is planned, proved and priced as a question is, at the same ε, and told only if one
-margin is smaller by a tenth or more and none is wider. So whoever follows the advice gets the
-figure. No data is read for it.
+An alternative is planned, proved and priced like a question, at the same ε. It is suggested only if
+one margin is smaller by a tenth or more and none is wider. So an analyst who follows the advice
+gets the stated margin. No data is read for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORTH = 0.9  # of a margin: less of a gain is not worth a sentence
 def savings(
     offered: Offer, others: Sequence[tuple[Alternative, Offer]], *, assuming: int | None
 ) -> tuple[str, ...]:
-    """Return a sentence for each alternative that is better than what is offered."""
+    """Return a sentence for each alternative that is better than the offer."""
     told = (_sentence(offered, each, other, assuming or ROWS) for each, other in others)
     return tuple(each for each in told if each is not None)
 
@@ -59,7 +59,7 @@ def _sentence(offered: Offer, way: Alternative, other: Offer, assuming: int) -> 
 
 
 def _known_margins(offered: Offer, assuming: int) -> list[float | None]:
-    """Return the margin of each column, of a quantile in ranks; None where none is known
+    """Return the margin of each column, for a quantile in ranks; None if it is not known
     beforehand.
     """
     ranks = offered.ranks()

@@ -1,7 +1,7 @@
 """A view: one opened snapshot, on which questions are planned, offered, measured and finished.
 
-Nothing here charges: what reads private rows is handed the `Allowance` that the door gave for a
-charge.
+Nothing here charges. A function that reads private rows takes the `Allowance` that the door made
+for a charge.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ Kept = TypeVar("Kept")
 
 
 class Memory(Generic[Kept]):
-    """Remembers what was computed from a plan, and forgets all of it once there is much."""
+    """Keeps values that were computed from plans, and forgets all of them when there are many."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], tuple[Plan, Kept]] = {}
 
     def find(self, plan: Plan, *key: object) -> Kept | None:
-        """Return what was kept for this very plan."""
+        """Return the value that was kept for this plan object."""
         kept = self._kept.get((id(plan), *key))
         return kept[1] if kept is not None and kept[0] is plan else None
 
@@ -102,15 +102,17 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """An answer, the numbers released for it now, and the last charge among those that it rests on."""
+    """An answer, the numbers that were released for it now, and the last of the charges behind
+    it.
+    """
 
     sheet: Sheet
     released: Mapping[str, Released]
     charge: int | None
 
     def to_bytes(self) -> bytes:
-        """Return the bytes to store: the noisy numbers, which other questions may use, and not the
-        answer made of them.
+        """Return the bytes to store: not the answer, but the noisy numbers, which other questions
+        may use too.
         """
         return to_bytes(self.released)
 
@@ -119,10 +121,10 @@ class Outcome:
 class View:
     """One numbered snapshot, opened, with its public tables.
 
-    Privacy: S8. A question holds one of these from its beginning to its end, whatever snapshots
-    other threads take meanwhile. Were a charge made for one snapshot and carried out on another,
-    the same noise would be on both, and whether the two answers are equal would tell whether
-    anybody's row changed.
+    Privacy: S8. A question uses one view from its beginning to its end, even if other threads take
+    new snapshots meanwhile. If a charge were made for one snapshot and carried out on another, both
+    would get the same noise. Then comparing the two answers would tell whether anybody's row
+    changed.
     """
 
     policy: Policy
@@ -203,7 +205,7 @@ class View:
         return offer(found, self.accountant, amount=spend, limit=self.limit)
 
     def plan(self, sql: str, dialect: Dialect = "duckdb") -> Plan:
-        """Plan a question: prove it, and try it where nothing can be read. Plans are kept."""
+        """Plan a question, prove the plan, and try it on tables without rows. Plans are kept."""
         today = datetime.now(UTC).date()
         found = self.plans.get((sql, dialect, today))
         if found is None:
@@ -230,8 +232,8 @@ class View:
         return self._probe(found) if found.probe and found.blocks else found
 
     def shape(self, sql: str, *, dialect: str = "duckdb") -> Shape:
-        """Return what an answer will look like. It is read off a rehearsal; of public tables, off
-        the answer itself.
+        """Return the columns and types of an answer: from a rehearsal, or, if all its tables are
+        public, from the answer itself.
         """
         self.require_process()
         found = self.plan(sql, find_dialect(dialect))
@@ -260,15 +262,15 @@ class View:
         return self.accountant.allot(epsilon=amount(epsilon, name="epsilon", most=most, by=by))
 
     def require_process(self) -> None:
-        """Refuse, whatever the question, after a fork."""
+        """Refuse every question in a process that was forked after opening."""
         if self.process != os.getpid():
             raise UsageError(
                 "The policy was opened before a fork. Open it again in the new process."
             )
 
     def _rehearse(self, found: Plan) -> None:
-        """Run all that will run on tables without rows and on made-up numbers, to refuse unpaid
-        what cannot be computed.
+        """Run everything on tables without rows and on made-up numbers, so that a question that
+        cannot be computed is refused before it is paid.
         """
         try:
             for block in found.blocks:
@@ -297,16 +299,16 @@ class View:
             ) from None
 
     def _probe(self, found: Plan) -> Plan:
-        """Return a plan that reads nothing: the names and types that the statement gives on made-up
-        numbers.
+        """Return the names and types of the statement's columns, computed on made-up numbers
+        without reading anything.
         """
         sql, made_up = next(rehearsals(found))
         table = self._made_up_answer(found, sql, made_up)
         return empty_plan(list(zip(table.column_names, table.schema.types, strict=True)))
 
     def _made_up_answer(self, found: Plan, sql: str, made_up: dict[str, pa.Table]) -> pa.Table:
-        """Return an answer computed from made-up noisy tables: its names and types are the true
-        ones.
+        """Return an answer that is computed from made-up noisy tables. Only its names and types are
+        real.
         """
         if found.listed is None:
             result = self._after(sql, self._public_of(found) | made_up)
@@ -347,7 +349,7 @@ class View:
     def _ways(
         self, sql: str, found: Plan, dialect: Dialect
     ) -> tuple[tuple[Alternative, Plan], ...]:
-        """Return the alternatives to a statement that are answered, with their plans. They are
+        """Return the alternatives to a statement that can be answered, with their plans, which are
         kept.
         """
         kept = self.ways.find(found)
@@ -380,8 +382,8 @@ class View:
     def carry_out(
         self, offered: Offer, standing: Standing, until: Until, allowance: Allowance, charge: int
     ) -> Outcome:
-        """Measure what was paid for and make the answer: everything between a charge and the stored
-        answer.
+        """Measure the paid parts and compute the answer: everything between the charge and storing
+        the answer.
         """
         fetch = partial(self.fetch, until=until)
         read = partial(self.fetch_parts, until=until)
@@ -389,8 +391,8 @@ class View:
         return self.complete(offered, standing, charge, found)
 
     def recall(self, offered: Offer, standing: Standing) -> Outcome:
-        """Return an answer whose every part was measured before. Small ones are kept, as clients
-        repeat questions.
+        """Return an answer whose parts were all measured before. Small answers are kept, because
+        clients repeat questions.
         """
         made = self.answers.find(offered.plan, *offered.stored.items())
         if made is None:
@@ -464,8 +466,8 @@ class View:
         return self.workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
 
     def _certificate(self, offered: Offer) -> dict[str, Any]:
-        """Return the facts by which one release can be audited: for whom, on what, which noise, at
-        what cost, paid by whom.
+        """Return the facts by which one answer can be audited: who asked what on which snapshot,
+        the noise, its cost, and who paid it.
         """
         today = offered.plan.today
         losses = (mechanism.loss() for mechanism in offered.mechanisms)

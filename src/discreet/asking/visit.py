@@ -45,8 +45,8 @@ class Visit:
         assuming: int | None,
         dialect: str,
     ) -> tuple[Offer, Standing]:
-        """Return the offer for a question (its plan, noise and price now), and where its analyst
-        stands.
+        """Return the offer for a question (its plan, noise and price), and what the analyst has
+        left.
         """
         fresh = self.view.offer(
             sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -57,17 +57,17 @@ class Visit:
     def savings(
         self, sql: str, analyst: str, offered: Offer, *, assuming: int | None, dialect: str
     ) -> tuple[str, ...]:
-        """Return what the analyst could write instead, and what it would save."""
+        """Return sentences: what the analyst could write instead, and what that would save."""
         find = partial(self.door.standing, analyst)
         return self.view.savings(sql, offered, find, assuming=assuming, dialect=dialect)
 
     def recall(self, offered: Offer, standing: Standing) -> Passage[Outcome]:
-        """Return an answer whose every part is public or was measured before, for nothing."""
+        """Return, for free, an answer whose parts are all public or were measured before."""
         return self.door.free(standing, self.view.recall(offered, standing))
 
     def pay(self, sql: str, analyst: str, offered: Offer, standing: Standing) -> Passage[Outcome]:
-        """Charge the parts that are due, measure them, store them and return the answer; a part
-        that was stored a moment ago is free.
+        """Charge the parts that are due, measure and store them, and return the answer. A part that
+        another process stored a moment ago is free.
         """
 
         def work(allowance: Allowance, charge: int) -> Outcome:
@@ -106,7 +106,9 @@ class Visit:
         )
 
     def answer(self, sql: str, passed: Passage[Outcome]) -> Answer:
-        """Return the answer as its reader gets it: table, margins, cost, what is left, certificate."""
+        """Return the answer as its reader gets it: table, margins, cost, what is left,
+        certificate.
+        """
         sheet = passed.made.sheet
         standing = passed.standing
         charge = passed.made.charge

@@ -1,28 +1,29 @@
 """Half-widths of weighted sums of independent noises: x with P(|sum of factor * draw| <= x) >= 95 %
 (S11).
 
-Where the sum has few values, their masses are convolved, and x is the smallest there is. Otherwise
-x is an upper bound, by the narrower of two ways; each says what it adds.
+If the sum has few possible values, convolve their masses; then x is the smallest possible.
+Otherwise compute an upper bound in two ways, and take the smaller one.
 
-moved       The masses are convolved on a lattice of `_POINTS` points, each part moved to the
-nearest point. A part is
-            moved by half a step at most, independently of the others and to both sides alike. So n
-            parts are moved by n / 2 steps, and, but for a probability of 2 exp(-2 c^2 / n), by no
-            more than c steps (Hoeffding).
-continuous  The continuous distribution, of which a closed form or one integral is known, and
-something for the grid.
-            Let T be the sum of the draws of a part: symmetric, and falling to both sides, as each
-            draw is log-concave. A continuous Laplace number is a discrete one plus what the floors
-            of two exponentials took away, and this is independent. A discrete Gaussian number plus
-            an independent normal one of variance s^2 is, within one part in 10^16, normal of
-            variance sigma^2 + s^2, where sigma^2 s^2 / (sigma^2 + s^2) is 2 (Poisson's summation of
-            the masses). So a continuous C = T + R with R independent and symmetric. One part: no 2h
-            + 1 neighbors hold more of T than the middle ones, so P(|T| <= h) >= P(|C| <= h + 1/2).
-              Several: with U uniform on (-1/2, 1/2), T + U is symmetric and unimodal, and more
-              peaked than C + U. Then so
-            is the sum over the parts (Birnbaum 1948). The U move it by half of the sum of all
-            factors, and, but for a probability of 2 exp(-2 c^2 / |factors|^2), by no more than c;
-            they are taken off once on either side.
+moved: Move each part to the nearest point of a lattice, and convolve the masses there, on `_POINTS`
+points.
+    A part moves by at most half a step, independently of the others, and to both sides alike. So n
+    parts together move by at most n / 2 steps, and with probability 1 - 2 exp(-2 c^2 / n) by at
+    most c steps (Hoeffding). This is added.
+
+continuous: Take the half-width of the continuous distribution, which has a closed form or is one
+integral, and add something for the grid.
+    Let T be the sum of the draws of a part. It is symmetric and falls to both sides, because each
+    draw is log-concave. A continuous Laplace number is a discrete one plus the independent parts
+    that the floors of two exponentials removed. A discrete Gaussian number plus an independent
+    normal number of variance s^2 is, within one part in 10^16, normal with variance sigma^2 + s^2,
+    if sigma^2 s^2 / (sigma^2 + s^2) is 2 (Poisson's summation of the masses). So there is a
+    continuous C = T + R, with R independent and symmetric.
+    One part: no 2h + 1 neighbors have more of T's mass than those in the middle, so P(|T| <= h) >=
+    P(|C| <= h + 1/2).
+    Several parts: with U uniform on (-1/2, 1/2), T + U is symmetric and unimodal, and more peaked
+    than C + U. Then the sum over the parts is more peaked too (Birnbaum 1948). The U of all parts
+    move the sum by at most half of the sum of all factors, and with probability
+    1 - 2 exp(-2 c^2 / |factors|^2) by at most c. They are subtracted once on each side.
 """
 
 from __future__ import annotations
@@ -133,8 +134,7 @@ def _step(reach: float, parts: int) -> float:
 
 
 def _reach(parts: tuple[DrawSum, ...]) -> float:
-    """Return a distance beyond which the sum is with probability at most `_REST`, by Chernoff's
-    bound.
+    """Return a distance that the sum exceeds with probability at most `_REST`, by Chernoff's bound.
 
     E exp(t Z) is at most exp(t^2 / 2) for both Gaussians of scale 1 and at most 1 / (1 - t^2) for
     both Laplaces, t < 1: of the discrete one it is 1 / (1 - r^2) with r = sinh(t / 2s) / sinh(1 /
@@ -204,11 +204,10 @@ def _from_list(beyond: Floats) -> Tail:
 def _within(
     parts: tuple[DrawSum, ...], confidence: float, *, step: float, half: int, draws: bool
 ) -> int:
-    """Return the smallest v: the sum is within v steps when each part, or each draw, is rounded to
-    a step.
+    """Return the smallest v for which the sum is within v steps, if each part, or each draw, is
+    rounded to a step.
 
-    The lattice is a ring, round which what is beyond its `half` comes back inside: no more than
-    `_REST`.
+    The lattice is a ring: mass beyond its `half`, which is at most `_REST`, wraps around.
     """
     transform: Any = 1.0
     for part in parts:
@@ -225,8 +224,8 @@ def _smallest(total: Floats, half: int, wanted: float) -> int:
 
 
 def _transform(tail: Tail, step: float, half: int) -> Floats:
-    """Return Fourier's transform of the masses on a ring of `half` steps to each side; real by
-    symmetry.
+    """Return the Fourier transform of the masses on a ring of `half` steps to each side. By
+    symmetry it is real.
     """
     beyond = tail((np.arange(half + 1, dtype=np.float64) + 0.5) * step)
     around = np.zeros(2 ** math.ceil(math.log2(2 * half + 2)))

@@ -1,5 +1,5 @@
-"""Find which of a stream of numbers reach a threshold, and pay for those alone, however many are
-asked about (S7).
+"""Find which numbers of a stream reach a threshold. Only those that do cost something, however many
+are tested (S7).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Integers = NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboveThreshold:
-    """Say of each number, in turn, whether number + N >= threshold + M; stop after `max_hits` times
-    yes.
+    """Answer for each number, in turn, whether number + N >= threshold + M; stop after `max_hits`
+    answers of yes.
 
-    The variant: N is geometric (P(N >= n) = exp(-n / query_scale), n >= 0), drawn for every number;
-    M is geometric with threshold_scale, drawn at the start and *anew after each yes*; only yes or
-    no leaves, never a noisy number. Noise to one side does what Laplace noise does, with half its
-    variance [Liu, Wang, Liu, Li, Chen 2024]. Each number may depend on all answers so far; one
-    person moves each by at most `linf`, all the same way if `monotone`.
+    This variant draws a geometric N (P(N >= n) = exp(-n / query_scale), n >= 0) for every number,
+    and a geometric M with threshold_scale at the start and *anew after each yes*. It releases only
+    yes or no, never a noisy number. One-sided noise is enough in place of Laplace noise, and has
+    half its variance [Liu, Wang, Liu, Li, Chen 2024]. Each number may depend on all answers so far.
+    One person moves each number by at most `linf`, and all in the same direction if `monotone`.
 
     Privacy
-        From one yes to the next epsilon_1 = linf / threshold_scale + 2 linf / query_scale (without
-        the 2 if monotone), so epsilon = max_hits * epsilon_1 and rho = max_hits * epsilon_1
-        tanh(epsilon_1 / 2). Proof: docs/proofs/above-threshold.md. The variants of which that is
-        not true are controls in the tests.
+        From one yes to the next the cost is epsilon_1 = linf / threshold_scale + 2 linf /
+        query_scale (without the 2 if monotone). So epsilon = max_hits * epsilon_1 and rho =
+        max_hits * epsilon_1 tanh(epsilon_1 / 2). Proof: docs/proofs/above-threshold.md. The tests
+        have variants for which this is false, as controls.
     Error
         See `margin`.
     """
@@ -88,7 +88,7 @@ class AboveThreshold:
         return Loss(epsilon=self.max_hits * each, rho=self.max_hits * pure_rho(epsilon=each))
 
     def release(self, numbers: Iterable[int], stream: Stream, *, threshold: int) -> Iterator[bool]:
-        """Answer yes or no to each number; ask for the next only when the answer has left."""
+        """Yield yes or no for each number. Take the next number only after the answer was taken."""
         hits = 0
         one = Items.positions(1)
         for index, number in enumerate(numbers):
@@ -124,10 +124,11 @@ class AboveThreshold:
         return above
 
     def margin(self, confidence: Fraction | float, *, numbers: int) -> int:
-        """Return the smallest t such that answers are right but for t, with this probability.
+        """Return the smallest t for which, with this probability, all answers up to the first yes
+        are right within t.
 
-        Of so many numbers up to the first yes, none more than t above the threshold gets a no, and
-        none more than t below it a yes.
+        That is: no number more than t above the threshold gets a no, and none more than t below it
+        gets a yes.
         """
         wanted = float(fields.confidence(confidence))
         fields.whole("numbers", numbers)

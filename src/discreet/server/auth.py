@@ -1,10 +1,10 @@
-"""The gate: it says who may enter, and how often one may try. A wrong password and an unknown user
-get the same answer.
+"""Check logins: who may enter, and how often one may try. A wrong password and an unknown user get
+the same answer.
 
-Everything is denied unless the file of users says otherwise. Failures are counted per name and per
-address, of those who exist and of those who do not alike: after some of them every further try is
-refused for a while, without looking at the password. The time doubles with each further failure, up
-to a quarter of an hour.
+Everybody is denied unless the file of users says otherwise. Failures are counted for each name and
+each address, alike for users who exist and for names that do not. After several failures every
+further try is refused for a while, without looking at the password. This time doubles with each
+further failure, up to a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _log = logging.getLogger("discreet.server.auth")
 
 
 class Denied(Exception):
-    """No entry. `wait` is how many seconds this name or address must wait before its next try, if
-    at all; `why` is the sentence that does not depend on who exists.
+    """A login is denied. `wait` is the number of seconds before this name or address may try again,
+    if it must wait. The sentence `why` does not depend on which users exist.
     """
 
     def __init__(self, wait: float | None = None, *, why: str = WRONG_PASSWORD) -> None:
@@ -72,7 +72,7 @@ class Tries:
         self._failures: OrderedDict[tuple[str, str], _Failures] = OrderedDict()
 
     def check(self, name: str, address: str) -> None:
-        """Raise Denied where this name or this address must wait."""
+        """Raise Denied if this name or this address must wait."""
         with self._lock:
             now = self._clock()
             known = (self._failures.get(key) for key in (("name", name), ("address", address)))
@@ -94,8 +94,8 @@ class Tries:
                 self._failures.popitem(last=False)
 
     def succeeded(self, name: str) -> None:
-        """Forget the failures of this name. Those of the address stay: one user of it may guess
-        another's password.
+        """Forget the failures of this name. Those of its address stay, because one user there may
+        guess another's password.
         """
         with self._lock:
             self._failures.pop(("name", name), None)
@@ -111,7 +111,7 @@ class Gate:
     def begin(
         self, name: str, *, address: str, binding: bytes | None = None, offers_binding: bool = False
     ) -> Attempt:
-        """Begin a SCRAM login. Of an unknown or locked user it goes the same way, and fails at its
+        """Begin a SCRAM login. For an unknown or locked user it looks the same, and fails at its
         end.
         """
         self._tries.check(name, address)
@@ -123,9 +123,7 @@ class Gate:
         return Attempt(gate=self, name=name, address=address, exchange=exchange)
 
     def password(self, name: str, password: str, *, address: str) -> User:
-        """Log in by the password itself. It takes some milliseconds of work, for everybody
-        alike.
-        """
+        """Log in by the password itself. This takes some milliseconds, the same for all users."""
         self._tries.check(name, address)
         users = self._file.read()
         user = users.users.get(name)
@@ -133,7 +131,7 @@ class Gate:
         return self.finish(name, address, proved=verifier.matches(password))
 
     def token(self, token: str, *, address: str) -> User:
-        """Log in by a token, which needs no name."""
+        """Log in by a token alone, without a name."""
         identity, secret = parse_token(token)
         name = f"token {identity}"
         self._tries.check(name, address)
@@ -178,8 +176,8 @@ class Gate:
         return user
 
     def still(self, user: User) -> User:
-        """Return the user as the file has it now. Raises Denied where it was removed, locked or
-        made anew since.
+        """Return the user as the file has it now. Raise Denied if it was removed, locked or created
+        anew since.
         """
         found = self._file.read().users.get(user.name)
         if (

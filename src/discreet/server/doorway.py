@@ -1,5 +1,5 @@
-"""The shared parts of all doors: the curator, the gate, the queue, limits, counts, and room for
-answers on their way.
+"""The parts that all doors share: the curator, the gate, the queue, limits, counts, and memory for
+answers that are being sent.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Doorway:
 
     @contextmanager
     def room(self, size: int) -> Iterator[None]:
-        """Hold room for an answer while it is sent; refuse one that is too large, or too much at
-        once.
+        """Reserve memory for an answer while it is sent. Refuse an answer that is too large, and
+        one that exceeds the limit of all together.
         """
         if size > self.limits.result:
             raise NoRoom(f"The answer has more than {self.limits.result:,} bytes.", passing=False)
@@ -58,11 +58,11 @@ class Doorway:
             self._held -= size
 
     async def hold(self, began: float) -> None:
-        """Wait, in hardened mode, until a multiple of the deadline has passed since a moment.
+        """In hardened mode, wait until a multiple of the deadline has passed since a moment.
 
         Privacy: S13. How long anything takes here depends on what the workers do meanwhile, and so
-        on data: a free statement that is answered at once would be a clock. The curator holds what
-        it is asked; this holds the rest.
+        on data. If free statements were answered at once, they would be a clock. The curator delays
+        the answers of questions; this delays all others.
         """
         deadline = self.curator.policy.limits.deadline
         if deadline is not None:
@@ -70,7 +70,9 @@ class Doorway:
             await asyncio.sleep(began + periods * float(deadline) - time.monotonic())
 
     def broke(self, error: BaseException) -> None:
-        """Log a failure of our own by its type and place; its words may hold what is private."""
+        """Log a failure of our own by its type and place. Its message may contain private
+        values.
+        """
         trace = error.__traceback__
         place = "an unknown place"
         while trace is not None:

@@ -1,11 +1,13 @@
-"""Workers, and one fair queue for all analysts: nobody waits because somebody else asks a lot.
+"""Run questions on worker threads, with one fair queue for all analysts: nobody waits long because
+somebody else asks a lot.
 
-A free worker takes the oldest question of whoever has the fewest running, and of those whoever was
-served longest ago. One alone has all workers but one, which others find free. While several ask,
-none has more than half of them, and whoever has several waiting no more than a quarter: so one long
-question never keeps its own user from looking around. A crowd also lets the only question of
-another run for a moment before its next begins: threads of one process get in each other's way.
-What nobody waits for any more is not begun.
+A free worker takes the oldest question of the analyst with the fewest running questions; of several
+such analysts, of the one who was served longest ago. A single analyst may use all workers but one,
+which stays free for others. While several ask, nobody has more than half of the workers, and nobody
+with several waiting questions more than a quarter. So one long question never keeps its own user
+from looking around. An analyst with many questions also lets the only question of another run for a
+moment before the next begins, because threads of one process slow each other down. A question for
+which nobody waits any more is not begun.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ ALONE = 0.03  # seconds that the only question of one has before the next of a c
 
 
 class Crowded(Exception):
-    """Too many questions of one user wait already."""
+    """Too many questions of this user are waiting already."""
 
 
 class Stopping(Exception):
-    """The server stops and begins nothing new."""
+    """The server is stopping and begins nothing new."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class _Job:
 
 
 class Queue:
-    """Runs work on threads, by turns. Used from one event loop."""
+    """Runs work on threads, in a fair order. Use it from one event loop."""
 
     def __init__(self, *, workers: int, most_waiting: int) -> None:
         self._workers = workers
@@ -65,8 +67,8 @@ class Queue:
         return sum(self._running.values())
 
     def submit(self, who: str, work: Callable[[], Made]) -> asyncio.Future[Made]:
-        """Put work in the queue. Cancelling what is returned takes it out again, or leaves it to
-        end unheard.
+        """Add work to the queue. Cancelling the returned future removes the work; if it runs
+        already, it ends without being heard.
         """
         if self._stopping:
             raise Stopping
@@ -116,8 +118,8 @@ class Queue:
         )
 
     def _yields(self, who: str) -> bool:
-        """Return True if a crowd waits for another's only question; look again when its moment is
-        over.
+        """Return True if an analyst with many questions must wait for another's only question; then
+        look again a moment later.
         """
         if len(self._waiting[who]) < 2:
             return False
@@ -148,8 +150,8 @@ class Queue:
         return len(self._seen) < 2
 
     def _share(self, who: str, *, alone: bool) -> int:
-        """Return how many workers one may have: all but one; half while others ask too, a quarter
-        if many wait.
+        """Return how many workers one analyst may have: all but one; half while others ask too; a
+        quarter with many waiting questions.
         """
         if alone:
             return max(1, self._workers - 1)
@@ -183,7 +185,7 @@ class Queue:
         self._dispatch()
 
     async def stop(self, *, seconds: float) -> bool:
-        """Begin nothing new, and wait for what runs; say whether all of it ended in time."""
+        """Begin nothing new, and wait for running work; return True if all of it ended in time."""
         self._stopping = True
         for jobs in self._waiting.values():
             for job in jobs:

@@ -1,9 +1,9 @@
 """Read and write the file of users beside the ledger, mode 0600, with verifiers of passwords and
 hashes of tokens.
 
-A user is an analyst of the policy by name, or has one of two other roles: `curator`, whose
-questions are charged as the curator's own, and `auditor`, who reads and never asks. The file is
-replaced whole, never changed in place; whoever has it open notices at the next look.
+A user is an analyst with a name of the policy, or has one of two other roles: the questions of a
+`curator` are charged as the curator's own, and an `auditor` reads and never asks. Every change
+replaces the whole file, and running servers notice it at their next look.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TokenRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """One who may log in."""
+    """A user who may log in."""
 
     name: str
     role: Role
@@ -69,14 +69,14 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Users:
-    """Everything in the file. `secret` makes the salts of those who are not in it."""
+    """Everything in the file. The salts of unknown names are derived from `secret`."""
 
     secret: bytes = field(repr=False)
     users: Mapping[str, User]
 
 
 class UserFile:
-    """The file of one policy's users. Reading is cheap: it is parsed again only after it was
+    """The file of one policy's users. Reading is cheap: the file is parsed only if it was
     replaced.
     """
 
@@ -87,7 +87,7 @@ class UserFile:
         self._users = Users(secret=fresh_bytes(32), users={})
 
     def read(self) -> Users:
-        """Return the users as they are now; nobody where there is no file."""
+        """Return the users as they are now; none if there is no file."""
         try:
             status = self.path.stat()
         except FileNotFoundError:
@@ -119,7 +119,7 @@ class UserFile:
     # --- changes ----------------------------------------------------------------------------------
 
     def add(self, name: str, *, role: Role = "analyst", password: str | None = None) -> str | None:
-        """Add a user; return the password that was made where none was given."""
+        """Add a user. If no password is given, make one and return it."""
         self._check_name(name, role)
         made = fresh_text(18) if password is None else None
         chosen = made or _check(password or "")
@@ -186,7 +186,7 @@ class UserFile:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, User]]:
-        """Hand out the users to change, and replace the file by what they are then. One change at a
+        """Yield the users to change them, then replace the file. Only one process changes it at a
         time.
         """
         lock = os.open(self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -219,7 +219,9 @@ class UserFile:
 
 
 def parse_token(text: str) -> tuple[str, str]:
-    """Return a token's number and its secret; of a text that is none, two that fit nobody."""
+    """Return a token's number and its secret; for a text that is no token, a pair that fits
+    nobody.
+    """
     parts = text.split("_")
     return (parts[1], parts[2]) if len(parts) == 3 and parts[0] == _TOKEN else ("", text)
 

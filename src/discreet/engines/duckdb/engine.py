@@ -1,8 +1,9 @@
-"""Questions on a prepared snapshot, in an embedded DuckDB that is locked down: the default engine.
+"""The default engine: it answers questions on a prepared snapshot, in an embedded DuckDB that is
+locked down.
 
-The configuration is a second wall; the first is that only SQL from our own tree gets here. DuckDB
-is no boundary of privilege by its own word: with everything off it still tells exact table sizes
-and statistics to whoever may write SQL.
+The first defence is that only SQL from our own trees runs here. The locked configuration is the
+second. DuckDB does not claim to protect data from those who may write SQL: with everything turned
+off, it still tells exact sizes and statistics of tables.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ MOST_BINDING = 256  # statements that are remembered to bind; then all are forgo
 
 @contextmanager
 def _one_sentence(sql: str) -> Iterator[None]:
-    """Make Overrun of what took too long or too much, and EngineFailure of any other error."""
+    """Replace errors of DuckDB: by Overrun if it took too much time or memory, else by
+    EngineFailure.
+    """
     import duckdb
 
     try:
@@ -137,9 +140,9 @@ class DuckDB:
         """Return the exact numbers of one aggregation. Sums arrive as decimal128(38, 0), which
         holds a HUGEINT without loss.
 
-        What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence;
-        the log gets our SQL and the kind of error, never the engine's message, which can print a
-        value.
+        If an expression fails on a row, its value there is NULL (`total`). Every other failure is
+        one fixed sentence. The log gets our SQL and the type of the error, never the engine's
+        message, which can print a value.
         """
         began = time.monotonic()
         sql = PLAIN.numbers(query)
@@ -157,8 +160,8 @@ class DuckDB:
             return Exact(self._select(cursor, total, begin=f"USE {_ATTACHED}"))
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
-        """Return the result of `fetch` in parts of so many rows, read when it is opened; at least
-        one table, which may be empty.
+        """Return the result of `fetch` in parts of so many rows: at least one, which may be empty.
+        They are read when the result is opened.
         """
         return Exact(self._fetch(query, seconds, rows))
 
@@ -212,8 +215,8 @@ class DuckDB:
         return PLAIN.numbers(query)
 
     def check(self, query: Numbers) -> None:
-        """Raise EngineFailure where a query does not bind: to tables of the same columns that hold
-        no rows.
+        """Raise EngineFailure if a query does not bind to the empty twin: the same tables without
+        rows.
         """
         import duckdb
 

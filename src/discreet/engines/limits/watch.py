@@ -1,5 +1,5 @@
-"""Work that takes too long is interrupted: one thread watches over all of it; a timer each would
-cost a thread.
+"""Interrupt work that takes too long. One thread watches over all work, because a timer for each
+would need a thread.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _AGAIN = 0.1
 
 
 class _Watch:
-    """A thread that sleeps until the first moment at which anything is due, as far as it knew when
-    it fell asleep.
+    """A thread that sleeps until the first time at which work, known when it fell asleep, is
+    due.
     """
 
     def __init__(self) -> None:

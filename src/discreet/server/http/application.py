@@ -1,4 +1,4 @@
-"""The app of the HTTP door: its routes, and what stands around them."""
+"""The app of the HTTP door: its routes, its middleware and its error handlers."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _describe(app: FastAPI) -> dict[str, Any]:
 
 
 async def _other(request: Request, error: Exception) -> Response:
-    """Tell of what the framework refuses: no such route, no such method."""
+    """Return our reply to errors of the framework: no such route, no such method."""
     assert isinstance(error, HTTPException)
     told = {
         404: ("missing", "There is nothing here."),
@@ -211,7 +211,7 @@ async def _other(request: Request, error: Exception) -> Response:
 
 
 async def _wrong(request: Request, error: Exception) -> Response:
-    """Tell which field of a request is wrong."""
+    """Return a reply that says which field of a request is wrong."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(each) for each in first["loc"])

@@ -67,19 +67,21 @@ class Refusal(Exception):
 
 
 def log_in_first() -> Refusal:
-    """Return the refusal of who did not say who they are."""
+    """Return the refusal of a request without a login."""
     hint = "Send Authorization: Bearer TOKEN (discreet user token), or log in: POST /api/v1/login."
     headers = {"WWW-Authenticate": "Bearer"}
     return Refusal(401, "denied", "Nobody is logged in.", hint, code="28000", headers=headers)
 
 
 def not_yours(role: str) -> Refusal:
-    """Return the refusal of what a role may not do."""
+    """Return the refusal of a request that the user's role does not allow."""
     return Refusal(403, "denied", f"This is not for the role {role}.", code="42501")
 
 
 def missing(what: str) -> Refusal:
-    """Return the refusal of what is not there, or is somebody else's: nobody learns which."""
+    """Return the refusal of something that does not exist or belongs to another user: the same for
+    both.
+    """
     return Refusal(404, "missing", what, code="02000")
 
 

@@ -48,11 +48,11 @@ FAILED = "The server could not do this. The curator's log has the details."
 
 
 class Guard:
-    """An ASGI app around another. What it reads of a request is all that the inner one can read."""
+    """An ASGI app around another one. It reads each request, and hands over what it has read."""
 
     def __init__(self, app: App, door: Doorway, *, secure: bool, proxied: bool = False) -> None:
-        """`proxied` says that a proxy of this machine sends all requests: it is believed who sent
-        them, and how.
+        """With `proxied`, a proxy on this machine sends all requests, and is trusted to say who
+        sent them, and over TLS.
         """
         self._app = app
         self._door = door
@@ -88,7 +88,7 @@ class Guard:
                 await _tell(refusal, leave)
 
     def refusal(self, error: Exception) -> Refusal:
-        """Return what is told of an error; failures of our own are logged by their type and
+        """Return the reply to an error. Failures of our own are logged, with their type and
         place.
         """
         found = refusal_of(error)
@@ -108,7 +108,7 @@ class Guard:
         ]
 
     async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
-        """Read the request's body: of the size and in the time of one message of a client."""
+        """Read the request's body, within the limits of size and time for a client's message."""
         limits = self._door.limits
         found = bytearray()
         size = 0
@@ -143,8 +143,8 @@ class Guard:
     async def _send_in_parts(
         self, scope: MutableMapping[str, Any], message: Message, send: Send
     ) -> None:
-        """Send a message; a large body in parts, so that it waits here and not in buffers while
-        nobody reads it.
+        """Send a message. Send a large body in parts, so that it does not fill buffers while the
+        client does not read.
         """
         body = message.get("body", b"")
         if len(body) <= PART:
@@ -161,7 +161,7 @@ class Guard:
                 await self._send(scope, part, send)
 
     async def _send(self, scope: MutableMapping[str, Any], message: Message, send: Send) -> None:
-        """Send a part; a client that reads nothing for long is left."""
+        """Send a part; give up on a client that reads nothing for long."""
         try:
             async with asyncio.timeout(self._door.limits.sending):
                 await send(message)
@@ -173,8 +173,8 @@ class Guard:
 
 
 def _believe_proxy(scope: MutableMapping[str, Any]) -> None:
-    """Take the sender's address from what the proxy says; refuse what did not come to it over
-    TLS.
+    """Take the sender's address from the proxy's headers; refuse a request that came to the proxy
+    without TLS.
     """
     said = {
         name: [
@@ -194,7 +194,7 @@ def _believe_proxy(scope: MutableMapping[str, Any]) -> None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Hand over the body that was read, then whatever comes: that the client is gone."""
+    """Hand over the body that was read, and after it the next message: that the client is gone."""
     given = False
 
     async def receive_again() -> Message:

@@ -28,7 +28,7 @@ router = APIRouter()
 
 @dataclass(eq=False, kw_only=True)
 class Job:
-    """One piece of work, and what has been told of it."""
+    """One piece of long work, with its events so far."""
 
     id: str
     kind: str
@@ -44,7 +44,7 @@ class Job:
         return told | {"events": f"/api/v1/jobs/{self.id}/events"}
 
     async def tell(self, name: str, content: dict[str, Any]) -> None:
-        """Tell whoever listens."""
+        """Add an event, and wake up all listeners."""
         async with self.news:
             self.events.append((name, content))
             self.news.notify_all()
@@ -91,7 +91,7 @@ class Jobs:
             await job.tell("failed", {"error": job.error})
 
     def of(self, visitor: Visitor, id: str) -> Job:
-        """Return a job of a user; of somebody else's nobody learns that it is there."""
+        """Return a job of a user. For the job of another user, answer as if it did not exist."""
         job = self._jobs.get(id)
         if job is None or job.user != visitor.user.name:
             raise missing("There is no such job.")
@@ -104,13 +104,13 @@ def jobs_of(request: Request) -> Jobs:
 
 
 def begin_reply(job: Job) -> Response:
-    """Return the reply to who began a job."""
+    """Return the reply to the request that began a job."""
     return JSONResponse(job.as_json(), status_code=202)
 
 
 @router.get("/jobs/{id}", response_model=shapes.JobReply)
 async def job(request: Request, id: str, visitor: Anyone) -> Response:
-    """Return how far a job of yours is."""
+    """Return the state of one of your jobs."""
     return JSONResponse(jobs_of(request).of(visitor, id).as_json())
 
 
@@ -120,7 +120,9 @@ async def job(request: Request, id: str, visitor: Anyone) -> Response:
     response_class=Response,
 )
 async def events(request: Request, id: str, visitor: Anyone) -> Response:
-    """Send the events of a job of yours, from its beginning or after Last-Event-ID, to its end."""
+    """Send the events of one of your jobs: from its beginning, or after Last-Event-ID, to its
+    end.
+    """
     found = jobs_of(request).of(visitor, id)
     last = request.headers.get("last-event-id", "")
     after = int(last) if last.isascii() and last.isdigit() and len(last) < 10 else 0

@@ -24,7 +24,7 @@ LEAVING = 1.0  # seconds for connections to close by themselves when the server 
 
 
 class Connection(H11Protocol):
-    """One connection. It ends if its first request does not come in time, or where too many are
+    """One connection. It ends if its first request does not come in time, or if too many are
     open.
     """
 
@@ -57,7 +57,7 @@ class Connection(H11Protocol):
         self._wait()
 
     def _wait(self) -> None:
-        """Give whoever is there a while to send a request's head."""
+        """Wait for the head of a request, for a limited time."""
         self._waiting = self.loop.call_later(self._limits.login, self._give_up)
 
     def _give_up(self) -> None:
@@ -125,7 +125,7 @@ class HttpListener:
         return str(found[0]), int(found[1])
 
     async def stop(self) -> None:
-        """Accept nobody new; let answers on their way leave, then close."""
+        """Accept no new connections, let answers that are being sent end, then close."""
         if self._server is None:
             return
         self._server.close()

@@ -45,8 +45,8 @@ router = APIRouter()
 
 
 class Desk:
-    """The place where questions are asked: one per server. A key that is used twice at once is one
-    question.
+    """Asks the curator for all HTTP clients of a server. Two requests with the same key at the same
+    time are one question.
     """
 
     def __init__(self, door: Doorway, answers: Answers) -> None:
@@ -59,7 +59,7 @@ class Desk:
         return self.door.curator
 
     async def work(self, visitor: Visitor, work: Callable[[], Made]) -> Made:
-        """Run something on a worker, by turns."""
+        """Run a function on a worker, in the order of the queue."""
         began = time.monotonic()
         self.door.metrics.count("statements")
         try:
@@ -68,7 +68,7 @@ class Desk:
             self.door.metrics.seconds(time.monotonic() - began)
 
     async def ask(self, visitor: Visitor, question: shapes.Question, key: str | None) -> KeptAnswer:
-        """Answer a question, or give again what its key was answered before."""
+        """Answer a question, or return the answer that was given to its key before."""
         if key is None:
             return await self.work(
                 visitor, lambda: self._question_text(visitor, question, None, b"")
@@ -128,8 +128,8 @@ class Desk:
         return kept
 
     def price(self, visitor: Visitor, question: shapes.Question) -> dict[str, Any]:
-        """Return what a question may cost: as it says, by the policy's default, or nothing where it
-        is free.
+        """Return the price of a question: as the request says, or the policy's default, or almost
+        nothing if it is free.
         """
         if question.epsilon is not None or question.margin is not None:
             return {"epsilon": question.epsilon, "margin": question.margin}
@@ -170,8 +170,8 @@ def iso(moment: float) -> str:
 
 
 def format_of(wanted: Format | None, accept: str) -> Format:
-    """Return the format that is asked for: by ?format=, else the first of Accept that we have, else
-    JSON.
+    """Return the wanted format: that of ?format=, else the first of the Accept header that we have,
+    else JSON.
     """
     if wanted is not None:
         return wanted
@@ -187,7 +187,7 @@ def format_of(wanted: Format | None, accept: str) -> Format:
 
 
 def as_json(kept: KeptAnswer) -> dict[str, Any]:
-    """Return a kept answer as JSON holds it."""
+    """Return a kept answer as JSON."""
     answer = formats.from_arrow(kept.content)
     told = answer.as_json()
     return told | {
@@ -200,7 +200,7 @@ def as_json(kept: KeptAnswer) -> dict[str, Any]:
 
 
 def render(kept: KeptAnswer, format: Format) -> bytes:
-    """Return a kept answer in a format; the same bytes whenever it is asked for."""
+    """Return a kept answer in a format: always the same bytes."""
     if format == "json":
         return json.dumps(as_json(kept), ensure_ascii=False).encode()
     if format == "arrow":

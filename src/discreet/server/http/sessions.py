@@ -1,4 +1,6 @@
-"""Cookie sessions of the page: in memory, each with a CSRF token, made anew at every login."""
+"""Sessions of the browser pages, by cookie: kept in memory, each with a CSRF token, and new at
+every login.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ MOST = 20  # sessions of one user; the oldest ends when another begins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CookieSession:
-    """A logged-in user, and the CSRF token that a changing request must bring along."""
+    """A logged-in user, and the CSRF token that every request must have that changes something."""
 
     user: User
     csrf: str = field(repr=False)
@@ -26,7 +28,7 @@ class CookieSession:
 
 
 class Sessions:
-    """All sessions of one server. What is kept of a cookie's secret is its hash."""
+    """All sessions of one server. Of a cookie's secret only the hash is kept."""
 
     def __init__(self, *, idle: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._idle = idle
@@ -34,7 +36,7 @@ class Sessions:
         self._sessions: OrderedDict[bytes, CookieSession] = OrderedDict()
 
     def begin(self, user: User) -> tuple[str, CookieSession]:
-        """Begin a session; its secret is always a new one, whatever cookie the browser sent."""
+        """Begin a session. Its secret is always new, even if the browser sent a cookie."""
         own = [key for key, each in self._sessions.items() if each.user.name == user.name]
         for key in own[: max(0, len(own) + 1 - MOST)]:
             del self._sessions[key]

@@ -1,5 +1,5 @@
-"""Find out who makes a request, by a bearer token or by a cookie session; and what each role may
-do.
+"""Find out who makes a request, by a bearer token or by a cookie session, and check what the role
+may do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CSRF = "X-CSRF-Token"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """A user, and the session by which the request came; None where it brought a token."""
+    """A user, and the session of the request, which is None if the request has a token."""
 
     user: User
     session: CookieSession | None
@@ -75,7 +75,7 @@ class Reception:
         return Visitor(user=self._still(session.user), session=session)
 
     def session(self, request: Request) -> CookieSession | None:
-        """Return the session of a request's cookie, whatever it asks for."""
+        """Return the session of a request's cookie, for every kind of request."""
         secret = request.cookies.get(self.cookie)
         return None if secret is None else self.sessions.find(secret)
 

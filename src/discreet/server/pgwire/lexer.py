@@ -1,7 +1,7 @@
-"""SQL to tokens by Postgres's rules: enough to split a message into statements and to find
-parameters.
+"""Cut SQL into tokens by Postgres's rules, as far as needed to split a message into statements and
+to find parameters.
 
-A semicolon inside a text, a quoted name, a comment or a dollar quote ends nothing.
+A semicolon inside a text, a quoted name, a comment or a dollar quote does not end a statement.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One statement of a message; `offset` is how many letters stand before it."""
+    """One statement of a message. `offset` is the number of letters before it."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -66,7 +66,7 @@ class Statement:
         return self.tokens[0].upper
 
     def rest(self, index: int) -> Statement:
-        """Return what begins at a token, as a statement of its own."""
+        """Return the rest of the statement from a token on, as a statement."""
         tokens = self.tokens[index:]
         if not tokens:
             raise Fault(

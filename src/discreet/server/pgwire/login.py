@@ -1,7 +1,8 @@
-"""From an accepted connection to a user: TLS, the startup message, SCRAM; or a request to cancel.
+"""Log a user in on a new connection: TLS, the startup message, SCRAM; or handle a request to
+cancel.
 
-Until somebody is logged in, little is read: a startup message of 10 kB, logins of 8 kB, in 20
-seconds.
+Before the login little is read: a startup message of at most 10 kB and login messages of at most 8
+kB, within 20 seconds.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ async def _first(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 
 async def _encrypt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tls: Tls) -> None:
-    """Go on encrypted. Bytes that came before are somebody's in between (CVE-2021-23214): the
-    connection ends.
+    """Begin TLS. If bytes have come before it, an attacker in between may have sent them
+    (CVE-2021-23214): end the connection.
     """
     transport = writer.transport
     assert isinstance(transport, asyncio.Transport)
@@ -178,8 +179,8 @@ async def _scram(
 
 
 async def _until(moment: float) -> None:
-    """Wait for a moment to the microsecond. A sleep ends up to a millisecond late, by when it
-    began: so not on it.
+    """Wait until a moment, to the microsecond. A sleep alone is not exact: it ends up to a
+    millisecond late, which depends on when it began.
     """
     await asyncio.sleep(moment - 0.0015 - time.monotonic())
     while time.monotonic() < moment:
@@ -187,7 +188,7 @@ async def _until(moment: float) -> None:
 
 
 def _verdict(attempt: Attempt, proof: bytes) -> tuple[bytes, User | Fatal]:
-    """Return what is said to a proof, and the user where it was right or the refusal where it was
+    """Return the reply to a proof, and the user if the proof is right, or the refusal if it is
     wrong.
     """
     try:
