@@ -1,7 +1,7 @@
-"""Fold each person's own rows: GROUP BY owner. `windows` has the windows over the owner.
+"""Aggregate each person's own rows: GROUP BY owner. For windows over the owner read `windows`.
 
-The results are exact per person and stay private rows: one person still changes only that person's
-rows. Ties are decided by the rows' content, never by their position (S4).
+The results are exact for each person, and are private rows again: one person still changes only
+that person's rows. The content of rows decides ties, never their position (S4).
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from discreet.sql.values.value import (
     widen,
 )
 
-MEAN_STEPS = 1_000  # a mean per person is kept to a thousandth of the column's step
+MEAN_STEPS = 1_000  # a mean per person is rounded to a thousandth of the column's step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
-    """The rows of one person that a fold reads: those that satisfy a condition, and those in a
-    window, if there is one.
+    """The rows of one person that a fold reads: those that satisfy a condition and are in a window,
+    if there is one.
     """
 
     where: Expression | None = None
@@ -62,18 +62,19 @@ class Folding:
 
     @property
     def partial(self) -> bool:
-        """True if some of the rows may be left out, so that there may be none."""
+        """Return True if the condition may leave out rows, so that none may be left."""
         return self.where is not None
 
     def __call__(self, name: str, *arguments: Operand) -> Expression:
+        """Return the fold of these arguments over the rows."""
         fold = Fold(name, tuple(expression(each) for each in arguments), self.where)
         return fold if self.window is None else replace(self.window, function=fold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonScope:
-    """Names inside a SELECT that groups by the owner: keys and aggregates become columns of the
-    grouped stage.
+    """Resolves names in a SELECT that groups by the owner: keys and aggregates become columns of a
+    stage.
     """
 
     names: Names
@@ -96,28 +97,26 @@ class PersonScope:
         return self.names.kind(node)
 
     def special(self, node: exp.Expression) -> Value | None:
+        """Return the column of the stage for an aggregate, or for an expression that is a key."""
         kind = node.this if isinstance(node, exp.Filter) else node
         if isinstance(kind, exp.AggFunc):
             return self.aggregate(node)
-        if (
-            node.find(exp.Column)
-            and not node.find(exp.AggFunc)
-            and not isinstance(node, exp.Column)
-        ):
-            try:
-                value = translate(node, self.names)
-            except Rejected:
-                return None
-            return self.keys.get(value.identity)
-        return None
+        if isinstance(node, exp.Column) or not node.find(exp.Column) or node.find(exp.AggFunc):
+            return None
+        try:
+            value = translate(node, self.names)
+        except Rejected:
+            return None
+        return self.keys.get(value.identity)
 
     def aggregate(self, node: exp.Expression) -> Value:
-        fold, inner = Folding(), node
+        """Add an aggregate to the columns of the stage; return its column."""
+        fold = Folding()
+        inner = node
         if isinstance(node, exp.Filter):
             check_arguments(node)
-            fold = Folding(
-                where=as_flag(translate(node.expression.this, self.names), node).expression
-            )
+            condition = as_flag(translate(node.expression.this, self.names), node)
+            fold = Folding(where=condition.expression)
             inner = node.this
         function = AGGREGATES.get(type(inner))
         if function is None:
@@ -129,9 +128,8 @@ class PersonScope:
         value = function(inner, self.names, self.rows, fold)
         if value.expression not in self.columns:
             self.columns.append(value.expression)
-        return replace(
-            value, expression=Column(self.alias, f"p{self.columns.index(value.expression)}")
-        )
+        place = self.columns.index(value.expression)
+        return replace(value, expression=Column(self.alias, f"p{place}"))
 
 
 def _argument(node: exp.Expression, names: Names) -> Value:
@@ -161,28 +159,29 @@ def _count(node: exp.Count, names: Names, rows: int, fold: Folding) -> Value:
 
 def _count_if(node: exp.CountIf, names: Names, rows: int, fold: Folding) -> Value:
     flag = as_flag(translate(node.this, names), node).expression
-    return Value(
-        expression=fold("count", case((flag, 1))), domain=Number(step=Fraction(1), lo=0, hi=rows)
-    )
+    domain = Number(step=Fraction(1), lo=0, hi=rows)
+    return Value(expression=fold("count", case((flag, 1))), domain=domain)
 
 
 def _sum(node: exp.Sum, names: Names, rows: int, fold: Folding) -> Value:
     value = as_number(_argument(node, names), node)
     domain = grid(value)
-    lo, hi = rows * min(domain.lo, 0), rows * max(domain.hi, 0)
+    lo = rows * min(domain.lo, 0)
+    hi = rows * max(domain.hi, 0)
+    # A sum that is not NULL has at least one row.
     if domain.lo > 0:
-        lo = domain.lo  # a sum that is not NULL has at least one row
+        lo = domain.lo
     if domain.hi < 0:
         hi = domain.hi
     check_size(lo, hi, node)
-    found = widen(fold("sum", value.expression), max(abs(lo), abs(hi)))
+    total = widen(fold("sum", value.expression), max(abs(lo), abs(hi)))
     bounds = Number(step=domain.step, lo=lo, hi=hi)
-    return Value(expression=found, domain=bounds, nullable=value.nullable or fold.partial)
+    return Value(expression=total, domain=bounds, nullable=value.nullable or fold.partial)
 
 
 def _mean(node: exp.Avg, names: Names, rows: int, fold: Folding) -> Value:
-    """Return the mean on a grid a thousand times finer than the column's, rounded half away from
-    zero.
+    """Return the mean, rounded half away from zero to a step a thousand times finer than the
+    column's.
     """
     value = as_number(_argument(node, names), node)
     domain = grid(value)
@@ -190,11 +189,13 @@ def _mean(node: exp.Avg, names: Names, rows: int, fold: Folding) -> Value:
     check_size(0, bound, node)
     n = widen(fold("sum", value.expression), bound) * MEAN_STEPS
     d = call("nullif", fold("count", value.expression), 0)
-    found = case((n >= 0, (2 * n + d) // (2 * d)), otherwise=-((-2 * n + d) // (2 * d)))
-    scaled = Number(
+    positive = (2 * n + d) // (2 * d)
+    negative = -((-2 * n + d) // (2 * d))
+    mean = case((n >= 0, positive), otherwise=negative)
+    finer = Number(
         step=domain.step / MEAN_STEPS, lo=domain.lo * MEAN_STEPS, hi=domain.hi * MEAN_STEPS
     )
-    return Value(expression=found, domain=scaled, nullable=value.nullable or fold.partial)
+    return Value(expression=mean, domain=finer, nullable=value.nullable or fold.partial)
 
 
 def _extreme(function: str) -> Function:
@@ -206,8 +207,9 @@ def _extreme(function: str) -> Function:
             value = as_number(value, node)
         if isinstance(value.domain, Category | Opaque):
             raise reject(node, f"{show(node)} needs numbers or dates.", "Use a number or a date.")
-        found = fold(function, value.expression)
-        return Value(expression=found, domain=value.domain, nullable=value.nullable or fold.partial)
+        nullable = value.nullable or fold.partial
+        extreme = fold(function, value.expression)
+        return Value(expression=extreme, domain=value.domain, nullable=nullable)
 
     return apply
 
@@ -236,12 +238,12 @@ def _at_extreme(function: str) -> Function:
                 f"{show(node)} needs a number or a date to order by.",
                 "Order by a number or a date.",
             )
-        # Privacy: S4. The pair is ordered by content alone, so equal keys cannot make the choice
-        # depend on position.
-        known = call("AND", key.expression.is_known, value.expression.is_known)
-        pair = case((known, call("pair", key.expression, value.expression)))
-        found = call("second of pair", fold(function, pair))
-        return Value(expression=found, domain=value.domain, nullable=True)
+        # Privacy: S4. Pairs are ordered by their content alone. So if two keys are equal, the choice
+        # does not depend on the position of rows.
+        not_null = call("AND", key.expression.is_known, value.expression.is_known)
+        pair = case((not_null, call("pair", key.expression, value.expression)))
+        second = call("second of pair", fold(function, pair))
+        return Value(expression=second, domain=value.domain, nullable=True)
 
     return apply
 
@@ -264,19 +266,18 @@ PERSON_NAMES = "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, BOOL_OR, BOOL_AND,
 
 
 def is_own(key: Value) -> bool:
-    """Return True if equal keys are one person's: the owner, or a key that leads to the owner, as
-    of a visit.
+    """Return True if rows with equal keys belong to one person: for the owner, and for a key that
+    leads to the owner, such as visit_id.
     """
     domain = key.domain
-    # Where an outer join left it NULL, it leads to nobody: then the rows of different people would
-    # be one group.
-    return isinstance(domain, Opaque) and (
-        domain.owner or (domain.link is not None and not key.nullable)
-    )
+    if not isinstance(domain, Opaque):
+        return False
+    # A key that an outer join made NULL leads to nobody: rows of several people would be one group.
+    return domain.owner or (domain.link is not None and not key.nullable)
 
 
 def _field(item: exp.Expression, scope: PersonScope, origins: Origins) -> Field:
-    """Return what an item of the SELECT list is for each person."""
+    """Return the column of an item of the SELECT list."""
     if isinstance(item, exp.Star):
         raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
     value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
@@ -286,47 +287,48 @@ def _field(item: exp.Expression, scope: PersonScope, origins: Origins) -> Field:
 def group_rows_by_owner(
     node: exp.Select, relation: Relation, keys: list[Value], alias: str, inner_alias: str
 ) -> Relation:
-    """SELECT ... GROUP BY owner, keys: one row per person, or per person and key, as many as a
-    person can have.
+    """Return the rows of SELECT ... GROUP BY owner, keys: one row for each person, or for each
+    person and combination of keys.
 
-    A key that leads to the owner, as of a visit, has one owner: GROUP BY visit_id is GROUP BY
-    owner, visit_id, without the rows whose visit is unknown.
+    A key that leads to the owner, such as visit_id, has one owner. So GROUP BY visit_id is GROUP BY
+    owner, visit_id without the rows whose visit_id is NULL.
     """
     names = Names(fields=relation.fields)
     others = [key for key in keys if not (isinstance(key.domain, Opaque) and key.domain.owner)]
-    # A number that stands in GROUP BY would be taken for the place of a column.
-    if any(
-        key.constant or isinstance(key.domain, Missing) or isinstance(key.expression, Constant)
-        for key in others
-    ):
+    # The engine would read a number in GROUP BY as the place of a column.
+    if any(map(_is_constant, others)):
         raise reject(
             node.args["group"],
             "a constant key is the same for everybody.",
             "Leave it out of GROUP BY.",
         )
-    stage = {
-        key.identity: replace(
-            key, expression=Column(alias, f"g{index}"), constant=False, numbering=False
-        )
-        for index, key in enumerate(others)
-    }
+    columns: dict[Identity, Value] = {}
+    for index, key in enumerate(others):
+        column = Column(alias, f"g{index}")
+        columns[key.identity] = replace(key, expression=column, constant=False, numbering=False)
     owner = Value(expression=Column(alias, OWNER), domain=Opaque(owner=True))
-    owned = {key.identity: owner for key in keys if key not in others}
-    scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**stage, **owned})
-    parted = [
-        item for item, key in zip(meanings_of(node, names), keys, strict=True) if key in others
-    ]
-    rows = distinct_values(frozenset().union(*map(names.origins, parted)), relation.rows)
+    owners = {key.identity: owner for key in keys if key not in others}
+    scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**columns, **owners})
+    items = zip(meanings_of(node, names), keys, strict=True)
+    origins = [names.origins(item) for item, key in items if key in others]
+    rows = distinct_values(frozenset[tuple[str, int]]().union(*origins), relation.rows)
     fields = [_field(item, scope, frozenset({(alias, rows)})) for item in node.expressions]
     conditions: tuple[Expression, ...] = ()
-    if node.args.get("having"):
-        conditions = (
-            as_flag(translate(node.args["having"].this, scope), node.args["having"]).expression,
-        )
-    known = () if owned else tuple(key.expression.is_known for key in keys if is_own(key))
-    parted_by = tuple((f"g{index}", key.expression) for index, key in enumerate(others))
-    folded = tuple((f"p{index}", each) for index, each in enumerate(scope.columns))
-    query = PerPerson(relation.source, parted_by, folded, (*relation.conditions, *known))
+    having = node.args.get("having")
+    if having:
+        conditions = (as_flag(translate(having.this, scope), having).expression,)
+    not_null: list[Expression] = []
+    if not owners:
+        not_null += [key.expression.is_known for key in keys if is_own(key)]
+    group_by = tuple((f"g{index}", key.expression) for index, key in enumerate(others))
+    folds = tuple((f"p{index}", each) for index, each in enumerate(scope.columns))
+    query = PerPerson(relation.source, group_by, folds, (*relation.conditions, *not_null))
     return Relation(
         source=Stage(query, alias), fields=tuple(fields), rows=rows, conditions=conditions
     )
+
+
+def _is_constant(key: Value) -> bool:
+    if key.constant or isinstance(key.domain, Missing):
+        return True
+    return isinstance(key.expression, Constant)

@@ -1,4 +1,4 @@
-"""UNION, INTERSECT and EXCEPT: of noisy results, of private rows person by person, and of sets of
+"""Plan UNION, INTERSECT and EXCEPT: of noisy results, of private rows for each person, and of sets of
 owners.
 """
 
@@ -31,11 +31,9 @@ def combine(
     if isinstance(left, OutputTable) and isinstance(right, OutputTable):
         return union(node, left, right)
     if isinstance(left, Relation) and isinstance(right, Relation):
-        return (
-            _union(node, left, right, alias)
-            if isinstance(node, exp.Union)
-            else _match_owners(node, left, right, alias)
-        )
+        if isinstance(node, exp.Union):
+            return _union(node, left, right, alias)
+        return _match_owners(node, left, right, alias)
     raise reject(
         node,
         f"{_word(node)} of private and other rows is not answered.",
@@ -57,20 +55,19 @@ def _match_owners(
             f"Of owners, write WHERE owner {'IN' if within else 'NOT IN'} (SELECT owner FROM ...).",
         )
     people = replace(left.nest(alias(), distinct=True), rows=1)
-    found = member(people.fields[0].value, people.owner, right, node)
-    return people.filter(
-        found if within else replace(found, expression=call("NOT", found.expression))
-    )
+    condition = member(people.fields[0].value, people.owner, right, node)
+    if not within:
+        condition = replace(condition, expression=call("NOT", condition.expression))
+    return people.filter(condition)
 
 
 def _union(node: exp.Union, left: Relation, right: Relation, alias: Callable[[], str]) -> Relation:
-    """Plan UNION ALL of private rows, where a person has the rows of both sides, and UNION of
-    owners, each person once.
+    """Plan UNION ALL of private rows, where a person has the rows of both sides; or UNION of owners,
+    each person once.
     """
     once = bool(node.args.get("distinct"))
-    plain = (
-        type(node) is exp.Union and not node.args.get("by_name") and not after.leaves_out_rows(node)
-    )
+    plain = type(node) is exp.Union and not node.args.get("by_name")
+    plain = plain and not after.leaves_out_rows(node)
     if not plain or (once and not _of_owners(node, left, right)):
         raise reject(
             node,
@@ -83,7 +80,9 @@ def _union(node: exp.Union, left: Relation, right: Relation, alias: Callable[[],
             "both sides of UNION ALL need the same columns, unordered.",
             "List them on both sides.",
         )
-    name, fields, rows = alias(), [], left.rows + right.rows
+    name = alias()
+    rows = left.rows + right.rows
+    fields = []
     sides: tuple[list[Field], list[Field]] = ([], [])
     for index, (a, b) in enumerate(zip(left.fields, right.fields, strict=True)):
         values = _common(a.value, b.value, node)
@@ -104,20 +103,21 @@ def _union(node: exp.Union, left: Relation, right: Relation, alias: Callable[[],
 
 
 def _common(a: Value, b: Value, node: exp.Expression) -> list[Value]:
-    """Both sides of a column as values of one domain."""
+    """Return both sides of a column as values of one domain."""
     if isinstance(a.domain, Opaque) and a.domain == b.domain:
         return [a, b]
     return unify((a, b), node)
 
 
 def _of_owners(node: exp.SetOperation, left: Relation, right: Relation) -> bool:
-    """Return True if a set operation is of sets of owners, and of nothing else."""
-    fields = [side.fields[0].value.domain for side in (left, right) if len(side.fields) == 1]
-    owners = [each for each in fields if isinstance(each, Opaque) and each.owner]
+    """Return True if a set operation has only owners on both sides, and no other clauses."""
+    domains = [side.fields[0].value.domain for side in (left, right) if len(side.fields) == 1]
+    owners = [each for each in domains if isinstance(each, Opaque) and each.owner]
     plain = ("this", "expression", "distinct", "with_")
-    bare = not any(part for name, part in node.args.items() if name not in plain)
-    return bare and len(owners) == 2 and bool(node.args.get("distinct"))
+    has_more = any(part for name, part in node.args.items() if name not in plain)
+    return not has_more and len(owners) == 2 and bool(node.args.get("distinct"))
 
 
 def _word(node: exp.SetOperation) -> str:
+    """Return the operation's name in SQL."""
     return str(node.key).upper()

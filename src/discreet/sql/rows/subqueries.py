@@ -1,4 +1,4 @@
-"""Subqueries over private rows as conditions: IN and EXISTS."""
+"""Translate subqueries over private rows that are conditions: IN and EXISTS."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from discreet.algebra import (
-    Column,
-    Exists,
-    Expression,
-)
+from discreet.algebra import Column, Exists, Expression
 from discreet.sql.rows.owners import conjuncts, matches_owners, same_owner
 from discreet.sql.rows.relation import Names, Relation
 from discreet.sql.text.parse import reject, show
@@ -20,31 +16,33 @@ from discreet.sql.values.value import Flag, Value
 
 
 def member(value: Value, owner: Column, inner: Relation, node: exp.Expression) -> Value:
-    """owner IN (SELECT owner FROM ...): whether the row's own person is among those."""
-    listed = inner.fields[0].value
-    if len(inner.fields) != 1 or not same_owner(value, listed) or value.nullable or listed.nullable:
+    """Return owner IN (SELECT owner FROM ...): True if the row's own person is among those."""
+    other = inner.fields[0].value
+    nullable = value.nullable or other.nullable
+    if len(inner.fields) != 1 or not same_owner(value, other) or nullable:
         raise reject(
             node,
             f"{show(node)} would let one person's rows decide about other people's.",
             "IN (SELECT ...) on private tables is answered for the owner: owner IN (SELECT owner FROM ...).",
         )
-    # That only rows of the same person decide, whatever the keys are, is said by Exists itself.
-    same = listed.expression.equals(value.expression)
+    # `Exists` itself adds that the inner rows are the same person's, whatever these keys are.
+    same = other.expression.equals(value.expression)
     return _exists(inner, owner, [*inner.conditions, same])
 
 
 def exists(
     inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression
 ) -> Value:
-    """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
+    """Return EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
     names = Names(fields=inner.fields, outer=outer.fields)
-    owned, where = False, list(inner.conditions)
+    owned = False
+    where = list(inner.conditions)
     for part in conjuncts(condition):
         match = matches_owners(part, outer, inner, names)
         owned = owned or match is not None
-        where.append(
-            match if match is not None else as_flag(translate(part, names), part).expression
-        )
+        if match is None:
+            match = as_flag(translate(part, names), part).expression
+        where.append(match)
     if not owned:
         raise reject(
             node,
@@ -55,6 +53,7 @@ def exists(
 
 
 def _exists(inner: Relation, owner: Column, where: Sequence[Expression]) -> Value:
-    same = (inner.owner.equals(owner), owner.equals(inner.owner))
-    kept = tuple(each for each in dict.fromkeys(where) if each not in same)
-    return Value(expression=Exists(inner.source, owner, kept), domain=Flag())
+    """Return an `Exists` without the equality of owners, which it adds itself."""
+    same_person = (inner.owner.equals(owner), owner.equals(inner.owner))
+    others = tuple(each for each in dict.fromkeys(where) if each not in same_person)
+    return Value(expression=Exists(inner.source, owner, others), domain=Flag())

@@ -1,6 +1,6 @@
-"""Windows over each person's own rows: PARTITION BY must name the owner.
+"""Translate windows over each person's own rows: PARTITION BY must have the owner.
 
-The results stay private rows, as those of `persons` do: one person changes only that person's rows.
+The results are private rows, like those of `persons`: one person changes only that person's rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from discreet.sql.values.unify import among_others, as_flag, join_domains, unify
 from discreet.sql.values.value import Category, Missing, Number, Opaque, Value
 
 ROW_NUMBER = Fold("row_number", ())
-MOST_PLACES = 1_000_000  # of a frame, an offset, a number of tiles
+MOST_PLACES = 1_000_000  # the most rows of a frame or an offset, and the most tiles
 _ANSWERED = (
     "ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE with ORDER BY, "
     "and COUNT, SUM, AVG, MIN, MAX, also running and in frames of ROWS"
@@ -30,49 +30,41 @@ _ANSWERED = (
 
 def names_owner(node: exp.Window, names: Names) -> bool:
     """Return True if a window is over each person's own rows."""
-    parts = [
-        names.column(part)
-        for part in node.args.get("partition_by") or []
-        if isinstance(part, exp.Column)
-    ]
-    return any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts)
+    parts = node.args.get("partition_by") or []
+    values = [names.column(part) for part in parts if isinstance(part, exp.Column)]
+    return any(map(_is_owner, values))
+
+
+def _is_owner(value: Value) -> bool:
+    return isinstance(value.domain, Opaque) and value.domain.owner
 
 
 def window(node: exp.Window, names: Names, relation: Relation) -> Value:
-    """Return what a window over each person's rows gives."""
-    if any(
-        part
-        for name, part in node.args.items()
-        if name not in ("this", "partition_by", "order", "over", "spec")
-    ):
+    """Return the value of a window over each person's rows."""
+    plain = ("this", "partition_by", "order", "over", "spec")
+    if any(part for name, part in node.args.items() if name not in plain):
         raise reject(
             node, f"{show(node)} is not answered in this form.", f"Within each person: {_ANSWERED}."
         )
     partition = _partition(node, names)
     ordering = _ordering(node, names)
-    # Privacy: S4. All columns break ties, so that which row comes first never depends on where it
-    # is stored.
-    total = (
-        *ordering,
-        *(
-            Order(each)
-            for each in dict.fromkeys(field.value.expression for field in relation.fields)
-        ),
-    )
+    # Privacy: S4. All columns break ties, so the first row never depends on where rows are stored.
+    columns = dict.fromkeys(field.value.expression for field in relation.fields)
+    total = (*ordering, *map(Order, columns))
     frame, by_place = _frame(node)
-    inner, rows = node.this, max(relation.rows, 1)
+    inner = node.this
+    rows = max(relation.rows, 1)
     by_content = Over(ROW_NUMBER, relation.owner, partition, ordering, frame)
     in_order = replace(by_content, order=total)
     if type(inner.this if isinstance(inner, exp.Filter) else inner) in AGGREGATES:
-        # Rows with equal places in the order are in RANGE frames together; only ROWS tells them
-        # apart.
+        # Rows that are tied are in the same RANGE frames. Only frames of ROWS separate them.
         return _aggregate(inner, names, rows, in_order if by_place else by_content)
     if isinstance(inner, exp.FirstValue | exp.LastValue) and (
         by_place or isinstance(inner, exp.FirstValue)
     ):
         check_arguments(inner)
         function = "first_value" if isinstance(inner, exp.FirstValue) else "last_value"
-        value = _show(translate(inner.this, names), node)
+        value = _take(translate(inner.this, names), node)
         fold = Fold(function, (value.expression,))
         return replace(value, expression=replace(in_order, function=fold), nullable=True)
     if frame is not None:
@@ -93,22 +85,25 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
 
 
 def _aggregate(inner: exp.Expression, names: Names, rows: int, over: Over) -> Value:
-    """Return an aggregate over the rows of a window, also of those only that meet a FILTER."""
-    kind, where = inner, None
+    """Return an aggregate over the rows of a window, with or without a FILTER."""
+    node = inner
+    where = None
     if isinstance(inner, exp.Filter):
         check_arguments(inner)
-        kind, where = inner.this, as_flag(translate(inner.expression.this, names), inner).expression
-    whole_of_it = AGGREGATES[type(kind)](kind, names, rows, Folding())
-    found = AGGREGATES[type(kind)](kind, names, rows, Folding(where=where, window=over))
-    fewer = where is not None or over.frame is not None
-    return replace(
-        found,
-        nullable=whole_of_it.nullable or (fewer and not isinstance(kind, exp.Count | exp.CountIf)),
-    )
+        node = inner.this
+        where = as_flag(translate(inner.expression.this, names), inner).expression
+    function = AGGREGATES[type(node)]
+    over_all = function(node, names, rows, Folding())
+    over_window = function(node, names, rows, Folding(where=where, window=over))
+    # With a FILTER or a frame there may be no row: then a count is 0, and others are NULL.
+    may_be_empty = where is not None or over.frame is not None
+    is_count = isinstance(node, exp.Count | exp.CountIf)
+    nullable = over_all.nullable or (may_be_empty and not is_count)
+    return replace(over_window, nullable=nullable)
 
 
 def _place_in_order(node: exp.Window, rows: int, by_content: Over, in_order: Over) -> Value:
-    """ROW_NUMBER, NTILE, RANK and DENSE_RANK: whole numbers, up to as many as a person has rows."""
+    """Return ROW_NUMBER, NTILE, RANK or DENSE_RANK: a whole number, at most the person's rows."""
     inner = node.this
     if isinstance(inner, exp.RowNumber | exp.Rank | exp.DenseRank) and any(inner.args.values()):
         raise reject(
@@ -138,9 +133,9 @@ def _place_in_order(node: exp.Window, rows: int, by_content: Over, in_order: Ove
 
 
 def _partition(node: exp.Window, names: Names) -> tuple[Expression, ...]:
-    """Return what parts a person's rows further; Over itself adds the owner."""
+    """Return the values of PARTITION BY without the owner, which `Over` itself adds."""
     parts = [translate(part, names) for part in node.args.get("partition_by") or []]
-    if not any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts):
+    if not any(map(_is_owner, parts)):
         raise reject(
             node,
             f"{show(node)} looks at other people's rows.",
@@ -149,26 +144,28 @@ def _partition(node: exp.Window, names: Names) -> tuple[Expression, ...]:
     if any(isinstance(part.domain, Opaque) and not part.domain.owner for part in parts):
         raise reject(
             node,
-            "an identifier other than the owner cannot part a window.",
+            "a window cannot be partitioned by an identifier other than the owner.",
             "Partition by the owner and plain columns.",
         )
     return tuple(part.expression for part in parts if not isinstance(part.domain, Opaque))
 
 
 def _ordering(node: exp.Window, names: Names) -> tuple[Order, ...]:
-    order, found = node.args.get("order"), []
-    for item in order.expressions if order else []:
+    """Return ORDER BY of a window; categories are ordered by their texts."""
+    clause = node.args.get("order")
+    orders = []
+    for item in clause.expressions if clause else []:
         value = translate(item.this, names)
         if isinstance(value.domain, Category):
             value = rank_by_text(value)
-        found.append(
-            Order(value.expression, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
-        )
-    return tuple(found)
+        descending = bool(item.args.get("desc"))
+        nulls_first = bool(item.args.get("nulls_first"))
+        orders.append(Order(value.expression, descending, nulls_first))
+    return tuple(orders)
 
 
 def _frame(node: exp.Window) -> tuple[Frame | None, bool]:
-    """Return the frame, and whether it counts rows, whose order must then be complete."""
+    """Return the frame, and True if it is a frame of ROWS: then no rows may be tied."""
     spec = node.args.get("spec")
     if spec is None:
         return None, False
@@ -195,26 +192,28 @@ def _frame(node: exp.Window) -> tuple[Frame | None, bool]:
 
 
 def _places(node: exp.Expression | None, window: exp.Window, *, least: int = 0) -> int:
-    found = None if node is None else whole(node)
-    if found is None or not least <= found <= MOST_PLACES:
+    """Return a whole number of the question, such as an offset, or refuse it."""
+    count = None if node is None else whole(node)
+    if count is None or not least <= count <= MOST_PLACES:
         raise reject(
             window,
             f"{show(window)} needs a whole number, from {least} to {MOST_PLACES:,}.",
             "Write it out.",
         )
-    return found
+    return count
 
 
-def _show(value: Value, node: exp.Expression) -> Value:
-    """Return a value that may be taken from another of the person's rows."""
+def _take(value: Value, node: exp.Expression) -> Value:
+    """Return a value as it is taken from another row of the person."""
     if isinstance(value.domain, Opaque):
         raise reject(node, "an identifier cannot be computed with.", "Use another column.")
     return replace(value, constant=False, numbering=False)
 
 
 def _shift(inner: exp.Expression, names: Names, over: Over, node: exp.Window) -> Value:
+    """Return LAG or LEAD."""
     offset = 1 if inner.args.get("offset") is None else _places(inner.args["offset"], node)
-    value = _show(translate(inner.this, names), node)
+    value = _take(translate(inner.this, names), node)
     function, side = ("lag", "PRECEDING") if isinstance(inner, exp.Lag) else ("lead", "FOLLOWING")
     if inner.args.get("default") is None:
         fold = Fold(function, (value.expression, Constant(offset)))
@@ -223,13 +222,12 @@ def _shift(inner: exp.Expression, names: Names, over: Over, node: exp.Window) ->
     if not default.constant and not isinstance(default.domain, Missing):
         raise reject(node, f"{show(node)} has a default that is not a constant.", "Write it out.")
     both = unify((value, default), node)
-    # The engine would cast its own default to the column's type, which fails where there is a row
-    # and it does not fit.
-    there = replace(
-        over,
-        function=Fold("count", ()),
-        frame=Frame("ROWS", f"{offset} {side}", f"{offset} {side}"),
+    # Do not use the engine's own default: it casts the default to the column's type, and raises if
+    # it does not fit. Count the rows at the offset instead: 0 or 1.
+    at_offset = f"{offset} {side}"
+    rows_there = replace(
+        over, function=Fold("count", ()), frame=Frame("ROWS", at_offset, at_offset)
     )
-    shifted = replace(over, function=Fold(function, (both[0].expression, Constant(offset))))
-    found = case((there.equals(0), among_others(both[1])), otherwise=shifted)
-    return replace(value, expression=found, domain=join_domains(both), nullable=True)
+    other_row = replace(over, function=Fold(function, (both[0].expression, Constant(offset))))
+    result = case((rows_there.equals(0), among_others(both[1])), otherwise=other_row)
+    return replace(value, expression=result, domain=join_domains(both), nullable=True)
