@@ -1,8 +1,7 @@
-"""Read one file of data: Parquet by its own schema, CSV cut into fields as its header says; nothing
-is guessed.
+"""Read one file of data: Parquet by its own schema, and CSV by its header. Nothing is guessed from
+rows.
 
-What is read is SQL, to be written after FROM. Every file that anything of ours reads is read
-through here.
+The functions return SQL to write after FROM. Every file that we read is read by this module.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ def parquet(files: Iterable[Path], *, options: str = "") -> str:
 
 
 def guess_csv(files: Iterable[Path], *, delimiter: str, options: str = "") -> str:
-    """Return the SQL that reads CSV files whose types may be guessed from their rows: nobody's
-    privacy depends on them.
+    """Return the SQL that reads CSV files and guesses their types from the rows. Use it only for
+    public files.
     """
     return f"read_csv({list_of(files)}, {_CUT}, delim = {literal(delimiter)}{options})"
 
 
 def texts(file: Path, *, copy: Path | None = None, encoding: str | None = None) -> str:
-    """Return the SQL that reads a CSV file, all of it text, cut as its header is; or a copy of it
-    in UTF-8.
+    """Return the SQL that reads a CSV file, or a copy of it in UTF-8, with all columns as texts. It
+    is cut into fields like its header.
     """
     columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in csv_header(file, encoding))
     cut = f"{_CUT}, delim = {literal(delimiter_of(file, encoding))}, auto_detect = false"
@@ -77,16 +76,16 @@ def csv_header(file: Path, encoding: str | None = None) -> list[str]:
 
 
 def delimiter_of(file: Path, encoding: str | None = None) -> str:
-    """Return what stands between a CSV file's fields: of the usual marks, the one that its header
-    has most of.
+    """Return the delimiter of a CSV file: of the usual ones, the one that is most frequent in its
+    header.
     """
     header = re.sub('"[^"]*"', "", first_line(file, encoding))  # "Last, first" is one name
     return max(_DELIMITERS, key=header.count)
 
 
 def fault_of(file: Path, encoding: str | None = None) -> str | None:
-    """Return the line where a CSV file is not cut as its header is, and what was expected there;
-    never a value of it.
+    """Return the number of the line that has not the fields of its header, and what was expected;
+    never a value.
     """
     expected = len(csv_header(file, encoding))
     delimiter = delimiter_of(file, encoding)
@@ -113,7 +112,7 @@ def list_of(files: Iterable[Path]) -> str:
 
 
 def open_file(file: Path) -> IO[bytes]:
-    """Open a file's content, whether compressed or not."""
+    """Open the content of a file, which may be compressed."""
     return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
 
 

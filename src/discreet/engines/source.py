@@ -1,8 +1,8 @@
 """The source of the data: a folder of Parquet or CSV files, a database or workbook, or tables
 passed from Python.
 
-A source is only read, only here and only to make a snapshot. Nothing is guessed from names in
-Python's scope: what is passed in is registered, and DuckDB's replacement scans stay off.
+A source is never written, and read only by this module and only to make a snapshot. Tables from
+Python must be passed in: DuckDB's replacement scans, which look up variables, stay off.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _BY_NAME = ", union_by_name = true"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """One file a table (people.parquet), or one folder a table (people/2024.parquet,
-    people/2025.parquet).
+    """A folder with a file for each table (people.parquet), or a folder for each
+    (people/2024.parquet, people/2025.parquet).
     """
 
     path: Path
@@ -57,8 +57,8 @@ class PythonTables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """A SQLite file, a workbook, a labelled file, a PostgreSQL database or tables of Spark's, read
-    by one of `readers`.
+    """A source that one of `readers` reads: a SQLite file, a workbook, a labelled file, a
+    PostgreSQL database, or tables of Spark.
     """
 
     reader: Reader
@@ -68,9 +68,9 @@ Source = Folder | Database | PythonTables | Foreign
 
 
 def source_at(location: object, policy: Policy | None = None) -> Source:
-    """Return the source a policy or a call names; raise UsageError where there is none.
+    """Return the source that a policy or a call names; raise UsageError if it does not exist.
 
-    Tables that Spark reads are found by the policy's engine and under the names of its tables.
+    Spark reads its tables with the policy's engine, under the names of the policy's tables.
     """
     if isinstance(location, Mapping):
         for name, table in location.items():
@@ -127,8 +127,8 @@ def loading(
 
 
 class SourceFailure(EngineFailure):
-    """DuckDB failed while it was `doing` something with a source; `error` is the kind of error,
-    which the message does not tell.
+    """DuckDB failed while it was `doing` something with a source. `error` is the type of its error,
+    which is not in the message.
     """
 
     def __init__(self, doing: str, error: str) -> None:
@@ -139,9 +139,8 @@ class SourceFailure(EngineFailure):
 
 @contextmanager
 def engine_errors(doing: str, *, again: bool = False) -> Iterator[None]:
-    """Replace an error of DuckDB by a fixed sentence, because its messages can print values; the
-    log gets the kind of error. An error after which it is tried `again`, otherwise, is not worth a
-    line.
+    """Replace an error of DuckDB by a fixed sentence, because its messages can print values. The
+    log gets the type of the error, unless the work will be tried `again` in another way.
     """
     import duckdb
 
@@ -183,8 +182,8 @@ _REMEDIES = {
 
 @contextmanager
 def attach(connection: Any, source: Source, *, rows: Wanted = NO_ROWS) -> Iterator[None]:
-    """Make the source's tables readable through `scan`; of a foreign source the rows and columns
-    that are wanted, and no row of other tables.
+    """Make the source's tables readable through `scan`. Of a foreign source, read only the wanted
+    rows and columns.
     """
     import duckdb
 
@@ -211,8 +210,8 @@ def attach(connection: Any, source: Source, *, rows: Wanted = NO_ROWS) -> Iterat
 
 
 def scan(source: Source, table: str, *, as_text: bool) -> str:
-    """Write what stands after FROM. CSV is read as text where values are cast one by one, so that
-    no value can fail.
+    """Return the SQL of a table, to write after FROM. Read CSV files of private tables as texts,
+    whose values are cast one by one, so that no value can fail.
     """
     if isinstance(source, Database):
         return f"{name(ATTACHED)}.main.{name(table)}"
@@ -255,7 +254,7 @@ def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
 
 
 def files_of(source: Folder, table: str) -> tuple[Path, ...]:
-    """Return the files of one table, in a fixed order; raise UsageError when there are none, or two
+    """Return the files of one table, in a fixed order; raise UsageError if there are none, or two
     kinds.
     """
     single = [source.path / f"{table}{suffix}" for suffix in (*PARQUET, *CSV)]
@@ -302,8 +301,8 @@ Fingerprint = dict[str, list[int | str]]
 
 
 def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:
-    """Describe the source as it is now; None when it came from Python and cannot be looked at
-    again.
+    """Return a fingerprint of the source as it is now; None for tables from Python, which cannot be
+    read again later.
     """
     if isinstance(source, PythonTables) or (
         isinstance(source, Foreign) and source.reader.file is None
@@ -313,8 +312,8 @@ def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:
 
 
 def find_changes(before: Fingerprint, source: Source, tables: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that are not what they were. Contents are read only where size or time
-    differ.
+    """Return the files that have changed. Contents are read only of files whose size or time
+    differs.
     """
     now = _files(source, tables)
     gone = before.keys() ^ now.keys()
@@ -323,8 +322,8 @@ def find_changes(before: Fingerprint, source: Source, tables: Iterable[str]) -> 
 
 
 def _files(source: Source, tables: Iterable[str]) -> dict[str, Path]:
-    """Return the source's files by their names from its folder, so that a source may move; a table
-    without files has none.
+    """Return the source's files by their paths within its folder, so that the source may be moved.
+    It has none for a table without files.
     """
     if isinstance(source, PythonTables):
         return {}

@@ -1,16 +1,18 @@
-"""The SQL that moves a value into its public domain, row by row and never failing.
+"""Write the SQL that moves a value into its public domain, row by row, and that cannot fail.
 
-    integer, decimal   whole steps of the grid in the smallest integer type; value = steps * step.
-                       To the nearest step, halves away from zero. Numbers outside the range clamp,
-                       infinities too; NaN becomes NULL
+    integer, decimal   the number of steps of the grid, in the smallest integer type; value = steps
+    *
+                       step. Rounded to the nearest step, halves away from zero. Numbers outside the
+                       range are clamped, infinities too; NaN becomes NULL
     values             the place in the declared list, 0, 1, 2, ...; anything else becomes NULL
     boolean            BOOLEAN; 0 and 1 are understood, anything else becomes NULL
     date               DATE, clamped
-    timestamp          TIMESTAMP in UTC, clamped, then back to the last step counted from the first
+    timestamp          TIMESTAMP in UTC, clamped, then rounded down to a step, counted from the
+    first
                        moment
-    text               at most the declared number of letters, longer ones become NULL; numbers in
-                       one spelling
-    identifier         whole numbers and UUIDs as they are, the rest as text
+    text               a text with at most the declared number of letters; longer texts become NULL.
+                       A number has a single spelling
+    identifier         whole numbers and UUIDs unchanged, everything else as text
 
 Text that does not parse becomes NULL. Every expression is total: a source may hold anything, and no
 value can stop a snapshot or a question, because that would tell something about one person (S4).
@@ -87,7 +89,7 @@ class ColumnForm:
 
 
 def family(type_name: str) -> str:
-    """Return the kind of values that a DuckDB type holds."""
+    """Return the kind of values of a DuckDB type."""
     if type_name.endswith("]"):
         return OTHER
     if type_name.startswith("ENUM("):
@@ -98,7 +100,7 @@ def family(type_name: str) -> str:
 
 
 def acceptable_kinds(domain: Domain) -> tuple[str, ...]:
-    """Return the kinds of source columns that a domain can be read from."""
+    """Return the kinds of source columns from which a domain can be read."""
     if isinstance(domain, Categories) and isinstance(domain.values[0], str):
         return (WHOLE, TEXT, BOOLEAN, DATE, UUID)  # not 1.0, which is written in more than one way
     return _ENCODERS[type(domain)][0]
@@ -156,8 +158,8 @@ def _digits_after_point(type_name: str) -> int | None:
 
 
 def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> ColumnForm:
-    """Write whole numbers and decimals without rounding on the way: clamp, then take the nearest n
-    / d in whole numbers.
+    """Write the steps of a whole number or decimal, without intermediate rounding: clamp, then take
+    the nearest n / d in whole numbers.
     """
     ratio = 1 / (domain.step * 10**digits)  # steps = x * 10**digits * ratio
     lo = math.ceil(Fraction(domain.lo) * 10**digits)
@@ -261,8 +263,8 @@ def _category(
 
 
 def whole_number(column: str, type_name: str) -> str:
-    """Return a HUGEINT, or NULL for what is not a whole number: 3.0 and '3' are, 3.5 is not (a cast
-    would make it 4).
+    """Return a value as a HUGEINT, or NULL if it is no whole number. 3.0 and '3' are whole numbers;
+    3.5 is not (a cast would make it 4).
     """
     kind = family(type_name)
     if kind in (WHOLE, BOOLEAN):
@@ -308,10 +310,10 @@ def _timestamp(domain: Timestamps, column: str, type_name: str) -> ColumnForm:
 
 
 def _moment(column: str, type_name: str, zone: str | None, format: str | None) -> str:
-    """Write days and moments by the clock of a zone, UTC if none is declared; those that have no
-    zone are taken as they are.
+    """Write days and moments in the declared time zone, or in UTC if none is declared. Moments
+    without a zone stay unchanged.
 
-    Text is read as a moment with a zone where it has one, so that '10:00+02' is 08:00.
+    A text with a zone is read as a moment with a zone, so that '10:00+02' is 08:00.
     """
     clock = f"AT TIME ZONE {literal(zone or 'UTC')}"
     if family(type_name) != TEXT:
@@ -399,8 +401,8 @@ _ENCODERS: dict[type[Domain], tuple[tuple[str, ...], Callable[..., ColumnForm]]]
 
 
 def key_kind(type_name: str) -> str:
-    """Return what decides how keys are compared. Files of one table that differ in it would decide
-    it for each other.
+    """Return the kind of a key, which decides how keys are compared. All files of a table must have
+    the same kind, or one file would decide how the keys of others are compared.
     """
     kind = family(type_name)
     if kind in (WHOLE, FLOAT):
@@ -424,8 +426,8 @@ def key_type(type_names: Iterable[str]) -> str:
 
 
 def key(column: str, type_name: str, common: str) -> str:
-    """Return a column as a key of the common type; NULL when it names nobody: blank or too long a
-    text, or a fraction.
+    """Return a column as a key of the common type. It is NULL if it names nobody: a blank or too
+    long text, or a fraction.
     """
     if type_name == common != "VARCHAR":
         return column

@@ -1,15 +1,15 @@
-"""In which order a person's rows are kept: at random for each person, and the same on every engine
-and every time (S4).
+"""Order the rows of a person, to keep the first: at random for each person, and the same on every
+engine and every time (S4).
 
-The order is that of md5(key, owner, content, copy number). With the store's secret key each of a
-person's rows is as likely to come first as any other, also among equal rows; that the owner is in
-it makes the choice of one person tell nothing about that of another, so that means over people are
-right: were content alone hashed, all would keep the same
-*values*. Nothing in it depends on other people, on positions or on threads.
+The order is that of md5(key, owner, content, copy number). Because of the store's secret key, each
+of a person's rows is equally likely to be first, also among equal rows. Because of the owner, the
+choice of one person's rows says nothing about that of another's, so that means over people are
+right: if only the content were hashed, all people would keep the same *values*. Nothing depends on
+other people, on positions or on threads.
 
-The text that is hashed is injective (digits between commas, texts behind their lengths, '-' for
-NULL) and made of what SQL engines write alike: whole numbers, days and microseconds since 1970,
-texts by their letters.
+The hashed text is injective: digits between commas, texts after their lengths, '-' for NULL. It is
+made of values that all SQL engines write alike: whole numbers, days and microseconds since 1970,
+and the letters of texts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ _COPY = name("#copy")
 
 
 def first_rows(rows: str, columns: Mapping[str, Domain], key: int, most: int) -> str:
-    """Return the condition that keeps the first so many rows of each owner, by the number `ROW`
-    that a query gives each.
-    """
+    """Return a query of the numbers `ROW` of the rows to keep: the first so many of each owner."""
     owner = name(OWNER)
     equal = ", ".join([name(OWNER), *(name(column) for column in columns)])
     copies = f"SELECT *, row_number() OVER (PARTITION BY {equal}) AS {_COPY} FROM ({rows})"
@@ -41,8 +39,8 @@ def row_owner(columns: Mapping[str, Domain], key: int, *, copy: str) -> str:
     """Return the SQL of an owner for a row that has none: its content and its number among equal
     rows, hashed.
 
-    Privacy: S4. Whatever the order of the input, a table with one row more has one owner more, and
-    no other changes.
+    Privacy: S4. A table with one row more has one owner more, and no other owner changes, for every
+    order of the input.
     """
     values = [_text(name(column), domain) for column, domain in columns.items()]
     return f"CAST(md5(concat_ws(',', {', '.join([literal(f'row {key:016x}'), copy, *values])})) AS UUID)"
@@ -57,8 +55,8 @@ def shuffle_key(columns: Mapping[str, Domain], key: str, *, copy: str, table: st
 
 
 def _text(column: str, domain: Domain) -> str:
-    """Return a stored value as digits, or as text behind its length: commas come between the
-    pieces, and '-' is NULL.
+    """Return a stored value as digits, or as a text after its length. Commas separate the pieces,
+    and '-' is NULL.
     """
     match domain:
         case Booleans():

@@ -1,11 +1,12 @@
 """The parts of a table: rows that share one schema, each read by itself (S23).
 
-A folder of files is as many parts as it has schemas. Nothing is unified across files: were it, one
-file with a fraction would make floats of everybody's whole numbers, and '2138.0' of the key '2138'.
+A folder of files has as many parts as it has schemas. Types are not unified across files. Otherwise
+one file with a fraction would turn everybody's whole numbers into floats, and the key '2138' into
+'2138.0'.
 
-Texts whose bytes are no UTF-8 are NULL, one by one. DuckDB does not say which they are in Parquet
-and CSV, it fails: then everything is read once more `carefully`. What a valid text is read as is
-the same either way.
+A text that is no UTF-8 becomes NULL by itself. In Parquet and CSV files DuckDB does not say which
+texts these are, but fails. Then everything is read again, `carefully`. Both ways read valid texts
+alike.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def parts_of(
 def part_of(
     connection: Any, source: Folder, file: Path, scratch: Path | None, encoding: str | None
 ) -> SourcePart:
-    """Return the part that one file of a folder is; carefully where `scratch` is a folder for
+    """Return one file of a folder as a part. Read it carefully if `scratch` is given, a folder for
     copies.
     """
     if file.name.endswith(PARQUET):
@@ -212,7 +213,7 @@ def _is_utf8(file: Path) -> bool:
 
 
 def _mark(file: Path, copy: Path, mark: str, encoding: str) -> None:
-    """Copy a file as UTF-8, with the mark in the place of what cannot be read; the header's names
+    """Copy a file as UTF-8, with the mark instead of bytes that cannot be read. The header's names
     are known already.
     """
     codecs.register_error("discreet.unreadable", lambda error: ("\udcff", error.end))  # type: ignore[attr-defined]

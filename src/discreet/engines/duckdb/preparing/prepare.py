@@ -1,17 +1,17 @@
-"""A source into a numbered snapshot: owners resolved, values on their public grid, at most max_rows
-rows a person.
+"""Prepare a source as a numbered snapshot: find the owner of every row, move values to their public
+grid, and keep at most max_rows rows of each person.
 
-A snapshot (layout.py) is made once and never changed; questions on it need no clamping and no
-truncation, so their SQL does not depend on the data. Beside it lies what was found on the way, for
-the curator alone.
+A snapshot (layout.py) is made once and never changed. Questions on it need neither clamping nor
+truncation, so their SQL does not depend on the data. Its notes, for the curator alone, say what
+happened to rows and values.
 
 Privacy (S4, S23): the prepared rows of a person are a function of that person's rows and the
-store's key. Values are moved row by row (encode.py), by types that no other file or row decides
-(parts.py); which rows are kept is decided by a total order of owner and content (order.py), so
-neither the order of the input nor the threads nor other people can change it. A table is read once,
-into a temporary one; whatever is decided about its rows is decided there. The finished file is
-checked (verify.py). One assumption: a key that leads to an owner through another table belongs to
-one owner. A row whose key has several would have two owners, and is dropped.
+store's key. Values are encoded row by row (encode.py), by types that no other file or row decides
+(parts.py). A total order of owner and content decides which rows are kept (order.py), so neither
+the order of the input nor threads nor other people can change the choice. A table is read once,
+into a temporary table, and everything about its rows is decided there. The finished file is
+verified (verify.py). One assumption is made: a key that leads to an owner through another table
+belongs to one owner. A row whose key has several owners is dropped.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def prepare(
     *,
     threads: int | None = None,
 ) -> Snapshot:
-    """Make snapshot `number` in a folder; nothing of it is seen until it is whole."""
+    """Make snapshot `number` in a folder. Nobody sees anything of it before it is complete."""
     with prepare_file(policy, source, store, number, progress, threads=threads) as (
         building,
         snapshot,
@@ -99,13 +99,13 @@ def prepare_file(
     threads: int | None = None,
     target: Target | None = None,
 ) -> Iterator[tuple[Building, Snapshot]]:
-    """Yield a file with snapshot `number`, checked, and its notes; the file is removed afterwards
-    unless it got its place.
+    """Yield a verified file with snapshot `number`, and its notes. The file is removed afterwards,
+    unless it was moved to its place.
 
-    Where there is a `target` it has the private tables, and the file the public ones alone.
-    `source` is a folder, a .duckdb file or a mapping of names to tables. Raises PolicyError when
-    the source does not have what the policy declares, UsageError when it is not there or changes
-    meanwhile, or the number is taken.
+    If there is a `target`, it gets the private tables, and the file only the public ones. `source`
+    is a folder, a .duckdb file or a mapping of names to tables. Raise PolicyError if the source
+    does not have what the policy declares; UsageError if it does not exist or changes meanwhile, or
+    if the number is taken.
     """
     found = source_at(source, policy)
     with told_to_curator(), SnapshotFolder(Path(store)).build(number) as building:
@@ -196,7 +196,7 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
 
 
 class _Work:
-    """One snapshot in the making: the connection to its file, and what is known about the
+    """The preparation of one snapshot: the connection to its file, and the facts about its
     source.
     """
 
@@ -278,8 +278,8 @@ class _Work:
     # whose rows
 
     def _resolve(self, table: Table) -> None:
-        """Make a temporary table from the keys of the table just read to their one owner, for a
-        table that goes through it.
+        """Make a temporary table that maps the keys of the table just read to their owner, for a
+        table that finds its owners through it.
         """
         key = key_of(table)
         owner = name(OWNER)
@@ -292,8 +292,8 @@ class _Work:
         )
 
     def _read(self, table: Table) -> str:
-        """Read all rows of a table with their owners, NULL where there is none, and what became of
-        each value.
+        """Read all rows of a table, with their owners (or NULL), and for each value what happened
+        to it.
         """
         rows = self.reading.rows(table, self.parts[table.name])
         owner = name(OWNER)
@@ -307,7 +307,7 @@ class _Work:
         return f"SELECT {KEY} AS {owner}, * EXCLUDE ({KEY}) FROM ({rows})"
 
     def _each_owned(self, table: Table, rows: str) -> str:
-        """Return rows of which each has an owner of its own."""
+        """Return the rows, each with an owner of its own."""
         domains = {column.name: column.domain for column in table.columns.values()}
         equal = f"PARTITION BY {', '.join(map(name, domains))}" if domains else ""
         copies = f"SELECT *, row_number() OVER ({equal}) AS {_COPY} FROM ({rows})"
@@ -340,8 +340,8 @@ class _Work:
     def _explain(
         self, table: Table, reports: tuple[ColumnReport, ...], owned: int
     ) -> tuple[ColumnReport, ...]:
-        """Add to the reports what would mend columns of which much became NULL. A scan more, for
-        those alone.
+        """Add to the reports the declarations that would read columns of which much became NULL.
+        This scans the source again, for these columns alone.
         """
         found = []
         for report in reports:

@@ -1,9 +1,9 @@
-"""A table's rows as they will be stored, in SQL: keys that lead to owners, values on their grid,
-what became of each.
+"""Write the SQL of a table's rows as they will be stored: keys that lead to owners, values on their
+grid, and what happened to each value.
 
-Each row by itself, and by types that the whole source decides: read at once or file by file, here
-or on a cluster's workers, a row becomes the same (S4, S23). Whose it is may need another table, and
-is left to whoever prepares.
+Each row is read by itself, by types that the whole source decides. So the result for a row is the
+same whether all files are read at once or one by one, here or on a cluster's workers (S4, S23). The
+owner of a row may depend on another table, so the caller finds it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class SourceReading:
         ]
 
     def rows(self, table: Table, parts: Iterable[SourcePart]) -> str:
-        """Return rows of these parts of a table: KEY, the keys of tables that go through it, each
-        value and its state.
+        """Return the SQL of the rows of these parts of a table: KEY, the keys of tables that go
+        through it, and each value with its state.
         """
         used = sorted(
             {
@@ -135,7 +135,7 @@ class SourceReading:
         return f"SELECT {', '.join(found)} FROM ({rows})"
 
     def _state(self, table: Table, encoded: str) -> str:
-        """Return rows with what became of each value."""
+        """Return the SQL of rows with the state of each value: what happened to it."""
         listed = [KEY, *(key_of(other) for other in self.going_through(table))]
         for place, column in enumerate(table.columns):
             listed.append(f"{_place('value', place)} AS {name(column)}")
@@ -163,7 +163,7 @@ def list_values(connection: Any, table: Table) -> None:
 
 
 def counts_of(table: Table, owner: str, *, quote: Callable[[str], str] = name) -> tuple[str, ...]:
-    """Return the SQL of all that is counted of a table's rows; `reports_of` reads the numbers."""
+    """Return the SQL of the counts of a table's rows. `reports_of` reads these numbers."""
     counts = ["count(*)", f"count({owner})"]
     for place in range(len(table.columns)):
         for each in (MISSING, NULLED, CLAMPED, ROUNDED):
@@ -173,7 +173,7 @@ def counts_of(table: Table, owner: str, *, quote: Callable[[str], str] = name) -
 
 
 def reports_of(table: Table, counts: Sequence[int]) -> tuple[int, int, tuple[ColumnReport, ...]]:
-    """Return how many rows there are, how many have an owner, and what became of their values."""
+    """Return the number of rows, the number with an owner, and what happened to their values."""
     rows, owned, *found = counts
     reports = tuple(
         ColumnReport(name=column, missing=missing, nulled=nulled, clamped=clamped, rounded=rounded)
@@ -212,8 +212,8 @@ def key_of(table: Table) -> str:
 
 
 def state_name(place: int) -> str:
-    """Return the name of the column that says what became of a value: MISSING, NULLED, CLAMPED,
-    ROUNDED or 0.
+    """Return the name of the column with the state of a value: MISSING, NULLED, CLAMPED, ROUNDED or
+    0.
     """
     return f"#state {place}"
 
