@@ -164,6 +164,34 @@ SELECT c.town, COUNT(*) AS n FROM clinics c LEFT JOIN visits v ON v.clinic = c.c
 SELECT COUNT(v.visit_id) AS n FROM clinics c LEFT JOIN visits v ON v.clinic = c.clinic;
 --> COUNT(v.visit_id): 3 3 3 | 3 3 3
 
+-- count / owner IN / count of rows: People who came at least twice
+SELECT COUNT(*) AS n FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id AND v.clinic = 'Hill') >= 2;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / EXISTS / count of few rows: People who came at most once
+SELECT COUNT(*) AS n FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) <= 1;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / visits / where time of day: Visits in the morning
+SELECT COUNT(*) AS n FROM visits WHERE CAST(seen AS TIME) BETWEEN '08:00' AND '11:59:59';
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- count / one row / where rows in order: Who comes after a woman of forty
+SELECT COUNT(*) AS n FROM people WHERE (sex, age) > ('F', 40);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / where one of several patterns: Who lives where the code begins with a or b
+SELECT COUNT(*) FROM people WHERE REGEXP_MATCHES(zip, '^(a|b).*');
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / visits / group text of an hour: When people are seen, by the hour as text
+SELECT STRFTIME(seen, '%Y-%m-%d %H:00') AS hour, COUNT(*) AS n FROM visits WHERE seen >= '2024-01-01 06:00' AND seen < '2024-01-01 12:00' GROUP BY hour;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / one row / group trimmed letters: People by diagnosis, without some letters at its ends
+SELECT TRIM(diagnosis, 'af') AS d, LTRIM(sex, 'F') AS s, COUNT(*) AS n FROM people GROUP BY d, s;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
 -- count / one row / where pattern: Who lives where the code begins with a
 SELECT COUNT(*) FROM people WHERE REGEXP_MATCHES(zip, '^a');
 --> COUNT(*): 1 1 1 | 1 1 1

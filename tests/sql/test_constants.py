@@ -37,7 +37,8 @@ def _listed(text: str) -> tuple[str, ...]:
 # day.
 CALLS = _listed(
     """
-    SPLIT_PART(x, 'a', ?) ; SPLIT_PART(x, ?, 1) ; SUBSTR(x, ?) ; SUBSTR(x, ?, 3) ; SUBSTR(x, 1, ?) ; SUBSTRING(x
+    INITCAP(LEFT(x, ?)) ; TRIM(x, ?) ; SPLIT_PART(x, 'a', ?) ; SPLIT_PART(x, ?, 1) ; SUBSTR(x, ?) ;
+    SUBSTR(x, ?, 3) ; SUBSTR(x, 1, ?) ; SUBSTRING(x
     FROM ? FOR ?) ; LEFT(x, ?) ; RIGHT(x, ?) ; LPAD(x, ?, 'a') ; RPAD(x, ?, 'a') ; LPAD(x, 1000, ?) ; RPAD(x, ?) ;
     REPEAT(x, ?) ; REPLACE(x, 'a', ?) ; REPLACE(x, ?, 'b') ; x || ? ; ? || x ; CONCAT(x, ?, ?) ; CONCAT_WS(?, x,
     x) ; CONCAT_WS(',', x, ?) ; STRPOS(x, ?) ; POSITION(? IN x) ; INSTR(x, ?) ; CONTAINS(x, ?) ; STARTS_WITH(x, ?)

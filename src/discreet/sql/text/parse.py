@@ -20,7 +20,7 @@ from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import Rejected
 from discreet.sql.text.dialect import WRITER, Dialect, reader
-from discreet.sql.text.select_top import without_top
+from discreet.sql.text.select_top import without_braces, without_top
 from discreet.sql.text.showing import in_words_of_select
 from discreet.sql.text.unread import EXAMPLE, MAX_DEPTH, check_joins, check_parameters, check_text
 
@@ -119,7 +119,7 @@ def _statement(text: str, dialect: Dialect) -> exp.Expression:
         tokens = reads.tokenize(text)
         check_joins(tokens)
         check_parameters(tokens)
-        found = reads.parser().parse(_set_aside(without_top(tokens)), text)
+        found = reads.parser().parse(_set_aside(without_top(without_braces(tokens))), text)
         trees = [tree for tree in found if tree is not None and not isinstance(tree, exp.Semicolon)]
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}

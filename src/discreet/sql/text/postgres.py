@@ -14,7 +14,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from discreet.sql.text.parse import reject, show
+from discreet.sql.text.parse import reject, show, whole
 
 Kind = Literal["integer", "bigint", "boolean", "date", "null", "other"]
 ColumnKind = Callable[[exp.Column], Kind | None]
@@ -140,8 +140,34 @@ def _mark(node: exp.Expression) -> exp.Expression:
 
 
 def _text(node: exp.Expression) -> exp.Expression:
-    """E'a text'."""
-    return exp.Literal.string(node.name) if isinstance(node, exp.ByteString) else node
+    """E'a text', $$a text$$."""
+    written = isinstance(node, exp.ByteString | exp.RawString)
+    return exp.Literal.string(node.name) if written else node
+
+
+def _digits(node: exp.Expression) -> exp.Expression:
+    """ROUND(x, 2) || '%': as text it has two digits, and ROUND(x) none."""
+    if isinstance(node, exp.DPipe):
+        names = ["this", "expression"]
+    elif isinstance(node, exp.Cast) and node.args["to"].this in exp.DataType.TEXT_TYPES:
+        names = ["this"]
+    elif isinstance(node, exp.Concat | exp.ConcatWs):
+        node.set("expressions", [_with_digits(part) for part in node.expressions])
+        return node
+    else:
+        return node
+    for name in names:
+        node.set(name, _with_digits(node.args[name]))
+    return node
+
+
+def _with_digits(node: exp.Expression) -> exp.Expression:
+    inner = node.unnest()
+    if not isinstance(inner, exp.Round | exp.Floor | exp.Ceil):
+        return node
+    decimals = inner.args.get("decimals")
+    digits = 0 if decimals is None else whole(decimals)
+    return node if digits is None or digits > 12 else exp.cast(inner, f"DECIMAL(36, {digits})")
 
 
 def _series(node: exp.Expression) -> exp.Expression:
@@ -179,6 +205,7 @@ RULES: tuple[Rule, ...] = (
     _like,
     _mark,
     _text,
+    _digits,
     _series,
     _order_within,
     _from_the_end,

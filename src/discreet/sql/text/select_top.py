@@ -1,8 +1,33 @@
-"""SELECT TOP 5 a FROM t, as SQL Server has it: LIMIT 5, before the parser sees it."""
+"""Change tokens that the parser cannot read: SELECT TOP 5 a FROM t, as SQL Server has it, and
+ODBC's {d '2024-01-01'}.
+"""
 
 from __future__ import annotations
 
 from sqlglot.tokens import Token, TokenType
+
+_ODBC = {"D": TokenType.DATE, "TS": TokenType.TIMESTAMP}
+
+
+def without_braces(tokens: list[Token]) -> list[Token]:
+    """{d '2024-01-01'} and {ts '2024-01-01 00:00:00'}, as DATE and TIMESTAMP."""
+    found, place = list[Token](), 0
+    while place < len(tokens):
+        here = tokens[place : place + 4]
+        kind = _ODBC.get(here[1].text.upper()) if len(here) == 4 else None
+        kinds = [each.token_type for each in here]
+        braced = kinds[:1] == [TokenType.L_BRACE] and kinds[2:] == _STRING_IN_BRACE
+        if kind is None or not braced:
+            found.append(tokens[place])
+            place += 1
+            continue
+        word, text = here[1], here[2]
+        found += [Token(kind, kind.name, word.line, word.col, word.start, word.end), text]
+        place += 4
+    return found
+
+
+_STRING_IN_BRACE = [TokenType.STRING, TokenType.R_BRACE]
 
 
 def without_top(tokens: list[Token]) -> list[Token]:

@@ -57,7 +57,6 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
         "{node} is not answered.",
         "Write STRFTIME(day, '%Y-%m') or TO_CHAR(day, 'YYYY-MM') for dates, CAST(x AS VARCHAR) for numbers.",
     ),
-    ((exp.Initcap,), "{node} is not answered.", "Write UPPER(x) or LOWER(x)."),
     ((exp.AddMonths,), "{node} is not answered.", "Write day + INTERVAL 3 MONTH."),
     (
         (exp.TimestampDiff, exp.MonthsBetween),

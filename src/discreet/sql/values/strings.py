@@ -95,13 +95,37 @@ def _upper(node: exp.Expression, read: Read) -> Value:
 
 
 def _trim(node: exp.Expression, read: Read) -> Value:
-    if node.expression is not None:
-        raise reject(node, "TRIM is answered for spaces only.", "Write TRIM(x).")
     value = read(node.this)
+    letters = " " if node.expression is None else _text_constant(node.expression, read, node)
     position = node.args.get("position") or "BOTH"
+    if letters != " " and not isinstance(value.domain, Category | Missing):
+        raise reject(
+            node,
+            "TRIM of texts is answered for spaces only.",
+            f"Write TRIM({show(node.this)}), or REPLACE({show(node.this)}, {show(node.expression)}, '').",
+        )
     strip = {"BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}[position]
     name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
-    return _map(value, lambda text: strip(text, " "), call(name, value.expression))
+    return _map(value, lambda text: strip(text, letters), call(name, value.expression))
+
+
+def _initcap(node: exp.Expression, read: Read) -> Value:
+    """Return the values of a category with a capital at the beginning of each word."""
+    value = read(node.this)
+    if not isinstance(value.domain, Category | Missing):
+        written = show(node.this)
+        hint = f"Write UPPER(LEFT({written}, 1)) || LOWER(SUBSTR({written}, 2))."
+        raise reject(node, f"{show(node)} is answered of listed values only.", hint)
+    return _map(value, _in_capitals, value.expression)
+
+
+def _in_capitals(text: str) -> str:
+    """Return what INITCAP returns: words are of letters and digits."""
+    before = ["", *text]
+    changed = []
+    for letter, last in zip(text, before, strict=False):
+        changed.append(change_letters(letter, str.lower if last.isalnum() else str.upper))
+    return "".join(changed)
 
 
 def _whole_constant(node: exp.Expression, read: Read) -> int:
@@ -435,6 +459,7 @@ FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.Lower: _lower,
     exp.Upper: _upper,
     exp.Trim: _trim,
+    exp.Initcap: _initcap,
     exp.Substring: _substring,
     exp.Left: _left,
     exp.Right: _right,

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from discreet.sql.text import constants
 from discreet.sql.text.parse import reject, show
-from discreet.sql.text.rules import explode, moments, written_out
+from discreet.sql.text.rules import comparisons, explode, moments, written_out
 from discreet.sql.text.rules.formats import rewrite_format
 
 Rule = Callable[[exp.Expression], exp.Expression]
@@ -333,6 +333,7 @@ def _to_the_day(node: exp.Expression) -> bool:
 
 RULES: tuple[Rule, ...] = (
     *written_out.RULES,
+    *comparisons.RULES,
     rewrite_format,
     _drop_time_zone,
     constants.rewrite_any_array,

@@ -39,7 +39,28 @@ _FIELDS: dict[str, str | None] = {
     "MS": "%f",
     "Q": None,
     "D": None,
+    "WW": None,
+    "W": None,
 }
+# Names of months and days in other letters, or with spaces behind them up to nine: what they are
+# in STRFTIME, how they are written, and whether spaces are added.
+_SHAPED: dict[str, tuple[str, type[exp.Upper] | type[exp.Lower] | None, bool]] = {
+    "Month": ("%B", None, True),
+    "MONTH": ("%B", exp.Upper, True),
+    "month": ("%B", exp.Lower, True),
+    "FMMONTH": ("%B", exp.Upper, False),
+    "FMmonth": ("%B", exp.Lower, False),
+    "Day": ("%A", None, True),
+    "DAY": ("%A", exp.Upper, True),
+    "day": ("%A", exp.Lower, True),
+    "FMDAY": ("%A", exp.Upper, False),
+    "FMday": ("%A", exp.Lower, False),
+    "MON": ("%b", exp.Upper, False),
+    "mon": ("%b", exp.Lower, False),
+    "DY": ("%a", exp.Upper, False),
+    "dy": ("%a", exp.Lower, False),
+}
+_FIELDS |= dict.fromkeys(_SHAPED)
 _ALSO = {
     "yyyy": "YYYY",
     "mm": "MM",
@@ -49,9 +70,15 @@ _ALSO = {
     "ss": "SS",
     "q": "Q",
     "iw": "IW",
+    "ww": "WW",
+    "w": "W",
+    "iyyy": "IYYY",
+    "ddd": "DDD",
+    "FMmm": "FMMM",
+    "FMdd": "FMDD",
 }
 _FIELD = re.compile(
-    "|".join([r'"([^"]*)"', *sorted([*_FIELDS, *_ALSO], key=len, reverse=True), r"[^A-Za-z0-9\"]"])
+    "|".join([r'"([^"]*)"', *sorted([*_FIELDS, *_ALSO], key=len, reverse=True), r"[^A-Za-z\"]"])
 )
 _FINER = ("US", "MS")  # read in constants, and not written
 NAMES = ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")
@@ -74,7 +101,7 @@ def rewrite_format(node: exp.Expression) -> exp.Expression:
             node, f"{show(node)} needs a format written out.", f"Write {name}(x, 'YYYY-MM-DD')."
         )
     fields = _split(written.name)
-    if fields is None and re.fullmatch(r"(FM)?[0-9GDLSMI.,%$ ]+", written.name):
+    if re.fullmatch(r"(FM)?[0-9GDLSMI.,%$ ]*[09][0-9GDLSMI.,%$ ]*", written.name):
         raise reject(
             node,
             f"{show(node)} writes a number in a format, which is not answered.",
@@ -131,12 +158,17 @@ def _show(value: exp.Expression, fields: list[tuple[str, str]]) -> exp.Expressio
 
 def _part(field: str, value: exp.Expression) -> exp.Expression:
     """Return a part of the date that STRFTIME has no field for, as text."""
-    name = {"Q": "quarter", "IW": "week", "IYYY": "isoyear", "D": "dow"}[field]
-    number: exp.Expression = exp.Extract(this=exp.var(name), expression=value.copy())
+    if field in _SHAPED:
+        return _shaped(field, value)
+    name = {"Q": "quarter", "IW": "week", "IYYY": "isoyear", "D": "dow", "WW": "doy", "W": "day"}
+    number: exp.Expression = exp.Extract(this=exp.var(name[field]), expression=value.copy())
     if field == "D":  # from 1, on Sundays
         number = exp.Add(this=number, expression=exp.Literal.number(1))
+    if field in ("WW", "W"):  # weeks of seven days from the first day of the year, or month
+        later = exp.Paren(this=exp.Add(this=number, expression=exp.Literal.number(6)))
+        number = exp.IntDiv(this=later, expression=exp.Literal.number(7))
     text = exp.cast(number, "VARCHAR")
-    if field == "IW":
+    if field in ("IW", "WW"):
         return exp.Pad(
             this=text,
             expression=exp.Literal.number(2),
@@ -144,6 +176,21 @@ def _part(field: str, value: exp.Expression) -> exp.Expression:
             is_left=True,
         )
     return text
+
+
+def _shaped(field: str, value: exp.Expression) -> exp.Expression:
+    """Return the name of a month or day as `_SHAPED` says."""
+    written, letters, padded = _SHAPED[field]
+    text: exp.Expression = exp.TimeToStr(this=value.copy(), format=exp.Literal.string(written))
+    text = text if letters is None else letters(this=text)
+    if not padded:
+        return text
+    return exp.Pad(
+        this=text,
+        expression=exp.Literal.number(9),
+        fill_pattern=exp.Literal.string(" "),
+        is_left=False,
+    )
 
 
 def _constant(

@@ -7,6 +7,8 @@ is what EXISTS (SELECT 1 FROM b WHERE ...) says, and how the analysis bounds it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from discreet.sql.text.parse import reject, show, whole
@@ -49,21 +51,95 @@ def _has_partner(met: exp.Select) -> exp.Expression:
 
 
 def rewrite_count_test(node: exp.Expression) -> exp.Expression:
-    """(SELECT COUNT(*) FROM b WHERE b.owner = a.owner) = 0 is NOT EXISTS, and > 0 is EXISTS."""
-    if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT):
-        return node
-    query, number = node.this.unnest(), whole(node.expression)
+    """(SELECT COUNT(*) FROM b WHERE b.owner = a.owner) = 0 is NOT EXISTS, and > 0 is EXISTS; >= 3 is
+    a.owner IN (SELECT owner FROM b GROUP BY owner HAVING COUNT(*) >= 3).
+    """
+    compared = _COMPARED.get(type(node))
+    query, number = (node.this.unnest(), whole(node.expression)) if compared else (node, None)
     select = query.this if isinstance(query, exp.Subquery) else query
     if number is None or not isinstance(select, exp.Select) or not _counts(select):
         return node
     some = {(exp.GT, 0), (exp.NEQ, 0), (exp.GTE, 1)}
     none = {(exp.EQ, 0), (exp.LT, 1)}
     if (type(node), number) not in some | none:
-        return node
+        return _in_groups(node, select, number) or node
     inner = select.copy()
     inner.set("expressions", [exp.Literal.number(1)])
     found = exp.Exists(this=inner)
     return found if (type(node), number) in some else exp.Not(this=found)
+
+
+# Comparisons of a count with a number: whether one passes to which no row at all is counted.
+_COMPARED: dict[type[exp.Expression], Callable[[int], bool]] = {
+    exp.EQ: lambda number: number == 0,
+    exp.NEQ: lambda number: number != 0,
+    exp.GT: lambda number: number < 0,
+    exp.GTE: lambda number: number <= 0,
+    exp.LT: lambda number: number > 0,
+    exp.LTE: lambda number: number >= 0,
+}
+_OPPOSITE: dict[type[exp.Expression], type[exp.Expression]] = {
+    exp.NEQ: exp.EQ,
+    exp.LT: exp.GTE,
+    exp.LTE: exp.GT,
+}
+
+
+def _in_groups(node: exp.Expression, select: exp.Select, number: int) -> exp.Expression | None:
+    """Return the comparison as IN, or NOT IN, of the groups of other rows; None where rows meet by
+    more than one equality.
+    """
+    source = select.args["from_"].this
+    met = _meeting(select.args["where"].this, source.alias_or_name.lower())
+    if met is None:
+        return None
+    pairs, rest = met
+    nobody = _COMPARED[type(node)](number)
+    kind = _OPPOSITE.get(type(node)) if nobody else type(node)
+    if len(pairs) != 1 or kind is None:
+        return None
+    outer, own_key = pairs[0]
+    counted = exp.Count(this=exp.Star(), big_int=True)
+    groups = exp.select(own_key.copy()).from_(source.copy())
+    groups.set("group", exp.Group(expressions=[own_key.copy()]))
+    held = kind(this=counted, expression=exp.Literal.number(number))
+    groups.set("having", exp.Having(this=held))
+    if rest:
+        groups.set("where", exp.Where(this=exp.and_(*rest)))
+    if not nobody:
+        return exp.In(this=outer.copy(), query=exp.Subquery(this=groups))
+    # of a NULL there is no other row: NOT IN would be NULL
+    listed_as = exp.TableAlias(this=exp.to_identifier("counted"))
+    same = exp.EQ(this=exp.column(own_key.this.copy(), table="counted"), expression=outer.copy())
+    met = exp.select("1").from_(exp.Subquery(this=groups, alias=listed_as)).where(same)
+    return exp.Not(this=exp.Exists(this=met))
+
+
+def _meeting(
+    where: exp.Expression, inside: str
+) -> tuple[list[tuple[exp.Column, exp.Column]], list[exp.Expression]] | None:
+    """Return the equalities of an outer column with one of the table `inside`, and the conditions
+    on that table alone; None where a condition is neither.
+    """
+    listed = where.flatten() if isinstance(where, exp.And) else [where]
+    pairs, rest = list[tuple[exp.Column, exp.Column]](), list[exp.Expression]()
+    for part in (each.unnest() for each in listed):
+        columns = list(part.find_all(exp.Column))
+        if part.find(exp.Query) or not all(each.table for each in columns):
+            return None
+        own = [each for each in columns if each.table.lower() == inside]
+        if len(own) == len(columns):
+            rest.append(part)
+            continue
+        sides = [part.this, part.expression] if type(part) is exp.EQ else []
+        if (
+            len(own) != 1
+            or len(columns) != 2
+            or not all(isinstance(side, exp.Column) for side in sides or [None])
+        ):
+            return None
+        pairs.append((sides[1] if sides[0] is own[0] else sides[0], own[0]))
+    return pairs, rest
 
 
 def _counts(select: exp.Select) -> bool:

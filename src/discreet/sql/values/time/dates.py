@@ -107,11 +107,25 @@ def _extract(node: exp.Expression, read: Read) -> Value:
     name = node.this.name.lower()
     if name == "epoch":
         return _seconds(node, node.expression, read)
+    if name in ("day", "days") and _is_gap(node.expression, read):
+        seconds = exp.Extract(this=exp.var("EPOCH"), expression=node.expression.copy())
+        return read(exp.IntDiv(this=seconds, expression=exp.Literal.number(86_400)))
     if name not in PARTS:
         raise reject(
             node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(PARTS))}."
         )
     return part(read(node.expression), name, node)
+
+
+def _is_gap(node: exp.Expression, read: Read) -> bool:
+    """Return True for the time between two timestamps, of which EXTRACT(DAY) is whole days."""
+    inner = node.unnest()
+    if not isinstance(inner, exp.Sub) or isinstance(inner.expression.unnest(), exp.Interval):
+        return False
+    sides = [read(part).domain for part in (inner.this, inner.expression)]
+    return any(isinstance(side, Moment) for side in sides) and all(
+        isinstance(side, Moment | Day) for side in sides
+    )
 
 
 def _seconds(node: exp.Expression, gap: exp.Expression, read: Read) -> Value:
@@ -298,7 +312,7 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
             node,
             f"DATE_TRUNC('{grain}') is not answered.",
             "Truncate to day, week, month, quarter or year (timestamps also to hour, minute, second);"
-            " decades are YEAR(x) // 10 * 10.",
+            " decades are FLOOR(EXTRACT(YEAR FROM x) / 10) * 10.",
         )
     day = as_day(value, node)
     assert isinstance(day.domain, Day)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import date
@@ -17,6 +18,7 @@ from discreet.sql.values.value import (
     Category,
     Day,
     Grain,
+    Moment,
     Text,
     Value,
     grain_start,
@@ -77,13 +79,11 @@ def format_date(node: exp.Expression, read: Read) -> Value:
     if isinstance(value.domain, Category) and value.constant:
         value = as_moment(value, node)
     if fields & {*_CLOCK_FIELDS}:
-        return _as_text(as_moment(value, node), template)
+        few = _in_parts(node, value, template)
+        return _as_text(as_moment(value, node), template) if few is None else read(few)
     day = as_day(value, node)
-    assert isinstance(day.domain, Day)
-    grain = _finest_grain(fields)
-    lo = grain_start(day.domain.lo, grain)
-    hi = grain_start(day.domain.hi, grain)
-    domain = Day(lo=lo, hi=hi, grain=grain)
+    domain = _starts(day, _finest_grain(fields))
+    grain = domain.grain
     if domain.size > MOST_LABELS:
         return _as_text(day, template)
 
@@ -96,6 +96,62 @@ def format_date(node: exp.Expression, read: Read) -> Value:
         nullable=day.nullable,
     )
     return relabel(codes, [label(domain.at(index)) for index in range(domain.size)])
+
+
+def _starts(day: Value, grain: Grain) -> Day:
+    assert isinstance(day.domain, Day)
+    lo = grain_start(day.domain.lo, grain)
+    hi = grain_start(day.domain.hi, grain)
+    return Day(lo=lo, hi=hi, grain=grain)
+
+
+_CLOCK_PARTS = {"%H": ("HOUR", 24), "%-H": ("HOUR", 24), "%M": ("MINUTE", 60)}
+
+
+def _in_parts(node: exp.Expression, value: Value, template: str) -> exp.Expression | None:
+    """Return the text as one of the day, the hour and the minute put together, each with listed
+    values; None where they make too many.
+    """
+    if not isinstance(value.domain, Moment):
+        return None
+    pieces = re.findall("%-?.|[^%]+", template)
+    listed = [field for field in pieces if field in _FIELDS]
+    clock = [field for field in pieces if field in _CLOCK_FIELDS]
+    if not {*clock} <= {*_CLOCK_PARTS}:
+        return None
+    size = math.prod(_CLOCK_PARTS[field][1] for field in clock)
+    runs = [""]
+    for piece in pieces:
+        if piece in _CLOCK_PARTS:
+            runs.append("")
+        else:
+            runs[-1] += piece
+    for run in runs:
+        if {*_FIELD.findall(run)} & {*listed}:
+            size *= _starts(as_day(value, node), _finest_grain({*_FIELD.findall(run)})).size
+    if size > MOST_LABELS:
+        return None
+    parts = list[exp.Expression]()
+    for place, run in enumerate(runs):
+        if place:
+            parts.append(_clock_text(node.this, clock[place - 1]))
+        if run:
+            day = exp.cast(node.this.copy(), "DATE")
+            parts.append(exp.TimeToStr(this=day, format=exp.Literal.string(run)))
+    found = parts[0]
+    for part in parts[1:]:
+        found = exp.DPipe(this=found, expression=part, safe=True)
+    return found
+
+
+def _clock_text(moment: exp.Expression, field: str) -> exp.Expression:
+    """Return the hour or the minute as text."""
+    number = exp.Extract(this=exp.var(_CLOCK_PARTS[field][0]), expression=moment.copy())
+    text = exp.cast(number, "VARCHAR")
+    if field == "%-H":
+        return text
+    two, zero = exp.Literal.number(2), exp.Literal.string("0")
+    return exp.Pad(this=text, expression=two, fill_pattern=zero, is_left=True)
 
 
 def _finest_grain(fields: set[str]) -> Grain:
