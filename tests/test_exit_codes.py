@@ -82,6 +82,25 @@ def test_a_wrong_call_names_the_help_of_its_command(policy: Path) -> None:
         assert refused.stderr.endswith(f"See {help_of}\n")
 
 
+def test_ctrl_c_before_the_command_is_imported_leaves_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text(
+        "print('importing', flush=True)\nimport time\ntime.sleep(60)"
+    )
+    started = subprocess.Popen(
+        words("ask"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert started.stdout is not None
+    assert started.stdout.readline() == "importing\n"
+    started.send_signal(signal.SIGINT)
+    assert started.communicate(timeout=PATIENCE) == ("", "")
+    assert started.returncode == -signal.SIGINT  # a shell makes 130 of it
+
+
 def test_a_command_leaves_one_file_that_is_all_of_the_ledger(tmp_path: Path) -> None:
     policy = built(tmp_path)
     answered = done(words("ask", policy, COUNT, *ASK))

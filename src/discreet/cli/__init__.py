@@ -53,8 +53,8 @@ _MANY_OBJECTS = 200_000
 
 
 def app(verb: str | None = None) -> typer.Typer:
-    """Return the command with all its verbs, or with one alone: all fifty take a third of a
-    question's time.
+    """Return the command with all its verbs, or with a single one: to load all fifty takes a third
+    of a question's time.
     """
     whole = typer.Typer(
         name="discreet",
@@ -105,7 +105,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
     gc.set_threshold(_MANY_OBJECTS)
     outputs = [_watch("stdout"), _watch("stderr")]
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Python's own, or that of `__main__` while this is imported; not one that ignores Ctrl-C
+    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_DFL):
         signal.signal(signal.SIGINT, _interrupt)
     interrupt_at_ctrl_c()
     code = run(sys.argv[1:] if arguments is None else arguments)
@@ -113,8 +114,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without taking all its objects apart, which takes a fifth of a question's
-    time.
+    """End the process without freeing all its objects, which takes a fifth of a question's time.
 
     Nothing is lost: what was printed is flushed, what is registered for the end runs (it closes the
     ledger), and a charge was on disk before data was read. Where threads still work, Python ends as
@@ -129,7 +129,7 @@ def _leave(code: int) -> NoReturn:
 
 
 class _Output(io.FileIO):
-    """A stream that a command prints to; it remembers a write that failed."""
+    """A stream to which a command prints. It remembers if a write failed."""
 
     failed: OSError | None = None
 
@@ -142,7 +142,7 @@ class _Output(io.FileIO):
 
 
 def _watch(name: str) -> _Output:
-    """Put a stream of ours in the place of sys.stdout or sys.stderr."""
+    """Replace sys.stdout or sys.stderr by a stream of ours."""
     stream = getattr(sys, name)
     if stream is None:  # closed by the caller: `discreet ... >&-`
         output = _Output(os.devnull, "w")
@@ -179,7 +179,7 @@ def _print_anything(stream: io.TextIOWrapper) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command, and return the exit code that says what happened."""
+    """Run the command, and return its exit code."""
     logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
     arguments = arguments or ["--help"]
     try:
@@ -240,7 +240,7 @@ def _tell(error: DiscreetError, arguments: list[str]) -> int:
 
 
 def _in_red(text: str) -> str:
-    """Colour an error on a terminal; nowhere else, and not for those who set NO_COLOR."""
+    """Color an error if it goes to a terminal and NO_COLOR is not set."""
     wanted = (
         sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
@@ -255,16 +255,16 @@ def _wants_json(arguments: list[str]) -> bool:
 
 
 def _print_failure() -> OSError | None:
-    """Return what went wrong in printing the result, if anything did; `_deliver` tells it."""
+    """Return the error of printing the result, if there was one; `_deliver` reports it."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.failed if isinstance(raw, _Output) else None
 
 
 def _deliver(code: int, outputs: list[_Output]) -> int:
-    """Flush what was printed; return the exit code, which tells if it could not be delivered.
+    """Flush the output; return the exit code, which is another one if the output was not delivered.
 
-    A command that failed keeps its own code. Python flushes once more at its end: into nothing
-    then, so that neither its complaint nor its code 120 takes the place of ours.
+    A command that failed keeps its own code. Python flushes once more at its end. Then this must go
+    to nothing, so that neither its message nor its code 120 replaces ours.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
