@@ -1,5 +1,5 @@
-"""`discreet audit`: lower bounds on ε from runs, a question on neighbors, and a ledger recomputed
-from its noise.
+"""The command `audit`: prove lower bounds on ε from runs, try a question on neighbors, and
+recompute a ledger from its noise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 Out = Annotated[Path | None, typer.Option(help="Write the report here, as one HTML page.")]
-Runs = Annotated[int, typer.Option(help="How often to run it on each of two neighbors.")]
+Runs = Annotated[int, typer.Option(help="How many runs on each of two neighboring inputs.")]
 Confidence = Annotated[float, typer.Option(help="The confidence of the lower bounds.")]
 PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
 
@@ -34,14 +34,15 @@ def register(app: typer.Typer) -> None:
 
 def mechanism(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A mechanism or a local protocol, or all.")
+        str,
+        typer.Argument(metavar="NAME", help="The name of a mechanism or a local protocol, or all."),
     ] = "all",
     runs: Runs = 1_000_000,
     confidence: Confidence = 0.999999,
     out: Out = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Prove a lower bound on a mechanism's ε from runs alone, and hold it beside the claim."""
+    """Prove a lower bound on a mechanism's ε from runs alone, and compare it with the claimed ε."""
     from discreet.audit.cases import audit_case, cases
     from discreet.audit.report import mechanisms_page
     from discreet.cli.printing.tables import progress_bar
@@ -66,20 +67,19 @@ def question(
     epsilon: Annotated[str, typer.Option(help="The ε of the question.")] = "1",
     runs: Runs = 100_000,
     confidence: Confidence = 0.999999,
-    people: Annotated[
-        int, typer.Option(help="How many people to take away, one after another.")
-    ] = 8,
+    people: Annotated[int, typer.Option(help="How many people to remove, one at a time.")] = 8,
     person: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Take this person away; may be repeated.")
+        list[str] | None, typer.Option(metavar="ID", help="Remove this person; may be repeated.")
     ] = None,
     where: Annotated[
-        str | None, typer.Option(help="Take away people who have such a row: \"name = 'Ames'\".")
+        str | None,
+        typer.Option(help="Remove people with such a row, one at a time: \"name = 'Ames'\"."),
     ] = None,
     out: Out = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Audit a question on the data and on neighbors of it. For the curator: not for release, and
-    not charged.
+    """Audit a question on the data and on neighbors of the data. Not charged; the report is for the
+    curator alone, not for release.
     """
     from discreet.audit.question import Leavers, audit_question
     from discreet.audit.report import question_page
@@ -107,7 +107,7 @@ def question(
 
 
 def ledger(policy: PolicyFile, out: Out = None, format: ReportFormat = Format.table) -> None:
-    """Verify a ledger's chain and recompute every charge from the noise that it names."""
+    """Verify a ledger's chain, and recompute every charge from its mechanisms."""
     from discreet.audit.ledger import audit_ledger
     from discreet.audit.report import ledger_page
     from discreet.budget import SYMBOLS, number

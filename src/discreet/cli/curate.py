@@ -1,4 +1,4 @@
-"""`init`, `check`, `snapshot` and `ledger`: the curator's verbs."""
+"""The commands of a curator: `check`, `snapshot`, `ledger` and `bounds`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def register(app: typer.Typer) -> None:
 
 
 def check(policy: Policy, format: ReportFormat = Format.table) -> None:
-    """Validate a policy against its source; say what would be refused and why, and what to do
-    next.
-    """
+    """Compare a policy with its source; say what would be refused and why, and what to do next."""
     from discreet.cli.printing.tables import output, plainly
     from discreet.errors import PolicyError
     from discreet.policy.policy import Policy as PolicyValue
@@ -51,8 +49,8 @@ def check(policy: Policy, format: ReportFormat = Format.table) -> None:
 
 
 def snapshot(policy: Policy, quiet: Quiet = False) -> None:
-    """Read the source anew as the next numbered snapshot. Every question is charged anew after
-    it.
+    """Read the source again, and keep it as the next snapshot. After that, questions that were
+    answered before are charged again.
     """
     from discreet.binding import take_snapshot
     from discreet.cli.printing.tables import output, plainly, progress_bar
@@ -72,7 +70,9 @@ def snapshot(policy: Policy, quiet: Quiet = False) -> None:
 
 def ledger(
     policy: Policy,
-    create: Annotated[bool, typer.Option("--create", help="Make the ledger and its key.")] = False,
+    create: Annotated[
+        bool, typer.Option("--create", help="Create the ledger and its key.")
+    ] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Check every row.")] = False,
     head: Annotated[
         Path | None,
@@ -90,33 +90,40 @@ def ledger(
         ),
     ] = False,
     certificate: Annotated[
-        str | None, typer.Option(help="Print what is needed to audit one answer.")
+        str | None,
+        typer.Option(help="Print the certificate of an answer, by which it can be audited."),
     ] = None,
     rotate_key: Annotated[
-        bool, typer.Option("--rotate-key", help="Go on under a new key.")
+        bool, typer.Option("--rotate-key", help="Make a new key, and use it from now on.")
     ] = False,
     backup: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Copy ledger, key and head there.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Copy the ledger, its key and its head to this folder."
+        ),
     ] = None,
     restore: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Put a backup back; see --head.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Restore a backup from this folder; see --head."),
     ] = None,
     setup: Annotated[
         bool,
         typer.Option(
             "--setup",
-            help="Print the SQL that a shared ledger needs, to paste: that of the policy, or, with "
-            "--move-to, the one there.",
+            help="Print the SQL that prepares a database for a shared ledger: for the policy's ledger, "
+            "or with --move-to for its new place.",
         ),
     ] = False,
     move_to: Annotated[
         str | None,
         typer.Option(metavar="PLACE", help="Move the ledger to postgresql://... or to a file."),
     ] = None,
-    analyst: Annotated[str | None, typer.Option(help="Only this analyst's spending.")] = None,
+    analyst: Annotated[str | None, typer.Option(help="Show only what this analyst spent.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Show who spent what on what; create, verify, amend or export the ledger."""
+    """Show who spent how much on which question; create, verify, amend, back up or move the
+    ledger.
+    """
     from discreet.binding import accountant_of, create_ledger, ledger_of, terms_of
     from discreet.ledger import Ledger
     from discreet.policy.policy import Policy as PolicyValue
@@ -176,7 +183,7 @@ def ledger(
 def _copy(
     declared: PolicyValue, backup: Path | None, restore: Path | None, head: Any, format: Format
 ) -> None:
-    """Back a ledger up, or put a backup back; one at a time."""
+    """Back up a ledger, or restore a backup; refuse both at once."""
     from discreet.binding import ledger_of
     from discreet.ledger.backup import backup as back_up
     from discreet.ledger.backup import restore as put_back
@@ -208,7 +215,7 @@ def _copy(
 
 
 def _print_setup(declared: PolicyValue, address: str | None, format: Format) -> None:
-    """Print what an administrator runs once in the database of a shared ledger."""
+    """Print the SQL that an administrator runs once in the database of a shared ledger."""
     from discreet.ledger.stores.postgres import role_in
     from discreet.ledger.stores.rights import quote
     from discreet.ledger.stores.rights import setup as statements
@@ -305,10 +312,10 @@ def bounds(
     policy: Policy,
     table: Annotated[str, typer.Argument(metavar="TABLE")],
     column: Annotated[str, typer.Argument(metavar="COLUMN")],
-    epsilon: Annotated[str, typer.Option(help="What the suggestion may cost.")],
+    epsilon: Annotated[str, typer.Option(help="The ε that the suggestion may cost.")],
     format: ReportFormat = Format.table,
 ) -> None:
-    """Suggest a range for a column, as a paid question of the curator."""
+    """Suggest a range for a column. This is a question, for which the curator pays."""
     from discreet.asking.bounds import BEYOND
     from discreet.cli.question import open_curator
     from discreet.vault.answer import plain

@@ -35,7 +35,7 @@ def parity(
     description: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DESCRIPTION]", help="The description of that table, which describe wrote."
+            metavar="[DESCRIPTION]", help="The description of that table, which `describe` wrote."
         ),
     ] = None,
     public: Annotated[
@@ -53,11 +53,14 @@ def parity(
         int, typer.Option(help="How many processes describe public tables.", min=1, max=64)
     ] = 1,
     epsilon: Annotated[
-        str | None, typer.Option(help="Ask the private table too, at this price.")
+        str | None,
+        typer.Option(help="Test the findings on the private rows too, by questions at this ε."),
     ] = None,
     raw: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The true rows of the private table: a secret report."),
+        typer.Option(
+            metavar="FILE", help="Test them on the true rows of the private table: NOT FOR RELEASE."
+        ),
     ] = None,
     analyst: Annotated[str, typer.Option(help="Who pays.")] = "curator",
     repeats: Annotated[

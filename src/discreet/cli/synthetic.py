@@ -1,4 +1,4 @@
-"""`describe`, `generate`, `inspect`, `compare` and `query`: synthetic data."""
+"""The commands for synthetic data: `describe`, `generate`, `inspect`, `compare` and `query`."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 TRIALS = 1000  # attempts of each attack on raw rows
 
 DescriptionFile = Annotated[
-    Path, typer.Argument(metavar="DESCRIPTION", help="A file that describe wrote.")
+    Path, typer.Argument(metavar="DESCRIPTION", help="A file that `describe` wrote.")
 ]
 
 WorkloadOption = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Questions it should be good at: an SQL file, or `asked`."),
+    typer.Option(
+        metavar="FILE", help="Questions that it should answer well: an SQL file, or `asked`."
+    ),
 ]
 
 TargetOption = Annotated[
@@ -58,34 +60,38 @@ def describe(
     tables: Annotated[
         list[str],
         typer.Argument(
-            metavar="TABLE...", help="A private table; or several of the same people, these first."
+            metavar="TABLE...",
+            help="A private table; or several about the same people, their own table first.",
         ),
     ],
-    epsilon: Annotated[str, typer.Option(help="What the description may cost.")],
-    out: Annotated[Path, typer.Option(help="Where to write the description.")],
+    epsilon: Annotated[str, typer.Option(help="The ε that the description may cost.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
     analyst: Annotated[str, typer.Option(help="Who pays.")] = "curator",
     synthesizer: Annotated[
-        str | None, typer.Option(help="Which algorithm; see docs/synthetic.md.")
+        str | None, typer.Option(help="The algorithm; see docs/synthetic.md.")
     ] = None,
     columns: Annotated[
         str | None, typer.Option(help="Only these columns, separated by commas.")
     ] = None,
     bins: Annotated[
-        int | None, typer.Option(help="How many intervals a column of many numbers or dates gets.")
+        int | None,
+        typer.Option(help="Into how many intervals to cut a column of many numbers or dates."),
     ] = None,
     quantiles: Annotated[
-        str | None, typer.Option(help="Columns to cut at their quantiles, at a price.")
+        str | None, typer.Option(help="Columns to cut at their quantiles, which costs a part of ε.")
     ] = None,
     workload: WorkloadOption = None,
     findings: Annotated[
         str | None,
         typer.Option(
-            "--for", metavar="FINDINGS", help="Findings that should hold of it; see parity."
+            "--for", metavar="FINDINGS", help="Findings that should hold on its rows; see `parity`."
         ),
     ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Model private tables, at a price, in one file to read and to generate rows from."""
+    """Pay for a model of private tables. It is one file, to read and to draw synthetic rows
+    from.
+    """
     from discreet.cli.printing.tables import progress_bar
     from discreet.cli.question import open_curator
     from discreet.errors import UsageError
@@ -185,16 +191,17 @@ def _needs(
 def generate(
     description: DescriptionFile,
     rows: Annotated[
-        int, typer.Option(help="How many rows; of several tables, how many people.", min=0)
+        int, typer.Option(help="How many rows to draw; for several tables, how many people.", min=0)
     ],
     out: Annotated[
         Path, typer.Option(help="A .parquet or .csv file; for several tables, a folder.")
     ],
     given: Annotated[
-        list[str] | None, typer.Option(help="A condition such as sex=F; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Draw only rows with this value, such as sex=F; may be repeated."),
     ] = None,
 ) -> None:
-    """Draw synthetic rows from a description. Free, any number, any number of times."""
+    """Draw any number of synthetic rows from a description. Free."""
     from discreet.cli.printing.tables import progress_bar
     from discreet.errors import UsageError
     from discreet.synthetic.description import Description
@@ -263,7 +270,10 @@ def inspect(
     description: DescriptionFile,
     html: Annotated[Path | None, typer.Option(help="Also write a report with pictures.")] = None,
     raw: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The true rows: a second report, secret.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Compare with the true rows, in a second report that is secret."
+        ),
     ] = None,
     control: Annotated[
         Path | None, typer.Option(metavar="FILE", help="With --raw: people not in the data.")
@@ -394,15 +404,15 @@ def rows_as_described(described: Description, table: pa.Table) -> pa.Table:
 def compare(
     policy: Policy,
     description: DescriptionFile,
-    epsilon: Annotated[str, typer.Option(help="What the comparison may cost.")],
+    epsilon: Annotated[str, typer.Option(help="The ε that the comparison may cost.")],
     analyst: Annotated[str, typer.Option(help="Who pays.")] = "curator",
     workload: WorkloadOption = None,
     target: TargetOption = None,
     html: Annotated[Path | None, typer.Option(help="Also write a report with pictures.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Compare real with synthetic rows, at a price: distances, correlations, questions, a
-    classifier. Publishable.
+    """Pay for a comparison of real and synthetic rows: distances, correlations, questions, a
+    classifier. The result may be published.
     """
     from discreet.cli.printing.tables import progress_bar
     from discreet.cli.question import open_curator
@@ -444,11 +454,13 @@ def query(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Released rows, .parquet or .csv.")],
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
     table: Annotated[
-        str | None, typer.Option(help="What the SQL calls it; by default the file's name.")
+        str | None, typer.Option(help="The table's name in the SQL; by default the file's name.")
     ] = None,
     format: RowsFormat = Format.table,
 ) -> None:
-    """Ask a released table by the same SQL, exactly and for free: it is public."""
+    """Ask a released table in the same SQL. The answers are exact and free, because it is
+    public.
+    """
     from rich.table import Table
 
     from discreet.attacks.inputs.source import table as read

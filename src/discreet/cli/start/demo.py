@@ -1,4 +1,4 @@
-"""`discreet demo`: a generated town, a policy, a few questions: the whole idea in a minute."""
+"""The command `demo`: build a generated town with a policy, and ask a few questions about it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def demo(
     ] = Path("town"),
     people: Annotated[int, typer.Option(help="How many people live there.")] = 10_000,
 ) -> None:
-    """Build a town, ask about it, attack it, and leave it on disk to play with."""
+    """Build a generated town, ask about it, attack it, and leave it on disk for you to try."""
     import discreet
     from discreet.binding import create_ledger
     from discreet.cli.printing.tables import output, plainly
