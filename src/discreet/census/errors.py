@@ -1,11 +1,12 @@
-"""Tell how wrong a publication is: before it is paid for, from its plan; after it, from what was
-released.
+"""Compute how wrong a publication is: before it is paid for, from its plan; afterwards, from what
+was released.
 
 Before: the deviation of every table's estimates by level, which depends on public sizes and noise
-alone. After: the whole numbers are taken for the truth, noise is drawn on them again and everything
-is done once more. How far that lies from the first is how far the first may lie from the truth,
-bias of small counts included; margins are twice as wide as that, which on generated countries
-covers 95 % and more. The draws come from a public key, so whoever repeats it finds the same (S11).
+alone. Afterwards: take the published whole numbers for the truth, add noise to them again, and
+repeat everything. The distance between both results estimates how far the first is from the truth,
+with the bias of small counts. Margins are twice as wide as that, which covers 95 % and more on
+generated countries. The draws come from a public key, so everybody who repeats this gets the same
+(S11).
 """
 
 from __future__ import annotations
@@ -47,12 +48,11 @@ _QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorForecast:
-    """The errors of one table at one level: the noise of what is measured, and what is left of it
-    in the estimates.
+    """The errors of one table at one level: of the measurements, and of the estimates from them.
 
-    `margin` is the measurement's at 95 %, None where nothing is measured; `deviation` that of an
-    estimate, on average over places; `relative` is 1.96 deviations of a total, as a share of places
-    of 100, 1,000 and 10,000 people.
+    `margin` is the 95 % margin of a measurement; None if the table is not measured at this level.
+    `deviation` is that of an estimate, on average over places. `relative` is 1.96 deviations of a
+    total, as a share of places of 100, 1,000 and 10,000 people.
     """
 
     level: str
@@ -148,7 +148,7 @@ def _precisions(plan: PublicationPlan) -> list[dict[Columns, Floats]]:
 
 
 def make_whole(plan: PublicationPlan, noisy: Noisy, workers: Workers | None = None) -> list[Counts]:
-    """Make the whole numbers of every level from what was measured."""
+    """Return the whole numbers of every level, computed from the measurements."""
     known = by_table(levels_of(plan, noisy), plan.grid)
     return top_down(
         known, plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros, workers=workers
@@ -158,10 +158,11 @@ def make_whole(plan: PublicationPlan, noisy: Noisy, workers: Workers | None = No
 def simulate(
     plan: PublicationPlan, people: Sequence[Counts], workers: Workers | None = None
 ) -> pa.Table:
-    """Simulate how far whole numbers lie from the truth, by level, table and size of place or cell.
+    """Simulate how far the whole numbers are from the truth, by level, table and size of place or
+    cell.
 
-    Each row tells over how many places (or cells) it is, their mean error the second time, the
-    margin that 95 % keep (see `_WIDER`), and the mean with its sign, which is the bias.
+    Each row has the number of places (or cells), their mean error in the repetition, the margin
+    that 95 % of them keep (see `_WIDER`), and the mean error with its sign, which is the bias.
     """
     times = min(_MOST_TIMES, max(1, math.ceil(_ENOUGH / sum(plan.places.sizes))))
     rows = _Errors()

@@ -1,5 +1,5 @@
-"""The tree of places: which block lies in which tract, from a public table or from the declared
-values of columns.
+"""The tree of places: which block is in which tract. It comes from a public table or from the
+declared values of columns.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Places:
         return tuple(np.searchsorted(parents, np.arange(size)) for parents, size in pairs)
 
     def above(self, level: int) -> Integers:
-        """Return the place of a level that each place of the finest level lies in."""
+        """Return, for each place of the finest level, the place of a level that contains it."""
         found = np.arange(self.sizes[-1])
         for parents in self.parents[:level:-1]:
             found = parents[found]

@@ -1,11 +1,12 @@
-"""Independent tasks over several processes: the same results in the same order, however many
-processes there are.
+"""Run independent tasks in several processes. The results and their order do not depend on the
+number of processes.
 
-A worker is a Python of its own, which reads tasks from a pipe and writes results to another. It
-ends when its pipe does, so none outlives whoever started it, however that ended. If one is killed,
-its task is done here. (The processes of `multiprocessing` would run the caller's own script once
-more.) What goes there was released already: noisy counts, whole numbers made of them, public
-places. No key of a charge and nothing exact does (S19).
+A worker is a separate Python process, which reads tasks from one pipe and writes results to
+another. It ends when its pipe closes, so none outlives its parent. If a worker is killed, its task
+is done here. (The processes of `multiprocessing` would run the caller's script again.)
+
+Privacy: a worker gets only released data: noisy counts, whole numbers computed from them, and
+public places. It gets no key of a charge and no exact value (S19).
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """Hold so many processes: the first work that two can share starts them, and the block's end
-    ends them.
+    """A group of processes. They start with the first work that two can share, and end with the
+    block.
     """
 
     def __init__(self, jobs: int = 1) -> None:
@@ -60,8 +61,8 @@ class Workers:
             process.kill()
 
     def map(self, do: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield what `do` returns for each task, in their order; hold only so many tasks as there
-        are processes.
+        """Yield the result of `do` for each task, in their order. Only as many tasks as processes
+        are in memory.
         """
         waiting = iter(tasks)
         first = list(islice(waiting, 2))
@@ -114,7 +115,7 @@ class Workers:
 
 
 def serve() -> None:
-    """Work on the tasks that come in, until no more can come."""
+    """Do the tasks that arrive, until the pipe closes."""
     given = os.fdopen(os.dup(0), "rb")
     told = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints must not meet the results

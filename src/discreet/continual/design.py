@@ -1,8 +1,8 @@
-"""A release as it was started: its strategy and its noise. Public, and stored as the first step of
-its stream.
+"""The design of a release: its strategy and its noise. It is public, and stored as the first step
+of the release's stream.
 
-Floats may come out differently on another machine; integers that were stored do not. So the
-strategy is worked out once, and every later run reads it.
+Floats may differ on another machine; stored integers do not. So the strategy is computed once, and
+every later run reads it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Design:
         return cls(strategy=_strategy(told["strategy"]), mechanisms=found)
 
     def covering(self, periods: int) -> Design:
-        """Return the design for so many periods: strategies without an end are as long as they are
-        asked to be.
+        """Return the design for so many periods, if its strategy has no end; other designs stay
+        unchanged.
         """
         strategy = self.strategy
         if isinstance(strategy, Doubling):
@@ -76,11 +76,11 @@ class Design:
     def moved(
         self, schedule: Schedule, asked: PeriodQuestion, neighbors: Neighbors
     ) -> list[Movement]:
-        """Return how far one person moves each measurement, to hold it against the stored
+        """Return how far one person moves each measurement, to compare it with the stored
         mechanisms.
 
-        Rounded down to nine digits: floats in a strategy's reach may come out a little larger than
-        when it was started.
+        It is rounded down to nine digits, because floats of a strategy may be a little larger now
+        than when the release was started.
         """
         found = []
         for index, mechanism in enumerate(self.mechanisms):

@@ -1,10 +1,10 @@
-"""A release from its start to its last period: charge once, then for each period freeze, add noise,
-publish.
+"""Run a release from its start to its last period: charge once, then for each period freeze the new
+rows, add noise and publish.
 
-quote   what starting it would cost, and its margins; free
+quote   return what starting it would cost, and its margins; free
 start   plan, choose a strategy, charge for the whole horizon: one row in the ledger
-run     for every period that is over: read what has arrived, freeze it, add noise, publish
-show    what has been published so far; touches no data
+run     for every period that is over: read the rows that have arrived, freeze them, add noise,
+publish show    return what has been published so far; reads no data
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Release:
         )
 
     def start(self) -> Series:
-        """Charge for the whole horizon, once; starting again changes nothing."""
+        """Charge for the whole horizon, once. Starting it again changes nothing."""
         stream = self.ledger.streams.find(self.identity)
         if stream is None or not stream.published:
             design = self._design()
@@ -207,7 +207,7 @@ class Release:
 
 
 class _Estimates:
-    """From noisy rows to what is published, period by period; a function of what has left."""
+    """Computes the published values from noisy rows, period by period, and from nothing else."""
 
     def __init__(
         self, schedule: Schedule, asked: PeriodQuestion, design: Design, *, first: int

@@ -1,10 +1,10 @@
-"""The protocol of a strategy: it says which integer combinations of a stream get noise, and how
-sums are estimated from them.
+"""The protocol of a strategy: which integer combinations of a stream get noise, and how sums are
+estimated from them.
 
-A strategy measures y = C x + z: x are the exact numbers of each period, C an integer matrix, z
-integer noise. A row of C reaches back in time only, so a row can be released as soon as its period
-is over; whatever is published is a function of y alone. How much privacy that costs is decided by
-the largest |C u| over what one person can contribute, u.
+A strategy measures y = C x + z, where x are the exact numbers of all periods, C is an integer
+matrix and z is integer noise. A row of C uses only past periods, so it can be released as soon as
+its period is over. Everything that is published is a function of y alone. The largest |C u| over
+all contributions u of one person decides the privacy loss.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class Decoder(Protocol):
-    """The released side of a strategy: it takes noisy rows of a period and returns estimates."""
+    """The released side of a strategy. It takes the noisy rows of a period and returns
+    estimates.
+    """
 
     def add(self, noisy: IntegerArray) -> tuple[Floats, Floats]:
         """Estimate that period, and all periods so far, from a period's noisy rows, for every
@@ -122,10 +124,10 @@ def by_impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> F
 
 
 class Windows:
-    """A published series out of the two that a decoder gives: single periods, running totals, or
-    sums of a window.
+    """Computes a published series from the two series of a decoder: single periods, running totals,
+    or sums of a window.
 
-    Before a window is full it holds what there is.
+    Before a window is full, its sum is over the periods so far.
     """
 
     def __init__(self, publish: Publish) -> None:

@@ -1,8 +1,9 @@
-"""Parameters: the types of $1, $2, ... where the client leaves them open, and their values as
-literals.
+"""Parameters: find the types of $1, $2, ... that the client does not declare, and write their
+values as literals.
 
-A question is planned with its values written in: they are part of what is asked, and of what the
-ledger keeps. Before there are values, a statement is described with samples of the right types.
+A question is planned with its values written into it, because they are part of what is asked and of
+what the ledger keeps. Before it has values, a statement is described with samples of the right
+types.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ _SAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """The type of a parameter, and a literal of that type for what is described before it has a
-    value.
+    """The type of a parameter, and a literal of that type, to describe the statement before it has
+    a value.
     """
 
     oid: int
@@ -100,8 +101,8 @@ class _Words:
 
 
 def infer(statement: Statement, declared: Sequence[int], policy: Policy) -> tuple[Parameter, ...]:
-    """Return the parameters of a statement: as the client declared them, or by what stands beside
-    them.
+    """Return the parameters of a statement, with the types that the client declared, or that follow
+    from the words beside them.
     """
     first: dict[int, int] = {}  # of several places the first decides
     for place, token in enumerate(statement.tokens):
@@ -273,7 +274,7 @@ def _of_domain(domain: Domain) -> Parameter:
 
 
 def decode(data: bytes, oid: int, *, binary: bool) -> Any:
-    """Return a value that a client sent; refuses what is no value of its type."""
+    """Return a value that a client sent; refuse bytes that are no value of its type."""
     try:
         if oid in types.ELEMENTS:
             if binary:

@@ -1,4 +1,4 @@
-"""Statements to results: what is done at once, what waits for a worker, and what is refused."""
+"""Run statements: some at once, some on a worker; and refuse the others."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _INSTEAD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The catalog, seen by one session: answers from the policy alone; None where a statement is a
-    question.
+    """The catalog of one session. It answers from the policy alone, and returns None if a statement
+    is a question.
     """
 
     catalog: Catalog
@@ -160,7 +160,7 @@ class Runner:
         return await self._run(Portal(prepared=Prepared(statement=statement, parameters=())))
 
     async def execute(self, portal: Portal) -> Result | CopyResult:
-        """Run a portal; what it gives is kept in it, so that it is made once."""
+        """Run a portal. Its result is kept in it, so that it runs only once."""
         if portal.result is None:
             if self.state.held > self._most_held:
                 hint = "CLOSE some. What they asked is stored, and free to ask again."
@@ -282,8 +282,8 @@ class Runner:
     # --- cursors and prepared statements by name --------------------------------------------------
 
     async def _declare(self, statement: Statement, outer: Portal) -> Result:
-        """Keep a question as a cursor. It is asked at the first FETCH; whether it can be asked is
-        told now.
+        """Keep a question as a cursor. It is asked at the first FETCH; if it cannot be asked,
+        refuse it now.
         """
         declared = commands.parse_declare(statement)
         if self.state.status == "I" and not declared.hold:
@@ -375,7 +375,9 @@ def _arguments(tokens: Sequence[Token]) -> tuple[str, ...]:
 
 
 def _require_same(expected: pa.Schema, found: pa.Schema) -> None:
-    """Refuse, before anything is charged, an answer of other types than the client was told."""
+    """Refuse, before anything is charged, an answer with other types than were described to the
+    client.
+    """
     told, now = ([field.oid for field in types.fields_of(schema)] for schema in (expected, found))
     if told != now:
         raise Fault(

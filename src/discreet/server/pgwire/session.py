@@ -1,6 +1,7 @@
-"""One connection of a logged-in user: reads messages, runs statements by turns, sends results.
+"""One connection of a logged-in user: read messages, run statements one by one, send results.
 
-A statement that fails is told, and the connection lives on. Bytes that are no message end it.
+If a statement fails, the client gets an error, and the connection goes on. Bytes that are no
+message end it.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class Session:
         return self._user.name
 
     def cancel(self) -> None:
-        """Stop waiting for what runs. What was charged stays charged, and its answer can be had for
-        nothing.
+        """Stop waiting for the running statement. A charge stays, and its answer can be asked for
+        again for free.
         """
         if self._stop is not None and not self._stop.done():
             self._stop.set_result(None)
@@ -299,7 +300,7 @@ class Session:
     # --- work -------------------------------------------------------------------------------------
 
     def _require_user(self) -> None:
-        """Refuse who was removed or locked since the login."""
+        """Refuse a user who was removed or locked since the login."""
         try:
             self._door.gate.still(self._user)
         except Denied:
@@ -444,7 +445,7 @@ class Session:
                 self._send(notice.pack())
 
     def _tell_settings(self) -> None:
-        """Tell the client of settings that changed, of those that the protocol tells."""
+        """Send the client the settings that have changed, of those that the protocol reports."""
         for key, told in self._told.items():
             now = self._state.settings[key]
             if now != told:
@@ -455,7 +456,7 @@ class Session:
         self._out += data
 
     async def _flush(self) -> None:
-        """Hand over what waits; a client that reads nothing for long is left."""
+        """Send what is waiting; give up on a client that reads nothing for long."""
         if self._began is not None and self._out:
             await self._door.hold(self._began)
             self._began = None
