@@ -140,12 +140,12 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @plant("every comparison numbers rows")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project, "_rows_numbered", lambda part, scope, rows: 1)
+    monkeypatch.setattr(project, "_limit_rows", lambda part, scope, rows: 1)
 
 
 @plant("equal rows in two orders")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project, "_numbered", lambda scope, alias: scope)
+    monkeypatch.setattr(project, "_number_rows", lambda scope, alias: scope)
 
 
 @plant("numbers survive joins")

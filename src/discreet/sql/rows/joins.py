@@ -1,13 +1,14 @@
-"""Joins with private rows, by S4: on the owner with private tables, on anything with public ones.
+"""Plan joins with private rows (S4): with private tables on the owner, with public tables on any
+condition.
 
-private JOIN private       needs owner = owner as a top-level conjunct; one person has at most m1 *
-                           m2 rows
-private LEFT JOIN private  the same; m1 * max(1, m2), and the right columns may be NULL
-private JOIN public        m times how many public rows one row can meet, which is known
-public LEFT JOIN private   refused on rows: the null-extended row belongs to nobody, and vanishes
-                           when one person arrives; `spines` joins such groups after noise
-EXISTS, IN                 only correlated by equality of owners: a row stays or goes by its own
-                           person's rows
+private JOIN private       ON needs owner = owner as one of the conditions that must all be true;
+                           one person has at most m1 * m2 rows
+private LEFT JOIN private  the same, with at most m1 * max(1, m2) rows; the right columns may be NULL
+private JOIN public        at most m times the public rows that one row can meet, which is known
+public LEFT JOIN private   refused on rows: the row with NULLs belongs to nobody, and vanishes when
+                           a person arrives who matches; `spines` joins such groups after noise
+EXISTS, IN                 only with equality of owners: the rows of its own person decide about a
+                           row
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from sqlglot import exp
 
 from discreet.algebra import (
     Call,
-    Careful,
     Column,
     Expression,
     OwnerJoin,
     PublicJoin,
+    bare,
     walk,
 )
 from discreet.sql.rows.owners import (
@@ -44,17 +45,15 @@ from discreet.sql.values.value import Category, Opaque, Text, Value
 
 
 def drop_brackets(node: exp.Select) -> exp.Select:
-    """Return the SELECT without the brackets in its FROM that change nothing.
+    """Return the SELECT without the brackets in its FROM clause that change nothing.
 
-    FROM (a JOIN b ON ...) JOIN c is a JOIN b JOIN c; (a JOIN b ON ...) AS t is (SELECT * FROM a
-    JOIN b ON ...) AS t. Brackets around joins stay where they decide what is joined first: a JOIN
-    (b JOIN c ON ...) ON ...
+    FROM (a JOIN b ON ...) JOIN c becomes a JOIN b JOIN c; (a JOIN b ON ...) AS t becomes (SELECT *
+    FROM a JOIN b ON ...) AS t. Brackets that decide what is joined first stay: a JOIN (b JOIN c ON
+    ...) ON ...
     """
     clauses = [node.args.get("from_"), *(node.args.get("joins") or [])]
-    if not any(
-        clause is not None and (_in_brackets(clause.this) or clause.this.args.get("joins"))
-        for clause in clauses
-    ):
+    tables = [clause.this for clause in clauses if clause is not None]
+    if not any(_in_brackets(each) or each.args.get("joins") for each in tables):
         return node
     copy = node.copy()
     first, inner = _open(copy.args["from_"].this)
@@ -68,7 +67,7 @@ def drop_brackets(node: exp.Select) -> exp.Select:
 
 
 def _in_brackets(node: exp.Expression) -> bool:
-    """(a), (a JOIN b ...): brackets around tables, and not around a SELECT."""
+    """Return True for (a) and (a JOIN b ...): brackets around tables, not around a SELECT."""
     if any(part for name, part in node.args.items() if name not in ("this", "alias", "joins")):
         return False
     inner = node.this if isinstance(node, exp.Subquery) else None
@@ -78,7 +77,7 @@ def _in_brackets(node: exp.Expression) -> bool:
 
 
 def _open(node: exp.Expression) -> tuple[exp.Expression, list[exp.Expression]]:
-    """Return the first table in brackets, and what is joined to it there."""
+    """Return the first table in brackets, and the joins after it."""
     joins = list(node.args.get("joins") or [])
     node.set("joins", None)
     if not _in_brackets(node):
@@ -92,7 +91,7 @@ def _open(node: exp.Expression) -> tuple[exp.Expression, list[exp.Expression]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Condition:
-    """An ON clause, taken apart: equalities of columns with one name (USING), and the rest."""
+    """The conditions of a join: those of ON, and the names of USING."""
 
     parts: tuple[exp.Expression, ...]
     using: tuple[str, ...]
@@ -105,10 +104,11 @@ def join(
     where: exp.Expression | None,
     alias: str,
 ) -> Relation:
-    """Two sides joined; at least one of them is private. `alias` is a fresh engine alias, should
-    one be needed.
+    """Return the join of two sides, of which at least one is private. `alias` is a fresh engine
+    alias.
     """
-    first, side = left, _side(clause)
+    first = left
+    side = _side(clause)
     if side == "RIGHT":
         left, right, side = right, left, "LEFT"
     if side == "LEFT" and isinstance(left, PublicSide):
@@ -124,37 +124,39 @@ def join(
     names = Names(fields=(*left.fields, *right.fields))
     condition = _condition(clause, names)
     if isinstance(right, PublicSide):
-        joined = _with_public(left, right, condition, side, names, clause)
+        result = _with_public(left, right, condition, side, names, clause)
     else:
-        joined = _with_private(left, right, condition, side, names, clause, where, alias)
+        result = _with_private(left, right, condition, side, names, clause, where, alias)
     if left is first:
-        return joined
-    return replace(joined, fields=_turn(joined.fields, len(left.fields), condition.using))
+        return result
+    return replace(result, fields=_swap(result.fields, len(left.fields), condition.using))
 
 
-def _turn(fields: Sequence[Field], place: int, using: Sequence[str]) -> tuple[Field, ...]:
-    """Return the columns of two sides that changed places, as * lists them: those from `place` on
-    come first.
+def _swap(fields: Sequence[Field], place: int, using: Sequence[str]) -> tuple[Field, ...]:
+    """Return the columns of two sides that were exchanged in their original order: those from
+    `place` on come first.
 
-    What USING made one of two stands where the first side has it.
+    A column of USING stands at its place in the side that comes first.
     """
-    later, first = list(fields[:place]), list(fields[place:])
+    later = list(fields[:place])
+    first = list(fields[place:])
     for name in dict.fromkeys(map(str.lower, using)):
-        one = next(
-            index
-            for index, field in enumerate(later)
-            if field.name.lower() == name and not field.merged
-        )
-        two = next(
-            index
-            for index, field in enumerate(first)
-            if field.name.lower() == name and field.merged
-        )
+        one = _index(later, name, merged=False)
+        two = _index(first, name, merged=True)
         later[one], first[two] = first[two], later[one]
     return (*first, *later)
 
 
+def _index(fields: Sequence[Field], name: str, *, merged: bool) -> int:
+    """Return the index of the first column with a name that is merged, or not merged."""
+    for index, field in enumerate(fields):
+        if field.name.lower() == name and field.merged == merged:
+            return index
+    raise AssertionError(f"USING has no column {name}")
+
+
 def _side(clause: exp.Join) -> str:
+    """Return LEFT, RIGHT or an empty text, or refuse the join."""
     for name, part in clause.args.items():
         if name not in ("this", "on", "using", "side", "kind") and part not in (None, False, []):
             word = str(part).upper() if name == "method" else name
@@ -189,29 +191,35 @@ def _condition(clause: exp.Join, names: Names) -> _Condition:
 def _pairs(
     condition: _Condition, left: Sequence[Field], right: Sequence[Field], node: exp.Expression
 ) -> list[tuple[Field, Field]]:
-    """USING (a, b): the columns of that name on both sides."""
-    return [
-        (_using_column(name, left, node), _using_column(name, right, node))
-        for name in condition.using
-    ]
+    """Return the columns of USING, from both sides."""
+    pairs = []
+    for name in condition.using:
+        ours = _using_column(name, left, node)
+        theirs = _using_column(name, right, node)
+        pairs.append((ours, theirs))
+    return pairs
 
 
 def _using_column(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
-    """Return the column of one side that USING means; of several, owners alone are equal."""
-    found = [field for field in fields if field.name.lower() == name.lower() and not field.merged]
-    if not found:
-        raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
-    owners = [
-        field
-        for field in found
-        if isinstance(field.value.domain, Opaque) and field.value.domain.owner
+    """Return the column of one side that USING means. Of several it is an owner, because all owners
+    of a row are equal.
+    """
+    candidates = [
+        field for field in fields if field.name.lower() == name.lower() and not field.merged
     ]
-    if len({field.value.expression for field in found}) > 1 and not owners:
-        which = f"{found[0].table}.{name}"
+    if not candidates:
+        raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
+    for field in candidates:
+        if isinstance(field.value.domain, Opaque) and field.value.domain.owner:
+            return field
+    first = candidates[0]
+    if len({field.value.expression for field in candidates}) > 1:
         raise reject(
-            node, f"USING ({name}) could mean several columns.", f"Write ON {which} = b.{name}."
+            node,
+            f"USING ({name}) could mean several columns.",
+            f"Write ON {first.table}.{name} = b.{name}.",
         )
-    return owners[0] if owners else found[0]
+    return first
 
 
 def _with_public(
@@ -222,36 +230,43 @@ def _with_public(
     names: Names,
     node: exp.Join,
 ) -> Relation:
-    pins, on, met, origins = list[Pin](), list[Expression](), list[int](), set[tuple[str, int]]()
+    """Return the join of private rows with a public table."""
+    pins: list[Pin] = []
+    on: list[Expression] = []
+    pin_columns: list[int] = []  # the places of public columns in pins
+    origins: set[tuple[str, int]] = set()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
         place = right.fields.index(theirs)
-        told = comparison("=", ours.value, theirs.value, node).expression
-        pin = _pin(told, right) if _tells_apart(ours.value, place, right) else None
+        equality = comparison("=", ours.value, theirs.value, node).expression
+        pin = _pin(equality, right) if _is_exact(ours.value, place, right) else None
         if pin is None:
-            on.append(told)
+            on.append(equality)
         else:
             pins.append(pin)
-            met.append(place)
+            pin_columns.append(place)
         origins |= ours.origins
     for part in condition.parts:
-        told = as_flag(translate(part, names), part).expression
+        flag = as_flag(translate(part, names), part).expression
         places = _equalities(part, left, right, names)
-        pin = _pin(told, right) if places else None
+        pin = _pin(flag, right) if places else None
         if pin is None:
-            on.append(told)
+            on.append(flag)
         else:
             pins.append(pin)
-            met += places
+            pin_columns += places
         origins |= names.origins(part)
-    multiplicity = right.multiplicity(list(dict.fromkeys(met)))
+    multiplicity = right.multiplicity(list(dict.fromkeys(pin_columns)))
     nullable = side == "LEFT"
-    met_at_most = max(1, multiplicity) if nullable else multiplicity
-    rows = left.rows * met_at_most
+    partners = max(1, multiplicity) if nullable else multiplicity
+    rows = left.rows * partners
     if rows == 0:
         raise reject(node, "this join matches no row of the public table.", "Check the condition.")
-    # A public row that is met alone is a function of what it is met by; one of several is not.
-    found = frozenset(origins) if multiplicity <= 1 else frozenset({(right.source.stage, rows)})
-    fields = tuple(replace(field, origins=found) for field in right.fields)
+    # If at most one public row matches, it is a function of the private columns in the conditions.
+    # If several match, it is not.
+    new_origins = frozenset({(right.source.stage, rows)})
+    if multiplicity <= 1:
+        new_origins = frozenset(origins)
+    fields = tuple(replace(field, origins=new_origins) for field in right.fields)
     source = PublicJoin(left.source, right.source, multiplicity, tuple(pins), tuple(on), nullable)
     return replace(
         left,
@@ -266,59 +281,59 @@ Pin = tuple[Expression, Expression]
 
 
 def _pin(condition: Expression, right: PublicSide) -> Pin | None:
-    """Return an equality of a private expression with a public one, in this order."""
-    bare = condition.value if isinstance(condition, Careful) else condition
-    if not isinstance(bare, Call) or bare.name != "=":
+    """Return the sides of an equality of a private with a public expression, the private one first;
+    None for other conditions.
+    """
+    plain = bare(condition)
+    if not isinstance(plain, Call) or plain.name != "=":
         return None
-    first, second = bare.arguments
-    if _mentions(first, right.source.stage):
-        first, second = second, first
-    only_public = all(
-        part.stage == right.source.stage for part in walk(second) if isinstance(part, Column)
-    )
-    if (
-        _mentions(first, right.source.stage)
-        or not _mentions(second, right.source.stage)
-        or not only_public
-    ):
+    public = right.source.stage
+    private_side, public_side = plain.arguments
+    if public in _stages_of(private_side):
+        private_side, public_side = public_side, private_side
+    if public in _stages_of(private_side) or _stages_of(public_side) != {public}:
         return None
-    return first, second
+    return private_side, public_side
 
 
-def _mentions(node: Expression, stage: str) -> bool:
-    return any(isinstance(part, Column) and part.stage == stage for part in walk(node))
+def _stages_of(node: Expression) -> set[str]:
+    """Return the stages whose columns an expression reads."""
+    return {part.stage for part in walk(node) if isinstance(part, Column)}
 
 
 def _equalities(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[int]:
-    """Return the place of the public column that a conjunct private = public pins, if it is of that
-    form.
+    """Return the place of the public column in a condition private = public column, in a list; an
+    empty list for other conditions.
     """
     if not isinstance(part, exp.EQ):
         return []
+    public = [each.value.expression for each in right.fields]
     for ours, theirs in ((part.this, part.expression), (part.expression, part.this)):
-        if isinstance(theirs, exp.Column):
-            value = names.column(theirs)
-            public = [each.value.expression for each in right.fields]
-            place = public.index(value.expression) if value.expression in public else None
-            uses = {names.column(column).expression for column in ours.find_all(exp.Column)}
-            alone = not uses & set(public)
-            if place is not None and alone and _tells_apart(translate(ours, names), place, right):
-                return [place]
+        if not isinstance(theirs, exp.Column):
+            continue
+        column = names.column(theirs).expression
+        columns = {names.column(each).expression for each in ours.find_all(exp.Column)}
+        if column not in public or columns & set(public):
+            continue
+        place = public.index(column)
+        if _is_exact(translate(ours, names), place, right):
+            return [place]
     return []
 
 
-def _tells_apart(ours: Value, place: int, right: PublicSide) -> bool:
-    """Return True if equality with `ours` holds for one value of the public column at this place
-    only.
+def _is_exact(ours: Value, place: int, right: PublicSide) -> bool:
+    """Return True if `ours` equals only one value of a public column.
 
-    Not so of floats, which are compared on a grid; of texts beside a number, which are compared as
-    numbers; of times in nanoseconds, which are compared in microseconds.
+    It may equal several floats, which are compared on a grid; several texts, if it is a number and
+    they are compared as numbers; and several times in nanoseconds, which are compared in
+    microseconds.
     """
-    kind, types = right.table.column(place).type, pa.types
+    kind = right.table.column(place).type
+    types = pa.types
     if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
         return isinstance(ours.domain, Category | Text)
-    # Privacy: a type that is not known to be compared exactly pins nothing. Were two of its values
-    # one to the engine, a row would meet both.
+    # Privacy: other types are not known to be compared exactly, so they pin nothing. If the engine
+    # took two values for equal, a row would meet both.
     exact = (
         types.is_boolean(kind)
         or types.is_integer(kind)
@@ -339,10 +354,12 @@ def _with_private(
     where: exp.Expression | None,
     alias: str,
 ) -> Relation:
+    """Return the join of two private relations; refuse it unless the owners are equal."""
     if not right.plain or (side == "LEFT" and right.conditions):
         right = right.nest(alias)
         names = Names(fields=(*left.fields, *right.fields))
-    owned, on = False, list[Expression]()
+    owned = False
+    on: list[Expression] = []
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
         if same_owner(ours.value, theirs.value):
             owned = True
@@ -356,20 +373,20 @@ def _with_private(
         else:
             owned = True
             on.append(match)
-    # FROM a, b WHERE a.owner = b.owner: the condition stands in WHERE, and is applied there too.
-    owned = owned or any(
-        matches_owners(part, left, right, names) is not None for part in conjuncts(where)
-    )
+    # FROM a, b WHERE a.owner = b.owner has the condition in WHERE, which also filters by it.
+    if not owned:
+        matches = [matches_owners(part, left, right, names) for part in conjuncts(where)]
+        owned = any(match is not None for match in matches)
     if not owned and condition.using:
-        listed = ", ".join(condition.using)
+        columns = ", ".join(condition.using)
         raise reject(
-            node, f"USING ({listed}) joins different people's rows.", owner_hint(left, right)
+            node, f"USING ({columns}) joins different people's rows.", owner_hint(left, right)
         )
     if not owned:
         raise reject(
             node, "private tables can be joined on the owner only.", owner_hint(left, right)
         )
-    # That the owners are equal is said by OwnerJoin itself.
+    # `OwnerJoin` itself adds the equality of owners.
     on = [each for each in dict.fromkeys(on) if each != left.owner.equals(right.owner)]
     nullable = side == "LEFT"
     rows = left.rows * (max(1, right.rows) if nullable else right.rows)
@@ -395,22 +412,19 @@ def _fields(
     condition: _Condition,
     node: exp.Expression,
 ) -> tuple[Field, ...]:
-    """All columns; those of an outer side nullable, those of USING once, unless they are written
-    with their table.
-    """
+    """Return the columns of a join. Those of an outer side may be NULL; a pair of USING is merged."""
     ours = {theirs: field for field, theirs in _pairs(condition, left.fields, right, node)}
     theirs = []
     for field in right:
         same = ours.get(field)
-        if nullable:  # then b.x is NULL where a.x is not
+        is_equal = same is not None and type(same.value.domain) is type(field.value.domain)
+        if nullable:  # b.x may be NULL although a.x is not
             theirs.append(replace(_outer(field), merged=field.merged or same is not None))
-        elif same is not None and type(same.value.domain) is type(
-            field.value.domain
-        ):  # a.x and b.x are one
+        elif same is not None and is_equal:  # b.x always has the value of a.x
             theirs.append(replace(field, value=same.value, origins=same.origins, merged=True))
         else:
             theirs.append(replace(field, merged=field.merged or same is not None))
-    # A row number stops being one when rows are multiplied.
+    # A join may repeat rows, so row numbers are no longer unique.
     return tuple(
         replace(field, value=replace(field.value, numbering=False))
         for field in (*left.fields, *theirs)
@@ -418,21 +432,16 @@ def _fields(
 
 
 def _outer(field: Field) -> Field:
-    """Return a column of the side that may be missing: NULL is one more value. An owner that may be
-    NULL owns no rows.
+    """Return a column of the outer side, where NULL is one more value. An owner that may be NULL
+    becomes a plain identifier.
     """
     value = field.value
-    domain = (
-        Opaque(owner=False, link=leads_to(value))
-        if isinstance(value.domain, Opaque)
-        else value.domain
-    )
+    domain = value.domain
+    if isinstance(domain, Opaque):
+        domain = Opaque(owner=False, link=leads_to(value))
+    # A column without origins is constant; with NULL it has two values.
     origins = frozenset((alias, rows + 1) for alias, rows in field.origins) or frozenset(
         {(field.name, 2)}
     )
-    return replace(
-        field, value=replace(value, nullable=True, domain=domain, constant=False), origins=origins
-    )
-
-
-# --- semi- and anti-joins -------------------------------------------------------------------------
+    value = replace(value, nullable=True, domain=domain, constant=False)
+    return replace(field, value=value, origins=origins)

@@ -1,5 +1,5 @@
-"""Plan a SELECT over private rows that aggregates nothing: it gives private rows again, fewer or
-with other columns.
+"""Plan a SELECT over private rows without aggregates: the result is private rows again, fewer or with
+other columns.
 """
 
 from __future__ import annotations
@@ -30,39 +30,57 @@ from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag
 from discreet.sql.values.value import Category, Flag, Number, Opaque, Value
 
-Alias = Callable[[], str]  # gives a fresh name for a stage
+Alias = Callable[[], str]  # returns a fresh name for a stage
 
-SPREAD = (
-    "See how they are spread: SELECT QUANTILE_CONT(n, [0.5, 0.9]) FROM"
-    " (SELECT owner, COUNT(*) AS n FROM t GROUP BY owner) AS s."
-)
+
+def show_spread(node: exp.Select) -> str:
+    """Return the hint to ask how a number of rows a person is spread, in the question's names."""
+    source = node.args.get("from_")
+    table = source.this if source is not None else None
+    group = node.args.get("group")
+    keys = group.expressions if group is not None else []
+    own, name = "owner", "t"
+    if len(keys) == 1 and isinstance(keys[0], exp.Column) and isinstance(table, exp.Table):
+        own, name = quote_if_needed(keys[0].name), quote_if_needed(table.name)
+    return (
+        "See how they are spread: SELECT QUANTILE_CONT(n, [0.5, 0.9]) FROM"
+        f" (SELECT {own}, COUNT(*) AS n FROM {name} GROUP BY {own}) AS s."
+    )
+
+
 _DISTINCT = "DISTINCT across people tells which values exist."
 _CLAUSES = {"order": "ORDER BY", "windows": "WINDOW"}
 
 
 def filter_rows(condition: exp.Expression, scope: RowScope) -> Relation:
-    """Apply WHERE; a bound on each person's row number bounds how many rows a person has."""
+    """Apply WHERE. A limit on each person's row numbers also limits a person's rows."""
     relation = scope.relation
     rows = relation.rows
     for part in conjuncts(condition):
-        rows = min(rows, _rows_numbered(part, scope, rows))
-    return replace(relation.filter(as_flag(translate(condition, scope), condition)), rows=rows)
+        rows = min(rows, _limit_rows(part, scope, rows))
+    flag = as_flag(translate(condition, scope), condition)
+    return replace(relation.filter(flag), rows=rows)
 
 
-def _rows_numbered(part: exp.Expression, scope: Names, rows: int) -> int:
-    """Return how many rows a person has where `row number = 1`, `<= k` or `< k`; otherwise as many
-    as before.
+def _limit_rows(part: exp.Expression, scope: Names, rows: int) -> int:
+    """Return the most rows of a person after a condition `row number = 1`, `<= k` or `< k`; for
+    other conditions the same as before.
     """
     if type(part) not in (exp.EQ, exp.LTE, exp.LT) or not isinstance(part.this, exp.Column):
         return rows
     limit = whole(part.expression)
     if not scope.column(part.this).numbering or limit is None:
         return rows
-    return 1 if isinstance(part, exp.EQ) else max(limit - isinstance(part, exp.LT), 1)
+    if isinstance(part, exp.EQ):
+        return 1
+    last = limit - 1 if isinstance(part, exp.LT) else limit
+    return max(last, 1)
 
 
 def project(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
-    """Compute the columns of a SELECT row by row; DISTINCT and QUALIFY work within each person."""
+    """Return the rows of a SELECT, with each column computed from its row. DISTINCT and QUALIFY work
+    within each person.
+    """
     relation = scope.relation
     for clause in ("having", "order", "limit", "offset"):
         if node.args.get(clause) and node.args.get("distinct"):
@@ -75,109 +93,116 @@ def project(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
             )
     node = with_meanings(node, {each.name.lower() for each in relation.fields})
     scope = replace(scope, windows=True)
-    result = _projected(node, scope, alias)
-    # Privacy: S4. Of two equal rows, which is first by one order and second by another is decided
-    # by where they lie, unless a number that both orders end with tells them apart.
+    result = _compute_columns(node, scope, alias)
+    # Privacy: S4. If windows have several orders, the storage could decide which of two equal rows
+    # is first in one order and second in another. So end all orders with one row number.
     if result.source is not relation.source and _orders(result) > 1:
-        return _projected(node, _numbered(scope, alias), alias)
+        return _compute_columns(node, _number_rows(scope, alias), alias)
     return result
 
 
-def _projected(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
+def _compute_columns(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
     fields = [field for item in node.expressions for field in _fields(item, scope)]
     result = replace(scope.relation, fields=tuple(fields), plain=False)
     if node.args.get("distinct"):
         return _distinct(node, result, alias)
     if node.args.get("qualify"):
         return _qualify(node, result, scope, alias)
-    return (
-        result.nest(alias()) if any(item.find(exp.Window) for item in node.expressions) else result
-    )
+    if any(item.find(exp.Window) for item in node.expressions):
+        return result.nest(alias())
+    return result
 
 
 def _orders(relation: Relation) -> int:
-    """Return in how many orders windows take the rows of a relation by their place."""
+    """Return the number of different orders in which windows take rows by their place."""
     query = relation.source.query if isinstance(relation.source, Stage) else None
-    return len(sortings(value for _, value in query.columns)) if isinstance(query, Select) else 0
+    if not isinstance(query, Select):
+        return 0
+    return len(sortings(value for _, value in query.columns))
 
 
-def _numbered(scope: RowScope, alias: Alias) -> RowScope:
-    """Return a scope in which each row has a number among its person's, by all that it has."""
+def _number_rows(scope: RowScope, alias: Alias) -> RowScope:
+    """Return a scope with one more column: the row's number among its person's rows, in an order by
+    all columns.
+    """
     relation = scope.relation
     order = tuple(dict.fromkeys(Order(each.value.expression) for each in relation.fields))
     place = Over(windows.ROW_NUMBER, relation.owner, (), order)
     number = Number(step=Fraction(1), lo=1, hi=max(relation.rows, 1))
     value = Value(expression=place, domain=number)
-    # merged: * does not stand for it
+    # merged: * does not include it
     column = Field(table="#", name="place", value=value, origins=ANYTHING, merged=True)
     nested = replace(relation, fields=(*relation.fields, column)).nest(alias())
     return replace(scope, fields=nested.fields, relation=nested)
 
 
 def _fields(item: exp.Expression, scope: RowScope) -> list[Field]:
-    """Return the columns that one item of a SELECT list stands for."""
-    if isinstance(item, exp.Star) or (
-        isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
-    ):
-        dropped = after.names_left_out(item)
-        chosen = item.table.lower() if isinstance(item, exp.Column) else ""
-        return [
-            each for each in scope.relation.expand_star(chosen) if each.name.lower() not in dropped
-        ]
+    """Return the columns of one item of a SELECT list: several for *."""
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        return _expand(item, item.table.lower(), scope)
+    if isinstance(item, exp.Star):
+        return _expand(item, "", scope)
     value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
-    return [
-        Field(
-            table="", name=item.output_name or spell(item), value=value, origins=scope.origins(item)
-        )
-    ]
+    name = item.output_name or spell(item)
+    return [Field(table="", name=name, value=value, origins=scope.origins(item))]
+
+
+def _expand(item: exp.Expression, table: str, scope: RowScope) -> list[Field]:
+    """Return the columns of * or table.*, without those after EXCLUDE."""
+    excluded = after.names_left_out(item)
+    columns = scope.relation.expand_star(table)
+    return [each for each in columns if each.name.lower() not in excluded]
 
 
 def _distinct(node: exp.Select, relation: Relation, alias: Alias) -> Relation:
-    """Apply SELECT DISTINCT within each person: the owner must be among the columns."""
+    """Apply SELECT DISTINCT within each person: the owner must be one of the columns."""
     if node.args["distinct"].args.get("on") or node.args.get("qualify"):
         raise reject(
             node.args["distinct"], "DISTINCT ON is not answered.", "Use ROW_NUMBER() per person."
         )
-    owners = [
-        each
-        for each in relation.fields
-        if isinstance(each.value.domain, Opaque) and each.value.domain.owner
-    ]
+    domains = [each.value.domain for each in relation.fields]
+    owners = [domain for domain in domains if isinstance(domain, Opaque) and domain.owner]
     if not owners:
         raise reject(node, _DISTINCT, _count_them(node))
     nested = relation.nest(alias(), distinct=True)
-    return replace(nested, rows=1 if len(owners) == len(relation.fields) else relation.rows)
+    only_owners = len(owners) == len(relation.fields)
+    return replace(nested, rows=1 if only_owners else relation.rows)
 
 
 def _qualify(node: exp.Select, result: Relation, scope: RowScope, alias: Alias) -> Relation:
-    """Apply QUALIFY: compute the windows in a stage of their own, then filter by what the rows had
-    before it.
+    """Apply QUALIFY: compute its windows as columns of a stage, then filter the rows of the stage.
+
+    The stage has the columns of the SELECT, those that it reads, and one for each window.
     """
     relation = scope.relation
-    taken = {field.name.lower() for field in relation.fields}
-    aliases = {
-        part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)
-    }
-    meanings = {name: part for name, part in aliases.items() if name not in taken}
+    columns = {field.name.lower() for field in relation.fields}
+    meanings: dict[str, exp.Expression] = {}
+    for item in node.expressions:
+        if isinstance(item, exp.Alias) and item.alias.lower() not in columns:
+            meanings[item.alias.lower()] = item.this
 
-    def meaning(part: exp.Expression) -> exp.Expression:
-        found = isinstance(part, exp.Column) and not part.table and meanings.get(part.name.lower())
-        return found.copy() if found else part
+    def replace_alias(part: exp.Expression) -> exp.Expression:
+        if not isinstance(part, exp.Column) or part.table:
+            return part
+        meaning = meanings.get(part.name.lower())
+        return part if meaning is None else meaning.copy()
 
-    condition = node.args["qualify"].this.transform(meaning)
-    marks = list(condition.find_all(exp.Window))
-    extra = tuple(
-        Field(table="#", name=f"#{index}", value=translate(mark, scope), origins=ANYTHING)
-        for index, mark in enumerate(marks)
-    )
+    condition = node.args["qualify"].this.transform(replace_alias)
+    names: dict[exp.Expression, str] = {}
+    extra = []
+    for index, each in enumerate(condition.find_all(exp.Window)):
+        names[each] = f"#{index}"
+        value = translate(each, scope)
+        extra.append(Field(table="#", name=f"#{index}", value=value, origins=ANYTHING))
     nested = replace(result, fields=(*result.fields, *relation.fields, *extra)).nest(alias())
-    shown, rest = nested.fields[: len(result.fields)], nested.fields[len(result.fields) :]
-    mapping = {mark: f"#{index}" for index, mark in enumerate(marks)}
+    count = len(result.fields)
+    own = nested.fields[:count]
+    rest = nested.fields[count:]
     condition = condition.transform(
-        lambda part: exp.column(mapping[part], table="#") if part in mapping else part
+        lambda part: exp.column(names[part], table="#") if part in names else part
     )
     inside = replace(scope, fields=rest, relation=replace(nested, fields=rest), windows=False)
-    return replace(filter_rows(condition, inside), fields=shown)
+    return replace(filter_rows(condition, inside), fields=own)
 
 
 def group_by_owner(
@@ -188,14 +213,14 @@ def group_by_owner(
         raise reject(
             node.args["group"],
             "GROUP BY the owner gives a row for each person, and people cannot be put in order or picked out.",
-            SPREAD,
+            show_spread(node),
         )
     return persons.group_rows_by_owner(node, relation, keys, alias(), alias())
 
 
 def limit_groups(relation: Relation, keys: list[Expression], alias: Alias) -> Relation:
-    """Keep only the rows of each person's first `max_groups` keys, in an order of the keys' content
-    alone (S4, S5).
+    """Keep the rows of each person's first `max_groups` keys. The order of the keys depends on their
+    content alone (S4, S5).
     """
     assert relation.max_groups is not None
     order = (*(call("md5", Cast(key, "VARCHAR")) for key in keys), *keys)
@@ -204,17 +229,17 @@ def limit_groups(relation: Relation, keys: list[Expression], alias: Alias) -> Re
     column = Field(table="#", name="rank", value=rank, origins=ANYTHING)
     nested = replace(relation, fields=(*relation.fields, column)).nest(alias())
     *rest, last = nested.fields
-    inside = last.value.expression <= relation.max_groups
-    # What is constant stays so: the keys, read again from here, must be those that were ranked.
+    is_kept = last.value.expression <= relation.max_groups
+    # Constants stay constants, so that the keys that are read from here are those that were ranked.
     pairs = zip(relation.fields, rest, strict=True)
     fields = tuple(before if before.value.constant else now for before, now in pairs)
     return replace(
-        nested, fields=fields, conditions=(inside,), max_groups=None, touched=relation.max_groups
+        nested, fields=fields, conditions=(is_kept,), max_groups=None, touched=relation.max_groups
     )
 
 
 def word(clause: str) -> str:
-    """Return a clause as SQL writes it."""
+    """Return the words of a clause in SQL."""
     return _CLAUSES.get(clause, clause.replace("_", " ").upper())
 
 
@@ -222,13 +247,13 @@ def example(tree: exp.Expression, relation: Relation) -> str:
     """Return a question that can be answered instead."""
     table = tree.find(exp.Table)
     name = quote_if_needed(table.name) if table is not None else "t"
-    asked = {
-        column.name.lower() for item in tree.expressions for column in item.find_all(exp.Column)
-    }
+    in_question: set[str] = set()
+    for item in tree.expressions:
+        in_question |= {column.name.lower() for column in item.find_all(exp.Column)}
     public = [
         each.name for each in relation.fields if isinstance(each.value.domain, Category | Flag)
     ]
-    public.sort(key=lambda each: each.lower() not in asked)
+    public.sort(key=lambda each: each.lower() not in in_question)
     if not public:
         return f"SELECT COUNT(*) FROM {name}"
     key = quote_if_needed(public[0])
@@ -237,6 +262,7 @@ def example(tree: exp.Expression, relation: Relation) -> str:
 
 def _count_them(node: exp.Select) -> str:
     """Return what to write instead of SELECT DISTINCT x FROM t: counts of people."""
-    key, table = show(node.expressions[0].unalias()), node.args["from_"].this
+    key = show(node.expressions[0].unalias())
+    table = node.args["from_"].this
     count = f"SELECT {key}, COUNT(*) FROM {quote_if_needed(table.name or 't')} GROUP BY {key}"
     return f"Count them, COUNT(DISTINCT x), or who has each: {count}."

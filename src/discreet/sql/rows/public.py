@@ -1,5 +1,5 @@
-"""Join public tables to private rows: what a public column may contain is known, because all of it
-is known.
+"""Prepare public tables for joins with private rows. Their values are public, so the domain of each
+column is computed from the column itself.
 """
 
 from __future__ import annotations
@@ -30,25 +30,23 @@ from discreet.sql.rows.relation import Field
 from discreet.sql.text.parse import reject
 from discreet.sql.values.value import Category, Day, Flag, Moment, Number, Text, Value, careful
 
-MAX_LISTED = 1_000  # distinct values up to which a public text is treated as a category
-MAX_INLINE = 2_000  # rows of a computed public table that are written into the engine's SQL
-# floats beyond are NULL beside private rows: on a grid of a millionth they do not fit
+MAX_LISTED = 1_000  # the most distinct values of a public text that becomes a category
+MAX_INLINE = 2_000  # the most rows of a computed public table that are written into the SQL
+# Larger floats become NULL in joins with private rows: in steps of a millionth they do not fit.
 MOST_FLOAT = 1_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicSide:
-    """A public table that is joined to private rows: what the engine reads, its columns, and the
-    rows themselves.
-    """
+    """The public side of a join with private rows: what the engine reads, the columns, the rows."""
 
     source: PublicScan | ConstantTable
     fields: tuple[Field, ...]
     table: pa.Table
 
     def multiplicity(self, columns: list[int]) -> int:
-        """Return how many of its rows one row can meet, if the columns at these places equal given
-        values.
+        """Return the most rows that have equal values in these columns: so many can match one
+        private row.
         """
         import pyarrow.compute as pc
 
@@ -56,11 +54,8 @@ class PublicSide:
             return int(self.table.num_rows)
         if not self.table.num_rows:
             return 0
-        keys = (
-            self.table.select(columns)
-            .rename_columns([f"c{place}" for place in columns])
-            .drop_null()
-        )
+        names = [f"c{place}" for place in columns]
+        keys = self.table.select(columns).rename_columns(names).drop_null()
         if not keys.num_rows:
             return 0
         counts = keys.group_by(keys.column_names).aggregate([([], "count_all")])
@@ -70,12 +65,13 @@ class PublicSide:
 def public_side(
     table: pa.Table, *, alias: str, engine_alias: str, stored: str | None, node: exp.Expression
 ) -> PublicSide:
-    """Return a public table for the engine: the stored one by its name, a computed one written
+    """Return a public table as a side of a join: a stored one by its name, a computed one written
     out.
     """
     source: PublicScan | ConstantTable
     if stored is not None:
-        source, columns = PublicScan(stored, engine_alias), table.column_names
+        source = PublicScan(stored, engine_alias)
+        columns = table.column_names
     else:
         if table.num_rows > MAX_INLINE:
             raise reject(
@@ -83,35 +79,28 @@ def public_side(
                 f"a computed public table of {table.num_rows} rows is too long to be joined.",
                 f"Keep it under {MAX_INLINE} rows.",
             )
-        # Privacy: under names of our own. Of two columns that an analyst calls a and A, the engine
-        # would read the first for both, and the second one's range would bound it.
+        # Privacy: the columns get names of our own. If an analyst calls two of them a and A, the
+        # engine would read the first for both, with the range of the second as its bound.
         columns = [f"c{index}" for index in range(table.num_columns)]
         source = _write(table, columns, engine_alias)
-    fields = tuple(
-        Field(
-            table=alias,
-            name=name,
-            value=replace(
-                _value(Column(engine_alias, written), column), kind=public_column_kind(column)
-            ),
-            origins=frozenset(),
-        )
-        for name, written, column in zip(table.column_names, columns, table.columns, strict=True)
-    )
-    return PublicSide(source=source, fields=fields, table=table)
+    fields = []
+    for name, engine_name, column in zip(table.column_names, columns, table.columns, strict=True):
+        value = _value(Column(engine_alias, engine_name), column)
+        value = replace(value, kind=public_column_kind(column))
+        fields.append(Field(table=alias, name=name, value=value, origins=frozenset()))
+    return PublicSide(source=source, fields=tuple(fields), table=table)
 
 
 def write_out_table(table: pa.Table, alias: str) -> ConstantTable:
-    """Return a stored public table, written out under its own names."""
+    """Return a public table written out, with the names of its columns."""
     return _write(table, table.column_names, alias)
 
 
 def _write(table: pa.Table, columns: Sequence[str], alias: str) -> ConstantTable:
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    written = tuple(tuple(_text(value) for value in row) for row in rows)
-    return ConstantTable(
-        tuple(columns), tuple(_engine_type(column.type) for column in table.columns), written, alias
-    )
+    lists = [column.to_pylist() for column in table.columns]
+    rows = [tuple(map(_text, row)) for row in zip(*lists, strict=True)]
+    types = [_engine_type(column.type) for column in table.columns]
+    return ConstantTable(tuple(columns), tuple(types), tuple(rows), alias)
 
 
 def _engine_type(kind: pa.DataType) -> str:
@@ -131,135 +120,132 @@ def _engine_type(kind: pa.DataType) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """Return a value as the text from which the engine casts it."""
+    """Return a value as a text that the engine casts to its type."""
     match value:
         case None:
             return None
         case datetime(tzinfo=None):
             return value.isoformat(sep=" ")
-        case datetime():  # Privacy: the engine drops an offset where a TIMESTAMP is read, and with it the range's hours
+        case datetime():
+            # Privacy: the engine ignores the offset of a text that it reads as a TIMESTAMP. Then the
+            # moment would be hours outside of its range.
             return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ")
-        case Decimal():  # in digits: the engine cannot read all that have an exponent
+        case Decimal():  # without an exponent, which the engine cannot always read
             return f"{value:f}"
     return str(value)
 
 
 def _value(stored: Column, column: pa.ChunkedArray) -> Value:
-    """Return a public column as a value: its domain is what stands in it."""
+    """Return a public column as a value; its domain is computed from the values in it."""
     import pyarrow.compute as pc
 
-    kind, nullable, known = column.type, column.null_count > 0, column.drop_null()
+    kind = column.type
+    nullable = column.null_count > 0
+    known = column.drop_null()
     if pa.types.is_boolean(kind):
         return Value(expression=stored, domain=Flag(), nullable=nullable)
     if len(known) == 0:
         return Value(expression=Cast(stored, "VARCHAR"), domain=Text(), nullable=True)
     if pa.types.is_integer(kind):
         return _number(Cast(stored, _engine_type(kind)), known, Fraction(1), nullable)
-    # Privacy: what does not fit in the engine's decimals on the way would fail for those who meet
-    # that row only.
-    if pa.types.is_decimal(kind) and _units(known, 10**kind.scale) < min(
-        2**62, 10 ** (37 - kind.scale)
-    ):
-        return _number(
-            Cast(stored * 10**kind.scale, "BIGINT"), known, Fraction(1, 10**kind.scale), nullable
-        )
+    if pa.types.is_decimal(kind):
+        # Privacy: a product that does not fit in the engine's decimals would raise an error, but only
+        # if a person meets that row.
+        scale = 10**kind.scale
+        if _units(known, scale) < min(2**62, 10 ** (37 - kind.scale)):
+            return _number(Cast(stored * scale, "BIGINT"), known, Fraction(1, scale), nullable)
     if pa.types.is_floating(kind):
         return _float(stored, known, nullable)
     if pa.types.is_date(kind):
-        return Value(
-            expression=stored,
-            domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()),
-            nullable=nullable,
-        )
+        days = Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py())
+        return Value(expression=stored, domain=days, nullable=nullable)
     if pa.types.is_timestamp(kind):
         return _moment(stored, known, nullable)
     return _texts(stored, known, nullable)
 
 
 def _float(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
+    """Return a column of floats as a number in steps of a millionth."""
     import pyarrow.compute as pc
 
-    # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who
-    # meet that row only.
+    # Privacy: a float that does not fit is NULL. A cast would raise an error, but only if a person
+    # meets that row.
     finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
     if len(finite) == 0:
         return Value(expression=Cast(stored, "VARCHAR"), domain=Text(), nullable=nullable)
-    # Privacy: and it stays within its ends where the engine rounds otherwise: 5e-7 is 0 here, a
-    # millionth there.
-    lo, hi = _ends(finite, Fraction(1, 10**6))
+    # Privacy: clamp to the ends, because the engine may round in another way: 5e-7 becomes 0 here,
+    # and a millionth there.
+    step = Fraction(1, 10**6)
+    lo, hi = _ends(finite, step)
     units = call(
         "least", call("greatest", Cast(call("round", stored * 1_000_000), "BIGINT"), lo), hi
     )
-    inside = call("abs", stored) < MOST_FLOAT
-    return _number(
-        case((inside, units)), finite, Fraction(1, 10**6), nullable or len(finite) < len(known)
-    )
+    fits = call("abs", stored) < MOST_FLOAT
+    may_be_null = nullable or len(finite) < len(known)
+    return _number(case((fits, units)), finite, step, may_be_null)
 
 
 def _moment(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
+    """Return a column of timestamps as a moment in microseconds, in UTC if it has a time zone."""
     import pyarrow.compute as pc
 
-    # In microseconds, which is what the engine compares; of nanoseconds Arrow makes another class.
+    # The engine compares microseconds, and Arrow returns another class for nanoseconds.
     zone = known.type.tz
-    ends = (
-        end.cast(pa.timestamp("us", zone), safe=False) for end in (pc.min(known), pc.max(known))
-    )
-    lo, hi = (end.as_py() for end in ends)
+    kind = pa.timestamp("us", zone)
+    lo = pc.min(known).cast(kind, safe=False).as_py()
+    hi = pc.max(known).cast(kind, safe=False).as_py()
     moment: Expression = stored
-    if zone is not None:  # its range must not depend on where the machine stands
+    if zone is not None:  # the range must not depend on the time zone of the machine
         moment = careful(call("make_timestamp", call("epoch_us", stored)))
-        lo, hi = (end.astimezone(UTC).replace(tzinfo=None) for end in (lo, hi))
-    return Value(
-        expression=moment, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable
-    )
+        lo = lo.astimezone(UTC).replace(tzinfo=None)
+        hi = hi.astimezone(UTC).replace(tzinfo=None)
+    domain = Moment(lo=lo, hi=hi, step=Fraction(1, 10**6))
+    return Value(expression=moment, domain=domain, nullable=nullable)
 
 
 def _texts(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
-    """Texts and times of day: one of a list, where there are few; and whatever else has no domain
-    of its own.
+    """Return a column of texts or times of day as a category, if it has few values; otherwise, and
+    for types without a domain, as a text.
     """
     kind = known.type
-    listed = (
+    is_text = (
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
     )
-    texts = sorted(set(map(str, known.to_pylist()))) if listed or pa.types.is_time(kind) else []
-    if listed and len(texts) > MAX_LISTED:
-        return Value(
-            expression=Cast(stored, "VARCHAR"),
-            domain=Text(letters=max(map(len, texts))),
-            nullable=nullable,
-        )
-    # lists, intervals and whatever else has no domain of its own
+    is_time = pa.types.is_time(kind)
+    texts = sorted(set(map(str, known.to_pylist()))) if is_text or is_time else []
+    if is_text and len(texts) > MAX_LISTED:
+        domain = Text(letters=max(map(len, texts)))
+        return Value(expression=Cast(stored, "VARCHAR"), domain=domain, nullable=nullable)
+    # lists, intervals and other types without a domain
     if not 0 < len(texts) <= MAX_LISTED:
-        return Value(
-            expression=call("left", Cast(stored, "VARCHAR"), MOST_LETTERS),
-            domain=Text(),
-            nullable=nullable,
-        )
-    # the engine writes a time of day in another way
-    same = "TIME" if pa.types.is_time(kind) else "VARCHAR"
-    listed_texts = call("list", *(Cast(Constant(text), same) for text in texts))
-    position = careful(call("list_position", listed_texts, Cast(stored, same)) - 1)
+        start = call("left", Cast(stored, "VARCHAR"), MOST_LETTERS)
+        return Value(expression=start, domain=Text(), nullable=nullable)
+    # Compare times as times: the engine writes them as other texts.
+    type_to_compare = "TIME" if is_time else "VARCHAR"
+    constants = call("list", *(Cast(Constant(text), type_to_compare) for text in texts))
+    position = careful(call("list_position", constants, Cast(stored, type_to_compare)) - 1)
     return Value(expression=position, domain=Category(values=tuple(texts)), nullable=nullable)
 
 
 def _units(known: pa.ChunkedArray, scale: int) -> int:
-    """Return the largest of the decimals, in units of their last digit."""
+    """Return the largest absolute value of decimals, in units of their last digit."""
     import pyarrow.compute as pc
 
-    return max(abs(int(end.as_py() * scale)) for end in (pc.min(known), pc.max(known)))
+    ends = (pc.min(known).as_py(), pc.max(known).as_py())
+    return max(abs(int(end * scale)) for end in ends)
 
 
 def _number(units: Expression, known: pa.ChunkedArray, step: Fraction, nullable: bool) -> Value:
+    """Return an expression in units of a step as a number with the range of a column."""
     lo, hi = _ends(known, step)
-    return Value(
-        expression=careful(units), domain=Number(step=step, lo=lo, hi=hi), nullable=nullable
-    )
+    domain = Number(step=step, lo=lo, hi=hi)
+    return Value(expression=careful(units), domain=domain, nullable=nullable)
 
 
 def _ends(known: pa.ChunkedArray, step: Fraction) -> tuple[int, int]:
-    """Return the smallest and the largest, in steps."""
+    """Return the smallest and the largest value, in steps."""
     import pyarrow.compute as pc
 
-    lo, hi = (round(Fraction(end.as_py()) / step) for end in (pc.min(known), pc.max(known)))
+    lo = round(Fraction(pc.min(known).as_py()) / step)
+    hi = round(Fraction(pc.max(known).as_py()) / step)
     return lo, hi

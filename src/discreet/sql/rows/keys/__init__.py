@@ -1,1 +1,1 @@
-"""Keys of groups: which are public, and which combinations of them can be."""
+"""Group keys: which are public, and which combinations of them are possible."""

@@ -1,4 +1,4 @@
-"""Tables of all values that the policy allows columns, as SQL."""
+"""Write tables of all values that the policy allows for columns, as SQL."""
 
 from __future__ import annotations
 
@@ -19,38 +19,43 @@ from discreet.sql.text.parse import quote
 
 
 def product(columns: Mapping[str, str], known: Combinations | None) -> str:
-    names = ["'all' AS \"#owner\"", *(f"{quote(name)}" for name in columns)]
+    """Return a SELECT of all combinations of values; `columns` has a SELECT for each column.
+
+    Columns in `known` have only the combinations there.
+    """
+    names = ["'all' AS \"#owner\"", *map(quote, columns)]
     together = () if known is None else known.columns
-    sources = [
-        f"({sql}) AS v{index}({quote(name)})"
-        for index, (name, sql) in enumerate(columns.items())
-        if name not in together
-    ]
-    sources += [f"({known.sql}) AS known({', '.join(map(quote, together))})"] if known else []
-    return f"SELECT {', '.join(names)}{' FROM ' if sources else ''}{', '.join(sources)}"
+    sources = []
+    for index, (name, sql) in enumerate(columns.items()):
+        if name not in together:
+            sources.append(f"({sql}) AS v{index}({quote(name)})")
+    if known is not None:
+        sources.append(f"({known.sql}) AS known({', '.join(map(quote, together))})")
+    if not sources:
+        return f"SELECT {', '.join(names)}"
+    return f"SELECT {', '.join(names)} FROM {', '.join(sources)}"
 
 
 def values(domain: Domain) -> str | None:
-    """A SELECT of everything that a stored column may hold, and NULL; None of texts."""
+    """Return a SELECT of all values that a stored column may have, and NULL; None for texts."""
     match domain:
         case Integers() | Decimals():
-            listed = (
-                f"SELECT CAST(x AS BIGINT) FROM range({domain.first}, {domain.last + 1}) AS r(x)"
-            )
+            values_range = f"range({domain.first}, {domain.last + 1})"
+            select = f"SELECT CAST(x AS BIGINT) FROM {values_range} AS r(x)"
         case Categories(values=values):
-            listed = f"SELECT CAST(x AS BIGINT) FROM range({len(values)}) AS r(x)"
+            select = f"SELECT CAST(x AS BIGINT) FROM range({len(values)}) AS r(x)"
         case Booleans():
-            listed = "SELECT TRUE UNION ALL SELECT FALSE"
+            select = "SELECT TRUE UNION ALL SELECT FALSE"
         case Dates(lo=lo, hi=hi):
-            listed = (
-                f"SELECT DATE '{lo}' + CAST(x AS INTEGER) FROM range({(hi - lo).days + 1}) AS r(x)"
-            )
+            days = (hi - lo).days
+            select = f"SELECT DATE '{lo}' + CAST(x AS INTEGER) FROM range({days + 1}) AS r(x)"
         case Timestamps(lo=start, hi=end, step=step):
-            passed, each = int((end - start) / timedelta(microseconds=1)), int(step * 1_000_000)
-            listed = (
+            length = int((end - start) / timedelta(microseconds=1))
+            microseconds = int(step * 1_000_000)
+            select = (
                 f"SELECT TIMESTAMP '{start}' + to_microseconds(CAST(x AS BIGINT))"
-                f" FROM range(0, {passed + 1}, {each}) AS r(x)"
+                f" FROM range(0, {length + 1}, {microseconds}) AS r(x)"
             )
         case _:
             return None
-    return f"{listed} UNION ALL SELECT NULL"
+    return f"{select} UNION ALL SELECT NULL"

@@ -1,5 +1,5 @@
-"""Find the keys of a block: which are public, which must pass a threshold, and which groups of them
-can be.
+"""Decide about the keys of a block: which are public, which must pass a threshold, and which groups
+are possible.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def keys_of(
     policy: Policy,
     finder: Possible | None,
 ) -> Keys:
-    """Return the group keys by the identity of their value: what they are, and the SQL of what the
+    """Return the group keys by the identity of their values, each with the expression that the
     engine groups by.
     """
     clause = node.args.get("group")
@@ -50,7 +50,7 @@ def keys_of(
             raise reject(
                 clause, f"GROUP BY {name.upper()} is not answered.", "Group by a list of columns."
             )
-    found: Keys = {}
+    keys: Keys = {}
     limit = policy.limits.keys
     for item, value in zip(clause.expressions, values, strict=True):
         if isinstance(value.domain, Opaque):
@@ -61,60 +61,59 @@ def keys_of(
                 " in a subquery, and aggregate that.",
             )
         if isinstance(value.domain, Missing) or value.constant:
-            continue  # the same for everybody: it parts no group, and is shown as it is written
-        found[value.identity] = _list_key(value, relation) or key_of(value, limit)
-    found = _listed_anyway(relation, found, values, limit, finder) or found
-    groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
-    if groups > limit and not _few_enough(relation, found, limit, finder):
-        # S5: too many to give each a number; those that exist must pass a test
-        found = {
-            value.identity: key_of(value, limit, unknown=True)
-            for value in values
-            if value.identity in found
-        }
-    if any(isinstance(key, Unknown) for key, _ in found.values()):
+            continue  # a constant is equal for all rows, so it divides no group
+        keys[value.identity] = _list_key(value, relation) or key_of(value, limit)
+    keys = _vast_keys(relation, keys, values, limit, finder) or keys
+    groups = math.prod(key.size for key, _ in keys.values() if isinstance(key, Key))
+    if groups > limit and not _few_enough(relation, keys, limit, finder):
+        # Privacy: S5. There are too many groups to measure each. So treat the keys as not public:
+        # those that exist must pass the threshold.
+        for value in values:
+            if value.identity in keys:
+                keys[value.identity] = key_of(value, limit, unknown=True)
+    if any(isinstance(key, Unknown) for key, _ in keys.values()):
         _require_delta(clause, policy)
-    return found
+    return keys
 
 
 def _list_key(value: Value, relation: Relation) -> tuple[Key, Expression] | None:
-    """Return a text that the question itself lists, WHERE dest IN ('ATL', 'BOS'): its values are
-    public.
-    """
+    """Return a text as a public key if the question lists its values: WHERE dest IN ('ATL', 'BOS')."""
     if not isinstance(value.domain, Text):
         return None
     texts = texts_in_conditions(value.expression, relation.source, relation.conditions)
     if texts is None or len(texts) > MOST_TEXTS:
         return None
-    return Key(domain=Category(values=texts), nullable=False), place_of_text(
-        value.expression, texts
-    )
+    key = Key(domain=Category(values=texts), nullable=False)
+    return key, place_of_text(value.expression, texts)
 
 
 def key_of(value: Value, limit: int, *, unknown: bool = False) -> tuple[Key | Unknown, Expression]:
-    domain, nullable = value.domain, value.nullable
+    """Return a value as a key, with the expression to group by. It is public if its domain has at
+    most `limit` values, unless `unknown` says otherwise.
+    """
+    domain = value.domain
+    nullable = value.nullable
     if isinstance(domain, Text):
         return Unknown(domain=domain, nullable=nullable), value.expression
     assert isinstance(domain, Number | Category | Flag | Day | Moment)
     if unknown or domain.size > limit:
-        return Unknown(domain=domain, nullable=nullable), key_position(
-            value.expression, domain, nullable=False
-        )
-    return Key(domain=domain, nullable=nullable), key_position(
-        value.expression, domain, nullable=nullable
-    )
+        position = key_position(value.expression, domain, nullable=False)
+        return Unknown(domain=domain, nullable=nullable), position
+    position = key_position(value.expression, domain, nullable=nullable)
+    return Key(domain=domain, nullable=nullable), position
 
 
 def possible(
     relation: Relation, keys: Keys, finder: Possible | None
 ) -> tuple[Joint | None, Expression | None]:
-    """Return the public keys taken together, and a row's place among the groups that can be, where
-    not all can.
+    """Return all keys as one, and the expression of a row's place among the possible groups; None if
+    all groups are possible, or some keys are not public.
     """
     public = [key for key, _ in keys.values() if isinstance(key, Key)]
     if finder is None or not public or len(public) < len(keys):
         return None, None
-    places, sizes = [place for _, place in keys.values()], [key.size for key in public]
+    places = [place for _, place in keys.values()]
+    sizes = [key.size for key in public]
     cells = finder.cells(relation.source, relation.conditions, places, sizes)
     if cells is None:
         return None, None
@@ -122,43 +121,36 @@ def possible(
 
 
 def _few_enough(relation: Relation, keys: Keys, limit: int, finder: Possible | None) -> bool:
-    """Return True if no more groups can exist than the policy allows, though the grid of keys is
-    larger.
-    """
+    """Return True if at most `limit` groups are possible, although the grid of keys is larger."""
     joint, _ = possible(relation, keys, finder)
     return joint is not None and joint.size <= limit
 
 
-def _listed_anyway(
+def _vast_keys(
     relation: Relation, keys: Keys, values: list[Value], limit: int, finder: Possible | None
 ) -> Keys | None:
-    """The keys as public ones, where a number or a moment of very many values is among them and few
-    groups can be: the population of a public table's states, the seconds that WHERE leaves.
+    """Return the keys as public ones if some have very many values, but few groups are possible; None
+    otherwise.
+
+    Examples are the population of a state from a public table, and the seconds that WHERE allows.
     """
-    vast = {
-        identity
-        for identity, (key, _) in keys.items()
-        if isinstance(key, Unknown) and not isinstance(key.domain, Text)
-    }
-    if not vast or any(
-        isinstance(key, Unknown) and identity not in vast for identity, (key, _) in keys.items()
-    ):
+    unknown = {same: key for same, (key, _) in keys.items() if isinstance(key, Unknown)}
+    has_texts = any(isinstance(key.domain, Text) for key in unknown.values())
+    if finder is None or not unknown or has_texts:
         return None
-    if finder is None:
-        return None
-    few = replace(finder, most=limit)
-    public = {
-        value.identity: key_of(value, _ANY_SIZE) for value in values if value.identity in vast
-    }
-    listed = {identity: public.get(identity, found) for identity, found in keys.items()}
-    return listed if _few_enough(relation, listed, limit, few) else None
+    public: Keys = dict(keys)
+    for value in values:
+        if value.identity in unknown:
+            public[value.identity] = key_of(value, _ANY_SIZE)
+    finder = replace(finder, most=limit)
+    return public if _few_enough(relation, public, limit, finder) else None
 
 
 _ANY_SIZE = 2**62
 
 
 def _require_delta(node: exp.Expression, policy: Policy) -> None:
-    """Unknown keys need a δ (S5, S6)."""
+    """Refuse unknown keys if the budget has no δ for them (S5, S6)."""
     budget = policy.budget
     if not budget.delta or (budget.accountant == "zcdp" and not budget.keys):
         raise reject(

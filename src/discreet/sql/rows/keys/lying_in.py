@@ -1,58 +1,60 @@
-"""Combinations of columns that a declared hierarchy allows: a county lies in one state, so it makes
-one pair with it.
+"""Find the combinations of columns that a declared hierarchy allows: a county lies in one state, so
+each county has one pair with a state.
 
-Everything is read from the policy and its public tables. Values are codes as a snapshot stores
-them: the place in the list of a column's values, or the whole number itself.
+They are read from the policy and its public tables. Values are codes as in a snapshot: the place in
+the list of a column's values, or the whole number itself.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from discreet.policy.domain import Categories, Domain, Integers
+from discreet.policy.domain import Categories, Integers
 from discreet.policy.policy import Policy, Table
 
-MOST_COMBINATIONS = 20_000  # that are listed, those with a NULL included
+MOST_COMBINATIONS = 20_000  # the most that are listed, with those that have NULLs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combinations:
-    """The rows that some columns of a table can hold together, as codes; any of them may also be
-    NULL.
-    """
+    """The combinations of codes that some columns of a table can have, with NULLs."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[int | None, ...], ...]
 
     @property
     def sql(self) -> str:
-        """Return a SELECT of them, one column each."""
-        listed = (_list([row[place] for row in self.rows]) for place in range(len(self.columns)))
-        return f"SELECT {', '.join(listed)}"
+        """Return a SELECT of the combinations, with a column for each."""
+        lists = zip(*self.rows, strict=True)
+        return f"SELECT {', '.join(map(_unnest, lists))}"
 
 
 def combinations(
-    policy: Policy, public: Mapping[str, pa.Table], table: Table, wanted: Collection[str]
+    policy: Policy, public: Mapping[str, pa.Table], table: Table, columns: Collection[str]
 ) -> Combinations | None:
-    """Return what the first hierarchy with two wanted columns, listed in a public table, allows."""
+    """Return the combinations that a hierarchy allows for some of these columns.
+
+    It is the first hierarchy that has two of them and is listed in one public table; None if there
+    is none.
+    """
+    public_columns = {name: each.column_names for name, each in public.items()}
     for hierarchy in policy.hierarchies.values():
-        levels = tuple(level for level in hierarchy.levels if level in wanted)
+        levels = tuple(level for level in hierarchy.levels if level in columns)
         domains = [_domain(table, level) for level in levels]
-        homes = hierarchy.homes({name: each.column_names for name, each in public.items()})
+        homes = hierarchy.homes(public_columns)
         if len(levels) < 2 or None in domains or len(homes) != 1:
             continue
-        listed = public[homes[0]].select(list(levels)).group_by(list(levels)).aggregate([])
-        if listed.num_rows << len(levels) > MOST_COMBINATIONS:
+        distinct = public[homes[0]].select(list(levels)).group_by(list(levels)).aggregate([])
+        if distinct.num_rows << len(levels) > MOST_COMBINATIONS:
             continue
-        codes = [
-            _codes(listed.column(level).to_pylist(), domain)
-            for level, domain in zip(levels, domains, strict=True)
-        ]
+        codes = []
+        for level, domain in zip(levels, domains, strict=True):
+            codes.append(_codes(distinct.column(level).to_pylist(), domain))
         rows = {row for row in zip(*codes, strict=True) if None not in row}
         if rows:
             return Combinations(columns=levels, rows=tuple(sorted(_with_nulls(rows), key=repr)))
@@ -60,41 +62,43 @@ def combinations(
 
 
 def _domain(table: Table, level: str) -> Categories | Integers | None:
-    found: Domain | None = table.columns[level].domain if level in table.columns else None
-    return found if isinstance(found, Categories | Integers) else None
+    """Return the domain of a level's column; None if the table has no such column of codes."""
+    if level not in table.columns:
+        return None
+    domain = table.columns[level].domain
+    return domain if isinstance(domain, Categories | Integers) else None
 
 
 def _codes(values: list[Any], domain: Categories | Integers | None) -> list[int | None]:
-    """Values of a public table as a snapshot of the private one would store them; NULL for what is
+    """Return values of a public table as the codes of a private column; None for values that are
     not declared.
     """
     if isinstance(domain, Categories):
         places = {str(value): place for place, value in enumerate(domain.values)}
         return [None if value is None else places.get(str(value)) for value in values]
     assert domain is not None
-    whole = [
-        value if isinstance(value, int) and not isinstance(value, bool) else None
-        for value in values
-    ]
-    return [
-        value if value is not None and domain.first <= value <= domain.last else None
-        for value in whole
-    ]
+    return [_whole_number(value, domain) for value in values]
+
+
+def _whole_number(value: Any, domain: Integers) -> int | None:
+    """Return a value if it is a whole number of the domain; otherwise None."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if domain.first <= value <= domain.last else None
 
 
 def _with_nulls(rows: set[tuple[int | None, ...]]) -> set[tuple[int | None, ...]]:
-    """Return the same, and each with NULL in some of its places: a value that was not declared is
-    stored as NULL.
+    """Return the rows with NULL in any of their places, because a snapshot stores values that are
+    not declared as NULL.
     """
-    width = len(next(iter(rows)))
-    masks = list(itertools.product((False, True), repeat=width))
-    return {
-        tuple(None if gone else value for gone, value in zip(mask, row, strict=True))
-        for row in rows
-        for mask in masks
-    }
+    result: set[tuple[int | None, ...]] = set()
+    for row in rows:
+        choices = [(value, None) for value in row]
+        result.update(itertools.product(*choices))
+    return result
 
 
-def _list(codes: list[int | None]) -> str:
-    written = ", ".join("NULL" if code is None else str(code) for code in codes)
-    return f"unnest(CAST([{written}] AS BIGINT[]))"
+def _unnest(codes: Iterable[int | None]) -> str:
+    """Return the SQL of a column with these codes."""
+    values = ", ".join("NULL" if code is None else str(code) for code in codes)
+    return f"unnest(CAST([{values}] AS BIGINT[]))"

@@ -21,27 +21,28 @@ from discreet.sql.values.texts_left import texts_left
 def texts_in_conditions(
     value: Expression, source: Source, where: Sequence[Expression]
 ) -> tuple[str, ...] | None:
-    """Return the texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a
-    subquery; None without any.
+    """Return the texts that conditions allow for a value, as x IN ('a', 'b') does, here or in a
+    subquery; None if no condition lists them.
     """
-    for each in conjuncts(where):
-        found = texts_left(each, value)
-        if found:
-            return found
+    for condition in conjuncts(where):
+        texts = texts_left(condition, value)
+        if texts:
+            return texts
     match source:
         case Stage(stage=stage, query=Select(source=inner, columns=columns, where=below)):
-            if isinstance(value, Column) and value.stage == stage and value.name in dict(columns):
-                return texts_in_conditions(dict(columns)[value.name], inner, below)
+            definitions = dict(columns)
+            if isinstance(value, Column) and value.stage == stage and value.name in definitions:
+                return texts_in_conditions(definitions[value.name], inner, below)
     return None
 
 
 def place_among(
     places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]
 ) -> Expression:
-    """Return the place of a row's keys among the listed groups; NULL for a row that is in none of
-    them.
+    """Return the expression of a row's place among the listed groups; NULL for a row that is in none
+    of them.
     """
-    # a place has the type of its column, in which a product overflows
+    # Cast to BIGINT, because a product could overflow the type of the column.
     flat: Expression = Cast(places[0], "BIGINT")
     for place, size in zip(places[1:], sizes[1:], strict=True):
         flat = flat * size + place

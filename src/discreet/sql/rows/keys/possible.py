@@ -1,16 +1,15 @@
-"""Find which groups of public keys can be, by computing the keys of every value that the policy
-allows their columns.
+"""Find which groups by public keys are possible: compute the keys of all values that the policy
+allows.
 
-`WHERE age >= 80 GROUP BY age // 10` has five groups. The year and the month of a day make only
-those pairs that exist, as do the county and the state of a declared hierarchy. The question's own
-tree is run over a table of all combinations of values of the columns that its keys are made of,
-without the conditions on others: no data is read. A group that nobody can be in gets no number and
-no noise.
+`WHERE age >= 80 GROUP BY age // 10` has five possible groups. The year and the month of a day give
+only the pairs that exist; so do the county and the state of a declared hierarchy. To find them, the
+question's own tree runs over a table of all combinations of values of the columns that decide the
+keys, without conditions on other columns. No data is read. An impossible group is not measured.
 
 Privacy
-    Nothing rests on this list being right. What is released is one number for each listed group,
-    and rows in other groups are left out by the query itself; `check` bounds what a person can move
-    by the number of listed groups.
+    No guarantee depends on this list. One number is released for each listed group, and the query
+    itself leaves out the rows of other groups. `check` derives how far a person can move the
+    numbers of the listed groups.
 """
 
 from __future__ import annotations
@@ -62,33 +61,33 @@ from discreet.sql.rows.keys.public_alone import public_alone, with_one_row
 from discreet.sql.rows.public import write_out_table
 from discreet.sql.text.parse import quote
 
-MOST_MOMENTS = 3_000_000  # of one column that are tried: every second of a month
-MOST_VALUES = 300_000  # rows of all combinations of values that are tried
-# times as many places in a grid as groups that can be: there nothing is gained by adding it up
+MOST_MOMENTS = 3_000_000  # the most moments of one column that are tried: every second of a month
+MOST_VALUES = 300_000  # the most combinations of values that are tried
+# If a grid has this many times more places than possible groups, it is not worth adding it up.
 MOSTLY_EMPTY = 8
-# a column of a table, by the stage that reads it; of a public table, the stage alone
+# a column, by its stage and name; for a public table the stage with an empty name
 Base = tuple[str, str]
 Spell = Callable[[Aggregate], str]
 Evaluate = Callable[[str], pa.Table]
 
 
 class _GiveUp(Exception):
-    """Raised where the values that the keys are made of cannot be listed."""
+    """The values of the columns that decide the keys cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Possible:
-    """Finds the groups that can be; `public` has the public tables."""
+    """Finds the possible groups; `public` has the public tables."""
 
     policy: Policy
     public: Mapping[str, pa.Table]
     spell: Spell
     evaluate: Evaluate
-    # of grouping sets, which are added up over the whole grid unless most of it cannot be
+    # True inside grouping sets, which are added up over the whole grid unless it is mostly empty
     sets: bool = False
-    most: int | None = None  # rows of all combinations of values, where fewer are tried
-    wanted: set[Base] = field(default_factory=set)
-    # of moments that conditions leave
+    most: int | None = None  # the most combinations of values, if other than by default
+    wanted: set[Base] = field(default_factory=set)  # the columns that decide the keys
+    # for each moment, the first and the last that the conditions allow
     ends: dict[Base, tuple[datetime, datetime]] = field(default_factory=dict)
 
     def cells(
@@ -98,27 +97,27 @@ class Possible:
         places: Sequence[Expression],
         sizes: Sequence[int],
     ) -> tuple[int, ...] | None:
-        """Return the places in the grid of keys that can be, in order; None where all can, or it
-        cannot be told.
+        """Return the places of possible groups in the grid of keys, in order; None if all are
+        possible, or if it is not known.
         """
-        parts = self._apart(source, where, places)
+        parts = self._split(source, where, places)
         if len(parts) < 2:
-            return self._together_in(source, where, places, sizes)
-        found = [
-            replace(self, wanted=set(), ends={})._together_in(
-                source, where, [places[each] for each in part], [sizes[each] for each in part]
-            )
-            for part in parts
-        ]
-        if all(each is None for each in found):
+            return self._cells_of_part(source, where, places, sizes)
+        cells_of_parts = []
+        for part in parts:
+            finder = replace(self, wanted=set(), ends={})
+            part_places = [places[index] for index in part]
+            part_sizes = [sizes[index] for index in part]
+            cells_of_parts.append(finder._cells_of_part(source, where, part_places, part_sizes))
+        if all(cells is None for cells in cells_of_parts):
             return None
-        return crossed(parts, found, sizes)
+        return crossed(parts, cells_of_parts, sizes)
 
-    def _apart(
+    def _split(
         self, source: Source, where: Sequence[Expression], places: Sequence[Expression]
     ) -> list[list[int]]:
-        """Return the keys in parts that no column and no condition has in common: the hours that
-        WHERE leaves, and the clinics.
+        """Return the indexes of the keys in parts that share no column and no condition, such as the
+        hours that WHERE allows, and the clinics.
         """
         if self.sets or self.policy.hierarchies:
             return [list(range(len(places)))]
@@ -130,30 +129,31 @@ class Possible:
             return [list(range(len(places)))]
         for each, at in _conditions(source, where):
             parts.append(([], self._bases_or_none(each, at)))
-        joined: list[tuple[list[int], frozenset[Base]]] = []
-        for indices, bases in parts:
-            meets = [each for each in joined if each[1] & bases]
-            joined = [each for each in joined if not each[1] & bases]
-            members = sorted(index for each in meets for index in each[0]) + indices
-            joined.append((members, bases.union(*(each[1] for each in meets))))
-        return sorted(sorted(indices) for indices, _ in joined if indices)
+        groups: list[tuple[list[int], frozenset[Base]]] = []
+        for indexes, bases in parts:
+            rest = []
+            for group in groups:
+                other_indexes, other_bases = group
+                if other_bases & bases:
+                    indexes = [*indexes, *other_indexes]
+                    bases = bases | other_bases
+                else:
+                    rest.append(group)
+            groups = [*rest, (indexes, bases)]
+        return sorted(sorted(indexes) for indexes, _ in groups if indexes)
 
-    def _together_in(
+    def _cells_of_part(
         self,
         source: Source,
         where: Sequence[Expression],
         places: Sequence[Expression],
         sizes: Sequence[int],
     ) -> tuple[int, ...] | None:
-        """The places in the grid of these keys that can be."""
-        if (
-            not places
-            or math.prod(sizes) >= 2**62
-            or (
-                all(isinstance(each, Column) for each in places)
-                and not self._narrows(source, where, places)
-            )
-        ):
+        """Return the places of possible groups in the grid of these keys; None as `cells` says."""
+        if not places or math.prod(sizes) >= 2**62:
+            return None
+        only_columns = all(isinstance(each, Column) for each in places)
+        if only_columns and not self._narrows(source, where, places):
             return None
         try:
             self._want(source, where, places)
@@ -161,20 +161,19 @@ class Possible:
                 return None
             if self._reads_once(source):
                 self.ends.update(self._ends(where, source))
-            pruned = self.prune(source)
+            smaller = self.prune(source)
             columns = self._columns(source)
-            if self._rows(pruned, columns) > self._most(columns):
+            if self._rows(smaller, columns) > self._most(columns):
                 return self._of_public_alone(source, where, places, sizes)
-            tree = Aggregate(
-                pruned, tuple(places), (Sum(),), tuple(self.conditions_on_keys(where, source))
-            )
-            found = self.evaluate(f"WITH {self._tables(source)} {self.spell(tree)}")
+            conditions = tuple(self.conditions_on_keys(where, source))
+            tree = Aggregate(smaller, tuple(places), (Sum(),), conditions)
+            groups = self.evaluate(f"WITH {self._tables(source)} {self.spell(tree)}")
         except (_GiveUp, EngineFailure):
             return None
-        cells = in_grid(found, sizes)
-        return (
-            None if cells and self.sets and MOSTLY_EMPTY * len(cells) > math.prod(sizes) else cells
-        )
+        cells = in_grid(groups, sizes)
+        if cells and self.sets and MOSTLY_EMPTY * len(cells) > math.prod(sizes):
+            return None
+        return cells
 
     def _of_public_alone(
         self,
@@ -191,8 +190,8 @@ class Possible:
     def _narrows(
         self, source: Source, where: Sequence[Expression], places: Sequence[Expression]
     ) -> bool:
-        """Return True if conditions speak of plain columns that are keys, or public columns depend
-        on others.
+        """Return True if conditions limit the keys, which are plain columns, or if the keys depend on
+        one another.
         """
         try:
             self._want(source, where, places)
@@ -204,23 +203,23 @@ class Possible:
     def _want(
         self, source: Source, where: Sequence[Expression], places: Sequence[Expression]
     ) -> None:
-        """Note what the keys are made of, and of the same hierarchy what conditions are made of:
-        WHERE state = 'CA'.
+        """Add the columns that decide the keys to `wanted`; also columns of the same hierarchy that
+        have conditions, as in WHERE state = 'CA'.
         """
         self.wanted.update(*(self.bases(each, source) for each in places))
         if not self.policy.hierarchies:
             return
-        spoken = {
-            base
-            for each, at in _conditions(source, where)
-            for base in self._bases_or_none(each, at)
-        }
+        with_conditions: set[Base] = set()
+        for condition, at in _conditions(source, where):
+            with_conditions |= self._bases_or_none(condition, at)
         for stage, column in list(self.wanted):
             for hierarchy in self.policy.hierarchies.values():
                 if column in hierarchy.levels:
-                    self.wanted.update(spoken & {(stage, level) for level in hierarchy.levels})
+                    levels = {(stage, level) for level in hierarchy.levels}
+                    self.wanted.update(with_conditions & levels)
 
     def _bases_or_none(self, node: Expression, source: Source) -> frozenset[Base]:
+        """Return the stored columns that decide a value; none if they are not known."""
         try:
             return self.bases(node, source)
         except _GiveUp:
@@ -229,16 +228,17 @@ class Possible:
     # --- what a value is made of ------------------------------------------------------------------
 
     def bases(self, node: Expression, source: Source) -> frozenset[Base]:
-        """Return the stored columns that decide a value; gives up on windows, EXISTS and folds."""
-        found: frozenset[Base] = frozenset()
+        """Return the stored columns that decide a value; give up on windows, EXISTS and folds."""
+        bases: frozenset[Base] = frozenset()
         for part in walk(node):
             if isinstance(part, Over | Exists | Fold):
                 raise _GiveUp
             if isinstance(part, Column):
-                found |= self.column(part, source)
-        return found
+                bases |= self.column(part, source)
+        return bases
 
     def column(self, column: Column, source: Source) -> frozenset[Base]:
+        """Return the stored columns that decide a column."""
         match source:
             case Scan(stage=stage) if stage == column.stage:
                 return frozenset({(stage, column.name)})
@@ -253,16 +253,19 @@ class Possible:
             case PublicJoin(left=left, right=right, pins=pins, on=on, outer=False):
                 if column.stage in stages(left):
                     return self.column(column, left)
-                ours = [each for pair in pins for each in pair] + list(on)
-                private = [part for each in ours for part in walk(each) if isinstance(part, Column)]
-                own = (self.column(part, left) for part in private if part.stage in stages(left))
-                return frozenset({(right.stage, "")}).union(*own)
+                conditions = [*(side for pin in pins for side in pin), *on]
+                bases = frozenset({(right.stage, "")})
+                for condition in conditions:
+                    for part in walk(condition):
+                        if isinstance(part, Column) and part.stage in stages(left):
+                            bases |= self.column(part, left)
+                return bases
         raise _GiveUp
 
     def conditions_on_keys(
         self, where: Sequence[Expression], source: Source
     ) -> Iterator[Expression]:
-        """Yield the conditions on nothing but what the keys are made of."""
+        """Yield the conditions that read only columns that decide the keys."""
         for each in conjuncts(where):
             bases = self._bases_or_none(each, source)
             if bases and bases <= self.wanted:
@@ -271,8 +274,8 @@ class Possible:
     # --- the tree ---------------------------------------------------------------------------------
 
     def prune(self, source: Source) -> Source:
-        """Return the source without tables, columns and conditions that the keys are not made
-        of.
+        """Return the source without the tables, columns and conditions that do not decide the
+        keys.
         """
         match source:
             case OwnerJoin(left=left, right=right, on=on):
@@ -291,54 +294,52 @@ class Possible:
                     right = write_out_table(self.public[right.table], right.stage)
                 return replace(source, left=self.prune(left), right=right)
             case Stage(query=Select(source=inner, columns=columns, where=where) as query):
-                listed = tuple(pair for pair in columns if self._is_made(pair[1], inner))
-                made = replace(
+                smaller = replace(
                     query,
                     source=self.prune(inner),
-                    columns=listed,
+                    columns=tuple(pair for pair in columns if self._is_wanted(pair[1], inner)),
                     where=tuple(self.conditions_on_keys(where, inner)),
+                    distinct=False,
                 )
-                return replace(source, query=replace(made, distinct=False))
+                return replace(source, query=smaller)
         return source
 
-    def _is_made(self, node: Expression, source: Source) -> bool:
+    def _is_wanted(self, node: Expression, source: Source) -> bool:
+        """Return True if only columns that decide the keys decide a value."""
         try:
             return self.bases(node, source) <= self.wanted
         except _GiveUp:
             return False
 
     def _has(self, source: Source) -> bool:
+        """Return True if a source has a column that decides the keys."""
         inside = _inside(source)
         return any(stage in inside for stage, _ in self.wanted)
 
     # --- all values -------------------------------------------------------------------------------
 
     def _columns(self, source: Source) -> list[tuple[Scan, str]]:
+        """Return the stored columns that decide the keys, each with its scan, in a fixed order."""
         scans = {each.stage: each for each in _scans(source)}
-        return sorted(
-            ((scans[stage], name) for stage, name in self.wanted if name),
-            key=lambda each: str(each),
-        )
+        columns = [(scans[stage], name) for stage, name in self.wanted if name]
+        return sorted(columns, key=str)
 
     def _reads_once(self, source: Source) -> bool:
-        """Return whether no table stands twice: a condition on the one must not narrow the values
-        of the other.
-        """
+        """Return True if no table is read twice: then a condition limits the values of its table."""
         tables = [scan.table for scan in _scans(source)]
         return len(set(tables)) == len(tables)
 
     def _rows(self, source: Source, columns: Sequence[tuple[Scan, str]]) -> int:
-        """Return how many rows the tree makes of all values; one table that stands twice makes its
-        rows twice over.
+        """Return how many rows the tree has for all combinations of values. A table that is read
+        twice has its rows each time.
         """
         match source:
             case Scan(table=table):
                 names = {name: scan for scan, name in columns if scan.table == table}
                 known = self._together(table, names)
-                apart = names.keys() - set(known.columns if known else ())
-                return math.prod(self._size(names[name], name) for name in apart) * (
-                    len(known.rows) if known else 1
-                )
+                together = () if known is None else known.columns
+                sizes = [self._size(names[name], name) for name in names.keys() - set(together)]
+                return math.prod(sizes) * (1 if known is None else len(known.rows))
             case OwnerJoin(left=left, right=right):
                 return self._rows(left, columns) * self._rows(right, columns)
             case PublicJoin(left=left, meets=meets):
@@ -348,17 +349,19 @@ class Possible:
         raise _GiveUp
 
     def _most(self, columns: Sequence[tuple[Scan, str]]) -> int:
-        """Return how many rows may be tried: more of a moment alone, which are made in no time."""
+        """Return how many combinations may be tried: more for a single moment, which is fast."""
         alone = len(columns) == 1 and isinstance(self._domain(*columns[0]), Timestamps)
         return self.most or (MOST_MOMENTS if alone else MOST_VALUES)
 
     def _domain(self, scan: Scan, name: str) -> Domain:
+        """Return the domain of a stored column."""
         column = self.policy.tables[scan.table].columns.get(name)
         if column is None:
             raise _GiveUp
         return column.domain
 
     def _size(self, scan: Scan, name: str) -> int:
+        """Return the number of values of a stored column that are tried, with NULL."""
         match self._domain(scan, name):
             case Integers() | Decimals() as domain:
                 return domain.last - domain.first + 2
@@ -374,34 +377,36 @@ class Possible:
         raise _GiveUp
 
     def _window(self, scan: Scan, name: str, domain: Timestamps) -> tuple[datetime, datetime]:
-        """Return the first and the last moment that are tried, on the column's grid."""
+        """Return the first and the last moment to try; both are on the column's grid."""
         low, high = self.ends.get((scan.stage, name), (domain.lo, domain.hi))
         step = timedelta(seconds=float(domain.step))
 
-        def before(moment: datetime) -> datetime:
+        def round_down(moment: datetime) -> datetime:
             return domain.lo + (moment - domain.lo) // step * step
 
-        return before(max(low, domain.lo)), before(max(domain.lo, min(high, domain.hi)))
+        first = max(low, domain.lo)
+        last = max(domain.lo, min(high, domain.hi))
+        return round_down(first), round_down(last)
 
     def _ends(
         self, where: Sequence[Expression], source: Source
     ) -> Iterator[tuple[Base, tuple[datetime, datetime]]]:
-        """Yield, for each moment compared with constants, the earliest and the latest that pass."""
-        low, high = dict[Base, datetime](), dict[Base, datetime]()
-        for each in conjuncts(where):
-            if (
-                not isinstance(each, Call)
-                or len(each.arguments) != 2
-                or not isinstance(each.arguments[0], Column)
-            ):
+        """Yield the earliest and the latest moment that conditions allow, for each column that they
+        compare with constants.
+        """
+        low: dict[Base, datetime] = {}
+        high: dict[Base, datetime] = {}
+        for condition in conjuncts(where):
+            if not isinstance(condition, Call) or len(condition.arguments) != 2:
                 continue
-            moment = _moment(each.arguments[1])
-            if moment is None:
+            column, constant = condition.arguments
+            moment = _moment(constant)
+            if not isinstance(column, Column) or moment is None:
                 continue
-            for base in self.column(each.arguments[0], source):
-                if each.name in (">", ">=", "="):
+            for base in self.column(column, source):
+                if condition.name in (">", ">=", "="):
                     low[base] = max(moment, low.get(base, moment))
-                if each.name in ("<", "<=", "="):
+                if condition.name in ("<", "<=", "="):
                     high[base] = min(moment, high.get(base, moment))
         for base in low.keys() | high.keys():
             yield base, (low.get(base, datetime.min), high.get(base, datetime.max))
@@ -409,48 +414,52 @@ class Possible:
             yield from self._ends(source.query.where, source.query.source)
 
     def _tables(self, source: Source) -> str:
-        """WITH tables of all combinations of values, under the names of the stored ones; anything
-        may be NULL.
+        """Return the items of a WITH clause: for each stored table, a table of its name with all
+        combinations of values and NULL.
         """
-        found: dict[str, dict[str, str]] = {scan.table: {} for scan in _scans(source)}
+        selects: dict[str, dict[str, str]] = {scan.table: {} for scan in _scans(source)}
         for scan, name in self._columns(source):
             domain = self._domain(scan, name)
             if isinstance(domain, Timestamps):
                 start, end = self._window(scan, name, domain)
                 domain = replace(domain, lo=start, hi=max(start, end))
-            listed = values(domain)
-            if listed is None:
+            select = values(domain)
+            if select is None:
                 raise _GiveUp
-            found[scan.table][name] = listed
-        made = (
-            (table, columns, self._together(table, columns)) for table, columns in found.items()
-        )
-        return ", ".join(
-            f"{quote(table)} AS ({product(columns, known)})" for table, columns, known in made
-        )
+            selects[scan.table][name] = select
+        items = []
+        for table, columns in selects.items():
+            known = self._together(table, columns)
+            items.append(f"{quote(table)} AS ({product(columns, known)})")
+        return ", ".join(items)
 
     def _together(self, table: str, names: Collection[str]) -> Combinations | None:
+        """Return the combinations that a hierarchy allows for these columns of a table."""
         return combinations(self.policy, self.public, self.policy.tables[table], names)
 
     def _lying_in(self, source: Source) -> Iterator[Combinations]:
-        """Yield the declared combinations of columns that the keys are made of."""
+        """Yield the combinations that hierarchies allow for the columns that decide the keys."""
         for scan in _scans(source):
-            if known := self._together(
-                scan.table, {name for stage, name in self.wanted if stage == scan.stage}
-            ):
+            names = {name for stage, name in self.wanted if stage == scan.stage}
+            known = self._together(scan.table, names)
+            if known is not None:
                 yield known
 
 
 def _moment(node: Expression) -> datetime | None:
-    """Return a constant moment, or a day as one."""
-    inner = node.value if isinstance(node, Cast) and node.kind == "TIMESTAMP" else node
-    value = inner.value if isinstance(inner, Constant) else None
+    """Return a constant moment, or the beginning of a constant day; None for others."""
+    if isinstance(node, Cast) and node.kind == "TIMESTAMP":
+        node = node.value
+    value = node.value if isinstance(node, Constant) else None
     if isinstance(value, datetime):
         return value
-    return datetime(value.year, value.month, value.day) if isinstance(value, date) else None
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    return None
 
 
 def _scans(source: Source) -> Iterator[Scan]:
+    """Yield the stored private tables of a source; give up on aggregations and unions."""
     match source:
         case Scan():
             yield source
@@ -465,9 +474,7 @@ def _scans(source: Source) -> Iterator[Scan]:
 
 
 def _conditions(source: Source, where: Sequence[Expression]) -> Iterator[tuple[Expression, Source]]:
-    """Yield what rows must satisfy, here and in subqueries, each with the source that it speaks
-    of.
-    """
+    """Yield the conditions of a source, also in subqueries, each with the source that it reads."""
     yield from ((each, source) for each in conjuncts(where))
     match source:
         case OwnerJoin(left=left, right=right, on=on):
@@ -480,7 +487,7 @@ def _conditions(source: Source, where: Sequence[Expression]) -> Iterator[tuple[E
 
 
 def _inside(source: Source) -> frozenset[str]:
-    """All stages of a source, also of its subqueries."""
+    """Return the names of all stages of a source, also in subqueries."""
     match source:
         case OwnerJoin(left=left, right=right):
             return _inside(left) | _inside(right)
