@@ -1,3 +1,1 @@
-"""Post-processing of noisy numbers: estimates, margins and the rest of the statement. All of it is
-free.
-"""
+"""Everything after noise: estimates, margins, and the rest of the statement. It costs nothing."""

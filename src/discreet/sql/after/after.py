@@ -1,5 +1,6 @@
-"""Plan the SQL that runs after noise, over noisy and public tables, free of charge; `rebuild` has
-its expressions.
+"""Plan the SQL that runs after noise, over noisy and public tables. It costs nothing.
+
+`rebuild` has its expressions.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from discreet.sql.text.parse import reject, show, spell, whole
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.walk import Environment, Walk
 
-Change = Callable[[exp.Expression], exp.Expression]  # of a part of the tree
+Change = Callable[[exp.Expression], exp.Expression]  # rewrites a part of the tree
 MAX_LIMIT = 10**9
 
 
 def drop_filters(sql: str) -> str:
-    """Return the statement without the clauses by which noisy numbers decide which rows remain."""
+    """Return the statement without the clauses in which noisy numbers choose rows."""
     if re.search(r"\b(WHERE|HAVING|QUALIFY|LIMIT|OFFSET)\b", sql) is None:
         return sql
     tree = sqlglot.parse_one(sql, read="duckdb")
@@ -48,31 +49,27 @@ def drop_filters(sql: str) -> str:
 
 
 def leaves_out_rows(node: exp.Select) -> bool:
-    """Return True if a SELECT leaves out rows of what it reads."""
+    """Return True if a SELECT leaves out some rows of its groups or of its result."""
     return any(node.args.get(name) for name in ("having", "qualify", "limit", "offset"))
 
 
 def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
-    """Put DISTINCT, ORDER BY, LIMIT and OFFSET of the original SELECT on the rebuilt tree."""
-    if node.args.get("distinct"):
-        if node.args["distinct"].args.get("on"):
+    """Copy DISTINCT, ORDER BY, LIMIT and OFFSET of the original SELECT to the rebuilt tree."""
+    distinct = node.args.get("distinct")
+    if distinct:
+        if distinct.args.get("on"):
             raise reject(
-                node.args["distinct"],
+                distinct,
                 "DISTINCT ON does not say which row comes first.",
                 "Write ORDER BY behind it: SELECT DISTINCT ON (k) k, n FROM t ORDER BY k, n DESC.",
             )
         tree.set("distinct", exp.Distinct())
-    if node.args.get("order"):
-        if node.args["order"].args.get("siblings"):
-            raise reject(node.args["order"], "ORDER SIBLINGS BY is not answered.", "Use ORDER BY.")
-        tree.set(
-            "order",
-            exp.Order(
-                expressions=[
-                    _rewrite_order(item, node, rewrite) for item in node.args["order"].expressions
-                ]
-            ),
-        )
+    order = node.args.get("order")
+    if order:
+        if order.args.get("siblings"):
+            raise reject(order, "ORDER SIBLINGS BY is not answered.", "Use ORDER BY.")
+        items = [_rewrite_order(item, node, rewrite) for item in order.expressions]
+        tree.set("order", exp.Order(expressions=items))
     for name in ("limit", "offset"):
         clause = node.args.get(name)
         if clause is not None:
@@ -82,7 +79,7 @@ def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
                     "LIMIT is a number of rows, without PERCENT or TIES.",
                     "Write LIMIT 10, or QUALIFY RANK() OVER (ORDER BY n DESC) <= 10.",
                 )
-            if type(clause) not in (exp.Limit, exp.Offset) or not _whole(clause.expression):
+            if type(clause) not in (exp.Limit, exp.Offset) or not _is_count(clause.expression):
                 raise reject(
                     clause,
                     f"{name.upper()} needs a whole number written out.",
@@ -91,13 +88,11 @@ def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
             tree.set(name, type(clause)(expression=clause.expression.copy()))
 
 
-def _whole(node: exp.Expression | None) -> bool:
-    return (
-        isinstance(node, exp.Literal)
-        and not node.is_string
-        and node.this.isdigit()
-        and int(node.this[:12]) <= MAX_LIMIT
-    )
+def _is_count(node: exp.Expression | None) -> bool:
+    """Return True for a whole number up to MAX_LIMIT that is written out."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return False
+    return node.this.isdigit() and int(node.this[:12]) <= MAX_LIMIT
 
 
 def _rewrite_order(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.Ordered:
@@ -111,23 +106,25 @@ def _rewrite_order(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.
                 f"there is no column {show(target)} in the SELECT list.",
                 "Order by a column's name.",
             )
-        return exp.Ordered(
-            this=target.copy(), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first")
-        )
+        value = target.copy()
+    else:
+        value = rewrite(target)
     return exp.Ordered(
-        this=rewrite(target), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first")
+        this=value,
+        desc=item.args.get("desc"),
+        nulls_first=item.args.get("nulls_first"),
     )
 
 
 def _count_instead(node: exp.Expression) -> str:
-    """Return what to ask instead of rows in a subquery: EXISTS (SELECT 1 FROM people WHERE ...)."""
+    """Return a hint: the question that counts the rows which a subquery would return."""
     query = node.unnest()
     if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("with_"):
         return "Aggregate inside it."
-    counted = query.copy().select("COUNT(*)", append=False, copy=False)
+    count = query.copy().select("COUNT(*)", append=False, copy=False)
     for clause in ("order", "limit", "offset", "distinct"):
-        counted.set(clause, None)
-    return f"Count them: {counted.sql(dialect=WRITER)}."
+        count.set(clause, None)
+    return f"Count them: {count.sql(dialect=WRITER)}."
 
 
 def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> OutputTable:
@@ -142,26 +139,26 @@ def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> 
 
 def embed(node: exp.Expression, result: OutputTable) -> exp.Expression:
     """Return the expression that takes the place of a subquery."""
-    table = isinstance(node.parent, exp.Exists) or (
-        isinstance(node.parent, exp.In) and node.arg_key == "query"
-    )
-    if not table and len(result.outputs) == 1 and (result.selected or result.tree.find(exp.Join)):
+    in_list = isinstance(node.parent, exp.In) and node.arg_key == "query"
+    as_table = in_list or isinstance(node.parent, exp.Exists)
+    as_value = not as_table and len(result.outputs) == 1
+    if as_value and (result.selected or result.tree.find(exp.Join)):
         return exp.Subquery(this=_only(result.tree))
-    found = exp.Subquery(this=result.tree.copy())
-    if not table and len(result.outputs) == 1 and not result.selected and not result.distinct:
-        found.meta["output"] = result.outputs[0]
-    return found
+    query = exp.Subquery(this=result.tree.copy())
+    if as_value and not result.selected and not result.distinct:
+        query.meta["output"] = result.outputs[0]
+    return query
 
 
 def _only(tree: exp.Select) -> exp.Select:
-    """Return the single value of a one-column table; NULL if noise leaves several rows, where an
-    error would come after the charge.
+    """Return the single value of a one-column table; NULL if noise leaves several rows.
+
+    The engine would raise an error there, after the charge.
     """
     alias = exp.TableAlias(this=exp.to_identifier("s"), columns=[exp.to_identifier("only")])
     single = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
-    first = exp.Case(
-        ifs=[exp.If(this=single, true=exp.func("FIRST", exp.column("only", table="s")))]
-    )
+    value = exp.func("FIRST", exp.column("only", table="s"))
+    first = exp.Case(ifs=[exp.If(this=single, true=value)])
     return exp.select(first).from_(exp.Subquery(this=tree.copy(), alias=alias))
 
 
@@ -171,19 +168,20 @@ def _only(tree: exp.Select) -> exp.Select:
 def select(
     node: exp.Select, tables: list[OutputTable], analysis: Walk, environment: Environment
 ) -> OutputTable:
-    """Plan a SELECT whose tables, in the order of its FROM clause and joins, are public or already
-    noisy.
+    """Plan a SELECT over tables that are public or already noisy.
+
+    `tables` are in the order of the FROM clause and the joins.
     """
     sources: dict[str, OutputTable] = {}
     inside: list[OutputTable] = []
     remaining = iter(tables)
 
     def table(part: exp.Expression) -> exp.Expression:
-        found = require_distinct_names(next(remaining), part)
+        source = require_distinct_names(next(remaining), part)
         alias = part.alias or part.name or f"unnamed {len(sources) + 1}"
-        sources[alias.lower()] = found.without_margins() if found.distinct else found
+        sources[alias.lower()] = source.without_margins() if source.distinct else source
         return exp.Subquery(
-            this=found.with_margin_columns(),
+            this=source.with_margin_columns(),
             alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)),
         )
 
@@ -197,9 +195,9 @@ def select(
                 return json
         if isinstance(part, exp.Column):
             _check_usable(part, sources)
-        asked = error_bars.argument(part)
-        if asked is not None:
-            value, output = _items(asked, sources, rewrite, analysis.combine)[0]
+        inner = error_bars.argument(part)
+        if inner is not None:
+            value, output = _items(inner, sources, rewrite, analysis.combine)[0]
             if output.margin is None or output.half_width or grouped:
                 raise error_bars.not_here(part)
             return error_bars.half_width(value.unalias(), output.margin)
@@ -207,8 +205,8 @@ def select(
 
     def kind(column: exp.Column) -> Kind | None:
         _check_known(column, sources)
-        found = _find_output(column, sources)[1]
-        return found.kind if found is not None else None
+        _, output = _find_output(column, sources)
+        return output.kind if output is not None else None
 
     tree = exp.Select()
     aliases = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
@@ -221,13 +219,11 @@ def select(
     for item in node.expressions:
         for expression, output in _item(item, sources, rewrite, analysis.combine, grouped=grouped):
             tree.append("expressions", expression)
-            output = output if item.is_star else replace(output, kind=kind_of(item, kind))
-            outputs.append(output if not grouped else replace(output, margin=None, forms=()))
+            typed = output if item.is_star else replace(output, kind=kind_of(item, kind))
+            outputs.append(replace(typed, margin=None, forms=()) if grouped else typed)
 
     def late(part: exp.Expression) -> exp.Expression:
-        """Rewrite a part of ORDER BY, GROUP BY or HAVING, which may also use the names of the
-        SELECT list.
-        """
+        """Rewrite a part of ORDER BY, GROUP BY or HAVING: it may use aliases of the SELECT list."""
         if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
             return part.copy()
         if isinstance(part, exp.Query | exp.Subquery):
@@ -266,8 +262,9 @@ def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Chan
 
 
 def _check_known(column: exp.Column, sources: Mapping[str, OutputTable]) -> None:
-    """Refuse names that no source has, also the hidden ones of margins."""
-    table, name = column.table.lower(), column.name.lower()
+    """Refuse a name that no source shows; names of margin columns are hidden."""
+    table = column.table.lower()
+    name = column.name.lower()
     candidates = [source for alias, source in sources.items() if table in ("", alias)]
     if not any(output.name.lower() == name for source in candidates for output in source.outputs):
         listing = ", ".join(output.name for source in sources.values() for output in source.outputs)
@@ -279,7 +276,7 @@ def _check_known(column: exp.Column, sources: Mapping[str, OutputTable]) -> None
 
 
 def _check_usable(column: exp.Column, sources: Mapping[str, OutputTable]) -> None:
-    """Refuse names that no source has, and columns that are known at the end only."""
+    """Refuse a name that no source shows, and a column whose values we know at the end only."""
     _check_known(column, sources)
     _, output = _find_output(column, sources)
     if output is not None and output.half_width == "late":
@@ -295,26 +292,29 @@ def _item(
     grouped: bool,
 ) -> list[tuple[exp.Expression, Output]]:
     """Return the output columns of one item of a SELECT list, which may be MARGIN(x)."""
-    asked = error_bars.argument(item.unalias())
-    if asked is None:
+    inner = error_bars.argument(item.unalias())
+    if inner is None:
         return _items(item, sources, rewrite, combine)
     name = item.output_name or spell(item)
-    value, output = _items(asked, sources, rewrite, combine)[0]
+    value, output = _items(inner, sources, rewrite, combine)[0]
     if output.half_width:
-        raise error_bars.not_here(asked)
+        raise error_bars.not_here(inner)
     return [with_half_width(name, value.unalias(), None if grouped else output.margin)]
 
 
 def with_half_width(
     name: str, value: exp.Expression, margin: exp.Expression | None
 ) -> tuple[exp.Expression, Output]:
-    """Return MARGIN(x) as a column: the half-width of `value`, taken from `margin` if it is known
-    here.
+    """Return MARGIN(x) as a column: the half-width of `value`.
+
+    It is computed by `margin`, or if that is None, it takes the value's place at the end.
     """
-    expression = error_bars.late(value) if margin is None else error_bars.half_width(value, margin)
-    output = Output(
-        name=name, margin=None, estimate=None, half_width="late" if margin is None else "here"
-    )
+    if margin is None:
+        expression = error_bars.late(value)
+        output = Output(name=name, margin=None, estimate=None, half_width="late")
+    else:
+        expression = error_bars.half_width(value, margin)
+        output = Output(name=name, margin=None, estimate=None, half_width="here")
     return exp.alias_(expression, name, quoted=True), output
 
 
@@ -324,31 +324,17 @@ def _items(
     rewrite: Change,
     combine: Combine,
 ) -> list[tuple[exp.Expression, Output]]:
-    """Return the output columns of one item of a SELECT list; * stands for all columns of its
-    tables.
-    """
-    star = isinstance(item, exp.Star) or (
-        isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
-    )
-    if star:
-        dropped = names_left_out(item)
-        chosen = item.table.lower() if isinstance(item, exp.Column) else ""
-        return [
-            pass_on(alias, output, output.name)
-            for alias, source in sources.items()
-            if chosen in ("", alias)
-            for output in source.outputs
-            if output.name.lower() not in dropped
-        ]
+    """Return the output columns of one item of a SELECT list; * stands for all columns."""
+    table_star = isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
+    if table_star or isinstance(item, exp.Star):
+        return _all_columns(item, sources)
     inner = item.unalias()
     name = item.output_name or spell(item)
     if isinstance(inner, exp.Column):
         _check_known(inner, sources)
-        for alias, source in sources.items():
-            if inner.table.lower() in ("", alias):
-                for output in source.outputs:
-                    if output.name.lower() == inner.name.lower():
-                        return [pass_on(alias, output, name)]
+        alias, output = _find_output(inner, sources)
+        if output is not None:
+            return [pass_on(alias, output, name)]
     expression = rewrite(inner)
     output = _describe_computed(name, expression, sources, combine)
     if error_bars.inside(expression) is not None:
@@ -356,32 +342,47 @@ def _items(
     return [(exp.alias_(expression, name, quoted=True), output)]
 
 
+def _all_columns(
+    star: exp.Expression, sources: Mapping[str, OutputTable]
+) -> list[tuple[exp.Expression, Output]]:
+    """Return the columns that *, t.* or * EXCLUDE (a, b) stands for."""
+    left_out = names_left_out(star)
+    table = star.table.lower() if isinstance(star, exp.Column) else ""
+    columns = []
+    for alias, source in sources.items():
+        if table in ("", alias):
+            for output in source.outputs:
+                if output.name.lower() not in left_out:
+                    columns.append(pass_on(alias, output, output.name))
+    return columns
+
+
 def _describe_computed(
     name: str, expression: exp.Expression, sources: Mapping[str, OutputTable], combine: Combine
 ) -> Output:
-    """Describe a column computed from columns of other tables: it has a margin where it is linear
-    in them.
+    """Describe a column computed from columns of other tables: it has a margin if it is linear in
+    them.
     """
-    known: dict[Hashable, tuple[Output, exp.Expression | None]] = {}
+    # each column or subquery in it, with its half-widths
+    parts: dict[Hashable, tuple[Output, exp.Expression | None]] = {}
     forms: dict[Hashable, tuple[Form, ...]] = {}
 
     def leaf(node: exp.Expression) -> Form | None:
         if isinstance(node, exp.Subquery):
             place: Hashable = id(node)
-            found, row = node.meta.get("output"), [f"subquery {len(known)}"]
-            known[place] = (found, None)
+            output = node.meta.get("output")
+            row = [f"subquery {len(parts)}"]
+            parts[place] = (output, None)
         else:
-            alias, found = _find_output(node, sources)
-            place = (alias, found.name) if found is not None else ""
+            alias, output = _find_output(node, sources)
+            place = (alias, output.name) if output is not None else ""
             row = [alias] if len(sources) > 1 else []
-            known[place] = (found, shadowing(alias, node.name))
-        if found is None or (found.margin is None and not found.forms):
+            parts[place] = (output, shadowing(alias, node.name))
+        if output is None or (output.margin is None and not output.forms):
             return None
-        forms[place] = tuple(inside(form, *row) for form in found.forms)
-        return Form(
-            factors={place: Fraction(1)},
-            grid=found.forms[0].grid if len(found.forms) == 1 else None,
-        )
+        forms[place] = tuple(inside(form, *row) for form in output.forms)
+        grid = output.forms[0].grid if len(output.forms) == 1 else None
+        return Form(factors={place: Fraction(1)}, grid=grid)
 
     nothing = Output(name=name, margin=None, estimate=None)
     form = form_of(expression, leaf)
@@ -389,18 +390,20 @@ def _describe_computed(
         return nothing
     if len(form.factors) == 1:
         (place,) = form.factors
-        source, margin = known[place]
+        source, margin = parts[place]
         if margin is not None and source.margin is not None:
-            whole = (substitute_forms(form, {place: each}) for each in forms[place])
+            totals = [substitute_forms(form, {place: inner}) for inner in forms[place]]
             return replace(
                 nothing,
                 margin=scale_margin(margin, form),
-                forms=tuple(each for each in whole if each is not None),
+                forms=tuple(total for total in totals if total is not None),
             )
     if any(len(forms[place]) != 1 for place in form.factors):
         return nothing
     total = substitute_forms(form, {place: forms[place][0] for place in form.factors})
-    return combine(nothing, total) if total is not None and total.straight else nothing
+    if total is None or not total.straight:
+        return nothing
+    return combine(nothing, total)
 
 
 def _find_output(column: exp.Expression, sources: Mapping[str, OutputTable]) -> tuple[str, Any]:
@@ -414,10 +417,11 @@ def _find_output(column: exp.Expression, sources: Mapping[str, OutputTable]) -> 
 
 
 def inside(form: Form, *row: str) -> Form:
-    """Return the form with its numbers marked as standing in one row of a table among several."""
-    return replace(
-        form, factors={replace(each, row=(*row, *each.row)): f for each, f in form.factors.items()}
-    )
+    """Return the form with its numbers marked by the table or subquery whose row they are in."""
+    factors = {}
+    for number, factor in form.factors.items():
+        factors[replace(number, row=(*row, *number.row))] = factor
+    return replace(form, factors=factors)
 
 
 def names_left_out(item: exp.Expression) -> frozenset[str]:
@@ -429,14 +433,19 @@ def names_left_out(item: exp.Expression) -> frozenset[str]:
 
 
 def scale_margin(margin: exp.Expression, form: Form) -> exp.Expression:
-    """Return the half-widths of a form of one number, given those of the number."""
+    """Return the half-widths of a form of one number, from those of the number."""
     (factor,) = form.factors.values()
-    wide = exp.Mul(this=_double(abs(factor)), expression=exp.Paren(this=margin.copy()))
-    return exp.Add(this=wide, expression=_double(form.slack)) if form.slack else wide
+    width = exp.Mul(this=_double(abs(factor)), expression=exp.Paren(this=margin.copy()))
+    if not form.slack:
+        return width
+    return exp.Add(this=width, expression=_double(form.slack))
 
 
 def _double(value: Fraction) -> exp.Expression:
     return exp.cast(exp.Literal.number(repr(float(value))), "DOUBLE")
+
+
+_JOIN_PARTS = ("this", "on", "using", "side", "kind", "expressions")
 
 
 def _join(
@@ -445,11 +454,7 @@ def _join(
     rewrite: Change,
 ) -> exp.Join:
     for name, part in join.args.items():
-        if name not in ("this", "on", "using", "side", "kind", "expressions") and part not in (
-            None,
-            False,
-            [],
-        ):
+        if name not in _JOIN_PARTS and part not in (None, False, []):
             word = str(part).upper() if name == "method" else name
             raise reject(
                 join, f"{word} JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN."

@@ -1,5 +1,5 @@
-"""Results as JSON, for clients that read a column of it: ROW_TO_JSON(t), JSON_AGG(t),
-JSON_BUILD_OBJECT('n', COUNT(*)).
+"""Results as JSON: ROW_TO_JSON(t), JSON_AGG(t), JSON_BUILD_OBJECT('n', COUNT(*)). Some clients read
+one column of JSON.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ NAMES = ("row_to_json", "to_json", "to_jsonb", "array_to_json", "json_build_obje
 
 
 def is_json(node: exp.Expression | None) -> bool:
-    """Return True for a call that makes JSON."""
+    """Return True if a node is a call that makes JSON."""
     return isinstance(node, exp.Anonymous) and node.name.lower() in NAMES
 
 
-def rebuilt(
+def rebuild_json(
     node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """Rebuild TO_JSON(x) and JSON_BUILD_OBJECT('a', x, ...) in the engine's words."""
+    """Return TO_JSON(x) or JSON_BUILD_OBJECT('a', x, ...) as the engine writes it."""
     parts = node.expressions
     if node.name.lower() == "json_build_object":
         names = parts[::2]
-        if len(parts) % 2 or not all(isinstance(each, exp.Literal) for each in names):
+        if len(parts) % 2 or not all(isinstance(name, exp.Literal) for name in names):
             raise reject(
                 node,
                 f"{show(node)} needs a name before each value, written out.",
@@ -42,21 +42,19 @@ def rebuilt(
 
 
 def _text(name: str, parts: list[exp.Expression], node: exp.Expression) -> exp.Expression:
-    """Return a call whose JSON is shown as a text, unless it stands inside of other JSON."""
-    made = exp.Anonymous(this=name, expressions=parts)
+    """Return a call whose JSON is a text, unless the call is inside other JSON."""
+    json = exp.Anonymous(this=name, expressions=parts)
     above = node.parent
     while isinstance(above, exp.Expression) and not isinstance(above, exp.Query):
         if is_json(above):
-            return made
+            return json
         above = above.parent
-    return exp.cast(made, "VARCHAR")
+    return exp.cast(json, "VARCHAR")
 
 
 def row(node: exp.Expression, sources: Mapping[str, Any]) -> exp.Expression | None:
-    """Return ROW_TO_JSON(t), or t standing for its rows, as an object of the table's columns; None
-    for other nodes.
-
-    None where the node is neither.
+    """Return ROW_TO_JSON(t), or t inside JSON, as an object with the table's columns; None for
+    other nodes.
     """
     only = node
     if isinstance(node, exp.Anonymous):
@@ -67,18 +65,15 @@ def row(node: exp.Expression, sources: Mapping[str, Any]) -> exp.Expression | No
         return None
     if not isinstance(only, exp.Column) or only.table:
         return None
-    table, name = sources.get(only.name.lower()), only.name.lower()
+    table = sources.get(only.name.lower())
+    name = only.name.lower()
     columns = {output.name.lower() for source in sources.values() for output in source.outputs}
     if table is None or name in columns:
         return None
     if any(output.half_width == "late" for output in table.outputs):
         raise error_bars.not_here(node)
-    pairs = [
-        part
-        for output in table.outputs
-        for part in (
-            exp.Literal.string(output.name),
-            exp.column(output.name, table=only.name, quoted=True),
-        )
-    ]
+    pairs: list[exp.Expression] = []
+    for output in table.outputs:
+        pairs.append(exp.Literal.string(output.name))
+        pairs.append(exp.column(output.name, table=only.name, quoted=True))
     return _text("json_object", pairs, node)

@@ -1,8 +1,8 @@
-"""Compute aggregates and their margins from noisy numbers: post-processing, which costs nothing.
+"""Estimates: aggregates and their margins, computed from noisy numbers. It costs nothing.
 
-An estimate stands with the statistic that it is computed of (`sql.plan.Statistic`). `components`
-are the noisy numbers of that statistic, one integer array per form, one entry per group. Margins
-are half-widths with a coverage of at least 95 % (S11).
+A plan has each estimate beside its statistic (`sql.plan.Statistic`). `components` are the noisy
+numbers of that statistic: one integer array per form, with one entry per group. Margins are
+half-widths with a coverage of at least 95 % (S11).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from discreet.mechanisms.running import Running
 from discreet.mechanisms.tails.simulate import Noise, part, redrawn, simulate
 from discreet.sql.after.widths.margins import half_width
 
-# integers, also as Python objects where they pass 64 bits
+# arrays of integers; of Python objects if the integers do not fit into 64 bits
 Components = tuple[npt.NDArray[Any], ...]
 Floats = npt.NDArray[np.float64]
 
@@ -40,24 +40,24 @@ class NoisyColumn(Protocol):
         ...
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """Return the half-width that can be told before any data is read; None where it needs
-        `assuming` so many rows.
+        """Return the half-width that we know before we read any data.
+
+        If it depends on the number of rows, it is that for `assuming` rows, and None without.
         """
         ...
 
 
 def redraws(groups: int) -> int:
-    """Return how often to draw noise again: enough to see how an answer bends, fewer for very many
-    groups.
-    """
+    """Return how many times to redraw noise: up to 600, fewer if there are very many groups."""
     return max(60, min(600, 600_000 // max(groups, 1)))
 
 
 def number_type(step: Fraction, largest: int) -> pa.DataType:
-    """Return the Arrow type that shows multiples of a step: integer, decimal, or float where
-    decimals do not end or fit.
+    """Return the Arrow type for multiples of a step: integer, or decimal, or float if decimals
+    cannot write them.
     """
-    largest = max(largest, 1)  # a step beyond 64 bits is, even where all there is are zeros
+    # Zeros have the type of one step: a step over 64 bits is no integer.
+    largest = max(largest, 1)
     if step.denominator == 1 and largest * step.numerator < 2**63:
         return pa.int64()
     digits = next((places for places in range(19) if (step * 10**places).denominator == 1), None)
@@ -74,40 +74,38 @@ def as_written(value: Fraction, kind: pa.DataType) -> int | float | Decimal:
 
 
 def _largest(numbers: npt.NDArray[Any]) -> int:
-    return (
-        max((abs(int(end)) for end in (numbers.min(), numbers.max())), default=0)
-        if len(numbers)
-        else 0
-    )
+    if not len(numbers):
+        return 0
+    return max(abs(int(numbers.min())), abs(int(numbers.max())))
 
 
 def _decimals(units: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
-    """Return decimals from their digits as 64-bit integers, of which the upper half is the sign."""
-    words = np.stack([units, units >> 63], axis=1)
-    return pa.Array.from_buffers(
-        kind, len(units), [None, pa.py_buffer(np.ascontiguousarray(words))]
-    )
+    """Return decimals with these digits: a decimal's lower 64 bits, and its sign as the upper 64."""
+    words = np.ascontiguousarray(np.stack([units, units >> 63], axis=1))
+    return pa.Array.from_buffers(kind, len(units), [None, pa.py_buffer(words)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear:
-    """COUNT and SUM: a combination of the noisy numbers, rounded to whole units of `step`."""
+    """The estimate of COUNT and SUM: a linear combination of noisy numbers, rounded to units of
+    `step`.
+    """
 
     factors: tuple[Fraction, ...]
     step: Fraction
 
     @property
     def rounds(self) -> bool:
-        """Return True if anything is rounded: one noisy number by itself is whole."""
+        """Return True if `values` rounds; a combination with whole factors is whole already."""
         return any(factor.denominator > 1 for factor in self.factors)
 
     def values(self, components: Components) -> pa.Array:
         units = self._units(components)
         largest = max(abs(int(units.min())), abs(int(units.max()))) if len(units) else 0
-        # with room for a few that are added up after noise
+        # leave room: the SQL after noise may add up some of them
         kind = number_type(self.step, 32 * largest)
-        # Privacy: a factor that does not fit counts even where all numbers are zero, or only those
-        # would fail.
+        # Privacy: test the factor even if all numbers are zero: otherwise it would fail for some
+        # data only.
         scale = kind.scale if pa.types.is_decimal(kind) else 0
         times = int(self.step * 10**scale)
         if units.dtype != object and max(largest, 1) * times < 2**63:
@@ -140,63 +138,59 @@ class Linear:
 
 
 def reach(function: Callable[[Floats], tuple[Floats, ...]], parts: Floats, noise: Noise) -> Floats:
-    """Return half-widths from answers with redrawn noise; infinite where noise may halve what is
-    divided by.
+    """Return half-widths from answers with redrawn noise; infinite where noise may halve a divisor.
 
-    `function` gives answers, and what must not be halved, from parts along the first axis. There
-    answers are no straight function of noise, and the quantiles of their distances are not those of
-    the errors: nothing is known but what is possible at all. No answer is kept inside that here:
-    the answer that is told is the nearest possible number to the one in the middle, and so no
-    farther from the truth, which is possible.
+    `function` returns answers and their divisors, from parts along the first axis. If noise may
+    halve a divisor, the answer is no straight function of noise. Then the quantiles of its distances
+    are not those of its errors, and we know only which answers are possible at all. This function
+    does not clamp answers to the possible ones. The caller may: the truth is possible, so the
+    nearest possible number is no farther from it.
     """
-    times, size = redraws(parts.shape[1]), len(parts)
+    times = redraws(parts.shape[1])
+    size = len(parts)
     noises = [noise] * size
-    drawn = redrawn(noises, times)
+    draws = redrawn(noises, times)
     center, *divisors = function(parts)
-    moved, *lower = function(
-        parts[:, None, :] - np.array([each.astype(np.float64) for each in drawn])[:, :, None]
-    )
+    shifts = np.array([draw.astype(np.float64) for draw in draws])
+    moved, *lower = function(parts[:, None, :] - shifts[:, :, None])
     step = part(noise).spread
-    around = [
-        function(parts[:, None, :] + sign * step * np.eye(size)[:, :, None])[0] for sign in (1, -1)
-    ]
-    found = simulate(
-        np.abs(moved - center[None, :]), (around[0] - around[1]) / (2 * step), noises, drawn
-    )
+    one = np.eye(size)[:, :, None]
+    up = function(parts[:, None, :] + 1 * step * one)[0]
+    down = function(parts[:, None, :] + -1 * step * one)[0]
+    slopes = (up - down) / (2 * step)
+    widths = simulate(np.abs(moved - center[None, :]), slopes, noises, draws)
     straight = [
         (low > divisor / 2).all(axis=0) for low, divisor in zip(lower, divisors, strict=True)
     ]
-    return np.where(np.logical_and.reduce(straight) & np.isfinite(found), found, np.inf)
+    return np.where(np.logical_and.reduce(straight) & np.isfinite(widths), widths, np.inf)
 
 
 def possible(answer: Floats, within: Floats, *, least: float, most: float) -> tuple[Floats, Floats]:
-    """Return the ends of what is within reach of an answer and possible."""
+    """Return the ends of the possible numbers that are `within` this distance of an answer."""
     return np.maximum(answer - within, least), np.minimum(answer + within, most)
 
 
 def sample_factor(count: Floats) -> Floats:
-    """Return n / (n - 1), by which a sample's variance is larger; at most 2."""
+    """Return n / (n - 1), the ratio of a sample's variance to the population's; at most 2."""
     return np.minimum(np.maximum(count, 1.0) / np.maximum(count - 1, 0.5), 2.0)
 
 
 def raw_moments(parts: Floats, count: Floats, *, width: int, most: int) -> list[Floats]:
-    """Return the mean of u, u², ... up to a power, of the places u in [0, 1] that rows have in
-    their range.
+    """Return the means of u, u², ... up to a power; u in [0, 1] is a row's place in its range.
 
-    Parts of degree d are along the first axis, from the low end: u^k is made of them with
+    Parts of degree d are along the first axis, from the low end: u^k is their sum with the weights
     binomial(i, k) / binomial(d, k).
     """
     degree = len(parts) - 1
-    whole = np.maximum(count, 1.0)
-    found = []
+    rows = np.maximum(count, 1.0)
+    moments = []
     for power in range(1, most + 1):
-        weights = [
-            math.comb(place, power) / math.comb(degree, power) for place in range(degree + 1)
-        ]
-        found.append(np.tensordot(np.array(weights), parts, 1) / float(width**degree) / whole)
-    return found
+        ways = math.comb(degree, power)
+        weights = np.array([math.comb(place, power) / ways for place in range(degree + 1)])
+        moments.append(np.tensordot(weights, parts, 1) / float(width**degree) / rows)
+    return moments
 
 
 def floats(components: Components) -> Floats:
-    """Return noisy numbers as floats, those of one form after those of another."""
+    """Return noisy numbers as floats; the first axis is the form."""
     return np.stack([numbers.astype(np.float64) for numbers in components])

@@ -1,5 +1,5 @@
-"""Make the noisy tables that the rest of the statement reads, run it, and split the answer from its
-margins. All free.
+"""Build the noisy tables, run the rest of the statement over them, and split the answer from its
+margins. It costs nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from discreet.sql.values.value import Text, few_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noisy:
     """The noisy numbers of one block's statistics, and the cells that its picks chose in each
-    group, by id.
+    group. The keys are ids.
     """
 
     numbers: Mapping[str, Components]
@@ -52,7 +52,7 @@ class Noisy:
 
 
 Run = Callable[[str, dict[str, pa.Table]], pa.Table]
-MOST_MOVED = 1 << 20  # rows with redrawn noise that are held at once
+MOST_MOVED = 1 << 20  # the most rows with redrawn noise in memory at a time
 
 
 def noisy_table(
@@ -84,63 +84,66 @@ def noisy_table(
 def roll_up_numbers(
     kind: RolledUp, sizes: Sequence[int], finer: Sequence[int], numbers: Mapping[str, Components]
 ) -> dict[str, Components]:
-    """Return the numbers of a coarser block: a finer block's noisy numbers, summed over the keys
-    that the coarser one has not.
+    """Return the numbers of a coarser block: the sums of a finer block's noisy numbers over the keys
+    that only the finer one has.
 
-    `sizes` are those of its own keys, and `finer` those of the other block's.
+    `sizes` are the sizes of the coarser block's keys, `finer` those of the finer block's.
     """
     rest = tuple(axis for axis in range(len(finer)) if axis not in kind.keys)
     order = (*kind.keys, *rest)
-    shown = tuple(slice(size) for size in sizes)  # without the cells for a NULL that is not meant
+    own = tuple(slice(size) for size in sizes)  # without the cells that only the finer block has
 
-    def coarser(values: Any) -> Any:
-        largest = max((abs(int(end)) for end in (values.min(), values.max())), default=0)
+    def sum_up(values: Any) -> Any:
+        largest = max(abs(int(values.min())), abs(int(values.max())))
         exact = values if largest * len(values) < 2**63 else values.astype(object)
-        grid = exact.reshape(finer).transpose(order)[shown]
+        grid = exact.reshape(finer).transpose(order)[own]
         return grid.reshape(math.prod(sizes), -1).sum(axis=1)
 
-    return {name: tuple(map(coarser, components)) for name, components in numbers.items()}
+    return {name: tuple(map(sum_up, components)) for name, components in numbers.items()}
 
 
 def half_widths(plan: Plan, noise: Sequence[Mapping[str, Noise]]) -> dict[str, pa.Table]:
     """Return the table of half-widths that are the same in every row, if `plan.after` reads it."""
     if not plan.combined:
         return {}
-    widths = [half_width(form, plan.blocks, noise, assuming=None) for form in plan.combined]
-    columns = {
-        constant_name(index): arrow.array([width], pa.float64())
-        for index, width in enumerate(widths)
-    }
+    columns = {}
+    for index, form in enumerate(plan.combined):
+        width = half_width(form, plan.blocks, noise, assuming=None)
+        columns[constant_name(index)] = arrow.array([width], pa.float64())
     return {HALF_WIDTHS: pa.table(columns)}
 
 
 def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
-    """Yield statements with made-up noisy tables of a few rows, to try them before anything is
-    paid.
+    """Yield statements with made-up noisy tables of a few rows, to try them before the charge.
 
-    With large numbers, with negative ones and with zeros; what stands behind a filter also without
-    it, since which rows pass is for noise to decide.
+    The tables have large numbers, negative ones, or zeros. Each statement also comes without its
+    filters: noise decides which rows pass them, so every row must work.
     """
     statements = dict.fromkeys((plan.after, drop_filters(plan.after)))
     for sign in (1, -1, 0):
         tables = {
             table_name(index): _make_up_table(block, sign)
             for index, block in enumerate(plan.blocks)
-            if block.aggregates  # others are there to be added up
+            if block.aggregates  # a block without them only gives numbers to others
         }
         if plan.combined:
             names = [constant_name(index) for index in range(len(plan.combined))]
             tables[HALF_WIDTHS] = pa.table({name: pa.nulls(1, pa.float64()) for name in names})
-        yield from ((sql, tables) for sql in statements)
+        for sql in statements:
+            yield sql, tables
 
 
 def _make_up_table(block: Block, sign: int) -> pa.Table:
+    """Return a small table like the noisy table of a block, with numbers of this sign."""
     keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.parts)
     unknown = [key for key in keys if isinstance(key, Unknown)]
-    names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
-    survivors = pa.table(names, [key_name(index) for index in range(len(names))]) if names else None
+    survivors = None
+    if unknown:
+        values = [["a", "b"] if isinstance(key.domain, Text) else [0, 0] for key in unknown]
+        names = [key_name(index) for index in range(len(unknown))]
+        survivors = pa.table([arrow.array(column) for column in values], names)
     few = replace(block, keys=keys)
-    columns = {name: values[:64] for name, values in keys_of(few, survivors).items()}
+    columns = {name: labels[:64] for name, labels in keys_of(few, survivors).items()}
     rows = len(columns[key_name(0)]) if keys else 1
     for number, aggregate in block.aggregates.items():
         if isinstance(aggregate, Pick):
@@ -151,35 +154,38 @@ def _make_up_table(block: Block, sign: int) -> pa.Table:
             numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in statistic.forms)
             columns[aggregate_name(number)] = estimate.values(numbers)
         columns[margin_name(number)] = pa.nulls(rows, pa.float64())
-    columns |= {
-        expression_margin_name(index): pa.nulls(rows, pa.float64())
-        for index in range(len(block.derived))
-    }
+    for index in range(len(block.derived)):
+        columns[expression_margin_name(index)] = pa.nulls(rows, pa.float64())
     return pa.table(columns)
 
 
 def decode_picks(pick: Pick, cells: Any) -> pa.Array:
+    """Return the values of the cells that a pick chose, one row for each group."""
     if not pick.listed:
         return pick.decode(cells[:, 0])
     return pa.FixedSizeListArray.from_arrays(pick.decode(cells.ravel()), cells.shape[1])
 
 
 def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
-    """Return the key columns of the whole grid, in the order of the keys' values; survivors vary
-    slowest.
+    """Return the key columns of all groups, in the order of the keys' values; survivors of unknown
+    keys vary slowest.
     """
     sizes = block.sizes if survivors is None else [survivors.num_rows, *block.sizes]
     places = list(np.unravel_index(np.arange(math.prod(sizes)), sizes)) if sizes else []
-    columns, public, unknown = {}, 0 if survivors is None else 1, 0
+    columns = {}
+    public = 0 if survivors is None else 1
+    unknown = 0
     for index, key in enumerate(block.keys):
-        if isinstance(key, Joint):  # alone: no other key is there
+        if isinstance(key, Joint):  # it is the only key
             return {key_name(part): labels for part, labels in enumerate(key.labels())}
         if isinstance(key, Unknown):
             assert survivors is not None
-            labels, place = key.labels(survivors.column(unknown)), places[0]
+            labels = key.labels(survivors.column(unknown))
+            place = places[0]
             unknown += 1
         else:
-            labels, place = key.labels(), places[public]
+            labels = key.labels()
+            place = places[public]
             public += 1
         columns[key_name(index)] = labels.take(arrow.array(place))
     return columns
@@ -193,36 +199,35 @@ def _simulate_margins(
     name: str,
     table: pa.Table,
 ) -> list[pa.Array]:
-    """Return half-widths of computed columns, by evaluating the expression again with redrawn noise
+    """Return half-widths of computed columns: compute each expression again with redrawn noise
     (S11).
 
-    Each redrawn noise is taken off and, for `simulated_half_widths`, also put on; then each noisy
-    number is moved by itself, for the slopes. A divisor that is zero or changes its sign has passed
-    a pole, beyond which a quotient has no bound: that counts as infinitely far, as in Fieller's
-    interval. Groups are taken in parts, so that few rows are held at once.
+    First subtract each redrawn noise, then add it; then move each noisy number alone, which tells
+    the slopes. A divisor that is zero or has another sign has passed a pole, beyond which a quotient
+    has no bound: such an answer counts as infinitely far, as in Fieller's interval. Groups come in
+    slices, so that few rows are in memory at a time.
     """
     noises = [noise[statistic] for statistic, numbers in noisy.numbers.items() for _ in numbers]
-    drawn = redrawn(noises, max(60, redraws(table.num_rows) // 2))
-    at_once = max(1, MOST_MOVED // (2 * (len(drawn[0]) + len(noises))))
-    parts = list[list[pa.Array]]()
+    draws = redrawn(noises, max(60, redraws(table.num_rows) // 2))
+    at_once = max(1, MOST_MOVED // (2 * (len(draws[0]) + len(noises))))
+    slices = list[list[pa.Array]]()
     for begin in range(0, max(1, table.num_rows), at_once):
         here = slice(begin, begin + at_once)
-        numbers = {
-            name: tuple(values[here] for values in each) for name, each in noisy.numbers.items()
-        }
+        numbers = {}
+        for statistic, components in noisy.numbers.items():
+            numbers[statistic] = tuple(values[here] for values in components)
         rows = table.slice(begin, at_once)
-        moved = _redraw_rows(block, numbers, rows, noises, drawn)
-        parts.append(
-            [
-                _simulate_margin(derived, rows, moved, noises, drawn, run, name)
-                for derived in block.derived
-            ]
-        )
-    return [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
+        replicas = _redraw_rows(block, numbers, rows, noises, draws)
+        margins = [
+            _simulate_margin(derived, rows, replicas, noises, draws, run, name)
+            for derived in block.derived
+        ]
+        slices.append(margins)
+    return [pa.concat_arrays(list(columns)) for columns in zip(*slices, strict=True)]
 
 
 def _steps(noises: Sequence[Noise]) -> list[int]:
-    """Return how far each noisy number is moved by itself."""
+    """Return how far to move each noisy number alone."""
     return [max(1, round(part(noise).spread)) for noise in noises]
 
 
@@ -233,35 +238,32 @@ def _redraw_rows(
     noises: Sequence[Noise],
     drawn: Sequence[Any],
 ) -> pa.Table:
-    """Return the rows many times over: with each redrawn noise taken off, then put on; then with
-    one number moved down, then up.
+    """Return the rows many times: with each redrawn noise subtracted, then added; then with one
+    number moved down, then up.
     """
-    groups, times = rows.num_rows, 2 * (len(drawn[0]) + len(noises))
+    groups = rows.num_rows
+    times = 2 * (len(drawn[0]) + len(noises))
     again = arrow.array(np.tile(np.arange(groups), times))
-    moved = {
+    columns = {
         key: rows.column(key).take(again)
         for key in rows.column_names
         if key_number(key) is not None
     }
-    shifts, shifted = (
-        iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True)),
-        {},
-    )
+    shifts = iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True))
+    replicas = {}
     for name, components in numbers.items():
-        found = []
+        parts = []
         for values in components:
             off, step, place = next(shifts)
             alone = place.astype(off.dtype) * step
-            found.append(
-                np.tile(values, times)
-                + np.repeat(np.concatenate((-off, off, -alone, alone)), groups)
-            )
-        shifted[name] = tuple(found)
+            changes = np.concatenate((-off, off, -alone, alone))
+            parts.append(np.tile(values, times) + np.repeat(changes, groups))
+        replicas[name] = tuple(parts)
     for number, aggregate in block.aggregates.items():
-        if not isinstance(aggregate, Pick):  # no expression with a pick in it gets here
+        if not isinstance(aggregate, Pick):  # no computed column uses a pick
             statistic, estimate = aggregate
-            moved[aggregate_name(number)] = estimate.values(shifted[statistic.id])
-    return pa.table(moved)
+            columns[aggregate_name(number)] = estimate.values(replicas[statistic.id])
+    return pa.table(columns)
 
 
 def _simulate_margin(
@@ -273,14 +275,14 @@ def _simulate_margin(
     run: Run,
     name: str,
 ) -> pa.Array:
-    """Return half-widths of one computed column, given its rows and the same rows `moved` by
+    """Return half-widths of one computed column, from its rows and from the same rows `moved` by
     redrawn noise.
     """
-    groups, pairs = rows.num_rows, len(drawn[0])
+    groups = rows.num_rows
+    pairs = len(drawn[0])
     times = 2 * (pairs + len(noises))
-    items = ", ".join(
-        f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived))
-    )
+    numbers = enumerate(_with_divisors(derived))
+    items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in numbers)
     try:
         center = run(f'SELECT {items} FROM "{name}"', {name: rows})
         replicas = run(f'SELECT {items} FROM "{name}"', {name: moved})
@@ -301,8 +303,9 @@ def _simulate_margin(
 def _with_divisors(sql: str) -> list[str]:
     """Return the expression, and every divisor in it."""
     divisions = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Div, exp.IntDiv)
-    divisors = (each.expression for each in divisions if each.expression.find(exp.Column))
-    return [sql, *dict.fromkeys(each.sql(dialect=WRITER) for each in divisors)]
+    divisors = [division.expression for division in divisions]
+    noisy = [divisor for divisor in divisors if divisor.find(exp.Column)]
+    return [sql, *dict.fromkeys(divisor.sql(dialect=WRITER) for divisor in noisy)]
 
 
 def _floats(table: pa.Table, index: int) -> Any:
@@ -312,27 +315,25 @@ def _floats(table: pa.Table, index: int) -> Any:
 def half_widths_from_replicas(
     center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]
 ) -> Any:
-    """Return half-widths from answers with noise taken off (replicas[0]) and put on (replicas[1]),
-    a row for each redrawn noise.
+    """Return half-widths from answers with redrawn noise subtracted (replicas[0]) and added
+    (replicas[1]). Each has a row for each redrawn noise.
 
-    Noise is symmetric, so an interval that holds for it must hold on both sides: of each pair the
-    farther counts. Of a straight function of noise those are the distances of the errors. One that
-    bends by more than half (a quotient by few, a product near zero, CASE) has other distances
-    around the truth than around the answer: there it is as far as any redrawn one.
+    Noise is symmetric, so the interval must hold on both sides: of each pair, the farther answer
+    counts. For a straight function of noise these distances are those of the errors. A function
+    that bends by more than half (a quotient by a small number, a product near zero, CASE) has other
+    distances around the truth than around the answer: for it take the farthest of all redrawn
+    answers.
     """
-    with np.errstate(
-        invalid="ignore", over="ignore"
-    ):  # infinities beside each other, of which nothing is known
+    with np.errstate(invalid="ignore", over="ignore"):  # a difference of infinities is no number
         distance = np.abs(replicas - center[None, None, :])
         bend = np.abs(replicas[0] + replicas[1] - 2 * center[None, :])
-    distance[~np.isfinite(distance)] = np.inf  # a replica without a value counts as infinitely far
+    distance[~np.isfinite(distance)] = np.inf  # an answer without a value counts as infinitely far
     farther = distance.max(axis=0)
     widths = redrawn_quantile(farther)
     straight = (bend <= np.maximum(farther, widths[None, :]) / 2).all(axis=0)
     farthest = np.where(np.isfinite(farther), farther, 0.0).max(axis=0)
-    return np.asarray(
-        np.where(straight, simulate(farther, slopes, noises, drawn), np.maximum(widths, farthest))
-    )
+    simulated = simulate(farther, slopes, noises, drawn)
+    return np.asarray(np.where(straight, simulated, np.maximum(widths, farthest)))
 
 
 def run_after(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
@@ -346,16 +347,17 @@ def run_after(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
 
 
 def split(result: pa.Table, columns: Sequence[AnswerColumn]) -> tuple[pa.Table, pa.Table]:
-    """Split the columns of a result into the answer and, of the same shape, its margins."""
-    shown = [column.name for column in columns]
-    table = pa.Table.from_arrays(
-        [_null_unshowable(result.column(index)) for index in range(len(shown))], names=shown
-    )
+    """Split a result into the answer and the table of its margins, which has the same columns."""
+    names = [column.name for column in columns]
+    values = [_null_unshowable(result.column(index)) for index in range(len(names))]
+    table = pa.Table.from_arrays(values, names=names)
+    # The half-widths of these columns follow the answer's columns, unless the statement drops them.
     carriers = [index for index, column in enumerate(columns) if column.measured]
-    present = result.num_columns == len(shown) + len(carriers)
-    margins = [pa.nulls(result.num_rows, pa.float64())] * len(shown)
-    for place, index in enumerate(carriers if present else []):
-        half_width = result.column(len(shown) + place).combine_chunks()
+    if result.num_columns != len(names) + len(carriers):
+        carriers = []
+    margins = [pa.nulls(result.num_rows, pa.float64())] * len(names)
+    for place, index in enumerate(carriers):
+        half_width = result.column(len(names) + place).combine_chunks()
         if half_width.type != pa.float64():
             half_width = half_width.cast(pa.float64())
         if table.column(index).null_count:
@@ -364,7 +366,7 @@ def split(result: pa.Table, columns: Sequence[AnswerColumn]) -> tuple[pa.Table, 
             there = table.column(index).combine_chunks().is_valid()
             half_width = pc.if_else(there, half_width, arrow.scalar(None, pa.float64()))
         margins[index] = half_width
-    return table, pa.Table.from_arrays(margins, names=shown)
+    return table, pa.Table.from_arrays(margins, names=names)
 
 
 _DIVIDED = "noise may hide what it is divided by, and no margin is known."
@@ -395,19 +397,20 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _null_unshowable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Replace by NULL what cannot be shown: NaN and infinities, as from a quotient of noisy
-    numbers, and years beyond 9999.
+    """Return the column with NULL for values that we cannot show: NaN and infinities, as a quotient
+    of noisy numbers may be, and years after 9999.
     """
     import pyarrow.compute as pc
 
-    # which hold no more than some centuries
+    # nanoseconds hold a few centuries only, so the ends below would not fit
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     if pa.types.is_floating(column.type):
         there = pc.is_finite(column)
     elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         kind = datetime.date if pa.types.is_date(column.type) else datetime.datetime
-        first, last = (arrow.scalar(end, column.type) for end in (kind.min, kind.max))
+        first = arrow.scalar(kind.min, column.type)
+        last = arrow.scalar(kind.max, column.type)
         there = pc.and_(pc.greater_equal(column, first), pc.less_equal(column, last))
     else:
         return column

@@ -1,6 +1,4 @@
-"""Guard a statement that runs after noise against errors: a value that would be an error is
-NULL.
-"""
+"""Guard a statement that runs after noise against errors: write NULL where a value would be one."""
 
 from __future__ import annotations
 
@@ -13,11 +11,10 @@ from discreet.sql.after.rebuild import AGGREGATES, as_sql
 
 
 def guard_with_try(sql: str) -> str:
-    """Return the statement with NULL wherever a value would be an error, as far as the engine can
-    try.
+    """Return the statement with TRY around every part that can fail, so that it is NULL instead.
 
-    For when a noisy number met what no made-up one did: COALESCE(NULLIF(n, 11), 'eleven') at 11. It
-    has been paid for.
+    Use it if a statement failed on noisy numbers although it did not fail on made-up ones, as
+    COALESCE(NULLIF(n, 11), 'eleven') fails at 11. The answer is paid for, so show the rest of it.
     """
     tree = sqlglot.parse_one(sql, read="duckdb")
     for node in list(tree.find_all(exp.Select)):
@@ -30,19 +27,19 @@ def guard_with_try(sql: str) -> str:
 
 def _try_parts(part: Any) -> None:
     if isinstance(part, list):
-        for each in part:
-            _try_parts(each)
+        for item in part:
+            _try_parts(item)
     elif not isinstance(part, exp.Expression) or isinstance(part, exp.Query):
         return
     elif _triable(part):
         part.replace(exp.Try(this=part.copy()))
     else:
-        for each in list(part.args.values()):
-            _try_parts(each)
+        for child in list(part.args.values()):
+            _try_parts(child)
 
 
 def _triable(node: exp.Expression) -> bool:
-    """Return True if TRY can hold it, and it can fail."""
+    """Return True if the engine can TRY a node and the node can fail."""
     plain = exp.Column | exp.Literal | exp.Null | exp.Boolean | exp.Star | exp.Identifier | exp.If
-    holds = not node.find(exp.Query, exp.Window, *AGGREGATES)
-    return isinstance(node, exp.Condition) and not isinstance(node, plain) and holds
+    can_fail = isinstance(node, exp.Condition) and not isinstance(node, plain)
+    return can_fail and not node.find(exp.Query, exp.Window, *AGGREGATES)

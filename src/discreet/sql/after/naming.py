@@ -1,16 +1,16 @@
-"""Name the noisy tables and their columns for the SQL that runs after noise. Nobody else writes or
-reads such a name.
+"""Names of the noisy tables and their columns in the SQL that runs after noise. Only this module
+writes and reads them.
 
-A policy can have no table of these names. The columns' names stand in the text of what runs after
-noise, and so in what a question is known by (`sql.plan.identity`): another name would be another
-question.
+No table of a policy can have such a name. The names are part of the text that runs after noise, and
+so of a question's identity (`sql.plan.identity`): do not change them, or every stored answer is to
+another question.
 """
 
 from __future__ import annotations
 
 from discreet.policy.declaration import HIDDEN
 
-# the table, of one row, of half-widths that are the same in every row
+# the table of one row with the half-widths that are the same for every row
 HALF_WIDTHS = f"{HIDDEN}half_widths"
 _KEY, _AGGREGATE, _MARGIN, _COMPUTED, _CONSTANT = "kamdc"
 
@@ -36,30 +36,26 @@ def margin_name(number: int) -> str:
 
 
 def expression_margin_name(number: int) -> str:
-    """Return the name of the column that holds the half-widths of one of the block's `derived`
-    expressions.
-    """
+    """Return the name of the column of half-widths of one of the block's `derived` expressions."""
     return f"{_COMPUTED}{number}"
 
 
 def constant_name(number: int) -> str:
-    """Return the name, in `HALF_WIDTHS`, of the half-width of one of the plan's `combined`
-    forms.
-    """
+    """Return the name of the column of `HALF_WIDTHS` for one of the plan's `combined` forms."""
     return f"{_CONSTANT}{number}"
 
 
 def key_number(name: str) -> int | None:
-    """Return the number of the key that a column of a noisy table is; None where it is none."""
+    """Return the number of the key in a column of a noisy table; None if the column is no key."""
     return _number(name, _KEY)
 
 
 def aggregate_number(name: str) -> int | None:
-    """Return the number of the aggregate that a column of a noisy table is; None where it is
-    none.
-    """
+    """Return the number of the aggregate in a column of a noisy table; None if it is none."""
     return _number(name, _AGGREGATE)
 
 
 def _number(name: str, kind: str) -> int | None:
-    return int(name[1:]) if name[:1] == kind and name[1:].isdecimal() else None
+    letter = name[:1]
+    digits = name[1:]
+    return int(digits) if letter == kind and digits.isdecimal() else None

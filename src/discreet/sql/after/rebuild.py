@@ -1,5 +1,5 @@
-"""Rebuild the expressions that run after noise, node by node, from kinds that are known to be total
-and harmless.
+"""Rebuild the expressions that run after noise, node by node, from kinds of nodes that we know to
+be harmless.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from discreet.sql.text.postgres import ColumnKind, resolve
 from discreet.sql.values.expressions import TRANSLATORS
 from discreet.sql.values.refusals import NEAREST
 
-MOST_DIGITS = 18  # of a number written out: sums of those fit into what the engine adds in
+MOST_DIGITS = 18  # of a number written out: the engine's type for sums holds sums of such numbers
 
 AGGREGATES = (
     exp.Count,
@@ -80,7 +80,7 @@ _STRUCTURE = (
     exp.Exists,
     exp.If,
 )
-_NOT_TRIED = (exp.Query, exp.Interval, exp.Window, *AGGREGATES)  # what DuckDB's TRY cannot hold
+_NO_TRY = (exp.Query, exp.Interval, exp.Window, *AGGREGATES)  # DuckDB's TRY cannot contain these
 _KNOWN = frozenset((*TRANSLATORS, *AGGREGATES, *_WINDOWS, *_STRUCTURE)) - {exp.Anonymous}
 
 
@@ -91,12 +91,12 @@ def as_sql(node: exp.Expression) -> str:
 def rebuild(
     node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """Return the node with its parts rewritten, made total: division by zero, overflows and failed
-    casts give NULL.
+    """Return the node with its parts rewritten, and NULL for divisions by zero, overflows and casts
+    that fail.
     """
     if as_json.is_json(node):
         assert isinstance(node, exp.Anonymous)
-        return as_json.rebuilt(node, rewrite)
+        return as_json.rebuild_json(node, rewrite)
     if isinstance(node, exp.Anonymous):
         return _clamp(node, rewrite)
     if isinstance(node, exp.Bracket):
@@ -111,108 +111,95 @@ def rebuild(
         )
     if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
         raise reject(node, f"{show(node)} lists several values.", "Use ORDER BY and LIMIT.")
-    copy = type(node)(**{name: _rebuilt_part(part, rewrite) for name, part in node.args.items()})
+    parts = {name: _rebuild_part(part, rewrite) for name, part in node.args.items()}
+    copy = type(node)(**parts)
     copy.meta.update(node.meta)
     _check_numbers(node, copy)
-    return _total(copy)
+    return _make_total(copy)
 
 
 def _check_numbers(node: exp.Expression, copy: exp.Expression) -> None:
-    """Refuse numbers that the engine must know beforehand and does not, and those that are too long
-    for it.
+    """Refuse numbers that are not written out where the engine needs a constant, and numbers that
+    are too long for it.
     """
     if isinstance(copy, exp.Pad):
         _check_pad(copy)
     if isinstance(copy, exp.Ntile) and not whole(copy.this):
         raise reject(node, f"{show(node)} needs a whole number, from 1.", "Write it out: NTILE(4).")
-    if isinstance(copy, exp.WindowSpec) and not all(
-        _frame_end(copy.args.get(end)) for end in ("start", "end")
-    ):
-        raise reject(
-            node,
-            "a frame needs whole numbers written out.",
-            "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW.",
-        )
-    if (
-        isinstance(copy, exp.Literal)
-        and not copy.is_string
-        and len(re.sub(r"[eE].*|[.]", "", copy.name)) > MOST_DIGITS
-    ):
-        raise reject(node, f"{show(node)} has more than {MOST_DIGITS} digits.", "Write it as 1e20.")
+    if isinstance(copy, exp.WindowSpec):
+        ends = [copy.args.get(end) for end in ("start", "end")]
+        if not all(map(_is_frame_end, ends)):
+            raise reject(
+                node,
+                "a frame needs whole numbers written out.",
+                "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW.",
+            )
+    if isinstance(copy, exp.Literal) and not copy.is_string:
+        digits = re.sub(r"[eE].*|[.]", "", copy.name)
+        if len(digits) > MOST_DIGITS:
+            raise reject(
+                node, f"{show(node)} has more than {MOST_DIGITS} digits.", "Write it as 1e20."
+            )
 
 
-def _total(copy: exp.Expression) -> exp.Expression:
+def _make_total(copy: exp.Expression) -> exp.Expression:
     """Return an expression that gives NULL where the operation has no result."""
     if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
         copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
-    if (
-        type(copy) is exp.Cast
-        and copy.args["to"].this == exp.DataType.Type.DECIMAL
-        and not copy.args["to"].expressions
-    ):
-        return exp.TryCast(this=copy.this, to=exp.DataType.build("DOUBLE"))  # Postgres's NUMERIC
     if type(copy) is exp.Cast:
-        return exp.TryCast(this=copy.this, to=copy.args["to"])
-    if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(
-        *_NOT_TRIED
-    ):
+        kind = copy.args["to"]
+        if kind.this == exp.DataType.Type.DECIMAL and not kind.expressions:
+            kind = exp.DataType.build("DOUBLE")  # Postgres's NUMERIC
+        return exp.TryCast(this=copy.this, to=kind)
+    may_overflow = isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs)
+    if may_overflow and not copy.find(*_NO_TRY):
         return exp.Try(this=copy)
-    # products pass 128 bits, sums do not
+    # A product can need more than 128 bits; a sum cannot.
     if isinstance(copy, exp.Mul) and not copy.find(exp.Interval):
-        return exp.Mul(
-            this=exp.cast(copy.this, "DOUBLE"), expression=exp.cast(copy.expression, "DOUBLE")
-        )
+        left = exp.cast(copy.this, "DOUBLE")
+        right = exp.cast(copy.expression, "DOUBLE")
+        return exp.Mul(this=left, expression=right)
     if isinstance(copy, exp.Sqrt | exp.Ln | exp.Log):
-        argument = (
-            copy.expression
-            if isinstance(copy, exp.Log) and copy.expression is not None
-            else copy.this
-        )
-        low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT
-        return exp.Case(
-            ifs=[
-                exp.If(this=low(this=argument.copy(), expression=exp.Literal.number(0)), true=copy)
-            ]
-        )
+        has_base = isinstance(copy, exp.Log) and copy.expression is not None
+        argument = copy.expression if has_base else copy.this
+        above = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT
+        valid = above(this=argument.copy(), expression=exp.Literal.number(0))
+        return exp.Case(ifs=[exp.If(this=valid, true=copy)])
     return copy
 
 
 def whole_division(node: exp.Expression, column: ColumnKind) -> exp.Expression:
-    """Return what the workbench computes where Postgres divides whole numbers: noisy ones may be of
-    any type.
+    """Return the division of whole numbers for the engine if Postgres would divide them so.
+
+    The noisy numbers may be of any type in the engine, so the quotient is truncated.
     """
-    found = resolve(node, column)
-    if found is node or not isinstance(found, exp.IntDiv):
-        return found
+    division = resolve(node, column)
+    if division is node or not isinstance(division, exp.IntDiv):
+        return division
     quotient = exp.Div(
-        this=exp.cast(found.this.copy(), "DOUBLE"), expression=found.expression.copy()
+        this=exp.cast(division.this.copy(), "DOUBLE"), expression=division.expression.copy()
     )
-    made = exp.Cast(this=exp.Trunc(this=quotient), to=exp.DataType.build("BIGINT"))
-    made.parent = node.parent
-    return made
+    whole_part = exp.Cast(this=exp.Trunc(this=quotient), to=exp.DataType.build("BIGINT"))
+    whole_part.parent = node.parent
+    return whole_part
 
 
-def _frame_end(end: Any) -> bool:
-    """Return True if a frame may end so: UNBOUNDED, CURRENT ROW, a number of rows, or of days and
-    the like.
+def _is_frame_end(end: Any) -> bool:
+    """Return True if a frame may end so: UNBOUNDED, CURRENT ROW, or a constant number of rows, days
+    and the like.
     """
-    return (
-        not isinstance(end, exp.Expression)
-        or whole(end.this if isinstance(end, exp.Interval) else end) is not None
-    )
+    if not isinstance(end, exp.Expression):
+        return True
+    amount = end.this if isinstance(end, exp.Interval) else end
+    return whole(amount) is not None
 
 
 def _check_pad(node: exp.Pad) -> None:
-    """Refuse to pad to a length that could exhaust memory: a billion letters are as many after
-    noise.
-    """
+    """Refuse to pad to a length that could use up the memory."""
     fill = node.args.get("fill_pattern")
     length = whole(node.expression)
-    if (
-        length is None
-        or length > 1_000
-        or (fill is not None and not (isinstance(fill, exp.Literal) and fill.this))
-    ):
+    is_text = fill is None or (isinstance(fill, exp.Literal) and fill.this)
+    if length is None or length > 1_000 or not is_text:
         raise reject(
             node,
             f"{show(node)} is not answered.",
@@ -220,9 +207,9 @@ def _check_pad(node: exp.Pad) -> None:
         )
 
 
-def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]) -> Any:
+def _rebuild_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]) -> Any:
     if isinstance(part, list):
-        return [_rebuilt_part(each, rewrite) for each in part]
+        return [_rebuild_part(item, rewrite) for item in part]
     if isinstance(part, exp.Identifier | exp.Var | exp.DataType | exp.Star):
         return part.copy()
     return rewrite(part) if isinstance(part, exp.Expression) else part
@@ -231,15 +218,15 @@ def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]
 def _element(
     node: exp.Bracket, rewrite: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """Rebuild quantiles[2] with the place as it is written; the parser counts from 0 or 1, by what
-    it takes the list for.
+    """Rebuild quantiles[2] with the place as the analyst wrote it.
+
+    The parser's tree counts places from 0 or from 1, so read the place from the text.
     """
-    written = re.search(r"\[(\d{1,6})\]$", as_sql(node))
-    if written is None:
+    match = re.search(r"\[(\d{1,6})\]$", as_sql(node))
+    if match is None:
         raise reject(node, f"{show(node)} needs a place written out.", "Write quantiles[1].")
-    return exp.Anonymous(
-        this="list_extract", expressions=[rewrite(node.this), exp.Literal.number(int(written[1]))]
-    )
+    place = exp.Literal.number(int(match[1]))
+    return exp.Anonymous(this="list_extract", expressions=[rewrite(node.this), place])
 
 
 def _clamp(
@@ -251,5 +238,5 @@ def _clamp(
             f"{node.name.upper()} is not a function that can be answered.",
             NEAREST.get(node.name.lower(), "docs/language.md lists the functions."),
         )
-    value, lo, hi = (rewrite(part) for part in node.expressions)
+    value, lo, hi = [rewrite(part) for part in node.expressions]
     return exp.func("LEAST", exp.func("GREATEST", value, lo), hi)

@@ -1,5 +1,6 @@
-"""Tables that may be shown: computed from noisy and public tables, each column with its half-widths
-beside it.
+"""Released tables: computed from noisy and public tables, so that anybody may see them.
+
+Each column may have its half-widths beside it.
 """
 
 from __future__ import annotations
@@ -18,73 +19,71 @@ from discreet.sql.text.postgres import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A column of a released table. `margin` computes its half-widths from the tables in its FROM
-    clause.
-    """
+    """A column of a released table; `margin` computes its half-widths from the tables in FROM."""
 
     name: str
     margin: exp.Expression | None
     estimate: tuple[int, int] | None
     # further estimates in the same column: a UNION ALL has those of both sides
     also: tuple[tuple[int, int], ...] = ()
-    # where it is linear in noise: a form, or one for each side of a UNION ALL
+    # its form if it is linear in noise; one for each side of a UNION ALL
     forms: tuple[Form, ...] = ()
-    kind: Kind | None = None  # its type in Postgres, as far as its meaning depends on that
-    half_width: HalfWidth | None = None  # where MARGIN made it
+    kind: Kind | None = None  # its type in Postgres, if its meaning depends on it
+    half_width: HalfWidth | None = None  # set if MARGIN made the column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputTable:
-    """A table that may be shown: `tree` computes it from noisy and public tables."""
+    """A table that anybody may see: `tree` computes it from noisy and public tables."""
 
     tree: exp.Select
     outputs: tuple[Output, ...]
-    selected: bool = False
-    distinct: bool = False
+    selected: bool = False  # noise may decide which rows it has
+    distinct: bool = False  # a row may stand for several rows, so it has no margins
     noisy: bool = True
-    stored: str | None = None  # the public table that this is, if it is one as it stands
+    stored: str | None = None  # the name of the public table, if this is one unchanged
 
     def render(self, *, margins: bool) -> str:
-        """Return the SQL; with margins, each output's half-width follows as a column of its own."""
+        """Return the SQL; with `margins`, columns of half-widths follow the others."""
         return as_sql(self.with_margin_columns() if margins else self.tree)
 
     def with_margin_columns(self) -> exp.Select:
+        """Return the statement with its columns of half-widths."""
         tree = self.tree.copy()
         if self.distinct:
             return tree
         for output in self.outputs:
             if output.margin is not None:
-                tree.select(
-                    exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False
-                )
+                margin = exp.alias_(output.margin.copy(), shadow(output.name), quoted=True)
+                tree.select(margin, copy=False)
         return tree
 
     def without_margins(self) -> OutputTable:
-        """Return the same table without margins: its rows stand for several."""
-        return replace(
-            self, outputs=tuple(replace(each, margin=None, forms=()) for each in self.outputs)
-        )
+        """Return the same table without margins."""
+        outputs = [replace(output, margin=None, forms=()) for output in self.outputs]
+        return replace(self, outputs=tuple(outputs))
 
     def rename(self, names: Sequence[str]) -> OutputTable:
         """Return the same table with other names for its first columns."""
+        all_names = [*names, *(output.name for output in self.outputs[len(names) :])]
+        items = []
+        outputs = []
+        for output, name in zip(self.outputs, all_names, strict=True):
+            item, renamed = pass_on("r", output, name)
+            items.append(item)
+            if self.distinct:
+                renamed = replace(renamed, margin=None, forms=())
+            outputs.append(renamed)
         alias = exp.TableAlias(this=exp.to_identifier("r"))
-        every = [*names, *(output.name for output in self.outputs[len(names) :])]
-        pairs = [
-            pass_on("r", output, name) for output, name in zip(self.outputs, every, strict=True)
-        ]
-        tree = exp.select(*(item for item, _ in pairs)).from_(
-            exp.Subquery(this=self.with_margin_columns(), alias=alias)
-        )
-        kept = tuple(
-            replace(output, margin=None, forms=()) if self.distinct else output
-            for _, output in pairs
-        )
-        return replace(self, tree=tree, outputs=kept, stored=None)
+        inner = exp.Subquery(this=self.with_margin_columns(), alias=alias)
+        tree = exp.select(*items).from_(inner)
+        return replace(self, tree=tree, outputs=tuple(outputs), stored=None)
 
 
 def require_distinct_names(table: OutputTable, node: exp.Expression) -> OutputTable:
-    """Return the table; refuse it if two columns have one name, since outer queries find columns by
-    name.
+    """Return the table; refuse it if two columns have one name.
+
+    Outer queries find columns by their names.
     """
     names = [output.name.lower() for output in table.outputs]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -96,21 +95,21 @@ def require_distinct_names(table: OutputTable, node: exp.Expression) -> OutputTa
 
 
 def shadow(name: str) -> str:
+    """Return the name of the column that has the half-widths of another."""
     return f"#margin {name}"
 
 
 def pass_on(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
-    """Return a column as an outer query hands it on: unchanged, with its margins."""
-    expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
-    return expression, replace(
-        output, name=name, margin=output.margin and shadowing(alias, output.name)
-    )
+    """Return a column of a table as an outer query selects it: unchanged, with its margins."""
+    column = exp.column(output.name, table=alias, quoted=True)
+    margin = output.margin and shadowing(alias, output.name)
+    return exp.alias_(column, name, quoted=True), replace(output, name=name, margin=margin)
 
 
 def shadowing(alias: str, name: str) -> exp.Expression:
-    """Return the half-widths of a table's column."""
+    """Return the column that has the half-widths of a table's column."""
     return exp.column(shadow(name), table=alias, quoted=True)
 
 
-# the column, with the half-width of a form of several numbers
+# adds to a column the half-width of a form of several numbers
 Combine = Callable[[Output, Form], Output]

@@ -1,6 +1,4 @@
-"""Plan UNION, INTERSECT and EXCEPT of tables that may be shown; `rows.sets` has those of private
-rows.
-"""
+"""Plan UNION, INTERSECT and EXCEPT of released tables; `rows.sets` has those of private rows."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ from discreet.sql.text.postgres import common_kind
 
 
 def union(node: exp.SetOperation, left: OutputTable, right: OutputTable) -> OutputTable:
-    """UNION, UNION ALL, INTERSECT, EXCEPT of released tables; margins are handed on where both
-    sides have them.
+    """Return the UNION, INTERSECT or EXCEPT of two released tables.
+
+    A column of a UNION ALL has margins if both sides have them.
     """
     if len(left.outputs) != len(right.outputs):
         raise reject(
@@ -33,23 +32,21 @@ def union(node: exp.SetOperation, left: OutputTable, right: OutputTable) -> Outp
         raise reject(node, "UNION BY NAME is not answered.", "Write the columns in the same order.")
     require_distinct_names(left, node)
     _check_half_widths(node, left, right)
-    kept = (
-        type(node) is exp.Union
-        and not node.args.get("distinct")
-        and not left.distinct
-        and not right.distinct
-    )
+    union_all = type(node) is exp.Union and not node.args.get("distinct")
+    all_rows = union_all and not left.distinct and not right.distinct
     both = [
-        kept and None not in (a.margin, b.margin)
+        all_rows and None not in (a.margin, b.margin)
         for a, b in zip(left.outputs, right.outputs, strict=True)
     ]
-    sides = [_uniform(side, both) for side in (left, right)]
-    tree = type(node)(this=sides[0], expression=sides[1], distinct=node.args.get("distinct"))
+    tree = type(node)(
+        this=_with_margins(left, both),
+        expression=_with_margins(right, both),
+        distinct=node.args.get("distinct"),
+    )
     alias = exp.TableAlias(this=exp.to_identifier("u"))
     names = [output.name for output in left.outputs]
-    outer = exp.select(*(exp.column(name, table="u", quoted=True) for name in names)).from_(
-        exp.Subquery(this=tree, alias=alias)
-    )
+    columns = [exp.column(name, table="u", quoted=True) for name in names]
+    outer = exp.select(*columns).from_(exp.Subquery(this=tree, alias=alias))
 
     def rewrite(part: exp.Expression) -> exp.Expression:
         if isinstance(part, exp.Column):
@@ -74,7 +71,7 @@ def union(node: exp.SetOperation, left: OutputTable, right: OutputTable) -> Outp
 
 
 def _check_half_widths(node: exp.SetOperation, left: OutputTable, right: OutputTable) -> None:
-    """Refuse to compare what MARGIN holds until the end, or to put other numbers beside it."""
+    """Refuse to compare a MARGIN that we find at the end, or to put other numbers in its column."""
     late = False
     for a, b in zip(left.outputs, right.outputs, strict=True):
         if a.half_width != b.half_width and "late" in (a.half_width, b.half_width):
@@ -82,9 +79,8 @@ def _check_half_widths(node: exp.SetOperation, left: OutputTable, right: OutputT
                 node, "MARGIN stands on one side of a UNION.", "Write MARGIN(x) on both sides."
             )
         late = late or a.half_width == "late"
-    if late and (
-        type(node) is not exp.Union or node.args.get("distinct") or node.args.get("order")
-    ):
+    compares = type(node) is not exp.Union or node.args.get("distinct") or node.args.get("order")
+    if late and compares:
         raise reject(
             node,
             "MARGIN is found after all else, so that rows cannot be compared or put in order by it.",
@@ -93,39 +89,37 @@ def _check_half_widths(node: exp.SetOperation, left: OutputTable, right: OutputT
 
 
 def _of_both(a: Output, b: Output) -> Output:
-    """Return a column of a UNION whose rows have their margins from either side."""
+    """Return a column of a UNION with the margins of both sides."""
+    other = [b.estimate] if b.estimate else []
     return Output(
         name=a.name,
         margin=shadowing("u", a.name),
         estimate=a.estimate,
-        also=(*a.also, *([b.estimate] if b.estimate else []), *b.also),
+        also=(*a.also, *other, *b.also),
         forms=(*a.forms, *b.forms) if a.forms and b.forms else (),
         kind=common_kind([a.kind, b.kind]),
     )
 
 
 def _without_margin(a: Output, b: Output) -> Output:
-    kind, both = (
-        common_kind([a.kind, b.kind]),
-        a.half_width if a.half_width == b.half_width else None,
-    )
+    kind = common_kind([a.kind, b.kind])
+    both = a.half_width if a.half_width == b.half_width else None
     return Output(name=a.name, margin=None, estimate=None, kind=kind, half_width=both)
 
 
-def _uniform(side: OutputTable, margins: list[bool]) -> exp.Expression:
-    """One side of a UNION: its columns, then the margins that both sides have."""
+def _with_margins(side: OutputTable, margins: list[bool]) -> exp.Expression:
+    """Return one side of a UNION: its columns, then the margins that both sides have."""
     tree = side.tree.copy()
-    for output, wanted in zip(side.outputs, margins, strict=True):
-        if wanted and output.margin is not None:
-            tree.select(
-                exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False
-            )
+    for output, in_both in zip(side.outputs, margins, strict=True):
+        if in_both and output.margin is not None:
+            margin = exp.alias_(output.margin.copy(), shadow(output.name), quoted=True)
+            tree.select(margin, copy=False)
     return exp.Subquery(this=tree)
 
 
 def _with_items(node: exp.Union, outer: exp.Select) -> exp.Select:
-    """Return a stand-in that has the UNION's ORDER BY and LIMIT and the outer SELECT's columns, for
-    ORDER BY 2.
+    """Return a SELECT with the UNION's ORDER BY and LIMIT and the outer SELECT's columns: ORDER BY
+    2 then means the second of them.
     """
     clauses = {name: node.args.get(name) for name in ("order", "limit", "offset")}
     return exp.Select(expressions=outer.expressions, **clauses)

@@ -1,13 +1,13 @@
-"""Rewrite a statement to run on many redrawn noisy tables at once, to see how far noise moves its
+"""Rewrite a statement to run on many changed noisy tables at once, to see how far noise moves its
 answer (S11).
 
-Some columns are computed from several noisy rows: a share of a total, a difference to the row
-before, a running sum, a quotient of two tables' numbers. Their margin is found by changing the
-noisy numbers and computing the statement again. Here the statement is written so that one run
-answers all changes: each noisy table has a column that numbers the change, rows meet only within
-one change, and so do windows, groups and subqueries.
+Some columns use several noisy rows: a share of a total, a difference to the row before, a running
+sum, a quotient of two tables' numbers. We find their margins by changing the noisy numbers and
+computing the statement again. The rewritten statement computes all changes in one run: each noisy
+table has a column with the number of the change, and joins, windows, groups and subqueries stay
+within one change.
 
-Not everything that can be computed has a margin that can be found so: `kinds` tells which.
+Not every column has a margin that we can find so: `kinds` says which have.
 """
 
 from __future__ import annotations
@@ -30,65 +30,63 @@ from discreet.sql.after.widths.kinds import (
 )
 from discreet.sql.text.dialect import WRITER
 
-DRAWS = f"{HIDDEN}draws"  # the table of all of them
+DRAWS = f"{HIDDEN}draws"  # the table of the numbers of all changes
 _MARGIN = "#margin "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """A statement over noisy tables with a column `DRAW`, and what is known of its columns.
+    """A statement over noisy tables with a column `DRAW`, and the kinds of its columns.
 
-    It gives all columns of the answer, then `value(i)` for each of `wanted` as an unrounded number,
-    then `DRAW`.
+    Its result has all columns of the answer, then `value(i)` for each column of `wanted` as a
+    number that is not rounded, then `DRAW`.
     """
 
     sql: str
     kinds: tuple[Kind, ...]
     wanted: tuple[int, ...]
-    slacks: Mapping[int, float]  # how far rounding can move a column beyond its margin
+    slacks: Mapping[int, float]  # how much rounding adds to a column's margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyKinds:
-    """A noisy table: the kinds of its columns, and whether a threshold decides which rows it
-    has.
-    """
+    """The kinds of a noisy table's columns; `selected` says that a threshold chooses its rows."""
 
     kinds: Mapping[str, Kind]
     selected: bool
 
 
 def value(column: int) -> str:
+    """Return the name of the column with the unrounded numbers of a column of the answer."""
     return f"#value {column}"
 
 
 def again(
     tree: exp.Select, measured: Sequence[bool], tables: Mapping[str, NoisyKinds]
 ) -> tuple[tuple[Kind, ...], Again | None]:
-    """Return the kinds of a statement's columns, and the statement that finds the margins of those
-    that have none yet.
+    """Return the kinds of a statement's columns, and the statement that finds missing margins.
 
-    `tables` are the noisy ones.
+    `measured` says which columns have margins already. `tables` are the noisy tables.
     """
     walk = _Walk(tables=tables)
-    found = walk.select(tree.copy(), outermost=True)
-    kinds = tuple(found.kinds[: len(measured)])
+    result = walk.select(tree.copy(), outermost=True)
+    kinds = tuple(result.kinds[: len(measured)])
     wanted = tuple(
         index
         for index, (kind, has) in enumerate(zip(kinds, measured, strict=True))
         if kind in (Kind.STRAIGHT, Kind.SMOOTH) and not has
     )
-    if not wanted or not walk.possible or not found.noisy:
+    if not wanted or not walk.possible or not result.noisy:
         return kinds, None
     slacks = {}
     for index in wanted:
-        inner, slacks[index] = strip_rounding(found.tree.expressions[index])
-        shown = exp.cast(inner.copy(), "DOUBLE")
-        found.tree.append("expressions", exp.alias_(shown, value(index), quoted=True))
-    items = found.tree.expressions
+        inner, slacks[index] = strip_rounding(result.tree.expressions[index])
+        number = exp.cast(inner.copy(), "DOUBLE")
+        result.tree.append("expressions", exp.alias_(number, value(index), quoted=True))
+    items = result.tree.expressions
     place = next(index for index, item in enumerate(items) if item.alias == DRAW)
     items.append(items.pop(place))
-    statement = found.tree.sql(dialect=WRITER, comments=False)
+    statement = result.tree.sql(dialect=WRITER, comments=False)
     return kinds, Again(sql=statement, kinds=kinds, wanted=wanted, slacks=slacks)
 
 
@@ -98,7 +96,7 @@ def again(
 @dataclass(slots=True, kw_only=True)
 class _Walk:
     tables: Mapping[str, NoisyKinds]
-    possible: bool = True  # whether all of it could be written for several changes at once
+    possible: bool = True  # False if a part cannot run for several changes at once
 
     def query(self, node: exp.Expression) -> Read:
         while isinstance(node, exp.Subquery) and not node.args.get("joins"):
@@ -111,7 +109,8 @@ class _Walk:
         return Read(tree=node, names=[], kinds=[], noisy=True, selected=True)
 
     def _union(self, node: exp.Union) -> Read:
-        left, right = self.query(node.this), self.query(node.expression)
+        left = self.query(node.this)
+        right = self.query(node.expression)
         both = zip(left.kinds, right.kinds, strict=True)
         kinds = [max(pair) for pair in both] if len(left.kinds) == len(right.kinds) else []
         if node.args.get("distinct") or left.noisy != right.noisy or node.args.get("limit"):
@@ -126,16 +125,18 @@ class _Walk:
         )
 
     def select(self, node: exp.Select, *, outermost: bool = False) -> Read:
-        """Return a SELECT, written for many changes at once if it reads noisy tables. The node is
-        changed.
+        """Rewrite a SELECT for many changes at once, if it reads noisy tables, and describe it.
+
+        It changes the node.
         """
-        if not outermost:  # whose columns a question may call as it likes
+        if not outermost:  # a question may give the outermost columns any names
             _drop_margins(node)
         _drop_half_widths(node)
         scope = Scope()
         self._read(node, scope)
         self._embed(node, scope)
-        noisy = any(each.noisy for each in (*scope.sources.values(), *scope.subqueries.values()))
+        tables = (*scope.sources.values(), *scope.subqueries.values())
+        noisy = any(table.noisy for table in tables)
         draw = self._draw(node, scope) if noisy else None
         grouped = _is_grouped(node)
         self._filter(node, scope, grouped=grouped, outermost=outermost)
@@ -163,29 +164,30 @@ class _Walk:
     def _source(self, node: exp.Expression, scope: Scope) -> exp.Expression:
         alias = node.alias_or_name
         if isinstance(node, exp.Table | exp.Values):
-            known = self.tables.get(node.name)
+            noisy = self.tables.get(node.name)
             table: Read = PublicRead(tree=node, names=[], kinds=[], noisy=False)
-            if known is not None:
-                names, kinds = list(known.kinds), list(known.kinds.values())
+            if noisy is not None:
+                names = list(noisy.kinds)
+                kinds = list(noisy.kinds.values())
                 table = Read(
-                    tree=node, names=names, kinds=kinds, noisy=True, selected=known.selected
+                    tree=node, names=names, kinds=kinds, noisy=True, selected=noisy.selected
                 )
         else:
             table = self.query(node)
-            node = exp.Subquery(
-                this=table.tree, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
-            )
+            name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+            node = exp.Subquery(this=table.tree, alias=name)
         scope.sources[alias.lower()] = table
         scope.selected = scope.selected or table.selected
         return node
 
     def _draw(self, node: exp.Select, scope: Scope) -> exp.Expression:
-        """Return the number of the change in a row; rows of several tables meet within one."""
+        """Return the column with the number of the change; join tables within one change."""
         aliases = list(scope.sources)
         joins = node.args.get("joins") or []
-        if any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in joins):
+        sides = [str(join.args.get("side") or "").upper() for join in joins]
+        if "RIGHT" in sides or "FULL" in sides:
             self.possible = False
-        if any(self._may_lack(each, scope) for each in joins):
+        if any(self._may_lack(join, scope) for join in joins):
             self.possible = False
         noisy = [alias for alias in aliases if scope.sources[alias].noisy]
         if not noisy:
@@ -193,17 +195,18 @@ class _Walk:
         if not scope.sources[aliases[0]].noisy and _has_outer(joins):
             return self._draws_before(node, scope, joins)
         draw = exp.column(DRAW, table=noisy[0], quoted=True)
-        reached = scope.sources[aliases[0]].noisy
+        noisy_before = scope.sources[aliases[0]].noisy
         for alias, join in zip(aliases[1:], joins, strict=True):
-            if scope.sources[alias].noisy and reached:
-                _meet(join, exp.column(DRAW, table=alias, quoted=True), draw)
-            reached = reached or scope.sources[alias].noisy
+            if scope.sources[alias].noisy and noisy_before:
+                _join_within(join, exp.column(DRAW, table=alias, quoted=True), draw)
+            noisy_before = noisy_before or scope.sources[alias].noisy
         return draw
 
     @staticmethod
     def _may_lack(join: exp.Join, scope: Scope) -> bool:
-        """Return True if a row may meet nothing because noise hid what it would meet: COALESCE(n, 0)
-        is no zero there.
+        """Return True if noise may hide the row that an outer join would find.
+
+        Then COALESCE(n, 0) is 0 although n is not.
         """
         source = scope.sources[join.this.alias_or_name.lower()]
         return bool(join.args.get("side")) and source.noisy and source.selected
@@ -211,14 +214,14 @@ class _Walk:
     def _draws_before(
         self, node: exp.Select, scope: Scope, joins: Sequence[exp.Join]
     ) -> exp.Expression:
-        """Return the draw of public rows to which noisy tables are joined, whether they meet one or
-        not: the days of a calendar.
+        """Return the number of the change where noisy tables are outer joined to public rows, such
+        as the days of a calendar: every public row is there for every change.
         """
         draw = exp.column(DRAW, table="#all", quoted=True)
         for join in joins:
             alias = join.this.alias_or_name
             if scope.sources[alias.lower()].noisy:
-                _meet(join, exp.column(DRAW, table=alias, quoted=True), draw)
+                _join_within(join, exp.column(DRAW, table=alias, quoted=True), draw)
         table = exp.alias_(exp.table_(DRAWS, quoted=True), "#all", quoted=True, table=True)
         node.set("joins", [exp.Join(this=table, kind="CROSS"), *joins])
         return draw
@@ -226,8 +229,8 @@ class _Walk:
     def _all_draws(
         self, node: exp.Select, aliases: Sequence[str], joins: Sequence[exp.Join]
     ) -> exp.Expression:
-        """Return the draw of a SELECT that begins with no noisy table: every row for every
-        change.
+        """Return the number of the change where FROM has no noisy table: every row is there for
+        every change.
         """
         if joins:
             self.possible = False
@@ -241,39 +244,41 @@ class _Walk:
     # --- the other clauses ------------------------------------------------------------------------
 
     def _embed(self, node: exp.Select, scope: Scope) -> None:
-        """Ask each subquery that stands as a value within the change of the row around it."""
-        for each in list(_inside(node)):
-            if not isinstance(each, exp.Subquery):
+        """Rewrite each subquery used as a value; `_partition` ties it to the change of the row."""
+        for subquery in list(_inside(node)):
+            if not isinstance(subquery, exp.Subquery):
                 continue
-            table = self.query(each)
+            table = self.query(subquery)
             inner: exp.Expression = table.tree
             if table.noisy:
                 names = [exp.column(name, table="#sub", quoted=True) for name in table.names]
                 alias = exp.TableAlias(this=exp.to_identifier("#sub", quoted=True))
                 inner = exp.select(*names).from_(exp.Subquery(this=table.tree, alias=alias))
             new = exp.Subquery(this=inner)
-            each.replace(new)
+            subquery.replace(new)
             scope.subqueries[id(new)] = table
 
     def _filter(self, node: exp.Select, scope: Scope, *, grouped: bool, outermost: bool) -> None:
-        """Note whether noise chooses rows; the last SELECT's own filters do not count: margins hold
-        before them.
+        """Note whether noise chooses rows.
+
+        A filter of the outermost SELECT does not count if it only drops rows of the answer: the
+        margins are those of the rows before it.
         """
-        windows = any(isinstance(each, exp.Window) for each in _inside(node))
+        windows = any(isinstance(part, exp.Window) for part in _inside(node))
         for join in node.args.get("joins") or []:
-            if (
-                join.args.get("on") is not None
-                and kind_of(join.args["on"], scope, draws=True) is not Kind.PUBLIC
-            ):
+            on = join.args.get("on")
+            if on is not None and kind_of(on, scope, draws=True) is not Kind.PUBLIC:
                 scope.selected = True
+        only_drops = {
+            "where": not grouped and not windows,
+            "having": not windows,
+            "qualify": True,
+        }
         for clause in ("where", "having", "qualify"):
             part = node.args.get(clause)
             if part is None or kind_of(part.this, scope) is Kind.PUBLIC:
                 continue
-            free = {"where": not grouped and not windows, "having": not windows, "qualify": True}[
-                clause
-            ]
-            if outermost and free:
+            if outermost and only_drops[clause]:
                 node.set(clause, None)
             elif clause == "qualify":
                 self.possible = False
@@ -282,12 +287,13 @@ class _Walk:
                 scope.selected = True
 
     def _cut(self, node: exp.Select, scope: Scope, *, outermost: bool) -> None:
-        """Keep every row, in whatever order: LIMIT and DISTINCT cannot be run for several changes
-        at once.
+        """Drop ORDER BY, LIMIT and OFFSET: they cannot run for several changes at once, nor can
+        DISTINCT.
         """
         cut = not outermost and (node.args.get("limit") or node.args.get("offset"))
         if node.args.get("distinct") or cut:
-            self.possible, scope.selected = False, True
+            self.possible = False
+            scope.selected = True
         for clause in ("order", "limit", "offset"):
             node.set(clause, None)
 
@@ -298,26 +304,24 @@ class _Walk:
         if group is None:
             return False
         items = node.expressions
-        for each in group.expressions:
-            named = (
-                isinstance(each, exp.Literal)
-                and each.this.isdigit()
-                and int(each.this) <= len(items)
-            )
-            if kind_of(items[int(each.this) - 1] if named else each, scope) is not Kind.PUBLIC:
+        for key in group.expressions:
+            is_number = isinstance(key, exp.Literal) and key.this.isdigit()
+            if is_number and int(key.this) <= len(items):
+                key = items[int(key.this) - 1]
+            if kind_of(key, scope) is not Kind.PUBLIC:
                 return True
         return any(part for name, part in group.args.items() if name != "expressions")
 
     def _partition(self, node: exp.Select, draw: exp.Expression, *, grouped: bool) -> None:
         """Keep windows, groups and subqueries within one change."""
-        for each in list(_inside(node)):
-            if isinstance(each, exp.Window):
-                each.append("partition_by", draw.copy())
-            elif isinstance(each, exp.Subquery) and isinstance(each.this, exp.Select):
-                own = each.this.args.get("from_")
+        for part in list(_inside(node)):
+            if isinstance(part, exp.Window):
+                part.append("partition_by", draw.copy())
+            elif isinstance(part, exp.Subquery) and isinstance(part.this, exp.Select):
+                own = part.this.args.get("from_")
                 if own is not None and own.this.alias == "#sub":
                     inner = exp.column(DRAW, table="#sub", quoted=True)
-                    each.this.where(exp.EQ(this=inner, expression=draw.copy()), copy=False)
+                    part.this.where(exp.EQ(this=inner, expression=draw.copy()), copy=False)
         if grouped:
             group = node.args.get("group") or exp.Group(expressions=[])
             group.append("expressions", draw.copy())
@@ -326,25 +330,24 @@ class _Walk:
 
 
 def _drop_margins(node: exp.Select) -> None:
-    """Leave out the columns of half-widths that inner SELECTs hand on."""
-    node.set(
-        "expressions",
-        [each for each in node.expressions if not each.alias_or_name.startswith(_MARGIN)],
-    )
+    """Drop the columns of half-widths of an inner SELECT."""
+    items = [item for item in node.expressions if not item.alias_or_name.startswith(_MARGIN)]
+    node.set("expressions", items)
 
 
 def _drop_half_widths(node: exp.Select) -> None:
-    """Leave out what MARGIN(x) computes: changed tables have no half-widths."""
-    for each in list(_inside(node)):
-        if error_bars.is_half_width(each):
-            each.replace(error_bars.nothing())
+    """Replace each MARGIN(x) by NULL: changed tables have no half-widths."""
+    for part in list(_inside(node)):
+        if error_bars.is_half_width(part):
+            part.replace(error_bars.nothing())
 
 
 def _has_outer(joins: Sequence[exp.Join]) -> bool:
     return any(join.args.get("side") for join in joins)
 
 
-def _meet(join: exp.Join, own: exp.Column, draw: exp.Expression) -> None:
+def _join_within(join: exp.Join, own: exp.Column, draw: exp.Expression) -> None:
+    """Join rows of the same change only."""
     if join.args.get("using"):
         join.append("using", exp.to_identifier(DRAW, quoted=True))
         return
@@ -356,7 +359,7 @@ def _meet(join: exp.Join, own: exp.Column, draw: exp.Expression) -> None:
 
 
 def _inside(node: exp.Select) -> Iterator[exp.Expression]:
-    """Yield all nodes of a SELECT but its tables; of subqueries only the outermost node."""
+    """Yield the nodes of a SELECT without its tables, and of each subquery the outermost node."""
     parts = [*node.expressions, *(join.args.get("on") for join in node.args.get("joins") or [])]
     parts += [node.args.get(name) for name in ("where", "group", "having", "qualify", "order")]
     for part in parts:
@@ -372,15 +375,18 @@ def _is_query(node: exp.Expression) -> bool:
 
 
 def _is_grouped(node: exp.Select) -> bool:
-    return node.args.get("group") is not None or any(
-        isinstance(each, exp.AggFunc) and not _windowed(each)
-        for part in (*node.expressions, node.args.get("having"))
-        if part is not None
-        for each in part.walk(prune=_is_query)
-    )
+    if node.args.get("group") is not None:
+        return True
+    for part in (*node.expressions, node.args.get("having")):
+        if part is not None:
+            inner = part.walk(prune=_is_query)
+            if any(isinstance(child, exp.AggFunc) and not _has_window(child) for child in inner):
+                return True
+    return False
 
 
-def _windowed(node: exp.Expression) -> bool:
+def _has_window(node: exp.Expression) -> bool:
+    """Return True if an aggregate is the function of a window."""
     parent = node.parent
     while isinstance(parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
         parent = parent.parent

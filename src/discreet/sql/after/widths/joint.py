@@ -1,10 +1,9 @@
-"""Find margins of numbers computed from several noisy rows, by computing them again on changed
-numbers (S11).
+"""Find the margins of numbers computed from several noisy rows, by computing them again on changed
+noisy numbers (S11).
 
-A column that is linear in the noise is told by its slopes: each noisy number is moved by itself,
-and the half-width of the sum of all draws follows. One that is a quotient or the like is computed
-again with noise redrawn as well, as `finish` does for columns of one row. Everything is made from
-released numbers, so it costs nothing.
+For a column that is linear in the noise, move each noisy number alone: this gives the slopes, and
+they give the half-width of the sum of all draws. For a quotient and the like, also redraw the
+noise, as `finish` does for columns of one row. All of it uses released numbers, so it costs nothing.
 """
 
 from __future__ import annotations
@@ -41,26 +40,29 @@ from discreet.sql.plan.picks import Pick
 from discreet.sql.plan.plan import Plan
 
 Floats = npt.NDArray[np.float64]
-MOST_MOVED = 1 << 20  # rows of changed tables that are held at once
-MOST_ROWS = 5_000  # of an answer whose margins are found so
-_PAIRS = (60, 300)  # of redrawn noise, off and on: at least, at most
-# deviations that hold 95 % of any sum of normal numbers, and of any with Laplace numbers in it
-_NORMAL, _WIDEST = 1.96, 2.1185
-_UNSURE = 1.25  # times a deviation that a few hundred redraws told: it is larger with 1 in 10^5
+MOST_MOVED = 1 << 20  # the most rows of changed tables in memory at a time
+MOST_ROWS = 5_000  # the most rows of an answer whose margins we find so
+# the fewest and the most redraws; each noise is subtracted once and added once
+_PAIRS = (60, 300)
+# 95 % of a sum lie within this many deviations: of normal numbers; with Laplace numbers among them
+_NORMAL = 1.96
+_WIDEST = 2.1185
+# The factor for a deviation from a few hundred redraws: the true one is larger once in 10^5.
+_UNSURE = 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Moves:
-    """The changes tried on the noisy numbers: redrawn noise off, then on; then one number moved
+    """The changes of the noisy numbers: subtract redrawn noise, then add it; then move one number
     down, then up.
     """
 
-    noises: tuple[Noise, ...]  # of each draw
-    drawn: Sequence[Any]  # for each draw
-    moved: Sequence[Any]  # for each number: how far its draws move it
-    running: tuple[tuple[int, int, Running], ...]  # numbers, from and to, that share their draws
-    steps: npt.NDArray[np.int64]
-    alone: bool  # whether numbers are also moved one by one
+    noises: tuple[Noise, ...]  # the noise of each draw
+    drawn: Sequence[Any]  # the redraws of each draw
+    moved: Sequence[Any]  # how far the redraws move each number
+    running: tuple[tuple[int, int, Running], ...]  # ranges of numbers that share their draws
+    steps: npt.NDArray[np.int64]  # how far each number is moved alone
+    alone: bool  # whether numbers are also moved alone
 
     @property
     def pairs(self) -> int:
@@ -68,15 +70,14 @@ class _Moves:
 
     @property
     def changes(self) -> int:
-        """Return the number of changes, with the first, in which nothing is changed."""
+        """Return the number of changes; the first one changes nothing."""
         return 1 + 2 * self.pairs + (2 * len(self.noises) if self.alone else 0)
 
     def of(self, begin: int, end: int) -> Any:
-        """Return the changes of numbers from one place to another, a row for each change."""
+        """Return the changes of a range of numbers, with a row for each change."""
         size = end - begin
-        off = np.array([self.moved[place] for place in range(begin, end)]).T.reshape(
-            self.pairs, size
-        )
+        moved = np.array([self.moved[place] for place in range(begin, end)])
+        off = moved.T.reshape(self.pairs, size)
         parts = [np.zeros((1, size), dtype=off.dtype), -off, off]
         if self.alone:
             one = np.zeros((len(self.noises), size), dtype=np.int64)
@@ -85,24 +86,26 @@ class _Moves:
         return np.concatenate(parts)
 
     def by_draws(self, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return slopes by draws, from those by numbers; and how far rounding takes each column."""
-        found, slack = slopes.copy(), np.zeros(slopes.shape[1])
+        """Return the slopes by draw, from those by number, and how far rounding moves each
+        column.
+        """
+        by_draw = slopes.copy()
+        slack = np.zeros(slopes.shape[1])
         for begin, end, noise in self.running:
-            found[begin:end], more = noise.by_draws(slopes[begin:end])
+            by_draw[begin:end], more = noise.by_draws(slopes[begin:end])
             slack += more
-        return found, slack
+        return by_draw, slack
 
 
 def describe_noisy_table(block: Block) -> NoisyKinds:
     """Return how a block's noisy table depends on noise."""
     kinds = {key_name(index): Kind.PUBLIC for index in range(len(block.parts))}
     for number, aggregate in block.aggregates.items():
-        if isinstance(aggregate, Pick):
-            kinds[aggregate_name(number)] = Kind.UNKNOWN
-        else:
-            kinds[aggregate_name(number)] = (
-                Kind.STRAIGHT if isinstance(aggregate[1], Linear) else Kind.SMOOTH
-            )
+        kind = Kind.UNKNOWN
+        if not isinstance(aggregate, Pick):
+            _, estimate = aggregate
+            kind = Kind.STRAIGHT if isinstance(estimate, Linear) else Kind.SMOOTH
+        kinds[aggregate_name(number)] = kind
     return NoisyKinds(kinds=kinds, selected=bool(block.unknown))
 
 
@@ -115,28 +118,28 @@ def joint_margins(
     run: Run,
 ) -> dict[int, pa.Array]:
     """Return half-widths of the columns that `plan.again` wants, by their place in the answer."""
-    asked = plan.again
-    if asked is None or not 0 < answer.num_rows <= MOST_ROWS:
+    again = plan.again
+    if again is None or not 0 < answer.num_rows <= MOST_ROWS:
         return {}
     moves = _moves(plan, noisy, noise)
     if moves is None:
         return {}
     try:
-        found = run(asked.sql, _tables(plan, noisy, moves) | dict(public))
+        result = run(again.sql, _tables(plan, noisy, moves) | dict(public))
     except EngineFailure:
         return {}
-    place = _match_rows(found, answer, asked)
-    result = {}
-    for column in asked.wanted:
-        values = _spread(found, value(column), place, changes=moves.changes, rows=answer.num_rows)
-        widths = _widths(values, asked.kinds[column], moves) + asked.slacks[column]
-        if (total := plan.columns[column].total_of) is not None:
-            most = of_totals(
-                total, plan.blocks, noise[total.block]
-            )  # of all of them, known exactly
+    place = _match_rows(result, answer, again)
+    margins = {}
+    for column in again.wanted:
+        values = _spread(result, value(column), place, changes=moves.changes, rows=answer.num_rows)
+        widths = _widths(values, again.kinds[column], moves) + again.slacks[column]
+        total = plan.columns[column].total_of
+        if total is not None:
+            # the exact half-width of the noisiest total
+            most = of_totals(total, plan.blocks, noise[total.block])
             widths = np.minimum(widths, math.inf if most is None else most)
-        result[column] = arrow.array(widths, mask=~np.isfinite(widths))
-    return result
+        margins[column] = arrow.array(widths, mask=~np.isfinite(widths))
+    return margins
 
 
 def _own(plan: Plan) -> list[int]:
@@ -149,27 +152,29 @@ def _own(plan: Plan) -> list[int]:
 def _moves(
     plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Mapping[str, Noise]]
 ) -> _Moves | None:
-    """Return the changes to try; None where there are too many numbers to change them often
-    enough.
-    """
-    noises, running = list[Noise](), list[tuple[int, int, Running]]()
+    """Return the changes; None if there are too many rows to change them often enough."""
+    noises = list[Noise]()
+    running = list[tuple[int, int, Running]]()
     for index in _own(plan):
         for statistic, components in noisy[index].numbers.items():
             for values in components:
-                one, begin = noise[index][statistic], len(noises)
-                if isinstance(one, Running):
-                    running.append((begin, begin + len(values), one))
-                    one = one.noise
-                noises += [one] * len(values)
-    rows = sum(_rows(plan.blocks[index], noisy[index]) for index in range(len(plan.blocks)))
+                own = noise[index][statistic]
+                begin = len(noises)
+                if isinstance(own, Running):
+                    running.append((begin, begin + len(values), own))
+                    own = own.noise
+                noises += [own] * len(values)
+    rows = sum(_rows(block, noisy[index]) for index, block in enumerate(plan.blocks))
     pairs = min(_PAIRS[1], MOST_MOVED // (2 * max(rows, 1)))
     if not noises or pairs < _PAIRS[0]:
         return None
     drawn = redrawn(noises, pairs)
-    moved, steps = list(drawn), [max(1, round(part(each).spread)) for each in noises]
-    for begin, end, one in running:
-        moved[begin:end] = _whole(one.on_numbers(np.array(drawn[begin:end], dtype=np.float64)))
-        steps[begin:end] = [max(1, each // UNIT) for each in steps[begin:end]]
+    moved = list(drawn)
+    steps = [max(1, round(part(own).spread)) for own in noises]
+    for begin, end, totals in running:
+        draws = np.array(drawn[begin:end], dtype=np.float64)
+        moved[begin:end] = _integers(totals.on_numbers(draws))
+        steps[begin:end] = [max(1, step // UNIT) for step in steps[begin:end]]
     return _Moves(
         noises=tuple(noises),
         drawn=drawn,
@@ -180,38 +185,37 @@ def _moves(
     )
 
 
-def _whole(values: Floats) -> list[Any]:
+def _integers(values: Floats) -> list[Any]:
+    """Return rows of integers, of Python's own if they do not fit into 64 bits."""
     if np.abs(values).max(initial=0.0) < 2.0**62:
         return list(values.astype(np.int64))
-    return [np.array([int(each) for each in row], dtype=object) for row in values]
+    return [np.array([int(value) for value in row], dtype=object) for row in values]
 
 
 def _rows(block: Block, noisy: Noisy) -> int:
-    return math.prod(block.sizes) * (1 if noisy.survivors is None else noisy.survivors.num_rows)
+    """Return the number of rows of a block's noisy table."""
+    survivors = 1 if noisy.survivors is None else noisy.survivors.num_rows
+    return math.prod(block.sizes) * survivors
 
 
 def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.Table]:
-    """Return every noisy table, once for each change."""
-    # numbers of a block by statistic, change by change
+    """Return the noisy tables with the rows of every change."""
+    # the numbers of a block by statistic, change by change
     own: dict[int, list[dict[str, tuple[Any, ...]]]] = {}
     begin = 0
     for index in _own(plan):
-        measured = {}
+        changes: list[dict[str, tuple[Any, ...]]] = [{} for _ in range(moves.changes)]
         for statistic, components in noisy[index].numbers.items():
-            moved = []
+            parts = []
             for values in components:
-                moved.append(np.asarray(values)[None, :] + moves.of(begin, begin + len(values)))
+                parts.append(np.asarray(values)[None, :] + moves.of(begin, begin + len(values)))
                 begin += len(values)
-            measured[statistic] = moved
-        own[index] = [
-            {
-                statistic: tuple(each[change] for each in moved)
-                for statistic, moved in measured.items()
-            }
-            for change in range(moves.changes)
-        ]
+            for place, numbers in enumerate(changes):
+                numbers[statistic] = tuple(part[place] for part in parts)
+        own[index] = changes
     for index, block in enumerate(plan.blocks):
-        if isinstance(kind := block.kind, RolledUp):
+        kind = block.kind
+        if isinstance(kind, RolledUp):
             finer = plan.blocks[kind.block].sizes
             own[index] = [
                 roll_up_numbers(kind, block.sizes, finer, numbers) for numbers in own[kind.block]
@@ -227,46 +231,45 @@ def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.T
 def _change_numbers(
     block: Block, noisy: Noisy, numbers: Sequence[Mapping[str, tuple[Any, ...]]]
 ) -> pa.Table:
-    rows, changes = _rows(block, noisy), len(numbers)
+    """Return a block's noisy table with the rows of every change."""
+    rows = _rows(block, noisy)
+    changes = len(numbers)
     again = arrow.array(np.tile(np.arange(rows), changes))
     columns = {name: values.take(again) for name, values in keys_of(block, noisy.survivors).items()}
     for number, aggregate in block.aggregates.items():
-        # of which nothing is known here: whatever reads it is of kind UNKNOWN
+        # a pick does not change: every column that uses it is of kind UNKNOWN
         if isinstance(aggregate, Pick):
-            columns[aggregate_name(number)] = decode_picks(
-                aggregate, noisy.picks[aggregate.id]
-            ).take(again)
+            picks = decode_picks(aggregate, noisy.picks[aggregate.id])
+            columns[aggregate_name(number)] = picks.take(again)
             continue
         statistic, estimate = aggregate
-        together = tuple(
-            np.concatenate([each[statistic.id][place] for each in numbers])
-            for place in range(len(statistic.forms))
-        )
-        columns[aggregate_name(number)] = estimate.values(together)
+        components = []
+        for place in range(len(statistic.forms)):
+            parts = [change[statistic.id][place] for change in numbers]
+            components.append(np.concatenate(parts))
+        columns[aggregate_name(number)] = estimate.values(tuple(components))
     columns[DRAW] = arrow.array(np.repeat(np.arange(changes), rows))
     return pa.table(columns)
 
 
-# --- which row is which ---------------------------------------------------------------------------
+# --- match rows -----------------------------------------------------------------------------------
 
 
-def _match_rows(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[np.int64]:
-    """Match each row of all changes to its row of the answer, by its public columns; -1 where there
-    is none.
+def _match_rows(result: pa.Table, answer: pa.Table, again: Again) -> npt.NDArray[np.int64]:
+    """Return the row of the answer for each row of the result, by its public columns; -1 if there
+    is none, or more than one.
     """
-    code = np.zeros(answer.num_rows + found.num_rows, dtype=np.int64)
-    for index, kind in enumerate(asked.kinds):
+    code = np.zeros(answer.num_rows + result.num_rows, dtype=np.int64)
+    for index, kind in enumerate(again.kinds):
         if kind is not Kind.PUBLIC:
             continue
         own = answer.column(index).combine_chunks()
-        every = pa.concat_arrays(
-            [own, found.column(index).combine_chunks().cast(own.type, safe=False)]
-        )
-        place = arrow.numbers(every.dictionary_encode(null_encoding="encode").indices).astype(
-            np.int64
-        )
+        others = result.column(index).combine_chunks().cast(own.type, safe=False)
+        labels = pa.concat_arrays([own, others]).dictionary_encode(null_encoding="encode")
+        place = arrow.numbers(labels.indices).astype(np.int64)
         _, code = np.unique(code * (place.max(initial=0) + 1) + place, return_inverse=True)
-    rows, changed = code[: answer.num_rows], code[answer.num_rows :]
+    rows = code[: answer.num_rows]
+    changed = code[answer.num_rows :]
     here = np.full(int(code.max(initial=0)) + 1, -1, dtype=np.int64)
     here[rows] = np.arange(answer.num_rows)
     shared = np.bincount(rows, minlength=len(here)) > 1
@@ -275,19 +278,17 @@ def _match_rows(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[
 
 
 def _spread(
-    found: pa.Table, name: str, place: npt.NDArray[np.int64], *, changes: int, rows: int
+    result: pa.Table, name: str, place: npt.NDArray[np.int64], *, changes: int, rows: int
 ) -> Floats:
-    """Return a column's values by change and row of the answer; NaN where there is none, or more
-    than one.
+    """Return a column's values by change and row of the answer; NaN if there is none, or more than
+    one.
     """
     values = np.full((changes, rows), np.nan)
-    draw, number = (
-        arrow.numbers(found.column(DRAW)).astype(np.int64),
-        arrow.numbers(found.column(name)),
-    )
-    known = place >= 0
-    at = draw[known] * rows + place[known]
-    values.ravel()[at] = number[known]
+    draw = arrow.numbers(result.column(DRAW)).astype(np.int64)
+    number = arrow.numbers(result.column(name))
+    matches = place >= 0
+    at = draw[matches] * rows + place[matches]
+    values.ravel()[at] = number[matches]
     values.ravel()[np.bincount(at, minlength=changes * rows) > 1] = np.nan
     return values
 
@@ -296,16 +297,16 @@ def _spread(
 
 
 def _widths(values: Floats, kind: Kind, moves: _Moves) -> Floats:
-    """Return half-widths from the values of each change; infinite or NaN where they are not
-    known.
-    """
-    pairs, count = moves.pairs, len(moves.noises)
-    center, both = values[0], values[1 : 1 + 2 * pairs].reshape(2, pairs, -1)
+    """Return half-widths from the values of each change; infinite or NaN where there are none."""
+    pairs = moves.pairs
+    count = len(moves.noises)
+    center = values[0]
+    both = values[1 : 1 + 2 * pairs].reshape(2, pairs, -1)
     if not moves.alone:
         with np.errstate(invalid="ignore", over="ignore"):
             distance = np.abs(both - center)
             spread = np.sqrt((distance**2).mean(axis=(0, 1)))
-        normal = all(part(each).gaussian for each in set(moves.noises))
+        normal = all(part(noise).gaussian for noise in set(moves.noises))
         farthest = distance.max(axis=(0, 1))
         wide = (_NORMAL if normal else _WIDEST) * spread
         return np.asarray(_UNSURE * (wide if kind is Kind.STRAIGHT else farthest))

@@ -1,12 +1,12 @@
-"""Tell how a column computed after noise depends on it, and so which kind of margin can be found
+"""Say how a column computed after noise depends on the noise, and so how we can find its margin
 (S11).
 
 PUBLIC     the same whatever the noise
 STRAIGHT   linear in the noise: sums, differences, running totals
-SMOOTH     computed from straight ones row by row: quotients, products, logarithms
-UNKNOWN    all else. A rank, a maximum, a count of rows that pass a noisy filter, or a sum of
-           quotients: noise moves these to one side, and drawing it again around noisy numbers does
-           not show how far.
+SMOOTH     computed from straight columns row by row: quotients, products, logarithms
+UNKNOWN    all others: a rank, a maximum, a count of rows that pass a noisy filter, a sum of
+           quotients. Noise moves these to one side, and redrawing it around noisy numbers does not
+           show how far.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DRAW = "#draw"  # the column that numbers the changes
 
 
 class Kind(IntEnum):
-    """Ways in which a column depends on noise, from not at all to unpredictably."""
+    """How a column depends on noise, from not at all to unpredictably."""
 
     PUBLIC = 0
     STRAIGHT = 1
@@ -34,15 +34,13 @@ class Kind(IntEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Read:
-    """A table that is read: the kinds of its columns by name, and whether it has the column
-    `DRAW`.
-    """
+    """A table that a SELECT reads, with the names and kinds of its columns."""
 
     tree: exp.Expression
     names: list[str]
     kinds: list[Kind]
-    noisy: bool
-    selected: bool = False  # which rows there are is for noise to decide
+    noisy: bool  # then it has the column `DRAW`
+    selected: bool = False  # noise decides which rows it has
 
     def kind(self, name: str) -> Kind | None:
         for own, kind in zip(self.names, self.kinds, strict=True):
@@ -71,7 +69,7 @@ class Scope:
 
 @dataclass(slots=True, kw_only=True)
 class PublicRead(Read):
-    """A public table: whatever its columns are called."""
+    """A public table, with columns of any name."""
 
     def kind(self, name: str) -> Kind | None:
         return Kind.PUBLIC
@@ -124,13 +122,13 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
 
 
 def _most(parts: Iterable[Any], of: Callable[[Any], Kind]) -> Kind:
-    return max(
-        (of(part) for part in parts if isinstance(part, exp.Expression)), default=Kind.PUBLIC
-    )
+    """Return the highest kind among some parts of an expression."""
+    kinds = [of(part) for part in parts if isinstance(part, exp.Expression)]
+    return max(kinds, default=Kind.PUBLIC)
 
 
 def _subquery_kind(table: Read | None) -> Kind:
-    """Return the kind of a query that stands for a value."""
+    """Return the kind of a subquery used as a value."""
     if table is None or table.selected or len(table.kinds) != 1:
         return Kind.UNKNOWN if table is None or table.noisy else Kind.PUBLIC
     return table.kinds[0]
@@ -142,15 +140,11 @@ def _operation_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
     """
     match node:
         case exp.Add() | exp.Sub() | exp.Coalesce():
-            return _most(
-                [
-                    node.this,
-                    *([node.expression] if node.args.get("expression") else node.expressions),
-                ],
-                of,
-            )
+            others = [node.expression] if node.args.get("expression") else node.expressions
+            return _most([node.this, *others], of)
         case exp.Mul():
-            left, right = of(node.this), of(node.expression)
+            left = of(node.this)
+            right = of(node.expression)
             return max(left, right, Kind.SMOOTH if left and right else Kind.PUBLIC)
         case exp.Div():
             below = of(node.expression)
@@ -160,11 +154,13 @@ def _operation_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
 
 
 def _function_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
-    """Return the kind of a function: handed on, smooth, public if its parts are; else unknown."""
+    """Return the kind of a function: that of its argument, smooth, or public if all its parts are;
+    else unknown.
+    """
     if isinstance(node, _THROUGH):
-        return (
-            of(node.this) if isinstance(node.this, exp.Expression) else _most(node.expressions, of)
-        )
+        if isinstance(node.this, exp.Expression):
+            return of(node.this)
+        return _most(node.expressions, of)
     parts = _most(_children(node), of)
     if parts is Kind.PUBLIC:
         return Kind.PUBLIC
@@ -172,16 +168,15 @@ def _function_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
 
 
 def _children(node: exp.Expression) -> Iterator[exp.Expression]:
-    for part in node.args.values():
-        yield from (
-            each
-            for each in (part if isinstance(part, list) else [part])
-            if isinstance(each, exp.Expression)
-        )
+    for argument in node.args.values():
+        parts = argument if isinstance(argument, list) else [argument]
+        for part in parts:
+            if isinstance(part, exp.Expression):
+                yield part
 
 
 def _is_item(node: exp.Expression) -> bool:
-    """Return True if it is a whole item of a SELECT list."""
+    """Return True if a node is a whole item of a SELECT list."""
     parent = node.parent
     while isinstance(parent, exp.Alias | exp.Paren):
         parent = parent.parent
@@ -189,11 +184,10 @@ def _is_item(node: exp.Expression) -> bool:
 
 
 def _kind_of_window(node: exp.Window, scope: Scope) -> Kind:
+    around = list(node.args.get("partition_by") or [])
     order = node.args.get("order")
-    around = [
-        *(node.args.get("partition_by") or []),
-        *(each.this for each in (order.expressions if order else [])),
-    ]
+    if order:
+        around += [item.this for item in order.expressions]
     function = node.this
     if scope.selected or any(kind_of(part, scope) is not Kind.PUBLIC for part in around):
         return Kind.UNKNOWN
@@ -206,8 +200,8 @@ def _kind_of_window(node: exp.Window, scope: Scope) -> Kind:
 
 
 def _aggregate_kind(node: exp.AggFunc, scope: Scope, of: Callable[[Any], Kind]) -> Kind:
-    """Return the kind of an aggregate: sums and means of straight numbers are straight, over rows
-    that noise does not choose.
+    """Return the kind of an aggregate: sums and means of straight numbers are straight, unless
+    noise chooses the rows.
     """
     parts = [of(part) for part in _children(node)]
     kind = max(parts, default=Kind.PUBLIC)
@@ -217,35 +211,38 @@ def _aggregate_kind(node: exp.AggFunc, scope: Scope, of: Callable[[Any], Kind]) 
         return kind if kind <= Kind.STRAIGHT else Kind.UNKNOWN
     if isinstance(node, exp.First) or kind is Kind.PUBLIC:
         return kind
-    return (
-        Kind.PUBLIC if isinstance(node, exp.Count) and not node.find(exp.Distinct) else Kind.UNKNOWN
-    )
+    counts_rows = isinstance(node, exp.Count) and not node.find(exp.Distinct)
+    return Kind.PUBLIC if counts_rows else Kind.UNKNOWN
 
 
 def _case_kind(node: exp.Case | exp.If, of: Callable[[Any], Kind]) -> Kind:
-    """Return the kind of CASE: public conditions choose between rows; one about a noisy number may
-    guard what is computed beyond zero.
+    """Return the kind of CASE.
+
+    Its conditions may be public. They may also compare a noisy number with zero, to guard a
+    quotient or a root; then the value is smooth.
     """
     branches = node.args.get("ifs") or [node]
-    values = [each.args["true"] for each in branches]
+    values = [branch.args["true"] for branch in branches]
     last = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
-    values += [last] if last is not None else []
-    kinds = max(of(each) for each in values)
-    conditions = [each.this for each in branches]
+    if last is not None:
+        values.append(last)
+    kind = max(of(value) for value in values)
+    conditions = [branch.this for branch in branches]
     if isinstance(node, exp.Case) and node.this is not None:
-        return kinds if of(node.this) is Kind.PUBLIC else Kind.UNKNOWN
-    if all(of(each) is Kind.PUBLIC for each in conditions):
-        return kinds
-    plain = all(
-        isinstance(each, exp.Literal | exp.Null) for each in values if of(each) is Kind.PUBLIC
-    )
-    guards = all(of(each) is Kind.PUBLIC or _about_zero(each, of) for each in conditions)
-    return max(kinds, Kind.SMOOTH) if plain and guards and kinds else Kind.UNKNOWN
+        return kind if of(node.this) is Kind.PUBLIC else Kind.UNKNOWN
+    noisy = [condition for condition in conditions if of(condition) is not Kind.PUBLIC]
+    if not noisy:
+        return kind
+    public = [value for value in values if of(value) is Kind.PUBLIC]
+    plain = all(isinstance(value, exp.Literal | exp.Null) for value in public)
+    guards = all(_about_zero(condition, of) for condition in noisy)
+    return max(kind, Kind.SMOOTH) if plain and guards and kind else Kind.UNKNOWN
 
 
 def _about_zero(node: exp.Expression, of: Callable[[Any], Kind]) -> bool:
-    """Return True for x = 0, x <> 0, or x > 0 before a root: a number that noise may take past zero
-    has no margin.
+    """Return True for a comparison of a noisy number with zero: x = 0, x <> 0, x > 0, x >= 0.
+
+    If noise may take the number past zero, the redrawn answers show it, and there is no margin.
     """
     if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE):
         return False
@@ -261,7 +258,7 @@ _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
 
 def strip_rounding(node: exp.Expression) -> tuple[exp.Expression, float]:
-    """Return the expression under all roundings, and how far they move it together."""
+    """Return the expression without its roundings, and the most by which they move it together."""
     slack = 0.0
     while True:
         step: float | None = None
@@ -288,5 +285,5 @@ def _cast_step(node: exp.Cast) -> float | None:
         return 0.0
     if name in _WHOLE:
         return 1.0
-    sizes = [each.this.name for each in kind.expressions] if name == "DECIMAL" else []
+    sizes = [size.this.name for size in kind.expressions] if name == "DECIMAL" else []
     return 10.0 ** -int(sizes[1]) if len(sizes) == 2 and sizes[1].isdigit() else None

@@ -1,10 +1,10 @@
-"""Tell in how small a group the ranks of a quantile say nothing, and which column of the answer
-counts its rows (S11).
+"""Say how small a group is in which a quantile means nothing, and which column of the answer counts
+the rows of the group (S11).
 
-A chosen value covers a rank within R of q N, with 95 % confidence. Where R >= q N, so does the low
-end of the range, and where R >= (1 - q) N the high end: such a value is not told apart from them.
-That is so with N <= R / min(q, 1 - q) rows. An extreme aims so far inside that it is found from
-either end in R rows or fewer.
+A chosen value has, with 95 % confidence, a rank within R of q N. If R >= q N, the low end of the
+range has such a rank too, and if R >= (1 - q) N, the high end: then the chosen value says no more
+than an end. This is so in groups of N <= R / min(q, 1 - q) rows. An extreme (q = 0 or 1) aims at a
+rank inside, so in a group of R rows or fewer either end has such a rank.
 """
 
 from __future__ import annotations
@@ -25,59 +25,64 @@ from discreet.sql.plan.plan import Plan
 
 
 def most_rows(pick: Pick, ranks: int) -> int:
-    """Return in how many rows, and in any fewer, a margin of so many ranks tells nothing."""
+    """Return the largest number of rows in which a margin of this many ranks says nothing."""
     return max(math.floor(ranks / (min(q, 1 - q) or Fraction(1))) for q in pick.quantiles)
 
 
 def ends(pick: Pick) -> list[Any]:
     """Return the least and the greatest value that a pick may choose."""
-    found: list[Any] = pick.decode([0, pick.domain.size - 1]).to_pylist()
-    return found
+    values: list[Any] = pick.decode([0, pick.domain.size - 1]).to_pylist()
+    return values
 
 
 def counting_column(plan: Plan, column: int) -> str | None:
-    """Return the column that counts, in the same row, the rows of which a column is a quantile.
+    """Return the name of the column that counts the rows of a quantile's group; None without one.
 
-    None where there is none. Without joins, unions and subqueries on noisy tables, a row of the
-    answer has numbers of one noisy row only.
+    Without joins, unions and subqueries over noisy tables, all numbers of a row of the answer are
+    from one noisy row.
     """
-    shown = plan.columns[column]
-    names = [each.name for each in plan.columns]
-    if shown.estimate is None or shown.also or not _one_row(plan.after):
+    quantile = plan.columns[column]
+    names = [other.name for other in plan.columns]
+    if quantile.estimate is None or quantile.also or not _reads_one_table(plan.after):
         return None
-    block = plan.blocks[shown.estimate[0]]
-    pick = block.aggregates[shown.estimate[1]]
+    index, place = quantile.estimate
+    block = plan.blocks[index]
+    pick = block.aggregates[place]
     assert isinstance(pick, Pick)
-    found = dict[bool, str]()
-    for each in plan.columns:
-        if each.estimate is None or each.also or each.estimate[0] != shown.estimate[0]:
+    counts = dict[bool, str]()
+    for other in plan.columns:
+        if other.estimate is None or other.also or other.estimate[0] != index:
             continue
-        aggregate = block.aggregates[each.estimate[1]]
+        aggregate = block.aggregates[other.estimate[1]]
         if isinstance(aggregate, Pick):
             continue
         statistic, estimate = aggregate
-        counted = _counts(statistic, estimate, pick) if isinstance(estimate, Linear) else None
-        if counted is not None and names.count(each.name) == 1:
-            found.setdefault(counted, each.name)
-    return found.get(True, found.get(False))  # the rows that have a value, rather than all
+        if not isinstance(estimate, Linear) or names.count(other.name) != 1:
+            continue
+        only_values = _counts(statistic, estimate, pick)
+        if only_values is not None:
+            counts.setdefault(only_values, other.name)
+    return counts.get(True, counts.get(False))
 
 
-def _one_row(after: str) -> bool:
+def _reads_one_table(after: str) -> bool:
     tree = sqlglot.parse_one(after, read="duckdb")
     tables = list(tree.find_all(exp.Table))
     return len(tables) == 1 and tree.find(exp.Join, exp.SetOperation, exp.Lateral) is None
 
 
 def _counts(statistic: Statistic, estimate: Linear, pick: Pick) -> bool | None:
-    """Return True for a count of the rows that a pick sees, False for one of those with NULL, too,
-    None for any other number.
+    """Return True if a number counts the rows with a value of the pick, False if it also counts
+    those with NULL, and None for any other number.
     """
-    numbers = [Fraction(0)] * len(statistic.reads)
+    # the factor of each reading in the number
+    factors = [Fraction(0)] * len(statistic.reads)
     for factor, form in zip(estimate.factors, statistic.forms, strict=True):
-        numbers = [each + factor * times for each, times in zip(numbers, form, strict=True)]
-    if sorted(numbers) != [0] * (len(numbers) - 1) + [1] or estimate.step != 1 or estimate.rounds:
+        factors = [own + factor * times for own, times in zip(factors, form, strict=True)]
+    one_reading = sorted(factors) == [0] * (len(factors) - 1) + [1]
+    if not one_reading or estimate.step != 1 or estimate.rounds:
         return None
-    reading: Reading = statistic.reads[numbers.index(Fraction(1))]
+    reading: Reading = statistic.reads[factors.index(Fraction(1))]
     if not isinstance(reading, Sum) or reading.where != pick.condition:
         return None
     if not reading.factors:
