@@ -1,7 +1,8 @@
-"""The family of aggregates, one module each: its syntax, its numbers, its estimate and its margin.
+"""The family of aggregates: each module has the syntax, the numbers, the estimate and the margin of
+one.
 
-`read` finds the member that reads a node; `requests.assembly.assemble` measures what all
-requests of one aggregation need.
+`read` finds the member for a node of the syntax tree; `requests.assembly.assemble` collects the
+numbers that all requests of one aggregation need.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ READERS: dict[type[exp.Expression], Reader] = {
 NAMED: dict[str, Reader] = {name: read for each in AGGREGATES for name, read in each.named.items()}
 _NAMES = [name for member in AGGREGATES for name in member.names]
 NAMES = f"{', '.join(_NAMES[:-1])} and {_NAMES[-1]}"
-# Aggregates that would show single people, or that have another name here.
+# Aggregates that would show a value of one person.
 _SINGLE: tuple[type[exp.Expression], ...] = (
     exp.First,
     exp.Last,
@@ -87,18 +88,20 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
 _READ = ("this", "expression", "expressions", "big_int", "quantile")
 
 
-def _of_this(hint: str, node: exp.Expression) -> str:
-    """Return the hint with the column and the table that were meant, where an aggregate is of one
-    of each.
-    """
+def _with_own_names(hint: str, node: exp.Expression) -> str:
+    """Return the hint with the analyst's own column and table, if the aggregate has one of each."""
+    if isinstance(node, exp.LogicalOr | exp.LogicalAnd):
+        test = show(node.this)
+        return f"Count them: COUNT(*) FILTER (WHERE {test}), or AVG(CASE WHEN {test} THEN 1 ELSE 0 END)."
     columns = {quote_if_needed(column.name) for column in node.find_all(exp.Column)}
     select = node.find_ancestor(exp.Select)
-    source = (
-        select.args.get("from_") if select is not None and not select.args.get("joins") else None
-    )
-    if len(columns) != 1 or source is None or not isinstance(source.this, exp.Table):
+    if select is None or select.args.get("joins") or len(columns) != 1:
         return hint
-    column, table = columns.pop(), quote_if_needed(source.this.name)
+    source = select.args.get("from_")
+    if source is None or not isinstance(source.this, exp.Table):
+        return hint
+    column = columns.pop()
+    table = quote_if_needed(source.this.name)
     return hint.replace(
         "SELECT x, COUNT(*) FROM t GROUP BY x",
         f"SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}",
@@ -106,30 +109,29 @@ def _of_this(hint: str, node: exp.Expression) -> str:
 
 
 def is_aggregate(node: exp.Expression) -> bool:
-    return (
-        isinstance(node, exp.AggFunc | exp.AnyValue | exp.Filter | exp.WithinGroup)
-        or type(node) in READERS
-    )
+    """Return True if a node is an aggregate, whether or not we answer it."""
+    kinds = exp.AggFunc | exp.AnyValue | exp.Filter | exp.WithinGroup
+    return isinstance(node, kinds) or type(node) in READERS
 
 
 def aggregates_in(node: exp.Expression) -> bool:
-    """Return True if an expression aggregates rows of its own SELECT, not of a subquery or
-    window.
+    """Return True if an expression aggregates rows of its own SELECT, apart from subqueries and
+    window functions.
     """
     if isinstance(node, exp.Query | exp.Subquery):
         return False
     if isinstance(node, exp.Window):
-        over = node.this.this if isinstance(node.this, exp.Filter) else node.this
-        return any(aggregates_in(part) for part in over.iter_expressions()) or any(
-            aggregates_in(part)
-            for name, part in node.args.items()
-            if name != "this" and isinstance(part, exp.Expression)
-        )
+        function = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        parts = list(function.iter_expressions())
+        for name, part in node.args.items():
+            if name != "this" and isinstance(part, exp.Expression):
+                parts.append(part)
+        return any(map(aggregates_in, parts))
     return is_aggregate(node) or any(aggregates_in(part) for part in node.iter_expressions())
 
 
 def read(node: exp.Expression, scope: Scope) -> AggregateRequest:
-    """Return the request that an aggregate's syntax makes, or `Rejected`."""
+    """Return the request of an aggregate; raise `Rejected` if we do not answer it."""
     condition = None
     inner = node
     if isinstance(node, exp.Filter):
@@ -141,7 +143,7 @@ def read(node: exp.Expression, scope: Scope) -> AggregateRequest:
     if reader is None:
         for kinds, reason, hint in REFUSED:
             if isinstance(inner, kinds):
-                raise reject(node, f"{show(inner)} {reason}.", _of_this(hint, inner))
+                raise reject(node, f"{show(inner)} {reason}.", _with_own_names(hint, inner))
         raise reject(
             node,
             f"{show(inner)} is not an aggregate that can be answered.",

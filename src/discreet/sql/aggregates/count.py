@@ -1,4 +1,4 @@
-"""COUNT(*), COUNT(x), COUNT_IF(p): how many rows there are, and how many have a value."""
+"""COUNT(*), COUNT(x), COUNT_IF(p): the number of all rows, or of those with a value."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from discreet.sql.values.value import Missing, Opaque, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllRows(Alone):
-    """Rows, whatever is in them; beside a moment over the same rows, a further part of it."""
+    """A request for the number of rows; beside a moment over the same rows, one more part of it."""
 
     def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
         return Sum(where=self.condition)
@@ -49,7 +49,7 @@ class AllRows(Alone):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count(Moment, Alone):
-    """Rows that have a value."""
+    """A request for the number of rows that have a value."""
 
     degree: ClassVar[int] = 0
 
@@ -72,9 +72,10 @@ def _count(
         return AllRows(label=label, condition=condition)
     if isinstance(node.this, exp.Distinct):
         return distinct.read(node, scope, label, condition)
-    chosen = distinct.identifier_if(node.this, scope)
-    if chosen is not None:
-        return Count(label=label, value=chosen[0], condition=both(chosen[1], condition))
+    choice = distinct.identifier_if(node.this, scope)
+    if choice is not None:
+        identifier, where = choice
+        return Count(label=label, value=identifier, condition=both(where, condition))
     value = argument(node, scope)
     if isinstance(value.domain, Missing):
         raise reject(node, "COUNT(NULL) is zero for everybody.", "Write COUNT(*).")
@@ -84,7 +85,7 @@ def _count(
 
 
 def _is_everybody(value: Value) -> bool:
-    """Return True of the owner, whom every row has: a snapshot holds no rows of nobody."""
+    """Return True for the owner: every row of a snapshot has one."""
     return isinstance(value.domain, Opaque) and value.domain.owner and not value.nullable
 
 

@@ -29,11 +29,11 @@ from discreet.sql.values.unify import as_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """COVAR and CORR from products of parts of two columns: component i * (degree + 1) + j goes
-    with parts i and j.
+    """The estimate of COVAR and CORR, from products of parts of two columns: component
+    i * (degree + 1) + j is that of parts i and j.
 
-    With u, w the places of x, y in their ranges: the mean of u is that of i / degree, of u w that
-    of (i j) / degree²; with degree 2, the mean of u² is the share of i = 2.
+    Let u and w be the places of x and y in their ranges. The mean of u is the mean of i / degree,
+    that of u w is the mean of (i j) / degree². With degree 2, the mean of u² is the share of i = 2.
     """
 
     degree: int
@@ -43,17 +43,16 @@ class Together:
     correlation: bool
 
     def values(self, components: Components) -> pa.Array:
-        found, missing = self.solve(components)
-        return arrow.array(found, mask=missing)
+        answers, missing = self.solve(components)
+        return arrow.array(answers, mask=missing)
 
     def solve(self, components: Components) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return the answers, and where there are none."""
-        found, count, _ = self._joint(floats(components))
-        return self._nearest(found, count), (count <= 1.5) | ~np.isfinite(found)
+        """Return the answers, and the groups without one."""
+        answers, count, _ = self._joint(floats(components))
+        return self._nearest(answers, count), (count <= 1.5) | ~np.isfinite(answers)
 
     def _joint(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the covariance or correlation, possible or not, the noisy count, and what it was
-        divided by.
+        """Return the covariance or correlation, not clamped, the noisy count, and the divisor.
 
         Parts are along the first axis.
         """
@@ -63,33 +62,27 @@ class Together:
         shares = np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
         table = shares.reshape((degree + 1, degree + 1, *shares.shape[1:]))
         place = np.arange(degree + 1) / degree
-        mean_x, mean_y = (
-            np.tensordot(place, table.sum(axis=1), 1),
-            np.tensordot(place, table.sum(axis=0), 1),
-        )
+        mean_x = np.tensordot(place, table.sum(axis=1), 1)
+        mean_y = np.tensordot(place, table.sum(axis=0), 1)
         product = np.tensordot(place, np.tensordot(place, table, (0, 0)), (0, 0))
         covariance = product - mean_x * mean_y
         if self.correlation:
             spread_x = np.clip(table[2].sum(axis=0) - mean_x**2, 0, 0.25)
             spread_y = np.clip(table[:, 2].sum(axis=0) - mean_y**2, 0, 0.25)
             root = np.sqrt(spread_x * spread_y)
-            return (
-                np.divide(covariance, root, out=np.full_like(root, np.nan), where=root > 0),
-                count,
-                count * root,
-            )
-        return (
-            covariance * self._unit * (sample_factor(count) if self.sample else 1.0),
-            count,
-            count,
-        )
+            unknown = np.full_like(root, np.nan)
+            correlation = np.divide(covariance, root, out=unknown, where=root > 0)
+            return correlation, count, count * root
+        factor = sample_factor(count) if self.sample else 1.0
+        return covariance * self._unit * factor, count, count
 
-    def _nearest(self, found: Floats, count: Floats) -> Floats:
-        """Return the nearest that so many rows can have."""
+    def _nearest(self, answers: Floats, count: Floats) -> Floats:
+        """Return the nearest answers that this number of rows can have."""
         if self.correlation:
-            return np.clip(found, -1.0, 1.0)
-        most = (sample_factor(count) if self.sample else 1.0) * self._unit / 4
-        return np.clip(found, -most, most)
+            return np.clip(answers, -1.0, 1.0)
+        factor = sample_factor(count) if self.sample else 1.0
+        most = factor * self._unit / 4
+        return np.clip(answers, -most, most)
 
     @property
     def _unit(self) -> float:
@@ -110,12 +103,13 @@ class Together:
             return None
         size = (self.degree + 1) ** 2
         even = float(assuming) * float((self.widths[0] * self.widths[1]) ** self.degree) / size
-        return float(self.margins(tuple(np.array([even]) for _ in range(size)), mechanism)[0])
+        parts = tuple(np.array([even]) for _ in range(size))
+        return float(self.margins(parts, mechanism)[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covariance(Pair):
-    """A covariance or a correlation."""
+    """A request for a covariance or a correlation."""
 
     sample: bool
     correlation: bool
@@ -138,7 +132,8 @@ def _pair(*, sample: bool, correlation: bool) -> Reader:
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
     ) -> AggregateRequest:
-        x, y = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
+        x = as_number(translate(node.this, scope), node)
+        y = as_number(translate(node.expression, scope), node)
         return Covariance(
             label=label,
             value=x,

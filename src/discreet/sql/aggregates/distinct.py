@@ -1,4 +1,4 @@
-"""COUNT(DISTINCT owner) and COUNT(DISTINCT x): people, and values."""
+"""COUNT(DISTINCT owner), which counts people, and COUNT(DISTINCT x), which counts values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from discreet.sql.values.value import Category, Flag, Number, Opaque, Text, Valu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People(Single):
-    """People who have a row."""
+    """A request for the number of people who have a row."""
 
     def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
         return Persons(self.condition)
@@ -30,7 +30,9 @@ class People(Single):
         )
 
     def additive(self, touched: int) -> bool:
-        """A person is counted once in every group: only where nobody is in two do people add up."""
+        """Return True if counts of groups add up: only if nobody is in two of them, because a
+        person counts once in each.
+        """
         return touched == 1
 
     def counts_people(self, rows: int) -> bool:
@@ -39,10 +41,13 @@ class People(Single):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values(Single):
-    """Distinct values: of numbers and categories, at most as many as are public."""
+    """A request for the number of distinct values; of numbers and categories, at most as many as
+    their domain has.
+    """
 
     def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
-        value, where = self.value, self.condition
+        value = self.value
+        where = self.condition
         match value.domain:
             case Number(lo=lo, hi=hi):
                 return Distinct((value.expression,), (lo, hi), where)
@@ -54,14 +59,14 @@ class Values(Single):
 
     def sensitivity(self, extent: Extent) -> Sensitivity:
         domain = self.value.domain
-        # Moments may lie between their steps: how many there are is not known.
+        # A timestamp may lie between the steps of its grid, so its domain's size is no bound.
         values = domain.size if isinstance(domain, Number | Category | Flag) else None
         return sensitivity.of_distinct(
             rows=extent.rows, values=values, groups=extent.groups, neighbors=extent.neighbors
         )
 
     def additive(self, touched: int) -> bool:
-        """A value may be in every group."""
+        """Return False: a value may be in every group."""
         return False
 
 
@@ -69,48 +74,43 @@ def read(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
 ) -> AggregateRequest:
     """Read COUNT(DISTINCT ...)."""
-    listed = node.this.expressions
-    only = listed[0].unnest() if len(listed) == 1 else None
-    if only is None:
+    items = node.this.expressions
+    if len(items) != 1:
         raise reject(
             node, "COUNT(DISTINCT a, b) counts several columns.", "Write COUNT(DISTINCT (a, b))."
         )
-    if isinstance(only, exp.Tuple):
-        parts = (translate(part, scope).expression for part in only.expressions)
-        return Values(
-            label=label,
-            value=Value(expression=call("row", *parts), domain=Text()),
-            condition=condition,
-        )
-    chosen = identifier_if(only, scope)
-    value, where = chosen if chosen is not None else (translate(only, scope), None)
+    item = items[0].unnest()
+    if isinstance(item, exp.Tuple):
+        parts = [translate(part, scope).expression for part in item.expressions]
+        row = Value(expression=call("row", *parts), domain=Text())
+        return Values(label=label, value=row, condition=condition)
+    choice = identifier_if(item, scope)
+    value, where = choice if choice is not None else (translate(item, scope), None)
     owner = isinstance(value.domain, Opaque) and value.domain.owner
     kind = People if owner else Values
     return kind(label=label, value=value, condition=both(where, condition))
 
 
 def identifier_if(node: exp.Expression, scope: Scope) -> tuple[Value, Expression] | None:
-    """Read CASE WHEN p THEN owner END, as in COUNT(DISTINCT CASE WHEN p THEN owner END); return the
-    identifier and p.
+    """Read CASE WHEN p THEN owner END, as in COUNT(DISTINCT CASE WHEN p THEN owner END).
+
+    Return the identifier and p; None for other nodes.
     """
-    branches = (
-        node.args.get("ifs")
-        if isinstance(node, exp.Case)
-        else [node]
-        if isinstance(node, exp.If)
-        else []
-    )
-    if len(branches or ()) != 1 or (isinstance(node, exp.Case) and node.this is not None):
+    if isinstance(node, exp.Case):
+        branches = node.args.get("ifs") or []
+        default = node.args.get("default")
+        if node.this is not None or len(branches) != 1:
+            return None
+        branch = branches[0]
+    elif isinstance(node, exp.If):
+        branch = node
+        default = node.args.get("false")
+    else:
         return None
-    [branch], default = (
-        branches or [],
-        node.args.get("default" if isinstance(node, exp.Case) else "false"),
-    )
-    if not isinstance(branch.args["true"], exp.Column) or not (
-        default is None or isinstance(default, exp.Null)
-    ):
+    result = branch.args["true"]
+    if not isinstance(result, exp.Column) or not isinstance(default, exp.Null | None):
         return None
-    value = scope.column(branch.args["true"])
+    value = scope.column(result)
     if not isinstance(value.domain, Opaque):
         return None
     return value, as_flag(translate(branch.this, scope), branch.this).expression

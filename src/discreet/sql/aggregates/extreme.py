@@ -1,4 +1,4 @@
-"""MIN(x) and MAX(x): the first and the last quantile, which aim inside the data."""
+"""MIN(x) and MAX(x): the quantiles 0 and 1, which aim a few ranks inside the data."""
 
 from __future__ import annotations
 

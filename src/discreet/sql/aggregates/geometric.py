@@ -1,4 +1,4 @@
-"""GEOMEAN(x), also as GEOMETRIC_MEAN(x): exp of the mean of ln x, of a column above 0."""
+"""GEOMEAN(x), also named GEOMETRIC_MEAN(x): exp of the mean of ln x, for a column above 0."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from discreet.sql.values.numbers import grid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exponential(OfMean):
-    """exp of a mean."""
+    """The estimate of exp of a mean."""
 
     def function(self, mean: Floats) -> Floats:
         return np.asarray(np.exp(mean))
@@ -34,7 +34,7 @@ class Exponential(OfMean):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeometricMean(Moment):
-    """A geometric mean: `value` is the logarithm."""
+    """A request for a geometric mean; `value` is the logarithm."""
 
     degree: ClassVar[int] = 1
 

@@ -1,4 +1,4 @@
-"""HARMONIC_MEAN(x): 1 over the mean of 1 / x, of a column above 0. DuckDB has no name for it."""
+"""HARMONIC_MEAN(x): 1 over the mean of 1 / x, for a column above 0. DuckDB does not have it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from discreet.sql.values.value import Number, Value, careful, number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reciprocal(OfMean):
-    """`whole` over a mean."""
+    """The estimate of `whole` over a mean."""
 
     whole: int
 
@@ -32,7 +32,7 @@ class Reciprocal(OfMean):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HarmonicMean(Moment):
-    """A harmonic mean: `value` is `whole` over x."""
+    """A request for a harmonic mean; `value` is `whole` over x."""
 
     whole: int
     degree: ClassVar[int] = 1
@@ -58,9 +58,10 @@ def _harmonic(
             f"{show(node)} is of numbers above 0 only.",
             "Hold them to a range: HARMONIC_MEAN(GREATEST(x, 1)).",
         )
-    low, high = domain.at(domain.lo), domain.at(domain.hi)
+    low = domain.at(domain.lo)
+    high = domain.at(domain.hi)
     whole = 1
-    # quotients are kept to a millionth, so the smallest should not be far below 1
+    # A quotient is rounded to a millionth, so the smallest must not be far below 1.
     while whole < high:
         whole *= 10
     quotient = divide(number(whole), value, node)
@@ -71,9 +72,7 @@ def _harmonic(
 
 
 def _nearest(value: Fraction) -> int:
-    """Return the quotient rounded to the nearest integer; half goes up, as `divide` rounds numbers
-    above 0.
-    """
+    """Return the nearest integer; a half goes up, as in `divide` for numbers above 0."""
     return int(value + Fraction(1, 2))
 
 

@@ -1,4 +1,4 @@
-"""KURTOSIS(x), that of a sample, and KURTOSIS_POP(x); both less 3, as DuckDB has them."""
+"""KURTOSIS(x), which is that of a sample, and KURTOSIS_POP(x); both less 3, as in DuckDB."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.sql.values.expressions import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FourthMoment(StandardMoment):
-    """The mean of ((x - mean) / deviation)⁴, less 3; of a sample, corrected for its size."""
+    """The mean of ((x - mean) / deviation)⁴, less 3; that of a sample is corrected for its size."""
 
     sample: bool
     power: ClassVar[int] = 4
@@ -35,7 +35,7 @@ class FourthMoment(StandardMoment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kurtosis(Moment):
-    """A kurtosis."""
+    """A request for a kurtosis."""
 
     sample: bool
     degree: ClassVar[int] = 4
@@ -48,9 +48,8 @@ def _kurtosis(*, sample: bool) -> Reader:
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
     ) -> AggregateRequest:
-        return Kurtosis(
-            label=label, value=few_steps(number(node, scope)), condition=condition, sample=sample
-        )
+        value = few_steps(number(node, scope))
+        return Kurtosis(label=label, value=value, condition=condition, sample=sample)
 
     return apply
 

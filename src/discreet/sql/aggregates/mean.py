@@ -1,4 +1,4 @@
-"""AVG(x), and aggregates that are computed from a mean alone."""
+"""AVG(x), and the base of aggregates that are functions of a mean."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from discreet.sql.values.expressions import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """AVG: from the sums A of x - lo and B of hi - x over the rows that have x, all in units of
-    `step`.
+    """The estimate of AVG, from the noisy sums A of x - lo and B of hi - x over the rows that have
+    x, in units of `step`.
 
-    mean = lo + width * A / (A + B), kept inside [lo, hi]. A group with a noisy count of zero or
-    less has no mean. Of a higher degree, A and B are put together from the parts that a variance
-    and the like measure.
+    mean = lo + width * A / (A + B), clamped to [lo, hi]. A group with a noisy count of zero or less
+    has no mean. With a higher degree, A and B are computed from the parts that a variance and the
+    like measure.
     """
 
     lo: int
@@ -40,14 +40,16 @@ class Mean:
         return arrow.array(means, mask=missing)
 
     def means(self, components: Components) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return the means, and where there are none."""
+        """Return the means, and the groups without one."""
         a, b = self._sides(tuple(numbers.astype(np.float64) for numbers in components))
         return (self.lo + self.width * _share(a, b)) * float(self.step), a + b <= 0
 
     def _sides(self, parts: tuple[Floats, ...]) -> tuple[Floats, Floats]:
+        """Return A and B."""
         if self.degree == 1:
             return parts[0], parts[1]
-        whole, places = float(self.width ** (self.degree - 1)), range(self.degree + 1)
+        whole = float(self.width ** (self.degree - 1))
+        places = range(self.degree + 1)
         up = sum(
             (parts[place] * (place / self.degree) for place in places),
             start=np.zeros_like(parts[0]),
@@ -59,49 +61,50 @@ class Mean:
         return up / whole, down / whole
 
     def _place(self, parts: Floats) -> tuple[Floats, Floats]:
-        """Return where the mean stands in the range, possible or not, and the noisy count."""
+        """Return the place of the mean in its range, not clamped, and the noisy count."""
         a, b = self._sides(tuple(parts))
         return a / np.maximum(a + b, 1.0), a + b
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
         parts = tuple(numbers.astype(np.float64) for numbers in components)
         a, b = self._sides(parts)
-        within = (
-            _fieller(a, b, mechanism)
-            if self.degree == 1
-            else reach(self._place, np.stack(parts[: self.degree + 1]), mechanism)
-        )
-        farthest = np.maximum(_share(a, b), 1 - _share(a, b))
-        return (
-            np.where(a + b > 0, np.minimum(within, farthest), farthest)
-            * self.width
-            * float(self.step)
-        )
+        if self.degree == 1:
+            within = _fieller(a, b, mechanism)
+        else:
+            within = reach(self._place, np.stack(parts[: self.degree + 1]), mechanism)
+        share = _share(a, b)
+        farthest = np.maximum(share, 1 - share)
+        half_width = np.where(a + b > 0, np.minimum(within, farthest), farthest)
+        return half_width * self.width * float(self.step)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:
             return None
-        # Half of the rows at each end, or all of them at one: the wider of the two.
+        # Half of the rows at each end, or all of them at one end: take the wider margin.
         total = float(assuming) * self.width**self.degree
         between = (0.0,) * (self.degree - 1)
-        cases = [(0.5, *between, 0.5), (1.0, *between, 0.0)]
-        return max(
-            float(self.margins(tuple(np.array([total * share]) for share in case), mechanism)[0])
-            for case in cases
-        )
+        widths = []
+        for shares in ((0.5, *between, 0.5), (1.0, *between, 0.0)):
+            parts = tuple(np.array([total * share]) for share in shares)
+            widths.append(float(self.margins(parts, mechanism)[0]))
+        return max(widths)
 
 
 def _share(a: Floats, b: Floats) -> Floats:
+    """Return A / (A + B), clamped to [0, 1]; a half if A + B is not above zero."""
     total = a + b
-    return np.clip(np.divide(a, total, out=np.full_like(a, 0.5), where=total > 0), 0.0, 1.0)
+    half = np.full_like(a, 0.5)
+    return np.clip(np.divide(a, total, out=half, where=total > 0), 0.0, 1.0)
 
 
 def _fieller(a: Floats, b: Floats, mechanism: Noise) -> Floats:
-    """Half-width of Fieller's interval for p = A / (A + B): |A (1 - p) - B p| within the noise it
-    can have.
+    """Return the half-width of Fieller's interval for p = A / (A + B).
+
+    It holds the p for which |A (1 - p) - B p| is within its noise.
     """
-    # noise is 1 or more, so below that the reach is everything
-    share, total = (_share(a, b), np.maximum(a + b, 1.0))
+    # The noise is at least 1, so with a smaller total the interval is everything.
+    share = _share(a, b)
+    total = np.maximum(a + b, 1.0)
     farthest = np.zeros_like(a)
     for side in (-1.0, 1.0):
         within = np.zeros_like(a)
@@ -114,7 +117,7 @@ def _fieller(a: Floats, b: Floats, mechanism: Noise) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Average(Moment):
-    """A mean."""
+    """A request for a mean."""
 
     degree: ClassVar[int] = 1
 
@@ -124,12 +127,13 @@ class Average(Moment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfMean(Mean):
-    """A monotone function of a mean, which is kept inside its range: its margin is that of the ends
-    of the mean's.
+    """The estimate of a monotone function of a mean.
+
+    The mean is clamped to its range. The ends of the mean's interval give those of the function's.
     """
 
     def function(self, mean: Floats) -> Floats:
-        """Return what is told of a mean."""
+        """Return the function of a mean."""
         raise NotImplementedError
 
     def values(self, components: Components) -> pa.Array:
@@ -148,9 +152,11 @@ class OfMean(Mean):
         return float(self._around(np.array([(low + high) / 2]), np.array([within]))[0])
 
     def _around(self, means: Floats, within: Floats) -> Floats:
-        low, high = (np.clip(means + sign * within, *self._ends) for sign in (-1, 1))
-        told = self.function(means)
-        return np.maximum(np.abs(self.function(low) - told), np.abs(self.function(high) - told))
+        """Return how far the function of a mean within this distance can be."""
+        low = self.function(np.clip(means + -1 * within, *self._ends))
+        high = self.function(np.clip(means + 1 * within, *self._ends))
+        middle = self.function(means)
+        return np.maximum(np.abs(low - middle), np.abs(high - middle))
 
     @property
     def _ends(self) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""MODE(x): a public value, chosen by its count."""
+"""MODE(x): a public value that we choose by its count."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ def _mode(
             f"{show(node)} is one of the texts that people have, and those are not public.",
             "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 1, which shows what many share.",
         )
-    if (
-        not isinstance(value.domain, Category | Flag | Number | Day)
-        or value.domain.size > MOST_MODES
-    ):
+    has_values = isinstance(value.domain, Category | Flag | Number | Day)
+    if not has_values or value.domain.size > MOST_MODES:
         raise reject(
             node,
             f"{show(node)} needs a column with at most {MOST_MODES} public values.",

@@ -1,4 +1,4 @@
-"""MEDIAN(x), QUANTILE_CONT(x, q) and their like: a value of the public grid, chosen by rank."""
+"""MEDIAN(x), QUANTILE_CONT(x, q) and the like: a value of the public grid, chosen by its rank."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_QUANTILES = 32
 
 
 def reader_of_quantile(quantile: Fraction) -> Reader:
-    """Return the reader of an aggregate whose name says which quantile it is."""
+    """Return the reader of an aggregate that is one fixed quantile, as MEDIAN is."""
 
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
@@ -34,32 +34,33 @@ def reader_of_quantile(quantile: Fraction) -> Reader:
 def _fractions(
     node: exp.Expression | None, owner: exp.Expression
 ) -> tuple[tuple[Fraction, ...], bool]:
-    """Return the wanted quantiles, and whether they were written as a list."""
+    """Return the quantiles, and whether the analyst wrote a list."""
     items = node.expressions if isinstance(node, exp.Array) else [node]
+    texts = [item.this for item in items if isinstance(item, exp.Literal) and len(item.this) < 20]
+    # never compute 1e999999999, although it is short
+    plain = [text for text in texts if "e" not in text.lower()]
     try:
-        # 1e999999999 is short, and must not be computed
-        written = [
-            item.this for item in items if isinstance(item, exp.Literal) and len(item.this) < 20
-        ]
-        found = tuple(Fraction(text) for text in written if "e" not in text.lower())
+        quantiles = tuple(map(Fraction, plain))
     except ValueError:
-        found = ()
-    if not found or len(found) != len(items) or not all(0 <= each <= 1 for each in found):
+        quantiles = ()
+    inside = all(0 <= quantile <= 1 for quantile in quantiles)
+    if not quantiles or len(quantiles) != len(items) or not inside:
         raise reject(
             owner,
             f"{show(owner)} needs numbers between 0 and 1, written out.",
             "Write QUANTILE_CONT(x, 0.5).",
         )
-    if list(found) != sorted(set(found)) or len(found) > MOST_QUANTILES:
+    if list(quantiles) != sorted(set(quantiles)) or len(quantiles) > MOST_QUANTILES:
         raise reject(
             owner,
             f"several quantiles must increase, and be {MOST_QUANTILES} at most.",
             "Write QUANTILE_CONT(x, [0.25, 0.5, 0.75]).",
         )
-    return found, isinstance(node, exp.Array)
+    return quantiles, isinstance(node, exp.Array)
 
 
 def _pickable(value: Value, node: exp.Expression) -> Value:
+    """Return a value that a quantile can choose; refuse any other."""
     if isinstance(value.domain, Number | Day | Moment):
         return value
     if isinstance(value.domain, Category) and all_numeric(value.domain.values):
@@ -74,8 +75,8 @@ def _pickable(value: Value, node: exp.Expression) -> Value:
 def _quantile(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
 ) -> AggregateRequest:
-    wanted = node.args.get("quantile") if isinstance(node, exp.Quantile) else node.expression
-    quantiles, listed = _fractions(wanted, node)
+    fractions = node.args.get("quantile") if isinstance(node, exp.Quantile) else node.expression
+    quantiles, listed = _fractions(fractions, node)
     value = _pickable(argument(node, scope), node)
     return PublicChoice(
         label=label,
@@ -100,7 +101,7 @@ def _within_group(
         )
     quantiles, listed = _fractions(node.this.this, node)
     if order[0].args.get("desc"):
-        quantiles = tuple(1 - each for each in reversed(quantiles))
+        quantiles = tuple(1 - quantile for quantile in reversed(quantiles))
         if listed:
             raise reject(
                 node, "a list of quantiles in descending order is not answered.", "Leave DESC out."

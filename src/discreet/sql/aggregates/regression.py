@@ -1,6 +1,4 @@
-"""REGR_SLOPE(y, x), REGR_INTERCEPT(y, x) and REGR_R2(y, x): the line of y over x, as DuckDB has
-it.
-"""
+"""REGR_SLOPE(y, x), REGR_INTERCEPT(y, x) and REGR_R2(y, x): the line of y over x, as in DuckDB."""
 
 from __future__ import annotations
 
@@ -26,12 +24,13 @@ _DEGREES = (1, 2)  # of y and of x
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Slope or intercept, from products of 2 parts of y and 3 of x: component 3 i + j goes with
-    parts i and j.
+    """The estimate of a slope or an intercept, from products of 2 parts of y and 3 of x: component
+    3 i + j is that of parts i and j.
 
-    With u, w the places of y, x in their ranges: the mean of u is that of i, of w that of j / 2, of
-    u w that of i j / 2, and the mean of w² is the share of j = 2. Neither has a bound that is
-    public, so where noise may halve the variance of x there is no margin.
+    Let u and w be the places of y and x in their ranges. The mean of u is the mean of i, that of w
+    is the mean of j / 2, that of u w is the mean of i j / 2, and the mean of w² is the share of
+    j = 2. Slope and intercept have no public bound, so where noise may halve the variance of x
+    there is no margin.
     """
 
     widths: tuple[int, int]
@@ -40,75 +39,83 @@ class Line:
     slope: bool
 
     def values(self, components: Components) -> pa.Array:
-        found, _, more = self._line(floats(components))
-        return arrow.array(found, mask=(more <= 0.5) | ~np.isfinite(found))
+        answers, _, enough = self._line(floats(components))
+        return arrow.array(answers, mask=(enough <= 0.5) | ~np.isfinite(answers))
 
     def _line(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
-        """It, what it was divided by, and how many rows more than one; parts along the first
-        axis.
+        """Return the slope or intercept, its divisor, and the number of rows less one.
+
+        Parts are along the first axis.
         """
         total = parts.sum(axis=0)
         count = total / float(self.widths[0] * self.widths[1] ** 2)
         shares = np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
         table = shares.reshape((2, 3, *shares.shape[1:]))
         of_x = table.sum(axis=0)
-        mean_y, mean_x = table[1].sum(axis=0), of_x[1] / 2 + of_x[2]
+        mean_y = table[1].sum(axis=0)
+        mean_x = of_x[1] / 2 + of_x[2]
         variance = of_x[2] - mean_x**2
         spread = np.where(variance > 0, variance, np.nan)
         slope = (table[1, 1] / 2 + table[1, 2] - mean_y * mean_x) / spread
-        high, wide = (
-            float(width * step) for width, step in zip(self.widths, self.steps, strict=True)
-        )
-        start_y, start_x = (float(start) for start in self.starts)
-        found = slope * high / wide
+        range_y = float(self.widths[0] * self.steps[0])
+        range_x = float(self.widths[1] * self.steps[1])
+        start_y = float(self.starts[0])
+        start_x = float(self.starts[1])
+        answer = slope * range_y / range_x
         if not self.slope:
-            found = start_y + mean_y * high - found * (start_x + mean_x * wide)
-        return found, np.nan_to_num(spread) * count, count - 1
+            answer = start_y + mean_y * range_y - answer * (start_x + mean_x * range_x)
+        return answer, np.nan_to_num(spread) * count, count - 1
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
         """Return margins by redrawing the declared noise around the noisy sums (S11)."""
         parts = floats(components)
-        return np.where(self._line(parts)[2] > 1, reach(self._line, parts, mechanism), np.inf)
+        _, _, enough = self._line(parts)
+        return np.where(enough > 1, reach(self._line, parts, mechanism), np.inf)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """Return the margin for values that lie evenly in their ranges."""
+        """Return the margin for values that are spread evenly over their ranges."""
         if assuming is None:
             return None
         even = float(assuming) * float(self.widths[0] * self.widths[1] ** 2) / 6
-        found = float(self.margins(tuple(np.array([even]) for _ in range(6)), mechanism)[0])
-        return found if np.isfinite(found) else None
+        parts = tuple(np.array([even]) for _ in range(6))
+        width = float(self.margins(parts, mechanism)[0])
+        return width if np.isfinite(width) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RSquared(Together):
-    """R²: the square of a correlation, whose margin is that of the squares of the ends of its
-    margin.
+    """The estimate of R², the square of a correlation.
+
+    The ends of its interval are the squares of the ends of the correlation's.
     """
 
     def values(self, components: Components) -> pa.Array:
-        found, missing = self.solve(components)
-        return arrow.array(found**2, mask=missing)
+        correlations, missing = self.solve(components)
+        return arrow.array(correlations**2, mask=missing)
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        found = np.nan_to_num(self.solve(components)[0])
-        return self._around(found, Together.margins(self, components, mechanism))
+        correlations, _ = self.solve(components)
+        within = Together.margins(self, components, mechanism)
+        return self._around(np.nan_to_num(correlations), within)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """Return the widest: that of a correlation of almost 1."""
+        """Return the widest margin: that of a correlation of almost 1."""
         within = Together.margin(self, mechanism, assuming=assuming)
-        return (
-            None if within is None else float(self._around(np.array([1.0]), np.array([within]))[0])
-        )
+        if within is None:
+            return None
+        return float(self._around(np.array([1.0]), np.array([within]))[0])
 
     def _around(self, center: Floats, within: Floats) -> Floats:
+        """Return how far the square of a correlation within this distance can be."""
         size = np.abs(center)
-        low, high = np.maximum(size - within, 0.0), np.minimum(size + within, 1.0)
+        low = np.maximum(size - within, 0.0)
+        high = np.minimum(size + within, 1.0)
         return np.asarray(np.maximum(high**2 - size**2, size**2 - low**2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regression(Pair):
-    """Slope or intercept of y, the first value, over x."""
+    """A request for the slope or intercept of y, the first value, over x."""
 
     slope: bool
 
@@ -117,7 +124,8 @@ class Regression(Pair):
         return _DEGREES
 
     def estimate(self, corner: Corner) -> NoisyColumn:
-        y, x = grid(self.value), grid(self.other)
+        y = grid(self.value)
+        x = grid(self.other)
         return Line(
             widths=corner.widths,
             steps=corner.steps,
@@ -128,7 +136,7 @@ class Regression(Pair):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Determination(Pair):
-    """R²."""
+    """A request for R²."""
 
     @property
     def degrees(self) -> tuple[int, int]:
@@ -148,7 +156,8 @@ def _line(*, slope: bool) -> Reader:
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
     ) -> AggregateRequest:
-        y, x = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
+        y = as_number(translate(node.this, scope), node)
+        x = as_number(translate(node.expression, scope), node)
         return Regression(label=label, value=y, other=x, condition=condition, slope=slope)
 
     return apply
@@ -157,7 +166,8 @@ def _line(*, slope: bool) -> Reader:
 def _explain(
     node: exp.Expression, scope: Scope, label: str, condition: Expression | None
 ) -> AggregateRequest:
-    y, x = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
+    y = as_number(translate(node.this, scope), node)
+    x = as_number(translate(node.expression, scope), node)
     return Determination(label=label, value=y, other=x, condition=condition)
 
 

@@ -1,4 +1,4 @@
-"""SKEWNESS(x) of a sample, as DuckDB has it."""
+"""SKEWNESS(x) of a sample, as in DuckDB."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ThirdMoment(StandardMoment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skewness(Moment):
-    """A skewness."""
+    """A request for a skewness."""
 
     degree: ClassVar[int] = 3
 

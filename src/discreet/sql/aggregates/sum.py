@@ -29,7 +29,7 @@ from discreet.sql.values.numbers import grid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total(Moment, Alone):
-    """A sum."""
+    """A request for a sum."""
 
     degree: ClassVar[int] = 1
 
@@ -51,13 +51,15 @@ class Total(Moment, Alone):
         )
 
     def estimate(self, place: Place) -> Linear:
-        """Return x = lo + W * (weighted place in the range): the weights of the parts are 0, 1/d,
-        2/d, ..., 1.
+        """Return the estimate from the parts of degree d.
+
+        x = lo + W * place, and the place of part i in the range is i / d.
         """
-        weights = [Fraction(each * place.width, place.degree) for each in range(place.degree + 1)]
-        factors = tuple(place.unit * (place.lo + weight) for weight in weights)
-        ordered = factors[::-1] if place.degree == 1 else factors
-        return place.linear(ordered, rest=Fraction(0), step=place.step)
+        parts = range(place.degree + 1)
+        distances = [Fraction(part * place.width, place.degree) for part in parts]
+        factors = tuple(place.unit * (place.lo + distance) for distance in distances)
+        in_order = factors[::-1] if place.degree == 1 else factors
+        return place.linear(in_order, rest=Fraction(0), step=place.step)
 
 
 def _sum(

@@ -1,4 +1,4 @@
-"""VARIANCE(x), STDDEV(x) and their like."""
+"""VARIANCE(x), STDDEV(x), and those of populations."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from discreet.sql.values.expressions import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """VARIANCE and STDDEV from the sums of (W - v)², 2 v (W - v) and v², with v = x - lo in units
-    and W the width.
+    """The estimate of VARIANCE and STDDEV, from the noisy sums of (W - v)², 2 v (W - v) and v².
 
-    The three make W² in every row, so their noise costs no more than that of one of them. Beside a
-    skewness or a kurtosis there are more of them, of a higher degree.
+    v = x - lo in units, and W is the width. For one row the three terms add up to W², so the noise
+    of all costs no more than that of one. Beside a skewness or a kurtosis there are more sums, of a
+    higher degree.
     """
 
     lo: int
@@ -40,56 +40,58 @@ class Spread:
     step: Fraction
     sample: bool
     root: bool
-    degree: int = 2  # that of the parts
+    degree: int = 2  # the degree of the sums
 
     def values(self, components: Components) -> pa.Array:
-        found, count = self._spread(floats(components[: self.degree + 1]))
-        variance = self._nearest(found, count)
-        return arrow.array(
-            np.sqrt(variance) if self.root else variance, mask=count <= (1.5 if self.sample else 0)
-        )
+        spread, count = self._spread(floats(components[: self.degree + 1]))
+        variance = self._nearest(spread, count)
+        least = 1.5 if self.sample else 0
+        return arrow.array(np.sqrt(variance) if self.root else variance, mask=count <= least)
 
     def _spread(self, sums: Floats) -> tuple[Floats, Floats]:
-        """Return the variance in the column's own unit, possible or not, and the noisy count; sums
-        along the first axis.
+        """Return the variance in the column's own unit, not clamped, and the noisy count.
+
+        Sums are along the first axis.
         """
         count = sums.sum(axis=0) / float(self.width**self.degree)
         mean, square = raw_moments(sums, count, width=self.width, most=2)
-        return (square - mean**2) * (
-            sample_factor(count) if self.sample else 1.0
-        ) * self._unit, count
+        factor = sample_factor(count) if self.sample else 1.0
+        return (square - mean**2) * factor * self._unit, count
 
     def _nearest(self, variance: Floats, count: Floats) -> Floats:
-        """Return the nearest that so many rows can have: no more than with half of them at each
-        end.
+        """Return the nearest variance that this number of rows can have.
+
+        The largest is that of rows of which half are at each end.
         """
-        return np.clip(
-            variance, 0.0, (sample_factor(count) if self.sample else 1.0) * self._unit / 4
-        )
+        factor = sample_factor(count) if self.sample else 1.0
+        return np.clip(variance, 0.0, factor * self._unit / 4)
 
     @property
     def _unit(self) -> float:
         return (self.width * float(self.step)) ** 2
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        """Return margins by redrawing the declared noise (S11); of a root, from the ends of its
-        square.
+        """Return margins by redrawing the declared noise (S11).
+
+        The ends of a deviation are the roots of the ends of the variance.
         """
         sums = floats(components[: self.degree + 1])
         center, count = self._spread(sums)
         within = np.where(count > 2, reach(self._spread, sums, mechanism), np.inf)
         answer = self._nearest(center, count)
-        ends = possible(answer, within, least=0.0, most=self._unit / (2 if self.sample else 4))
-        low, middle, high = (
-            np.sqrt(each) if self.root else each for each in (ends[0], answer, ends[1])
-        )
-        return np.maximum(middle - low, high - middle)
+        most = self._unit / (2 if self.sample else 4)
+        low, high = possible(answer, within, least=0.0, most=most)
+        if self.root:
+            low = np.sqrt(low)
+            answer = np.sqrt(answer)
+            high = np.sqrt(high)
+        return np.maximum(answer - low, high - answer)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:
             return None
         count = np.array([float(assuming)])
-        # the widest spread there is: half at each end
+        # the largest variance: half of the rows at each end
         shares = (0.5, *(0.0,) * (self.degree - 1), 0.5)
         sums = tuple(np.round(count * share * float(self.width**self.degree)) for share in shares)
         return float(self.margins(sums, mechanism)[0])
@@ -97,7 +99,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variance(Moment):
-    """A variance or a standard deviation."""
+    """A request for a variance or a standard deviation."""
 
     sample: bool
     root: bool
@@ -118,9 +120,8 @@ def _variance(*, sample: bool, root: bool) -> Reader:
     def apply(
         node: exp.Expression, scope: Scope, label: str, condition: Expression | None
     ) -> AggregateRequest:
-        return Variance(
-            label=label, value=number(node, scope), condition=condition, sample=sample, root=root
-        )
+        value = number(node, scope)
+        return Variance(label=label, value=value, condition=condition, sample=sample, root=root)
 
     return apply
 
