@@ -888,7 +888,7 @@ SELECT person_id, SUM(cost) FROM visits GROUP BY person_id ORDER BY 2 DESC LIMIT
 
 -- everybody's truth
 SELECT BOOL_AND(smoker) FROM people
---> is decided by one person
+--> is decided by one person. Count them: COUNT(*) FILTER (WHERE smoker)
 
 -- any one value
 SELECT ANY_VALUE(income) FROM people

@@ -33,7 +33,7 @@ from discreet.sql.plan.plan import (
     empty_plan,
 )
 from discreet.sql.rows.keys.possible import Spell
-from discreet.sql.rows.project import SPREAD, example
+from discreet.sql.rows.project import example, show_spread
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.dialect import Dialect
 from discreet.sql.text.parse import (
@@ -172,7 +172,7 @@ def _column(output: Output, result: OutputTable, kind: Kind) -> AnswerColumn:
 
 def _asks_for_rows(tree: exp.Expression, result: Relation) -> Rejected:
     if tree.args.get("group"):
-        return reject(tree.args["group"], _OF_EACH, SPREAD)
+        return reject(tree.args["group"], _OF_EACH, show_spread(tree))
     return reject(
         tree, "this asks for rows, and rows never leave.", f"Aggregate: {example(tree, result)}."
     )

@@ -221,6 +221,16 @@ def argument(node: exp.Expression, scope: Scope) -> Value:
     return translate(argument_node(node), scope)
 
 
+def _without_distinct(node: exp.Expression) -> str:
+    """Return what to write instead of SUM(DISTINCT x): SUM(x), or of what people are multiplied by
+    a join, the sum without it.
+    """
+    if node.find(exp.MD5, exp.MD5Digest):  # as Looker writes a sum over rows that a join repeats
+        return "Sum without the join that repeats rows: SELECT SUM(x) FROM the table of x."
+    written = show(node).replace("DISTINCT ", "")
+    return "Leave DISTINCT out." if written.endswith("...") else f"Write {written}."
+
+
 def argument_node(node: exp.Expression) -> exp.Expression:
     """Return the only argument of an aggregate."""
     only = node.expressions[0] if isinstance(node, exp.AnonymousAggFunc) else node.this
@@ -228,7 +238,7 @@ def argument_node(node: exp.Expression) -> exp.Expression:
         raise reject(
             node,
             f"{show(node)}: DISTINCT is answered in COUNT only.",
-            f"Write {show(node).replace('DISTINCT ', '')}.",
+            _without_distinct(node),
         )
     if isinstance(only, exp.Order):
         raise reject(

@@ -107,6 +107,10 @@ _CALLS: dict[tuple[str, int], Callable[..., exp.Expression]] = {  # by name and 
     ("zeroifnull", 1): lambda value: exp.Coalesce(this=value, expressions=[exp.Literal.number(0)]),
     ("mid", 3): lambda text, start, length: exp.Substring(this=text, start=start, length=length),
     ("approx_percentile", 2): lambda value, share: exp.Quantile(this=value, quantile=share),
+    ("quantile_cont", 2): lambda value, share: exp.PercentileCont(this=value, expression=share),
+    ("quantile_disc", 2): lambda value, share: exp.PercentileDisc(this=value, expression=share),
+    ("strftime", 2): lambda moment, written: exp.TimeToStr(this=moment, format=written),
+    ("list_contains", 2): lambda values, one: exp.ArrayContains(this=values, expression=one),
     ("suffix", 2): lambda text, end: exp.EndsWith(this=text, expression=end),
     ("prefix", 2): lambda text, start: exp.StartsWith(this=text, expression=start),
 }

@@ -84,7 +84,8 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
         )
     for kinds, reason, hint in REFUSED:
         if isinstance(node, kinds):
-            raise reject(node, reason.format(node=show(node)), hint)
+            this = show(node.this) if isinstance(node.this, exp.Column) else "name"
+            raise reject(node, reason.format(node=show(node)), hint.replace("{this}", this))
     raise reject(
         node,
         f"{show(node)} is not understood on rows.",
@@ -390,7 +391,7 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
         return _bucket(node, scope)
     for kinds, reason, hint in REFUSED:
         if name in other_names(kinds):
-            raise reject(node, reason.format(node=show(node)), hint)
+            raise reject(node, reason.format(node=show(node)), hint.replace("{this}", "name"))
     raise reject(
         node,
         f"{node.name.upper()} is not a function that can be answered.",

@@ -34,7 +34,7 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
     (
         _REGULAR,
         "regular expressions are not answered: their running time depends on the data.",
-        "Use LIKE, CONTAINS, STARTS_WITH or SPLIT_PART, for example name LIKE 'Ka%'.",
+        "Use LIKE, REPLACE, STARTS_WITH or SPLIT_PART: {this} LIKE 'Ka%'.",
     ),
     (
         (exp.Star,),
