@@ -1,22 +1,16 @@
-"""Synthetic data: describe (paid, through the curator's door), generate and inspect (free, from the
-description).
+"""Synthetic data: `describe` a table at a price, then `generate` rows and `inspect` for free.
 
-axis           a column on its public grid
-source         where the engine finds the columns
-grids          lists and cuts found at a price
-workload       what questions need
-marginals      counts asked through the allowance
-graphical      junction tree, propagation, estimation
-smooth         noisy histograms made plausible
-synthesizers   SYNTHESIZERS, the family
-raw            exact scores, NOT FOR RELEASE
-describe       what is planned, paid and done
-description    the file between the verbs
+describe       the planning, the price and the work of a description
+description    the file that `describe` writes and the other verbs read
 generate       rows from a description
+compare        a description compared with its table, at a price
+classify       a classifier from a description, to try on true rows
+marginals      noisy counts, distances and choices, through the allowance
+source         the expressions by which the engine reads a table
+workload       the columns that questions need together
 released       questions to released rows
-errors         what error to expect
-inspect        figures, from the description alone
-compare        real against synthetic, paid for
-classify       a classifier to try on true rows
-reports        the pages
+columns/       axis (a column on its public grid), grids (lists and cuts found at a price)
+synthesizers/  SYNTHESIZERS, the family; graphical (junction tree, estimation), smooth (histograms)
+linked/        tables whose rows belong to rows of others
+report/        pages, expected errors, figures; raw has exact scores, NOT FOR RELEASE
 """

@@ -1,9 +1,9 @@
-"""A classifier made from a description, to be tried on true rows: logistic regression on the groups
-of every column.
+"""A classifier from a description, to try on true rows: logistic regression on the groups of every
+column.
 
-It is a function of the description alone, so it is public; its points for a row are a sum of
-integers that every engine can compute, and how well it does on true rows follows from noisy counts
-of label and points (S16).
+It is a function of the description alone, so it is public. A row's points are a sum of integers,
+which every engine can compute. Noisy counts by label and points tell how well it does on true rows
+(S16).
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 BINS = 40
-_ROWS = 40_000  # to learn from
-_POINTS = 1000  # of one unit of log odds
+_ROWS = 40_000  # the most synthetic rows to learn from
+_POINTS = 1000  # points for one unit of log odds
 _RIDGE = 1.0
-_TIMES = 600  # that noise is drawn again
+_TIMES = 600  # how many times to redraw noise
 
 
 def target_of(description: Description, text: str) -> tuple[int, int]:
-    """Return the column and the cell that `income=high`, or `smoker` where there are but two
-    values, names.
+    """Return the column and the cell that a text names: `income=high`, or for a column of two
+    values `smoker`.
     """
     if not isinstance(text, str):
         raise UsageError(f"target is a text such as income=high, not {type(text).__name__}.")
@@ -53,20 +53,22 @@ def target_of(description: Description, text: str) -> tuple[int, int]:
 
 
 def rows_of(description: Description) -> Integers:
-    """Return synthetic cells, always the same of one description: what is compared must not change
-    between two tries.
+    """Return the cells of synthetic rows, always the same for one description.
+
+    So the same comparison, asked again, trains the same classifier.
     """
     stream = Stream(hashlib.sha256(description.to_bytes()).digest())
-    return codes(description, rows=min(max(description.rows, 1000), _ROWS), stream=stream)
+    rows = min(max(description.rows, 1000), _ROWS)
+    return codes(description, rows=rows, stream=stream)
 
 
 def learn_score(
     cells: Integers, groups: tuple[Integers, ...], *, label: int, positive: int
 ) -> Score:
-    """Learn the score that tells `positive` rows from others best on these rows."""
+    """Return the score that best tells `positive` rows from others on these rows."""
     from scipy.optimize import minimize
 
-    sizes = [int(each.max()) + 1 for each in groups]
+    sizes = [int(own.max()) + 1 for own in groups]
     starts = np.cumsum([0, *sizes])
     others = [column for column in range(len(groups)) if column != label]
     places = [groups[column][cells[:, column]] + starts[column] for column in others]
@@ -86,42 +88,43 @@ def learn_score(
         value = float(np.logaddexp(0, odds).sum() - truth @ odds + ridge @ weights / 2)
         return value, gradient + ridge
 
-    found = minimize(
-        loss, np.zeros(starts[-1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 100}
-    ).x
-    points = np.rint(found[:-1] * _POINTS).astype(np.int64)
-    weights = tuple(
-        np.zeros(len(group), dtype=np.int64) if column == label else points[starts[column] :][group]
-        for column, group in enumerate(groups)
-    )
-    totals = sum(each[cells[:, column]] for column, each in enumerate(weights))
+    start = np.zeros(starts[-1] + 1)
+    fit = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 100})
+    points = np.rint(fit.x[:-1] * _POINTS).astype(np.int64)
+    weights = []
+    for column, group in enumerate(groups):
+        if column == label:
+            weights.append(np.zeros(len(group), dtype=np.int64))
+        else:
+            weights.append(points[starts[column] :][group])
+    totals = sum(own[cells[:, column]] for column, own in enumerate(weights))
     ends = np.unique(np.quantile(totals, np.arange(1, BINS) / BINS).astype(np.int64))
-    return Score(label=label, positive=positive, weights=weights, ends=tuple(ends.tolist()))
+    return Score(label=label, positive=positive, weights=tuple(weights), ends=tuple(ends.tolist()))
 
 
 def count_by_label(score: Score, cells: Integers) -> Integers:
-    """Return rows by label and bin, as `Marginals.scored` counts them on true rows."""
-    points = sum(each[cells[:, column]] for column, each in enumerate(score.weights))
+    """Return counts of rows by label and bin, as `Marginals.scored` counts true rows."""
+    points = sum(own[cells[:, column]] for column, own in enumerate(score.weights))
     bins = np.searchsorted(np.array(score.ends), points, side="right")
     place = (cells[:, score.label] == score.positive) * score.bins + bins
     return np.asarray(np.bincount(place, minlength=2 * score.bins), dtype=np.int64)
 
 
 def area(counts: NDArray[np.generic]) -> Floats:
-    """Return the area under the curve from counts by label and bin, which are along the first axis.
-
-    NaN where there are no rows of a label.
+    """Return the area under the curve from counts by label and bin, along the first axis; NaN if a
+    label has no rows.
     """
     low, high = np.asarray(counts, dtype=np.float64).reshape(2, -1, *counts.shape[1:])
-    negatives, positives = low.sum(axis=0), high.sum(axis=0)
+    negatives = low.sum(axis=0)
+    positives = high.sum(axis=0)
     both = (negatives > 0) & (positives > 0)
     pairs = np.where(both, negatives * positives, np.nan)
     return np.asarray((high * (np.cumsum(low, axis=0) - low / 2)).sum(axis=0) / pairs)
 
 
 def area_margin(counts: Integers, noise: Additive) -> float:
-    """Return the half-width at 95 % of the area from noisy counts; a half, which is everything,
-    where noise hides a label.
+    """Return the 95 % half-width of the area from noisy counts; 0.5, which covers everything, if
+    noise hides a label.
     """
     enough = 3 * noise.deviation * (len(counts) / 2) ** 0.5
     if min(counts.reshape(2, -1).sum(axis=1)) <= enough:

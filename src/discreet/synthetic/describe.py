@@ -1,8 +1,8 @@
-"""Plan `curator.describe` before it pays, and do its work afterwards; the curator does the paying.
+"""Plan and price `curator.describe` before the charge, and do its work after it.
 
-Which currency an algorithm spends: ρ in a `zcdp` budget. In a `sum` budget with a δ, either ε
-(Laplace noise, permute-and-flip) or one (ε, δ) row within which it spends ρ (S6), whichever has
-less noise for as many questions as a table of that width needs; without a δ only the first is open.
+An algorithm spends ρ in a `zcdp` budget. In a `sum` budget without a δ it spends ε (Laplace noise,
+permute-and-flip). With a δ it may also spend ρ within one (ε, δ) row (S6): we choose the way with
+less noise for the number of questions that a table of this width needs.
 """
 
 from __future__ import annotations
@@ -45,32 +45,32 @@ from discreet.vault.exact import Exact
 Fetch = Callable[[Aggregate], Exact]
 CarryOut = Callable[[Allowance, Fetch, dict[str, Any]], bytes]
 
-# rows by which noise may move a count that gets all that is paid: beyond, files hold no such numbers
+# The spread, in rows, of noise that gets all that is paid. Files hold no numbers with more noise.
 MOST_NOISE = Fraction(10**9)
 LEAST_NOISE = Fraction(1, 10**8)
-TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
+TOO_MUCH = 0.15  # with a larger mean expected error of columns, noise hides every correlation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commission:
-    """An order for a description: everything that the result depends on but the data and noise."""
+    """An order for a description: all that the result depends on, apart from data and noise."""
 
     table: str
     synthesizer: str
     axes: tuple[Grid, ...]
     source: TableSource
-    inside: Accountant  # whose currency the algorithm spends
-    paid: Charge  # in that currency; its δ finds the values of text columns
-    cost: Charge  # in the ledger's
+    inside: Accountant  # of the currency that the algorithm spends
+    paid: Charge  # in that currency; its δ pays for finding the values of text columns
+    cost: Charge  # in the ledger's currency
     workload: Workload = EVERY_PAIR
-    about: str = ""  # what else the work depends on
+    about: str = ""  # further facts that the work depends on
 
     @property
     def question(self) -> str:
-        """Return a text that is equal for two orders of the same description, however classes and
-        fields are called.
+        """Return the identity of an order: equal for two orders of the same description.
 
-        What a column may contain is the policy's, which the ledger writes beside it.
+        It does not depend on names of classes and fields. The domains of columns are in the policy,
+        which the ledger writes beside it.
         """
         parts = {
             "describe": 4,  # counts up when a part changes its meaning
@@ -91,16 +91,20 @@ class Commission:
     @property
     def text(self) -> str:
         verb = "compare" if self.about else "describe"
-        return f"{verb} {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
+        columns = ", ".join(axis.name for axis in self.axes)
+        return f"{verb} {self.table} by {self.synthesizer}: {columns}"
 
     def carry_out(self, work: Work, progress: Progress | None) -> CarryOut:
-        """Do the work on the table's counts, within what was paid."""
-        return lambda allowance, fetch, told: work(
-            self.marginals(allowance, fetch, progress), self, told
-        )
+        """Return the function that does the work and spends what was paid."""
+
+        def do(allowance: Allowance, fetch: Fetch, certificate: dict[str, Any]) -> bytes:
+            data = self.marginals(allowance, fetch, progress)
+            return work(data, self, certificate)
+
+        return do
 
     def marginals(self, allowance: Allowance, fetch: Fetch, progress: Progress | None) -> Marginals:
-        """Return the table's counts, through what was paid; find first the grids that are not
+        """Return the table's counts, which spend the allowance; first find the grids that are not
         public.
         """
         before = allowance.left.amount
@@ -125,7 +129,7 @@ class Commission:
 
     @property
     def meta(self) -> dict[str, str]:
-        """Return how an auditor gets from the mechanisms to the charge."""
+        """Return the facts by which an auditor computes the charge from the mechanisms."""
         return {
             "currency": repr(self.inside),
             "amount": str(self.paid.amount),
@@ -138,7 +142,7 @@ Work = Callable[[Marginals, Commission, dict[str, Any]], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purse:
-    """The amount that may be spent, in an accountant's currency, and the limit of its budget."""
+    """The amount to spend, in an accountant's currency, and the limit of its budget."""
 
     accountant: Accountant
     amount: Fraction
@@ -155,79 +159,75 @@ def commission(
     intervals: Intervals = USUAL,
     questions: Sequence[str] | None = None,
 ) -> Commission:
-    """Check and price a request. Reads no data."""
-    chosen = DEFAULT if synthesizer is None else synthesizer
-    if not isinstance(chosen, str) or chosen not in SYNTHESIZERS:
-        raise UsageError(
-            f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}."
-        )
-    if questions is not None and chosen not in FOR_WORKLOADS:
+    """Check and price a request, without reading data."""
+    name = DEFAULT if synthesizer is None else synthesizer
+    if not isinstance(name, str) or name not in SYNTHESIZERS:
+        raise UsageError(f"There is no synthesizer {name!r}; there are {', '.join(SYNTHESIZERS)}.")
+    if questions is not None and name not in FOR_WORKLOADS:
         *some, last = FOR_WORKLOADS
-        raise UsageError(f"{chosen} does not use a workload; {', '.join(some)} and {last} do.")
-    found = private_table(policy, table)
+        raise UsageError(f"{name} does not use a workload; {', '.join(some)} and {last} do.")
+    declaration = private_table(policy, table)
     if not isinstance(intervals, Intervals):
         raise UsageError(f"intervals must be Intervals, not {type(intervals).__name__}.")
-    wanted = None if columns is None else list_texts(columns, what="columns")
-    if chosen == "random":  # which would not look at what was found
+    only = None if columns is None else list_texts(columns, what="columns")
+    if name == "random":  # it would not use the cuts
         intervals = replace(intervals, split=False)
-    axes = axes_of(found, columns=wanted, intervals=intervals)
+    axes = axes_of(declaration, columns=only, intervals=intervals)
     texts = [axis.name for axis in axes if isinstance(axis, Unlisted)]
-    names = [axis.name for axis in axes]
-    inside, paid, cost = currency(
-        purse, questions=len(axes) if chosen == "independent" else 3 * len(axes), texts=bool(texts)
-    )
+    tables = len(axes) if name == "independent" else 3 * len(axes)
+    inside, paid, cost = currency(purse, questions=tables, texts=bool(texts))
     if texts and not paid.delta:
         raise UsageError(
             f"{table}.{texts[0]} is text, whose values are found at the price of some δ, and the budget has none for "
             f"that. Declare budget.delta and budget.keys, or the values, as in {texts[0]}: {{values: [...]}}, or leave "
             "the column out: --columns with the others."
         )
-    source = source_of(policy, found)
+    source = source_of(policy, declaration)
     require_in_range(inside, paid, source.moved)
+    needs = EVERY_PAIR
+    if questions is not None:
+        needs = workload(questions, table=table, columns=[axis.name for axis in axes])
     return Commission(
         table=table,
-        synthesizer=chosen,
+        synthesizer=name,
         axes=axes,
         source=source,
         inside=inside,
         paid=paid,
         cost=cost,
-        workload=EVERY_PAIR
-        if questions is None
-        else workload(questions, table=table, columns=names),
+        workload=needs,
     )
 
 
 def private_table(policy: Policy, table: str) -> Table:
-    """Return a table that has something to hide; refuse a public one."""
+    """Return a private table of the policy; refuse a public one and an unknown one."""
     if not isinstance(table, str):
         raise UsageError(f"A table is named by a text, not {type(table).__name__}.")
-    found = policy.tables.get(table)
-    if found is None or found.public:
-        private = ", ".join(name for name, each in policy.tables.items() if not each.public)
-        why = (
-            "is public, and needs no synthetic twin"
-            if found is not None
-            else "is not in the policy"
-        )
-        raise UsageError(f"{table} {why}. Private tables are {private}.")
-    return found
+    declaration = policy.tables.get(table)
+    if declaration is not None and not declaration.public:
+        return declaration
+    why = "is not in the policy"
+    if declaration is not None:
+        why = "is public, and needs no synthetic twin"
+    private = ", ".join(name for name, other in policy.tables.items() if not other.public)
+    raise UsageError(f"{table} {why}. Private tables are {private}.")
 
 
 def currency(purse: Purse, *, questions: int, texts: bool) -> tuple[Accountant, Charge, Charge]:
-    """Return the accountant whose currency is spent, how much of it, and what the ledger is
-    charged. Texts need a δ of their own.
+    """Return the accountant whose currency the work spends, the amount in it, and the cost for the
+    ledger.
+
+    Texts need a δ of their own.
     """
-    accountant, amount = purse.accountant, purse.amount
+    accountant = purse.accountant
+    amount = purse.amount
     delta = accounting.delta_for_keys(amount, of=purse.limit)
     plain = Charge(amount=amount, delta=delta if texts else Fraction(0))
     if accountant.name == "sum" and delta > 0:
         convert = delta / 2 if texts else delta
         rho = rho_of(epsilon=amount, delta=convert)
-        laplace, gaussian = (
-            math.sqrt(2) * questions / float(amount),
-            math.sqrt(questions / (2 * float(rho))),
-        )
+        laplace = math.sqrt(2) * questions / float(amount)
+        gaussian = math.sqrt(questions / (2 * float(rho)))
         if gaussian < laplace:
             keys = delta - convert
             loss = accounting.lump(rho, delta=convert, delta_keys=keys)
@@ -237,8 +237,10 @@ def currency(purse: Purse, *, questions: int, texts: bool) -> tuple[Accountant, 
 
 
 def require_in_range(inside: Accountant, paid: Charge, moved: Movement, *, unit: int = 1) -> None:
-    """Refuse an amount whose noise on counts of rows, in parts of a `unit`, is more than any table
-    has rows, or none at all: it would be charged, and no description could be made.
+    """Refuse an amount with too much or too little noise on counts of rows, in parts of a `unit`.
+
+    The charge would be made, but no description: the noise would be larger than any table, or hide
+    nobody.
     """
     noise = currencies.currency(inside.name).noise(amount=paid.amount, moved=moved)
     spread = noise.spread / unit
@@ -261,18 +263,19 @@ def description(
     certificate: dict[str, Any],
     synthesizer: Synthesizer | None = None,
 ) -> bytes:
-    """The synthesizer run on what was paid; everything after the charge. By default it is the one
+    """Run the synthesizer after the charge and return the description; by default it is the one
     that the commission names.
     """
-    found = (synthesizer or SYNTHESIZERS[work.synthesizer])(data)
-    errors = [one_way_error(each) for each in found.histograms]
+    run = synthesizer or SYNTHESIZERS[work.synthesizer]
+    synthesis = run(data)
+    errors = [one_way_error(histogram) for histogram in synthesis.histograms]
     return Description(
         table=work.table,
         synthesizer=work.synthesizer,
         axes=data.axes,
-        groups=tuple(column.groups for column in found.histograms),
-        counts=tuple(column.counts for column in found.histograms),
-        model=found.model,
+        groups=tuple(column.groups for column in synthesis.histograms),
+        counts=tuple(column.counts for column in synthesis.histograms),
+        model=synthesis.model,
         measured=tuple(data.measured),
         related=tuple(data.related),
         warnings=_warnings(work, [axis.name for axis in data.axes], errors),
@@ -282,23 +285,16 @@ def description(
 
 
 def one_way_error(column: Histogram) -> float:
-    """Return the error of a histogram's column that its noise is expected to make: total variation,
-    0 to 1.
-    """
+    """Return the expected error of a column by its noise: total variation, 0 to 1."""
     left = column.std * column.counts / (column.std + column.counts + 1e-9)
-    return min(
-        1.0, float(left.sum()) * math.sqrt(2 / math.pi) / 2 / max(1.0, float(column.counts.sum()))
-    )
+    rows = max(1.0, float(column.counts.sum()))
+    return min(1.0, float(left.sum()) * math.sqrt(2 / math.pi) / 2 / rows)
 
 
 def _warnings(work: Commission, names: Sequence[str], errors: Sequence[float]) -> tuple[str, ...]:
-    """List what to tell before somebody publishes: noise that drowns columns, and with them every
-    correlation.
-    """
-    mean, worst = (
-        math.fsum(errors) / len(errors),
-        max(range(len(errors)), key=lambda place: errors[place]),
-    )
+    """Return a warning if the noise hides columns, and with them every correlation."""
+    mean = math.fsum(errors) / len(errors)
+    worst = max(range(len(errors)), key=lambda place: errors[place])
     if mean <= TOO_MUCH or work.synthesizer == "random":
         return ()
     return (

@@ -1,9 +1,8 @@
-"""The description: one JSON file between describe and generate, which a person can read and a
-program can trust.
+"""The description: the JSON file that `describe` writes and `generate` reads. People can read it.
 
-It holds what is public (domains), what was released (noisy counts with their noise), the model
-fitted to that, the cost and the certificate. It has no executable parts; `load` checks every field
-and says what is wrong.
+It has the public domains, the released noisy counts with their noise, the model that fits them, the
+cost and the certificate. It has no executable parts. `load` checks every field and says what is
+wrong.
 """
 
 from __future__ import annotations
@@ -31,22 +30,23 @@ from discreet.synthetic.synthesizers.graphical import Model, Tree
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-FORMAT, VERSION = "discreet description", 1
+FORMAT = "discreet description"
+VERSION = 1
 _MOST_BYTES = 512 * 2**20
 _MOST_CELLS = 50_000_000
-# what is less is written and read as none: nothing that it is divided by, or squared, overflows
+# Smaller numbers are written and read as 0, so that no quotient or square overflows.
 _LEAST_ROWS = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Description:
-    """A table's columns, a model of them, and how it was paid for."""
+    """A table's columns, the model of them, and what it cost."""
 
     table: str
     synthesizer: str
     axes: tuple[Axis, ...]
-    groups: tuple[Integers, ...]  # for every column, which group of the model each cell is in
-    counts: tuple[Floats, ...]  # for every column, how many rows are expected in each cell
+    groups: tuple[Integers, ...]  # for every column, the model's group of each cell
+    counts: tuple[Floats, ...]  # for every column, the rows that we expect in each cell
     model: Model
     measured: tuple[NoisyMarginal, ...]
     related: tuple[Relations, ...] = ()
@@ -56,7 +56,7 @@ class Description:
 
     @property
     def rows(self) -> int:
-        """About how many rows the table has."""
+        """Return about how many rows the table has."""
         return max(0, round(self.model.total))
 
     @property
@@ -65,7 +65,7 @@ class Description:
         return pa.schema([(axis.name, axis.decoded(none, np.zeros(0)).type) for axis in self.axes])
 
     def generate(self, *, rows: int, given: Mapping[str, str] | None = None) -> pa.Table:
-        """Draw synthetic rows; free, and different each time. `given` fixes values: {"sex":
+        """Draw synthetic rows, for free and different each time; `given` fixes values: {"sex":
         "F"}.
         """
         return pa.Table.from_batches(list(self.batches(rows=rows, given=given)), schema=self.schema)
@@ -79,7 +79,7 @@ class Description:
         return batches(self, rows=rows, given={} if given is None else given)
 
     def expected_error(self, columns: Sequence[str]) -> float:
-        """Return how far the model's table of some columns is expected to be from the true one:
+        """Return the expected distance of the model's table of some columns from the true one:
         total variation, 0 to 1.
         """
         from discreet.synthetic.report.errors import expected_error
@@ -96,15 +96,15 @@ class Description:
         return tuple(sorted({names.index(name) for name in columns}))
 
     def marginal(self, columns: tuple[int, ...]) -> Floats:
-        """Return expected rows in every cell of some columns."""
+        """Return the expected rows in every cell of some columns."""
         table = self.model.marginal(columns) * self.model.total
         for place, column in enumerate(columns):
-            groups, counts = self.groups[column], self.counts[column]
-            sums = np.bincount(groups, weights=counts)
-            size = np.bincount(groups)
-            within = np.where(
-                sums[groups] > 0, counts / np.maximum(sums[groups], 1e-300), 1 / size[groups]
-            )
+            groups = self.groups[column]
+            counts = self.counts[column]
+            # the share of each cell in its group; equal shares in a group without rows
+            sums = np.bincount(groups, weights=counts)[groups]
+            size = np.bincount(groups)[groups]
+            within = np.where(sums > 0, counts / np.maximum(sums, 1e-300), 1 / size)
             shape = [-1 if axis == place else 1 for axis in range(len(columns))]
             table = np.take(table, groups, axis=place) * within.reshape(shape)
         return table
@@ -116,8 +116,9 @@ class Description:
 
     @classmethod
     def load(cls, path: str | Path) -> Description:
-        """Read a description; a file that is none, or a broken or hostile one, is a UsageError and
-        runs nothing.
+        """Read a description; raise UsageError for any other file, also a broken or hostile one.
+
+        Nothing in the file runs.
         """
         try:
             if Path(path).stat().st_size > _MOST_BYTES:
@@ -141,6 +142,7 @@ class Description:
             }
             for axis, groups, counts in zip(self.axes, self.groups, self.counts, strict=True)
         ]
+        tree = self.model.tree
         cliques = [
             {
                 "columns": [names[c] for c in clique],
@@ -148,31 +150,31 @@ class Description:
                 "expected_rows": _short(table.ravel() * self.model.total),
             }
             for clique, parent, table in zip(
-                self.model.tree.cliques, self.model.tree.parents, self.model.tables, strict=True
+                tree.cliques, tree.parents, self.model.tables, strict=True
             )
         ]
         measured = [
             {
-                "columns": [names[c] for c in each.columns],
-                "groups": [groups.tolist() for groups in each.partition],
-                "noise": each.noise,
-                "standard_deviation": float(f"{each.std:.6g}"),
-                "noisy_counts": each.counts.tolist(),
+                "columns": [names[c] for c in marginal.columns],
+                "groups": [groups.tolist() for groups in marginal.partition],
+                "noise": marginal.noise,
+                "standard_deviation": float(f"{marginal.std:.6g}"),
+                "noisy_counts": marginal.counts.tolist(),
             }
-            for each in self.measured
+            for marginal in self.measured
         ]
         related = [
             {
                 "scores": [
                     {"column": names[column], "points": line.tolist()}
-                    for column, line in each.scores
+                    for column, line in relations.scores
                 ],
-                "pairs": [list(pair) for pair in each.pairs],
-                "noise": each.noise,
-                "standard_deviation": float(f"{each.std:.6g}"),
-                "noisy_sums": each.sums.tolist(),
+                "pairs": [list(pair) for pair in relations.pairs],
+                "noise": relations.noise,
+                "standard_deviation": float(f"{relations.std:.6g}"),
+                "noisy_sums": relations.sums.tolist(),
             }
-            for each in self.related
+            for relations in self.related
         ]
         parts: dict[str, Any] = {
             "format": FORMAT,
@@ -236,10 +238,9 @@ def _require(holds: bool, otherwise: str) -> None:
 
 
 def _short(values: Floats) -> list[float]:
-    """Round to seven digits, and to nothing below a billionth of a row: far finer than any noise.
+    """Round to seven digits, and to 0 below a billionth of a row: this is far finer than any noise.
 
-    Near the smallest number that there is, seven digits would not survive a division by the number
-    of rows.
+    The smallest floats lose digits when they are divided by the number of rows.
     """
     return [float(f"{value:.7g}") if value >= _LEAST_ROWS else 0.0 for value in values.tolist()]
 
@@ -247,11 +248,8 @@ def _short(values: Floats) -> list[float]:
 def _lines(value: Any) -> str:
     """Write JSON with one line for every entry of a list."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return (
-            "[\n  "
-            + ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value)
-            + "\n ]"
-        )
+        entries = [json.dumps(entry, ensure_ascii=False) for entry in value]
+        return "[\n  " + ",\n  ".join(entries) + "\n ]"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -259,12 +257,11 @@ def _describe(parts: dict[str, Any]) -> Description:
     axes = tuple(_axis(entry) for entry in _list(parts["columns"], "columns"))
     names = [axis.name for axis in axes]
     _require(0 < len(axes) == len(set(names)), "columns must have different names")
-    groups, counts = [], []
+    groups = []
+    counts = []
     for axis, entry in zip(axes, parts["columns"], strict=True):
-        place, rows = (
-            _integers(entry["groups"], axis.size),
-            _numbers(entry["expected_rows"], axis.size),
-        )
+        place = _integers(entry["groups"], axis.size)
+        rows = _numbers(entry["expected_rows"], axis.size)
         _require(
             set(place.tolist()) == set(range(int(place.max()) + 1)),
             f"the groups of {axis.name} have gaps",
@@ -273,7 +270,7 @@ def _describe(parts: dict[str, Any]) -> Description:
         counts.append(rows)
     total = _number(parts["expected_rows"])
     _require(total >= _LEAST_ROWS, "expected_rows must be positive")
-    sizes = tuple(int(each.max()) + 1 for each in groups)
+    sizes = tuple(int(own.max()) + 1 for own in groups)
     return Description(
         table=_text(parts["table"]),
         synthesizer=_text(parts["synthesizer"]),
@@ -287,7 +284,7 @@ def _describe(parts: dict[str, Any]) -> Description:
         related=tuple(
             _relations(entry, names, axes) for entry in _list(parts.get("related", []), "related")
         ),
-        warnings=tuple(_text(each) for each in _list(parts["warnings"], "warnings")),
+        warnings=tuple(_text(warning) for warning in _list(parts["warnings"], "warnings")),
         cost=_mapping(parts["cost"]),
         certificate=_mapping(parts["certificate"]),
     )
@@ -323,7 +320,7 @@ def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: 
     parents: list[int] = []
     tables: list[Floats] = []
     for number, entry in enumerate(entries):
-        clique = tuple(names.index(_text(each)) for each in _list(entry["columns"], "columns"))
+        clique = tuple(names.index(_text(name)) for name in _list(entry["columns"], "columns"))
         parent = entry["parent"]
         _require(
             list(clique) == sorted(set(clique)) and len(clique) > 0,
@@ -358,12 +355,12 @@ def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: 
 
 def _relations(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> Relations:
     scores = []
-    for each in _list(entry["scores"], "scores"):
-        column = names.index(_text(each["column"]))
-        points = _list(each["points"], "points")
+    for score in _list(entry["scores"], "scores"):
+        column = names.index(_text(score["column"]))
+        points = _list(score["points"], "points")
+        fits = all(type(point) is int and abs(point) <= SCALE for point in points)
         _require(
-            len(points) == axes[column].size
-            and all(type(point) is int and abs(point) <= SCALE for point in points),
+            fits and len(points) == axes[column].size,
             f"the points of {names[column]} do not fit its cells",
         )
         scores.append((column, np.array(points, dtype=np.int64)))
@@ -372,9 +369,10 @@ def _relations(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> Relation
         fits = len(pair) == 2 and all(type(n) is int and 0 <= n < len(scores) for n in pair)
         _require(fits and scores[pair[0]][0] < scores[pair[1]][0], "a pair has no two scores")
     sums = _list(entry["noisy_sums"], "noisy_sums")
-    known = all(type(each) in (int, float) and abs(each) < 1e18 for each in sums)
-    _require(known and len(sums) == len(pairs), "a pair has no sum")
-    noise, std = _mapping(entry["noise"]), _number(entry["standard_deviation"])
+    are_numbers = all(type(total) in (int, float) and abs(total) < 1e18 for total in sums)
+    _require(are_numbers and len(sums) == len(pairs), "a pair has no sum")
+    noise = _mapping(entry["noise"])
+    std = _number(entry["standard_deviation"])
     _require(
         all(isinstance(value, str) for value in noise.values()), "noise is a mechanism's fields"
     )
@@ -389,7 +387,7 @@ def _relations(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> Relation
 
 
 def _measured(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> NoisyMarginal:
-    columns = tuple(names.index(_text(each)) for each in _list(entry["columns"], "columns"))
+    columns = tuple(names.index(_text(name)) for name in _list(entry["columns"], "columns"))
     partition = tuple(
         _integers(groups, axes[column].size)
         for column, groups in zip(columns, _list(entry["groups"], "groups"), strict=True)
@@ -450,8 +448,8 @@ def _numbers(values: Any, size: int) -> Floats:
         all(type(value) in (int, float) and 0 <= value < 1e18 for value in values),
         "an expected count is no number",
     )
-    found = np.array(values, dtype=np.float64)
-    return np.where(found >= _LEAST_ROWS, found, 0.0)
+    rows = np.array(values, dtype=np.float64)
+    return np.where(rows >= _LEAST_ROWS, rows, 0.0)
 
 
 def _integers(values: Any, size: int) -> Integers:

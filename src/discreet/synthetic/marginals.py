@@ -1,17 +1,17 @@
-"""Counts for synthesizers: noisy counts of some columns, noisy distances to a model, a choice among
-candidates.
+"""Counts for synthesizers: noisy counts of columns, noisy distances to a model, and a private
+choice among candidates.
 
-Everything here is charged already: the allowance prices each mechanism before it runs, and exact
-counts pass through unseen. A synthesizer works in shares of what was paid, which add up in either
+All of it is paid for before: the allowance prices each mechanism before it runs, and nobody sees
+the exact counts. A synthesizer spends shares of the amount that was paid; shares add up in either
 currency.
 
 Privacy
-    Where rows have weights that add up to at most u for one person, read u for m.
-    One person has at most m rows, each in one cell of a marginal: under add_remove the counts move
-    by m in l1, and in l2 too (all rows in one cell); under change_one by 2m and sqrt(2) m. Merging
-    cells by a public map changes none of that. The distance of the counts to a fixed table moves by
-    the counts' l1 (S16): m, or 2m. So does a sum of numbers of at most 1 in size; t distances or
-    sums are a vector that moves by t m in l1 and sqrt(t) m in l2, or twice that.
+    One person has at most m rows, each in one cell of a marginal. Under add_remove the counts move
+    by m in l1, and in l2 too (if all rows are in one cell); under change_one by 2m and sqrt(2) m.
+    Merging cells by a public map does not change that. The distance of the counts to a fixed table
+    moves by the counts' l1 (S16): m, or 2m. So does a sum of numbers of size at most 1. A vector of
+    t distances or sums moves by t m in l1 and sqrt(t) m in l2, or twice that. If rows have weights,
+    read u for m, where one person's weights add up to at most u.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ from discreet.vault.exact import Exact
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Columns = tuple[int, ...]
-Partition = tuple[Integers, ...]  # for each column, which group every cell of its axis is in
+Partition = tuple[Integers, ...]  # for each column, the group of every cell of its axis
 Progress = Callable[[str, float], None]
 
-SCALE = 100  # half the length of the line that numbers are put on for their correlations
-# that a model may expect in a cell: with up to 2^26 cells a distance fits into 64 bits
+SCALE = 100  # for correlations, numbers lie on a line from -SCALE to SCALE
+# The most rows that a model may expect in a cell: with up to 2^26 cells, a distance fits into 64
+# bits.
 MOST_ROWS = 2**36
 _PARTS = 10**9
 
@@ -110,7 +111,7 @@ class Error:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidate:
-    """Columns, grouped, and the counts that an already released model gives them."""
+    """Columns, the groups of their cells, and the counts that a released model gives them."""
 
     columns: Columns
     partition: Partition
@@ -119,16 +120,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Score:
-    """A public rule that gives every row points, the sum of its cells' weights, and the bin of
-    points it is in.
+    """A public rule: a row's points are the sum of its cells' weights, and bins divide the points.
 
-    It is to tell rows whose `label` column is in cell `positive` from others.
+    The points tell rows whose `label` column is in cell `positive` from others.
     """
 
     label: int
     positive: int
-    weights: tuple[Integers, ...]  # for every column, of every cell
-    ends: tuple[int, ...]  # of all bins but the last
+    weights: tuple[Integers, ...]  # for every column, the weight of every cell
+    ends: tuple[int, ...]  # the ends of all bins but the last
 
     @property
     def bins(self) -> int:
@@ -154,11 +154,14 @@ class Marginals:
         self.workload = workload
         self.measured: list[NoisyMarginal] = []
         self.related: list[Relations] = []
-        self._source, self._fetch = source, fetch
+        self._source = source
+        self._fetch = fetch
         self._twice = source.neighbors == "change_one"
-        self._currency, self._amount, self._allowance = currency(accountant), amount, allowance
+        self._currency = currency(accountant)
+        self._amount = amount
+        self._allowance = allowance
         self._progress = progress
-        self._known: dict[Columns, Exact] = {}
+        self._exact_counts: dict[Columns, Exact] = {}
 
     @property
     def sizes(self) -> list[int]:
@@ -166,24 +169,22 @@ class Marginals:
 
     @property
     def mechanisms(self) -> list[dict[str, str]]:
-        """The mechanisms that were used so far, as the ledger lists them."""
+        """Return the mechanisms used so far, as the ledger lists them."""
         return rows_used(self._allowance.used)
 
     def tell(self, what: str, share: float) -> None:
-        """Tell how far the work is."""
+        """Report the progress of the work."""
         if self._progress is not None:
             self._progress(what, share)
 
     def std(self, share: float) -> float:
-        """Return the standard deviation of each count of a marginal that is given a share of what
-        was paid.
+        """Return the standard deviation of the counts of a marginal that spends this share of the
+        amount.
         """
         return self._noise(share, self._source.moved).deviation / self._source.unit
 
     def distance_std(self, share: float, count: int) -> float:
-        """Return the standard deviation of each of `count` distances that are given a share
-        together.
-        """
+        """Return the standard deviation of `count` distances that spend this share together."""
         return self._noise(share, self._moved_numbers(count)).deviation / self._source.unit
 
     def measure(
@@ -193,33 +194,30 @@ class Marginals:
         moved = self._source.moved
         noise = self._noise(share, moved)
         groups = self.whole(columns) if partition is None else partition
-        size = math.prod(int(each.max()) + 1 for each in groups)
+        size = math.prod(int(own.max()) + 1 for own in groups)
         counts = self._allowance.marginal(
             noise, self._exact(columns), moved=moved, cells=flat(groups), size=size
         )
-        found = NoisyMarginal(
+        marginal = NoisyMarginal(
             columns=columns,
             partition=groups,
-            counts=_whole(np.asarray(counts, dtype=np.int64), self._source.unit),
+            counts=_in_rows(np.asarray(counts, dtype=np.int64), self._source.unit),
             std=self.std(share),
             noise=to_row(noise),
         )
-        self.measured.append(found)
-        return found
+        self.measured.append(marginal)
+        return marginal
 
     def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, Error]:
-        """Return the noisy l1 distance of every candidate's counts to its model's, and how far
-        noise moves each.
+        """Return the noisy l1 distances of the candidates' counts to their models, and the error of
+        each distance.
         """
-        moved, unit = self._moved_numbers(len(candidates)), self._source.unit
+        moved = self._moved_numbers(len(candidates))
+        unit = self._source.unit
         noise = self._noise(share, moved)
         models = _models(candidates, unit)
-        noisy = self._allowance.distances(
-            noise,
-            self._every_exact([each.columns for each in candidates]),
-            moved=moved,
-            **models,
-        )
+        exact = self._every_exact([candidate.columns for candidate in candidates])
+        noisy = self._allowance.distances(noise, exact, moved=moved, **models)
         error = Error(deviation=noise.deviation / unit, margin=noise.margin(CONFIDENCE) / unit)
         return np.asarray(noisy, dtype=np.float64) / unit, error
 
@@ -230,91 +228,87 @@ class Marginals:
         *,
         share: float,
     ) -> Relations:
-        """Noisy sums over all rows of the products of pairs of scores, the earlier column's first.
+        """Return noisy sums, over all rows, of products of two scores; the earlier column is first.
 
         A product is between -SCALE^2 and SCALE^2, and all sums get noise as one vector.
         """
         moved = self._moved_numbers(len(pairs), largest=SCALE**2)
         noise = self._noise(share, moved)
         lines = [np.clip(line, -SCALE, SCALE) for _, line in scores]
-        noisy = self._allowance.sums(
-            noise,
-            self._every_exact([(scores[a][0], scores[b][0]) for a, b in pairs]),
-            moved=moved,
-            points=(np.multiply.outer(lines[a], lines[b]).ravel() for a, b in pairs),
-        )
+        exact = self._every_exact([(scores[a][0], scores[b][0]) for a, b in pairs])
+        points = (np.multiply.outer(lines[a], lines[b]).ravel() for a, b in pairs)
+        noisy = self._allowance.sums(noise, exact, moved=moved, points=points)
         row = SCALE**2 * self._source.unit
-        found = Relations(
+        relations = Relations(
             scores=tuple((column, line) for (column, _), line in zip(scores, lines, strict=True)),
             pairs=tuple(pairs),
             sums=np.asarray(noisy, dtype=np.float64) / row,
             std=noise.deviation / row,
             noise=to_row(noise),
         )
-        self.related.append(found)
-        return found
+        self.related.append(relations)
+        return relations
 
     def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, Additive]:
-        """Return noisy sums of all products of two columns, of the columns themselves and of the
-        rows, and the noise.
+        """Return noisy sums of all products of two columns, of the columns, and of the rows, and
+        the noise.
 
-        `lines` says for every cell of a column where it stands between -SCALE and SCALE. Every sum
-        is in units of SCALE^2 a row, and they get noise as one vector: see `products`.
+        `lines` has, for every cell of a column, its place between -SCALE and SCALE. In every sum a
+        row counts up to SCALE^2, and all sums get noise as one vector; `products` lists them.
         """
         pairs = products(len(lines))
         moved = self._moved_numbers(len(pairs), largest=SCALE**2)
         noise = self._noise(share, moved)
         rows, cells = self._by_cell(list(lines))
-        found = [
-            (f"x{column}", call("coalesce", look_up(line.tolist(), cells[column]), 0))
-            for column, line in lines.items()
-        ]
-        factors = [*(Column("lined", name) for name, _ in found), Constant(SCALE)]
-        carried, reading = self._source.weighing("lined")
-        lined = Stage(Select(rows, (*found, *carried)), "lined")  # each computed once
+        numbers = []
+        for column, line in lines.items():
+            number = call("coalesce", look_up(line.tolist(), cells[column]), 0)
+            numbers.append((f"x{column}", number))
+        factors = [*(Column("lined", name) for name, _ in numbers), Constant(SCALE)]
+        weight, reading = self._source.weighing("lined")
+        # a stage, so that the engine computes each number once
+        stage = Stage(Select(rows, (*numbers, *weight)), "lined")
         sums = tuple(_product(factors[a], factors[b], reading.factors) for a, b in pairs)
-        exact = self._fetch(Aggregate(lined, (), sums))
-        forms = [
-            tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))
-        ]
+        exact = self._fetch(Aggregate(stage, (), sums))
+        places = range(len(pairs))
+        forms = [tuple(int(place == other) for other in places) for place in places]
         noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=forms)
-        return np.array([float(each[0]) for each in noisy]), noise
+        return np.array([float(component[0]) for component in noisy]), noise
 
     def counted(self, axis: Axis, *, share: float) -> tuple[Integers, Additive]:
-        """Return noisy counts of a column's rows in other cells than its own, and the noise. No
-        cell: not counted.
+        """Return noisy counts of a column's rows in cells of another axis, and the noise.
+
+        Rows without a cell do not count.
         """
         moved = self._source.moved
         noise = self._noise(share, moved)
         rows, (place,) = self._source.placed([axis.name])
-        exact = self._fetch(
-            Aggregate(
-                rows, (Cast(axis.cell(place), "BIGINT"),), (self._source.reading,), known=(0,)
-            )
-        )
+        cell = Cast(axis.cell(place), "BIGINT")
+        exact = self._fetch(Aggregate(rows, (cell,), (self._source.reading,), known=(0,)))
         size = axis.size
-        return np.asarray(
-            self._allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size),
-            dtype=np.int64,
-        ), noise
+        counts = self._allowance.marginal(
+            noise, exact, moved=moved, cells=np.arange(size), size=size
+        )
+        return np.asarray(counts, dtype=np.int64), noise
 
     def sum_of(self, axis: Axis, *, center: int, share: float) -> tuple[float, Additive]:
-        """Return the noisy sum of a column's cells, less `center` each, and the noise; rows without
-        a cell add nothing.
+        """Return the noisy sum of a column's cells, less `center` each, and the noise.
+
+        Rows without a cell add nothing.
         """
         largest = max(center, axis.bins - 1 - center)
         moved = self._moved_numbers(1, largest=largest)
         noise = self._noise(share, moved)
         rows, (place,) = self._source.placed([axis.name])
         value = Cast(axis.cell(place) - center, "BIGINT")
-        added = Sum((Factor(value, -center, largest, 1, True), *self._source.reading.factors))
-        exact = self._fetch(Aggregate(rows, (), (added,)))
+        total = Sum((Factor(value, -center, largest, 1, True), *self._source.reading.factors))
+        exact = self._fetch(Aggregate(rows, (), (total,)))
         noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=[(1,)])
         return float(noisy[0][0]), noise
 
     def scored(self, score: Score, *, share: float) -> tuple[Integers, Additive]:
-        """Return noisy counts of the rows by label and by bin of a public score, label after label,
-        and the noise.
+        """Return noisy counts of rows by label and bin of a public score, and the noise; the bins
+        of the first label come first.
         """
         moved = self._source.moved
         noise = self._noise(share, moved)
@@ -323,17 +317,16 @@ class Marginals:
         points: Expression = Constant(0)
         for column in columns:
             points = points + look_up(score.weights[column].tolist(), cells[column])
-        carried, reading = self._source.weighing("scored")
-        scored = Stage(
-            Select(rows, (("points", points), ("label", cells[score.label]), *carried)), "scored"
-        )
-        points, label = Column("scored", "points"), Column("scored", "label")
+        weight, reading = self._source.weighing("scored")
+        values = (("points", points), ("label", cells[score.label]), *weight)
+        stage = Stage(Select(rows, values), "scored")
+        points = Column("scored", "points")
+        label = Column("scored", "label")
         steps = [(points < end, place) for place, end in enumerate(score.ends)]
         bin_of = case((points.is_null, None), *steps, otherwise=len(score.ends))
         positive = case((label.equals(score.positive), 1), (label.is_known, 0))
-        exact = self._fetch(
-            Aggregate(scored, (positive * score.bins + bin_of,), (reading,), known=(0,))
-        )
+        cell = positive * score.bins + bin_of
+        exact = self._fetch(Aggregate(stage, (cell,), (reading,), known=(0,)))
         size = 2 * score.bins
         counts = self._allowance.marginal(
             noise, exact, moved=moved, cells=np.arange(size), size=size
@@ -348,106 +341,108 @@ class Marginals:
         factors: Sequence[int],
         expected: Sequence[int],
     ) -> int:
-        """Choose privately the candidate whose factor * (distance - expected) is largest."""
-        moved, unit = self._source.most * (2 if self._twice else 1), self._source.unit
+        """Return the place of a candidate, chosen privately for a large factor * (distance -
+        expected).
+        """
+        moved = self._source.most * (2 if self._twice else 1)
+        unit = self._source.unit
         scores = Scores(linf=max(factors) * moved, monotone=False)
         choice = self._currency.choice(amount=self._part(share), moved=scores)
-        exact = self._every_exact([each.columns for each in candidates])
+        exact = self._every_exact([candidate.columns for candidate in candidates])
         return self._allowance.farthest(
             choice,
             exact,
             moved=moved,
             **_models(candidates, unit),
             factors=factors,
-            expected=[each * unit for each in expected],
+            expected=[distance * unit for distance in expected],
         )
 
     def whole(self, columns: Columns) -> Partition:
+        """Return the partition of columns in which each cell is its own group."""
         return tuple(np.arange(self.axes[column].size) for column in columns)
 
     def _part(self, share: float) -> Fraction:
         return self._amount * Fraction(math.floor(share * _PARTS), _PARTS)
 
     def _moved_numbers(self, count: int, *, largest: int = 1) -> Movement:
-        """Return how far one person moves `count` numbers that a row moves by up to `largest`
-        each.
+        """Return how far one person moves `count` numbers, if a row moves each by up to
+        `largest`.
         """
-        each = largest * self._source.most * (2 if self._twice else 1)
-        return Movement(l1=count * each, l2_squared=count * each**2)
+        distance = largest * self._source.most * (2 if self._twice else 1)
+        return Movement(l1=count * distance, l2_squared=count * distance**2)
 
     def _noise(self, share: float, moved: Movement) -> Additive:
         return self._currency.noise(amount=self._part(share), moved=moved)
 
     def _every_exact(self, sets: Sequence[Columns]) -> Iterator[Exact]:
-        """Read the exact counts of all these columns, one set after another."""
+        """Yield the exact counts of sets of columns, one set after another."""
         for place, columns in enumerate(sets):
-            if columns not in self._known:
+            if columns not in self._exact_counts:
                 self.tell("counts", place / len(sets))
             yield self._exact(columns)
         self.tell("counts", 1.0)
 
     def _exact(self, columns: Columns) -> Exact:
-        """Return rows per cell, as the engine counts them; the only key is the place of the cell in
-        the columns' grid.
+        """Return the engine's counts of rows by cell; the key is the cell's place in the columns'
+        grid.
 
-        Pairs are remembered; of larger sets, which may have as many cells as there are rows, only
-        the last one.
+        Keep the counts of pairs. A larger set may have as many cells as there are rows, so keep
+        only the last one.
         """
-        if columns not in self._known:
-            self._known = {each: exact for each, exact in self._known.items() if len(each) <= 2}
+        if columns not in self._exact_counts:
+            self._exact_counts = {
+                own: exact for own, exact in self._exact_counts.items() if len(own) <= 2
+            }
             rows, cells = self._by_cell(columns)
             cell: Expression = Constant(0)
             for column in columns:
                 cell = cell * self.axes[column].size + cells[column]
-            self._known[columns] = self._fetch(
-                Aggregate(rows, (Cast(cell, "BIGINT"),), (self._source.reading,), known=(0,))
-            )
-        return self._known[columns]
+            key = Cast(cell, "BIGINT")
+            counts = Aggregate(rows, (key,), (self._source.reading,), known=(0,))
+            self._exact_counts[columns] = self._fetch(counts)
+        return self._exact_counts[columns]
 
     def _by_cell(self, columns: Sequence[int]) -> tuple[Source, dict[int, Expression]]:
         """Return all rows, and the cells of some columns."""
-        every = list(dict.fromkeys(columns))
-        rows, places = self._source.placed([self.axes[column].name for column in every])
-        return rows, {
-            column: self.axes[column].cell(place)
-            for column, place in zip(every, places, strict=True)
-        }
+        distinct = list(dict.fromkeys(columns))
+        axes = [self.axes[column] for column in distinct]
+        rows, places = self._source.placed([axis.name for axis in axes])
+        cells = [axis.cell(place) for axis, place in zip(axes, places, strict=True)]
+        return rows, dict(zip(distinct, cells, strict=True))
 
 
-def _whole(counts: Integers, unit: int) -> Integers:
-    """Return counts in units of a person's weight, as whole rows."""
+def _in_rows(counts: Integers, unit: int) -> Integers:
+    """Return counts in parts of a `unit` as whole rows."""
     return counts if unit == 1 else np.rint(counts / unit).astype(np.int64)
 
 
 def _product(a: Expression, b: Expression, weight: tuple[Factor, ...]) -> Sum:
-    """Return the sum of a product of two numbers between -SCALE and SCALE, weighted as rows are."""
+    """Return the weighted sum of a product of two numbers between -SCALE and SCALE."""
     if a == b:
         return Sum((Factor(a, -SCALE, SCALE, 2, True), *weight))
     return Sum((Factor(a, -SCALE, SCALE, 1, True), Factor(b, -SCALE, SCALE, 1, True), *weight))
 
 
 def products(width: int) -> list[tuple[int, int]]:
-    """Return, for each sum of `Marginals.moments`, the two columns that it multiplies; the constant
-    counts as the last of them.
-    """
+    """Return the two columns of each sum of `Marginals.moments`; the constant is the last column."""
     return [(a, b) for a in range(width + 1) for b in range(a, width + 1)]
 
 
 def _models(candidates: Sequence[Candidate], unit: int) -> dict[str, Any]:
-    # Privacy: S7. The model is rounded first, so that distances are integers; and kept so small
-    # that none of these passes 64 bits, where one person could turn the largest number into the
+    # Privacy: S7. Round the model first, so that distances are integers. Clip it, so that every
+    # distance fits into 64 bits: an overflow would let one person turn the largest number into the
     # smallest.
-    return {
-        "cells": (flat(candidate.partition) for candidate in candidates),
-        "models": [
-            np.rint(np.clip(candidate.model * unit, -MOST_ROWS, MOST_ROWS)).astype(np.int64).ravel()
-            for candidate in candidates
-        ],
-    }
+    models = []
+    for candidate in candidates:
+        rows = np.clip(candidate.model * unit, -MOST_ROWS, MOST_ROWS)
+        models.append(np.rint(rows).astype(np.int64).ravel())
+    cells = (flat(candidate.partition) for candidate in candidates)
+    return {"cells": cells, "models": models}
 
 
 def flat(partition: Partition) -> Integers:
-    """Return, for every cell of the grid, the group it belongs to."""
+    """Return the group of every cell of the grid."""
     place: Integers = np.zeros(1, dtype=np.int64)
     for groups in partition:
         place = (place[:, None] * (int(groups.max()) + 1) + groups[None, :]).ravel()

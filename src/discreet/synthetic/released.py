@@ -1,5 +1,5 @@
-"""Questions to released synthetic tables: the same SQL, answered exactly and for free, because they
-are public.
+"""Questions to released synthetic tables: the same SQL, with exact and free answers, because the
+tables are public.
 """
 
 from __future__ import annotations
@@ -23,26 +23,22 @@ _PUBLIC = Policy.parse(
 
 @dataclass(frozen=True, slots=True)
 class ReadyQuestion:
-    """A question that was read and found answerable, to be asked of tables that have the same
-    columns.
-    """
+    """A planned question, to ask of tables that have the same columns."""
 
     plan: Plan
     workbench: Workbench
 
     def ask(self, tables: Mapping[str, pa.Table]) -> pa.Table:
         """Return the exact answer."""
-        used = {name: tables[name] for name in self.plan.public}
-        return split(
-            self.workbench.run(self.plan.after, used, seconds=_SECONDS), self.plan.columns
-        )[0]
+        public = {name: tables[name] for name in self.plan.public}
+        result = self.workbench.run(self.plan.after, public, seconds=_SECONDS)
+        answer, _ = split(result, self.plan.columns)
+        return answer
 
 
 def prepare(sql: str, tables: Mapping[str, pa.Table], workbench: Workbench) -> ReadyQuestion:
-    """Read a question; what an analyst may write, and how it is refused, is the same as for private
-    tables.
-    """
-    declared = {
+    """Plan a question over tables; the language and the refusals are those of private tables."""
+    declarations = {
         name: Table(name=name, public=True, owner=None, max_rows=1, max_groups=None, columns={})
         for name in tables
     }
@@ -50,7 +46,8 @@ def prepare(sql: str, tables: Mapping[str, pa.Table], workbench: Workbench) -> R
     def run(query: str) -> pa.Table:
         return workbench.run(query, tables, seconds=_SECONDS)
 
-    return ReadyQuestion(plan(sql, replace(_PUBLIC, tables=declared), tables, run), workbench)
+    policy = replace(_PUBLIC, tables=declarations)
+    return ReadyQuestion(plan(sql, policy, tables, run), workbench)
 
 
 def ask(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:

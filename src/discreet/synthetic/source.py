@@ -1,6 +1,4 @@
-"""A private table as descriptions read it: an expression for each column, and what is counted of
-its rows.
-"""
+"""A private table for descriptions: an expression for each column, and the reading of its rows."""
 
 from __future__ import annotations
 
@@ -36,11 +34,11 @@ from discreet.synthetic.columns.axis import place_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """A table as the engine reads it. `lists` are the values that texts are looked up in, by the
-    text's column.
+    """A table as the engine reads it.
 
-    Where rows have a `weight`, those of one person weigh at most `unit` together, and counts are in
-    such units.
+    `lists` has, by column, a text's expression and the table of values to look it up in. If rows
+    have a `weight`, the rows of one person weigh at most `unit` together, and a count of `unit` is
+    one row.
     """
 
     scan: Source
@@ -53,7 +51,7 @@ class TableSource:
 
     @property
     def most(self) -> int:
-        """Return how much one person's rows count together, at most."""
+        """Return the most that one person's rows count together."""
         return self.max_rows if self.weight is None else self.unit
 
     @property
@@ -64,14 +62,13 @@ class TableSource:
 
     @property
     def reading(self) -> Sum:
-        """Return what is added up of the rows of `placed` in a cell: one for each, or their
-        weights.
-        """
-        return self.weighing("placed")[1]
+        """Return the sum over the rows of `placed` in a cell: of ones, or of their weights."""
+        _, reading = self.weighing("placed")
+        return reading
 
     def weighing(self, stage: str) -> tuple[Columns, Sum]:
-        """Return the column that a stage over `placed` rows has to carry, and what is added up
-        there.
+        """Return the weight column that a stage over `placed` rows must have, and the sum of the
+        weights there.
         """
         if self.weight is None:
             return (), Sum()
@@ -79,53 +76,58 @@ class TableSource:
         return (("weight", Column("placed", "weight")),), Sum((factor,))
 
     def rows(self, columns: Sequence[str]) -> Source:
-        """Return all rows, beside the lists that these columns need."""
+        """Return all rows, joined with the lists that these columns need."""
         source: Source = self.scan
         for name in columns:
             if name in self.lists:
-                text, listed = self.lists[name]
-                pins = ((text, Column(listed.stage, "value")),)
-                source = PublicJoin(source, listed, 1, pins, outer=True)
+                text, table = self.lists[name]
+                pins = ((text, Column(table.stage, "value")),)
+                source = PublicJoin(source, table, 1, pins, outer=True)
         return source
 
     def placed(self, columns: Sequence[str]) -> tuple[Source, list[Expression]]:
-        """Return all rows with the places of some columns' values in their domains, each computed
-        once; and these.
+        """Return a stage that computes the places of some columns' values in their domains, and the
+        columns of these places.
         """
         places = tuple(
             (f"p{number}", place_of(self.values[name])) for number, name in enumerate(columns)
         )
         weight = () if self.weight is None else (("weight", self.weight),)
-        placed = Stage(Select(self.rows(columns), (*places, *weight)), "placed")
-        return placed, [Column("placed", name) for name, _ in places]
+        stage = Stage(Select(self.rows(columns), (*places, *weight)), "placed")
+        return stage, [Column("placed", name) for name, _ in places]
 
     def people(self, column: str) -> Aggregate:
-        """Return people per value of a text column, for the threshold; where a person has one row,
-        rows are people.
+        """Return the count of people by value of a text column, for the threshold.
+
+        If every person has one row, count rows.
         """
         people: Reading = Sum() if self.max_rows == 1 else Persons()
         return Aggregate(self.rows(()), (self.values[column].expression,), (people,), known=(0,))
 
     def listing(self, column: str, values: Sequence[str]) -> TableSource:
-        """Return the table with a text column as places in a list; a text that is not in it has the
-        last place.
+        """Return the table with a text column as the place in a list of values.
+
+        The last value stands for all texts that are not in the list.
         """
-        text, stage = self.values[column], f"w{len(self.lists)}"
-        place, lists = expression(len(values) - 1), dict(self.lists)
+        text = self.values[column]
+        stage = f"w{len(self.lists)}"
+        place = expression(len(values) - 1)
+        lists = dict(self.lists)
         if len(values) > 1:
             rows = tuple((value, str(index)) for index, value in enumerate(values[:-1]))
-            listed = ConstantTable(("value", "place"), ("VARCHAR", "BIGINT"), rows, stage)
-            lists[column] = (text.expression, listed)
+            table = ConstantTable(("value", "place"), ("VARCHAR", "BIGINT"), rows, stage)
+            lists[column] = (text.expression, table)
             place = call("coalesce", Column(stage, "place"), place)
-        found = case((text.expression.is_known, place))
         value = Value(
-            expression=found, domain=Category(values=tuple(values)), nullable=text.nullable
+            expression=case((text.expression.is_known, place)),
+            domain=Category(values=tuple(values)),
+            nullable=text.nullable,
         )
         return replace(self, values={**self.values, column: value}, lists=lists)
 
 
 def source_of(policy: Policy, table: Table) -> TableSource:
-    """Return a private table as it stands in a snapshot."""
+    """Return a private table of the policy, as a snapshot stores it."""
     rows = scan(table, table.name, "t0", frozenset())
     assert isinstance(rows.source, Scan)
     return TableSource(

@@ -1,4 +1,4 @@
-"""The workload of a description: which columns questions need together, and how often."""
+"""The workload of a description: the sets of columns that questions need together, with counts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from discreet.errors import UsageError
 
 Columns = tuple[int, ...]
 
-_SELDOM = 0.05  # the weight of a column that no question needs: it is described, roughly
+_SELDOM = 0.05  # the weight of a column that no question needs: it gets a rough description
 _MOST_TRIPLES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Sets of columns (by place) with the number of questions that need them together; none: every
-    pair alike.
+    """Sets of columns (by place), each with the number of questions that need it; without sets,
+    every pair counts alike.
     """
 
     sets: tuple[tuple[Columns, int], ...] = ()
@@ -32,38 +32,39 @@ class Workload:
         """Return the share of questions that need all of these columns."""
         if not self.sets:
             return 1.0
-        asked = sum(count for each, count in self.sets if set(columns) <= set(each))
-        return asked / sum(count for _, count in self.sets)
+        need = sum(count for own, count in self.sets if set(columns) <= set(own))
+        return need / sum(count for _, count in self.sets)
 
     def column_weight(self, column: int) -> float:
         return max(_SELDOM, self.weight((column,)))
 
     def candidates(self, width: int) -> list[Columns]:
-        """Return the pairs, and where questions say so triples, that are worth counting."""
+        """Return the pairs of columns that are worth counting, and the triples that questions
+        need.
+        """
         pairs: list[Columns] = list(combinations(range(width), 2))
         if not self.sets:
             return pairs
         triples = Counter[Columns]()
-        for each, count in self.sets:
-            triples.update(dict.fromkeys(combinations(each, 3), count))
-        return [pair for pair in pairs if self.weight(pair) > 0] + [
-            triple for triple, _ in triples.most_common(_MOST_TRIPLES)
-        ]
+        for own, count in self.sets:
+            triples.update(dict.fromkeys(combinations(own, 3), count))
+        frequent = [triple for triple, _ in triples.most_common(_MOST_TRIPLES)]
+        return [pair for pair in pairs if self.weight(pair) > 0] + frequent
 
 
 EVERY_PAIR = Workload()
 
 
 def list_texts(given: Any, *, what: str) -> tuple[str, ...]:
-    """Return a list of texts from Python, of whatever kind."""
+    """Return any Python list of texts as a tuple; refuse other values."""
     try:
-        found = tuple(given)
+        texts = tuple(given)
     except TypeError:
         raise UsageError(f"{what} must be a list of texts, not {type(given).__name__}.") from None
-    for each in found:
-        if not isinstance(each, str):
-            raise UsageError(f"{what} must be a list of texts, not of {type(each).__name__}.")
-    return found
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"{what} must be a list of texts, not of {type(text).__name__}.")
+    return texts
 
 
 def statements(text: str, *, name: str) -> tuple[str, ...]:
@@ -81,33 +82,29 @@ def statements(text: str, *, name: str) -> tuple[str, ...]:
 
 
 def workload(questions: Sequence[str], *, table: str, columns: Sequence[str]) -> Workload:
-    """Return which of a table's columns the questions need. A name counts wherever it stands: in
-    SELECT, WHERE, GROUP BY.
+    """Return the sets of a table's columns that the questions need, in SELECT, WHERE or anywhere
+    else.
     """
     places = {name.lower(): place for place, name in enumerate(columns)}
-    found = Counter[Columns]()
+    sets = Counter[Columns]()
     for number, text in enumerate(list_texts(questions, what="workload"), start=1):
         try:
-            trees = [
-                tree
-                for tree in sqlglot.parse(text, dialect="duckdb")
-                if isinstance(tree, exp.Query)
-            ]
+            trees = sqlglot.parse(text, dialect="duckdb")
         except (SqlglotError, RecursionError, ValueError):
             raise UsageError(
                 f"Question {number} of the workload is not SQL that can be read."
             ) from None
         for tree in trees:
-            if table.lower() in {each.name.lower() for each in tree.find_all(exp.Table)}:
-                named = {
-                    places[each.name.lower()]
-                    for each in tree.find_all(exp.Column)
-                    if each.name.lower() in places
-                }
-                found[tuple(sorted(named))] += 1
-    del found[()]  # COUNT(*): every description is good at that
-    if not found:
+            if not isinstance(tree, exp.Query):
+                continue
+            tables = {node.name.lower() for node in tree.find_all(exp.Table)}
+            if table.lower() in tables:
+                names = {node.name.lower() for node in tree.find_all(exp.Column)}
+                needs = sorted(places[name] for name in names if name in places)
+                sets[tuple(needs)] += 1
+    del sets[()]  # COUNT(*): every description answers it well
+    if not sets:
         raise UsageError(
             f"No question of the workload asks for a column of {table} that is described."
         )
-    return Workload(sets=tuple(sorted(found.items())))
+    return Workload(sets=tuple(sorted(sets.items())))

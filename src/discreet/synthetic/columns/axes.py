@@ -1,6 +1,4 @@
-"""Place the columns of a description on their grids, and write their domains as the file holds
-them.
-"""
+"""Choose the grids of a description's columns, and write and read domains in its file."""
 
 from __future__ import annotations
 
@@ -38,29 +36,26 @@ def axes_of(
 ) -> tuple[Grid, ...]:
     """Return the columns of a private table that a description covers.
 
-    The owner and other identifiers are left out: they point at people.
+    It leaves out the owner and other identifiers: they point at people.
     """
-    known = [
-        c
-        for c in table.columns.values()
-        if not isinstance(c.domain, Identifier) and c.name != table.owner
-    ]
+    own = []
+    for column in table.columns.values():
+        if not isinstance(column.domain, Identifier) and column.name != table.owner:
+            own.append(column)
     if columns is not None:
+        names = [column.name for column in own]
         for name in columns:
-            if name not in {column.name for column in known}:
+            if name not in names:
                 raise UsageError(
-                    f"{table.name} has no column {name} to describe; it has {', '.join(c.name for c in known)}."
+                    f"{table.name} has no column {name} to describe; it has {', '.join(names)}."
                 )
-        known = [column for column in known if column.name in columns]
-    if not known:
+        own = [column for column in own if column.name in columns]
+    if not own:
         raise UsageError(
             f"{table.name} declares no columns to describe. Declare some in the policy, with their domains."
         )
-    able = [
-        column.name
-        for column in known
-        if not isinstance(column.domain, Categories | Booleans | Texts)
-    ]
+    unordered = (Categories, Booleans, Texts)
+    able = [column.name for column in own if not isinstance(column.domain, unordered)]
     for name in intervals.quantiles:
         if name not in able:
             raise UsageError(
@@ -70,15 +65,13 @@ def axes_of(
             raise UsageError(
                 f"The policy says where {table.name}.{name} is cut: leave it out of the quantiles."
             )
-    return tuple(
-        Uncut(column=column)
-        if column.name in intervals.quantiles
-        else _axis(table.name, column, intervals)
-        for column in known
-    )
+    return tuple(_grid(table.name, column, intervals) for column in own)
 
 
-def _axis(table: str, column: Column, intervals: Intervals) -> Axis | Unlisted | Unsplit:
+def _grid(table: str, column: Column, intervals: Intervals) -> Grid:
+    """Return the grid of a column, or what it is before its grid is found."""
+    if column.name in intervals.quantiles:
+        return Uncut(column=column)
     domain = column.domain
     if isinstance(domain, Texts):
         return Unlisted(column=column)
@@ -93,11 +86,13 @@ def _axis(table: str, column: Column, intervals: Intervals) -> Axis | Unlisted |
         return Axis(column=column, bins=len(column.cells) - 1, cuts=column.cells)
     if isinstance(domain, Categories | Booleans) or size <= intervals.bins:
         return Axis(column=column, bins=size)
-    return (Unsplit if intervals.split else Axis)(column=column, bins=intervals.bins)
+    if intervals.split:
+        return Unsplit(column=column, bins=intervals.bins)
+    return Axis(column=column, bins=intervals.bins)
 
 
 def plain_domain(domain: Any) -> dict[str, Any]:
-    """Return a domain as the description file holds it: the policy's own words."""
+    """Return a domain as the description's file has it, in the policy's own words."""
     match domain:
         case Integers(lo=lo, hi=hi):
             return {"integer": [int(lo), int(hi)]}

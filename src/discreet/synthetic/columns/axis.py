@@ -1,9 +1,9 @@
-"""A column on a public grid: every value it may have, or intervals of them where there are too
-many.
+"""A column on a public grid: all values that it may have, or if they are many, intervals of them.
 
-Equal intervals are `Unsplit` until `split` has found out, at a price, which of them hold much. If
-somebody asks for quantiles the column is `Uncut` until `grids` has found them. Text has no public
-grid: it is `Unlisted` until the paid threshold of `grids` has found the values to list.
+Some grids are found at a price. A column of equal intervals is `Unsplit` until `split` has split
+those that hold many rows. A column to cut at its quantiles is `Uncut` until `grids` has found them.
+A text has no public grid: it is `Unlisted` until the threshold of `grids` has found the values to
+list.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from discreet.sql.plan.keys import key_position
 from discreet.sql.values.value import Value, widen
 from discreet.synthetic.workload import list_texts
 
-BINS = 100  # intervals of numbers, dates and times that have more values than this
+BINS = 100  # numbers, dates and times with more values than this are cut into this many intervals
 MOST_VALUES = 10_000  # of a list of values
-_FEW_CUTS = 4  # in one cell of the grid that they are looked up in
-_MOST_LOOKED_UP = 1 << 12  # cells of that grid
-OTHER = "(other)"  # stands for every text that too few people share
+_FEW_CUTS = 4  # as many cuts may be in one cell of the grid for looking up cuts
+_MOST_LOOKED_UP = 1 << 12  # the most cells of that grid
+OTHER = "(other)"  # stands for all texts that too few people share
 
 Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """The rule by which numbers, dates and times of many values are cut: into `bins` equal
-    intervals, split where many rows are.
+    """The rule that cuts numbers, dates and times with many values: into `bins` equal intervals,
+    which are split where many rows are.
 
-    The columns named in `quantiles` are cut at their quantiles instead. Both are paid for. Without
-    `split`, intervals stay equal, and values that many share are drawn no more often than their
-    neighbors.
+    The columns named in `quantiles` are cut at their quantiles instead. Both cost something.
+    Without `split` the intervals stay equal. Then a value that many people share is drawn no more
+    often than its neighbors.
     """
 
     bins: int = BINS
@@ -74,7 +74,7 @@ USUAL = Intervals()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlisted:
-    """A text column, whose values nobody knows yet."""
+    """A text column before its values are found."""
 
     column: Column
 
@@ -84,15 +84,13 @@ class Unlisted:
 
     @property
     def told(self) -> list[Any]:
-        """Return what a commission of it is known by."""
+        """Return the column's part of the identity of a commission."""
         return ["unlisted", self.name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncut:
-    """A column of numbers, dates or times whose intervals are to end at its quantiles, which nobody
-    knows yet.
-    """
+    """A column of numbers, dates or times to cut at its quantiles, before these are found."""
 
     column: Column
 
@@ -102,7 +100,7 @@ class Uncut:
 
     @property
     def told(self) -> list[Any]:
-        """Return what a commission of it is known by."""
+        """Return the column's part of the identity of a commission."""
         return ["uncut", self.name]
 
     def fine(self, most: int) -> Axis:
@@ -114,8 +112,8 @@ class Uncut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsplit:
-    """A column of numbers, dates or times in equal intervals, of which those that hold much are
-    still to be split.
+    """A column of numbers, dates or times in equal intervals, before those with many rows are
+    split.
     """
 
     column: Column
@@ -127,16 +125,16 @@ class Unsplit:
 
     @property
     def told(self) -> list[Any]:
-        """Return what a commission of it is known by."""
+        """Return the column's part of the identity of a commission."""
         return ["unsplit", self.name, self.bins]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """A column and its cells: `bins` intervals of its `domain.size` values, and one for NULL where
-    that is meant.
+    """A column and its cells: `bins` intervals of its `domain.size` values, and if it is nullable,
+    a cell for NULL.
 
-    The intervals are equal, or end at `cuts`: the first value of each, and the end of the last.
+    The intervals are equal, or they have `cuts`: the first value of each, and the end of the last.
     """
 
     column: Column
@@ -149,7 +147,7 @@ class Axis:
 
     @property
     def told(self) -> list[Any]:
-        """Return what a commission of it is known by."""
+        """Return the column's part of the identity of a commission."""
         return ["cut", self.name, self.bins, self.cuts]
 
     @property
@@ -168,7 +166,7 @@ class Axis:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The first value of each interval, and the end of the last: exact, whatever the size."""
+        """The first value of each interval, and the end of the last."""
         if self.cuts is not None:
             return list(self.cuts)
         return [-(-index * self.values // self.bins) for index in range(self.bins + 1)]
@@ -186,7 +184,7 @@ class Axis:
         return call("coalesce", place, self.bins) if self.column.nullable else place
 
     def code(self, text: str) -> int:
-        """Return the cell of a value as a person writes it; NULL is NULL."""
+        """Return the cell of a value as people write it; the text NULL means NULL."""
         if not isinstance(text, str):
             raise UsageError(
                 f"A value of {self.name} is given as a text, not {type(text).__name__}."
@@ -202,8 +200,8 @@ class Axis:
         return bisect_right(self.starts, place) - 1
 
     def codes(self, values: pa.ChunkedArray) -> Codes:
-        """Return the cells of values as a file has them, clamped to the range; -1 for what has
-        none.
+        """Return the cells of a file's values, clamped to the range; -1 for a value without a
+        cell.
         """
         places = self._clean(values)
         missing = np.isnan(places)
@@ -212,14 +210,14 @@ class Axis:
         return np.where(missing, self.bins if self.column.nullable else -1, cells)
 
     def places(self, values: pa.ChunkedArray) -> Codes:
-        """Return the places in the domain of values as a file has them, clamped to the range;
-        without what has none.
+        """Return the places in the domain of a file's values, clamped to the range; leave out
+        values without a place.
         """
         places = self._clean(values)
         return np.clip(places[~np.isnan(places)], 0, self.values - 1).astype(np.int64)
 
     def _clean(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
-        """Return places in the domain, or one sentence that values are of another kind."""
+        """Return places in the domain; raise UsageError for values of another type."""
         try:
             return np.asarray(self._places(values.combine_chunks()), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
@@ -228,42 +226,32 @@ class Axis:
             ) from None
 
     def _places(self, values: pa.Array) -> NDArray[np.float64]:
-        """Return places in the domain, NaN for NULL and for what is not listed."""
+        """Return places in the domain; NaN for NULL and for values that the list lacks."""
         domain = self.column.domain
         match domain:
-            case Categories(values=listed):
-                found = pc.index_in(
-                    values.cast(pa.string()), value_set=pa.array([str(each) for each in listed])
-                )
-                if listed[-1] == OTHER:
-                    found = pc.if_else(values.is_valid(), found.fill_null(len(listed) - 1), found)
-                return np.asarray(found.cast(pa.float64()).to_numpy(zero_copy_only=False))
+            case Categories(values=labels):
+                texts = pa.array([str(label) for label in labels])
+                places = pc.index_in(values.cast(pa.string()), value_set=texts)
+                if labels[-1] == OTHER:
+                    other = places.fill_null(len(labels) - 1)
+                    places = pc.if_else(values.is_valid(), other, places)
+                return _as_floats(places)
             case Booleans():
-                return np.asarray(
-                    values.cast(pa.bool_()).cast(pa.float64()).to_numpy(zero_copy_only=False)
-                )
+                return _as_floats(values.cast(pa.bool_()))
             case Integers() | Decimals():
-                numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-                return np.asarray(np.rint(numbers / float(domain.step)) - domain.first)
+                return np.asarray(np.rint(_as_floats(values) / float(domain.step)) - domain.first)
             case Dates(lo=lo):
-                days = (
-                    values.cast(pa.date32())
-                    .cast(pa.int32())
-                    .cast(pa.float64())
-                    .to_numpy(zero_copy_only=False)
-                )
-                return np.asarray(days - (lo - date(1970, 1, 1)).days)
+                days = values.cast(pa.date32()).cast(pa.int32())
+                return np.asarray(_as_floats(days) - (lo - date(1970, 1, 1)).days)
             case Timestamps(lo=start):
-                micros = (
-                    values.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
-                )
-                gap = micros.to_numpy(zero_copy_only=False) - (
-                    start - datetime(1970, 1, 1)
-                ) // timedelta(microseconds=1)
+                micros = values.cast(pa.timestamp("us")).cast(pa.int64())
+                first = (start - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+                gap = _as_floats(micros, safe=False) - first
                 return np.asarray(gap // domain.step_microseconds)
         raise AssertionError(domain)
 
     def _place(self, text: str) -> int:
+        """Return the place in the domain of a value as people write it."""
         from fractions import Fraction
 
         domain = self.column.domain
@@ -283,14 +271,13 @@ class Axis:
         raise ValueError
 
     def described(self) -> str:
+        """Return the domain in words."""
         domain = self.column.domain
         match domain:
             case Categories(values=values):
-                text = (
-                    "one of "
-                    + ", ".join(map(str, values[:12]))
-                    + (", ..." if len(values) > 12 else "")
-                )
+                text = "one of " + ", ".join(map(str, values[:12]))
+                if len(values) > 12:
+                    text += ", ..."
             case Booleans():
                 text = "true or false"
             case Integers() | Decimals() | Dates() | Timestamps():
@@ -303,32 +290,29 @@ class Axis:
         """Return a cell's name for people."""
         if code == self.bins:
             return "NULL"
-        first, last = self.starts[code], self.starts[code + 1] - 1
-        shown = [str(value) for value in self.values_at(np.array([first, last])).to_pylist()]
-        return shown[0] if first == last else f"{shown[0]} to {shown[1]}"
+        first = self.starts[code]
+        last = self.starts[code + 1] - 1
+        low, high = map(str, self.values_at(np.array([first, last])).to_pylist())
+        return low if first == last else f"{low} to {high}"
 
     def decoded(self, codes: Codes, uniforms: NDArray[np.float64]) -> pa.Array:
-        """Return values of cells: where a cell is an interval, one of its values, each as likely as
-        the others.
-        """
+        """Return a value of each cell; in an interval all values are equally likely."""
         starts = np.array(self.starts, dtype=np.int64)
         inside = np.minimum(codes, self.bins - 1)
-        width = (starts[1:] - starts[:-1])[inside]
-        places = starts[inside] + (
-            np.minimum((uniforms * width).astype(np.int64), width - 1)
-            if self.bins < self.values
-            else 0
-        )
+        places = starts[inside]
+        if self.bins < self.values:
+            width = (starts[1:] - starts[:-1])[inside]
+            places = places + np.minimum((uniforms * width).astype(np.int64), width - 1)
         missing = codes == self.bins if self.column.nullable else None
         return self.values_at(places, missing)
 
     def values_at(self, places: Codes, missing: NDArray[np.bool_] | None = None) -> pa.Array:
         """Return the values at places of the domain."""
-        domain, mask = self.column.domain, missing
+        domain = self.column.domain
+        mask = missing
         match domain:
             case Categories(values=values):
-                known = pa.array(list(values))
-                return known.take(pa.array(places, mask=mask))
+                return pa.array(list(values)).take(pa.array(places, mask=mask))
             case Booleans():
                 return pa.array(places.astype(bool), mask=mask)
             case Integers() | Decimals():
@@ -337,23 +321,26 @@ class Axis:
                 days = (places + (lo - date(1970, 1, 1)).days).astype(np.int32)
                 return pa.array(days, pa.int32(), mask=mask).cast(pa.date32())
             case Timestamps(lo=start):
-                micros = places * domain.step_microseconds + (
-                    start - datetime(1970, 1, 1)
-                ) // timedelta(microseconds=1)
+                first = (start - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+                micros = places * domain.step_microseconds + first
                 return pa.array(micros, pa.int64(), mask=mask).cast(pa.timestamp("us"))
         raise AssertionError(domain)
 
 
+def _as_floats(values: pa.Array, *, safe: bool = True) -> NDArray[np.float64]:
+    return np.asarray(values.cast(pa.float64(), safe=safe).to_numpy(zero_copy_only=False))
+
+
 def place_of(value: Value) -> Expression:
-    """Return the place of a stored value in its domain; NULL where there is none."""
+    """Return the place of a stored value in its domain; NULL for a value outside."""
     return key_position(value.expression, value.domain, nullable=False)  # type: ignore[arg-type]
 
 
 def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
-    """Return how many of `cuts` are at most a place of a domain of `size` places; NULL outside.
+    """Return how many of `cuts` are at or before a place in a domain of `size`; NULL outside.
 
-    A place is looked up in a grid of equal cells: how many cuts lie before its cell, and which lie
-    inside. An engine reads that a few times as fast as a search that halves.
+    Look the place up in a grid of equal cells: the number of cuts before its cell, and the cuts
+    inside. An engine does this a few times as fast as a binary search.
     """
     if not cuts:
         return case((place.is_known, 0))
@@ -372,34 +359,35 @@ def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
 
 
 def _most_in_a_cell(cuts: tuple[int, ...], size: int, cells: int) -> int:
-    """Return how many of `cuts` lie in one of so many equal cells, other than at its beginning."""
+    """Return the largest number of `cuts` inside one of equal cells, apart from its first place."""
     cells = min(size, cells)
-    inside = Counter(
-        cut * cells // size for cut in cuts if cut != -(-(cut * cells // size) * size // cells)
-    )
+    inside = Counter[int]()
+    for cut in cuts:
+        cell = cut * cells // size
+        first = -(-cell * size // cells)
+        if cut != first:
+            inside[cell] += 1
     return max(inside.values(), default=0)
 
 
 def look_up(numbers: Sequence[int], place: Expression) -> Expression:
-    """Return the number at a place of a list that counts from 0; NULL outside of it."""
+    """Return the number at a place of a list, from 0; NULL outside."""
     kind = "BIGINT[]" if max(map(abs, numbers)) < 2**62 else "HUGEINT[]"
-    # One constant: of a list of thousands of numbers, DuckDB would bind each by itself.
+    # One constant for the list: DuckDB would bind thousands of numbers one by one.
     return call("list_extract", Cast(Constant(str(list(numbers))), kind), place + 1)
 
 
 def _numbers(
     places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_] | None
 ) -> pa.Array:
-    """Return whole numbers as int64, decimals exactly, other steps as floats."""
-    steps, step = places + domain.first, domain.step
+    """Return whole numbers as int64, decimals as decimals, and multiples of other steps as floats."""
+    steps = places + domain.first
+    step = domain.step
     if step.denominator == 1:
         return pa.array(steps * step.numerator, mask=mask)
     digits = next((d for d in range(1, 19) if (step * 10**d).denominator == 1), None)
-    if (
-        digits is None
-        or abs(domain.hi) * 10**digits >= 2**62
-        or abs(domain.lo) * 10**digits >= 2**62
-    ):
+    ends = (abs(domain.lo), abs(domain.hi))
+    if digits is None or any(end * 10**digits >= 2**62 for end in ends):
         return pa.array(steps * float(step), mask=mask)
     words = np.empty((len(steps), 2), dtype="<i8")
     words[:, 0] = steps * int(step * 10**digits)

@@ -1,12 +1,12 @@
-"""Grids that are not public and have to be found, at a price: texts that enough people share, cuts
-of numbers.
+"""Find grids that are not public, at a price: lists of texts that enough people share, and cuts of
+numbers.
 
 Privacy
     Texts (S5): a person has at most m rows, hence at most m of a column's values, and adds 1 to the
-    people of each. The price of the threshold, in ε or ρ and in δ, is that of unknown keys in a
-    question. Quantiles (S3): chosen by rank on a fine public grid, as in a question.
+    people of each. The threshold costs the same ε or ρ and δ as unknown keys in a question.
+    Quantiles (S3): they are chosen by rank on a fine public grid, as in a question.
     Splits: see `split`.
-    What follows uses the released list or cuts only.
+    All later steps use only the released list or cuts.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ from discreet.synthetic.source import TableSource
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
-SHARE = Fraction(1, 10)  # of what was paid, for a text or for quantiles; for several
+# shares of the amount: for one text or one column's quantiles, and at most for all of them
+SHARE = Fraction(1, 10)
 MOST_SHARE = Fraction(1, 4)
-SPLIT_SHARE = Fraction(1, 50)  # for a column whose intervals are split; for several
+# for one column whose intervals are split, and at most for all of them
+SPLIT_SHARE = Fraction(1, 50)
 MOST_SPLIT_SHARE = Fraction(1, 10)
-FINE = 1 << 14  # cells of the grid that quantiles are chosen on
+FINE = 1 << 14  # the most cells of the grid for choosing quantiles
 QUANTILES = tuple(Fraction(place, 48) for place in range(1, 48))
 
 
 def shares_of_grids(axes: Sequence[Grid]) -> list[Fraction]:
-    """Return, for every column, the part of what was paid that finds its grid."""
-    dear, cheap = (
-        sum(isinstance(axis, kind) for axis in axes) for kind in (Unlisted | Uncut, Unsplit)
-    )
+    """Return, for every column, the share of the amount that finds its grid."""
+    dear = sum(isinstance(axis, Unlisted | Uncut) for axis in axes)
+    cheap = sum(isinstance(axis, Unsplit) for axis in axes)
     prices = {
         Unsplit: min(SPLIT_SHARE, MOST_SPLIT_SHARE / max(1, cheap)),
         Axis: Fraction(0),
@@ -69,16 +70,14 @@ def find_grids(
     allowance: Allowance,
     fetch: Callable[[Aggregate], Exact],
 ) -> tuple[tuple[Axis, ...], TableSource]:
-    """Find the grids of columns that have none, for their shares of what was paid; return all
-    columns with public grids.
-    """
+    """Return all columns with public grids; spend shares of the amount to find missing ones."""
     texts = sum(isinstance(axis, Unlisted) for axis in axes)
-    found = []
+    grids = []
     for axis, share in zip(axes, shares_of_grids(axes), strict=True):
         amount = paid.amount * share
         match axis:
             case Axis():
-                found.append(axis)
+                grids.append(axis)
             case Unlisted():
                 mechanism = currency(accountant).people(
                     amount=amount,
@@ -89,49 +88,46 @@ def find_grids(
                 moved = Keys(most=source.max_rows, neighbors=source.neighbors)
                 exact = fetch(source.people(axis.name))
                 survivors, people = allowance.threshold(mechanism, exact, moved=moved, keys=1)
-                listed = _most(survivors.column(0).to_pylist(), people)
-                source = source.listing(axis.name, listed)
-                found.append(
-                    Axis(
-                        column=replace(axis.column, domain=Categories(values=listed)),
-                        bins=len(listed),
-                    )
-                )
+                values = _most_common(survivors.column(0).to_pylist(), people)
+                source = source.listing(axis.name, values)
+                column = replace(axis.column, domain=Categories(values=values))
+                grids.append(Axis(column=column, bins=len(values)))
             case Uncut():
                 fine = axis.fine(FINE)
-                chosen = _quantiles(source, fine.bins, accountant, amount)
-                placed, (place,) = source.placed([axis.name])
+                quantiles = _quantiles(source, fine.bins, accountant, amount)
+                stage, (place,) = source.placed([axis.name])
                 cell = Cast(fine.cell(place), "BIGINT")
-                rows = fetch(Aggregate(placed, (cell,), (Sum(),), (cell < fine.bins,), known=(0,)))
-                held = PersonRows(most=source.max_rows, groups=1, neighbors=source.neighbors)
-                cells = allowance.choose(chosen, rows, moved=held, sizes=(), cells=fine.bins)[0]
-                found.append(_cut(fine, cells.tolist()))
+                rows = fetch(Aggregate(stage, (cell,), (Sum(),), (cell < fine.bins,), known=(0,)))
+                most = PersonRows(most=source.max_rows, groups=1, neighbors=source.neighbors)
+                cells = allowance.choose(quantiles, rows, moved=most, sizes=(), cells=fine.bins)[0]
+                grids.append(_cut(fine, cells.tolist()))
             case Unsplit():
-                found.append(
-                    split(
-                        axis,
-                        source,
-                        accountant=accountant,
-                        amount=amount,
-                        allowance=allowance,
-                        fetch=fetch,
-                    )
+                grid = split(
+                    axis,
+                    source,
+                    accountant=accountant,
+                    amount=amount,
+                    allowance=allowance,
+                    fetch=fetch,
                 )
-    return tuple(found), source
+                grids.append(grid)
+    return tuple(grids), source
 
 
-def _most(values: list[str], people: np.ndarray) -> tuple[str, ...]:
-    """Return the values that most people share, in their order; values that engine SQL cannot spell
-    are left to the others.
+def _most_common(values: list[str], people: np.ndarray) -> tuple[str, ...]:
+    """Return the values that most people share, in their given order, then OTHER.
+
+    Leave out values that the engine's SQL cannot write.
     """
     able = [place for place, value in enumerate(values) if value != OTHER and "\0" not in value]
-    kept = sorted(sorted(able, key=lambda place: -int(people[place]))[: MOST_VALUES - 1])
-    return (*(values[place] for place in kept), OTHER)
+    by_people = sorted(able, key=lambda place: -int(people[place]))
+    places = sorted(by_people[: MOST_VALUES - 1])
+    return (*(values[place] for place in places), OTHER)
 
 
 def _cut(fine: Axis, cells: list[int]) -> Axis:
-    """Return intervals that end at quantiles; a cell that several quantiles fall on has an interval
-    of its own.
+    """Return intervals that end at quantiles; a cell with several quantiles is an interval of its
+    own.
     """
     times = Counter(cells)
     cuts = {0, fine.bins, *cells, *(cell + 1 for cell, count in times.items() if count > 1)}
@@ -142,6 +138,7 @@ def _cut(fine: Axis, cells: list[int]) -> Axis:
 def _quantiles(
     source: TableSource, cells: int, accountant: AccountantName, amount: Fraction
 ) -> Quantiles:
+    """Return the mechanism that chooses the quantiles of a column for an amount."""
     paid = currency(accountant)
     return Quantiles(
         epsilon=paid.choice_epsilon(amount=amount, rounds=len(QUANTILES).bit_length()),

@@ -1,19 +1,18 @@
-"""Equal intervals, split where many rows are, until values that many share have a cell of their
-own.
+"""Split equal intervals where many rows are, so that a value which many people share gets a cell of
+its own.
 
-A number that is zero for most people, or heaped on round values, or cut off at the top, has spikes.
-In equal intervals they drown: values within one interval are drawn alike. So the equal intervals
-are counted first; those that hold much are divided and their parts counted, and so on down to
-single values. What holds much then gets a cell of its own, and the rest of an interval is cut where
-enough rows lie between.
+A number may be zero for most people, or round, or capped: then it has spikes. Equal intervals hide
+them, because all values of an interval are drawn equally often. So count the equal intervals first,
+divide those with many rows, count their parts, and go on down to single values. A value with many
+rows gets a cell of its own; cut the rest of an interval where enough rows lie between.
 
 Privacy
-    Every level is one marginal: a row is in one part of one interval, or in none where its interval
+    Every level is one marginal: a row is in one part of one interval, or in none if its interval
     was not divided. So one person's m rows move its counts by m in l1 and l2 (2m and sqrt(2) m
-    under change_one), as in `marginals`. Which intervals the next level divides is a function of
-    noisy counts that are released, as in PrivTree [Zhang, Xiao, Xie 2016]; how many levels there
-    may be is a function of the domain. Each level is priced by itself, levels add up, and the cuts
-    are computed of their noisy counts alone.
+    under change_one), as in `marginals`. The intervals that the next level divides are a function
+    of released noisy counts, as in PrivTree [Zhang, Xiao, Xie 2016]; the largest number of levels
+    is a function of the domain. Each level has its own price, and the prices add up. The cuts use
+    the noisy counts alone.
 """
 
 from __future__ import annotations
@@ -36,18 +35,16 @@ from discreet.vault.exact import Exact
 
 Integers = NDArray[np.int64]
 
-PARTS = 1024  # of an interval that one level counts, about
-SURE = 0.9995  # confidence of the margin above which a count is taken to be more than noise
-LEAST = 0.005  # of all rows, what a value has to hold to get a cell of its own
-BLOCK = 8  # equal intervals, at most, that become one again where they hold next to nothing
-FAIR = 0.02  # of all rows, what is enough for an interval between such values
+PARTS = 1024  # one level counts about this many parts of an interval
+SURE = 0.9995  # a count above the margin at this confidence is more than noise
+LEAST = 0.005  # the share of all rows that gives a value a cell of its own
+BLOCK = 8  # the most equal intervals that become one if they hold next to nothing
+FAIR = 0.02  # the share of all rows that is enough for an interval between such values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Neighboring places of a domain, from `start` to before `end`, and how many rows they hold,
-    about.
-    """
+    """The places of a domain from `start` to before `end`, with their noisy number of rows."""
 
     start: int
     end: int
@@ -60,8 +57,8 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """Some intervals of a domain and the `width` of the parts that each is divided into; the last
-    may be narrower.
+    """Some intervals of a domain, each divided into parts of `width`; the last part may be
+    narrower.
     """
 
     starts: tuple[int, ...]
@@ -70,39 +67,42 @@ class Level:
 
     @property
     def parts(self) -> int:
-        """Return how many parts an interval has: as many as the longest needs."""
+        """Return the number of parts of every interval: the longest one needs as many."""
         longest = max(end - start for start, end in zip(self.starts, self.ends, strict=True))
         return -(-longest // self.width)
 
     def divided(self, rows: Integers) -> list[list[Stretch]]:
-        """Return the parts of every interval, with rows in the order of `cell`."""
-        found = []
+        """Return the parts of every interval, given their rows in the order of `cell`."""
+        intervals = []
         for place, (start, end) in enumerate(zip(self.starts, self.ends, strict=True)):
             bounds = pairwise([*range(start, end, self.width), end])
-            held = rows[place * self.parts : (place + 1) * self.parts].tolist()
-            # The last interval may have fewer.
-            parts = zip(bounds, held, strict=False)
-            found.append([Stretch(start=low, end=high, rows=each) for (low, high), each in parts])
-        return found
+            counts = rows[place * self.parts : (place + 1) * self.parts].tolist()
+            # A shorter interval has fewer parts.
+            parts = zip(bounds, counts, strict=False)
+            intervals.append(
+                [Stretch(start=low, end=high, rows=count) for (low, high), count in parts]
+            )
+        return intervals
 
     def cell(self, place: Expression) -> Expression:
-        """Return the part that a place is in, counted through all intervals; NULL where it is in
-        none.
+        """Return the number of the part that holds a place, counted through all intervals; NULL if
+        none does.
         """
         number = between(place, self.starts[1:], self.ends[-1])
-        start, end = (look_up(each, number) for each in (self.starts, self.ends))
+        start = look_up(self.starts, number)
+        end = look_up(self.ends, number)
         part = number * self.parts + (place - start) // self.width
         return case((place < start, None), (place < end, part))
 
 
 def levels(size: int, bins: int) -> int:
-    """Return how often the rows of a column are counted at most: in equal intervals, then in parts
-    down to single values.
-    """
-    found, reached = 1, bins
-    while reached < size:
-        found, reached = found + 1, reached * PARTS
-    return found
+    """Return the largest number of levels: equal intervals, then parts, down to single values."""
+    number = 1
+    cells = bins
+    while cells < size:
+        number = number + 1
+        cells = cells * PARTS
+    return number
 
 
 def split(
@@ -114,20 +114,21 @@ def split(
     allowance: Allowance,
     fetch: Callable[[Aggregate], Exact],
 ) -> Axis:
-    """Give values that many share a cell of their own, for an amount."""
+    """Return the column with a cell for each value that many people share; spend the amount."""
     equal = Axis(column=axis.column, bins=axis.bins)
-    most, moved = levels(equal.values, equal.bins), source.moved
+    most = levels(equal.values, equal.bins)
+    moved = source.moved
     noise = currency(accountant).noise(amount=amount / most, moved=moved)
-    starts, ends = tuple(equal.starts[:-1]), tuple(equal.starts[1:])
-    level = Level(
-        starts=starts,
-        ends=ends,
-        width=max(end - start for start, end in zip(starts, ends, strict=True)),
-    )
-    # What lies outside of a declared range is moved to its ends: these are where many values may
-    # be, for all to know.
-    beyond, total, cuts = noise.margin(SURE), None, {0, 1, equal.values - 1, equal.values}
-    for left in reversed(range(most)):  # how many levels may still follow
+    starts = tuple(equal.starts[:-1])
+    ends = tuple(equal.starts[1:])
+    longest = max(end - start for start, end in zip(starts, ends, strict=True))
+    level = Level(starts=starts, ends=ends, width=longest)
+    beyond = noise.margin(SURE)
+    total = None
+    # Values outside the declared range are clamped to its ends, so the ends may have many rows: this
+    # is public.
+    cuts = {0, 1, equal.values - 1, equal.values}
+    for left in reversed(range(most)):  # the number of levels that may still follow
         size = len(level.starts) * level.parts
         exact = fetch(count_parts(source, axis, level))
         rows = np.asarray(
@@ -135,13 +136,12 @@ def split(
         )
         if total is None:
             total = max(1, int(rows.sum()))
-            cuts |= _worth(equal.starts, rows, noise.deviation)
-        least, found = max(beyond, LEAST * total), level.divided(rows)
-        for parts in found:
+            cuts |= _join_small(equal.starts, rows, noise.deviation)
+        least = max(beyond, LEAST * total)
+        heavy = []
+        for parts in level.divided(rows):
             cuts |= _cuts(parts, least=least, fair=FAIR * total, beyond=beyond)
-        heavy = [
-            part for parts in found for part in parts if part.rows >= least and not part.single
-        ]
+            heavy += [part for part in parts if part.rows >= least and not part.single]
         if not heavy or not left:
             break
         level = _next(heavy, left)
@@ -150,47 +150,55 @@ def split(
 
 
 def count_parts(source: TableSource, axis: Unsplit, level: Level) -> Aggregate:
-    """Return rows per part of a level's intervals."""
-    rows, places = source.placed([axis.name])
-    return Aggregate(rows, (level.cell(places[0]),), (source.reading,), known=(0,))
+    """Return the count of rows by part of a level's intervals."""
+    rows, (place,) = source.placed([axis.name])
+    return Aggregate(rows, (level.cell(place),), (source.reading,), known=(0,))
 
 
 def _next(heavy: Sequence[Stretch], left: int) -> Level:
-    """Return the level that divides parts which hold much; `left` levels are to reach single
+    """Return the level that divides the parts with many rows; `left` levels must reach single
     values.
     """
     longest = max(part.end - part.start for part in heavy)
     parts = longest if left == 1 else round(longest ** (1 / left)) + 1
-    starts, ends = tuple(part.start for part in heavy), tuple(part.end for part in heavy)
+    starts = tuple(part.start for part in heavy)
+    ends = tuple(part.end for part in heavy)
     return Level(starts=starts, ends=ends, width=-(-longest // parts))
 
 
-def _worth(starts: Sequence[int], rows: Integers, deviation: float, size: int = BLOCK) -> set[int]:
-    """Return where equal intervals begin after those that noise would drown are joined: neighbors,
-    up to `size` of them, that together hold less than noise become one. Neighbors, up to `size` of
-    them, that together hold less than noise become one.
+def _join_small(
+    starts: Sequence[int], rows: Integers, deviation: float, size: int = BLOCK
+) -> set[int]:
+    """Return the starts of equal intervals after joining the small ones.
+
+    Up to `size` neighbors that together hold fewer rows than their noise become one.
     """
-    found = set[int]()
+    cuts = set[int]()
     for first in range(0, len(rows), size):
-        held = rows[first : first + size]
-        found.add(starts[first])
-        if size > 1 and held.sum() > deviation * len(held) ** 0.5:
-            found |= _worth(starts[first:], held, deviation, size // 2)
-    return found
+        block = rows[first : first + size]
+        cuts.add(starts[first])
+        if size > 1 and block.sum() > deviation * len(block) ** 0.5:
+            cuts |= _join_small(starts[first:], block, deviation, size // 2)
+    return cuts
 
 
 def _cuts(parts: Sequence[Stretch], *, least: float, fair: float, beyond: float) -> set[int]:
-    """Cut out single values that hold much, and cut between others where enough rows lie, beyond
-    their noise.
+    """Return cuts around single values with many rows, and between others after enough rows, more
+    than their noise.
     """
-    found, held, number = set[int](), 0, 0
+    cuts = set[int]()
+    rows = 0  # since the last cut
+    number = 0  # of parts since the last cut
     for part in parts:
         if part.single and part.rows >= least:
-            found |= {part.start, part.end}
-            held, number = 0, 0
+            cuts |= {part.start, part.end}
+            rows = 0
+            number = 0
             continue
-        held, number = held + part.rows, number + 1
-        if held >= max(fair, beyond * number**0.5):
-            found.add(part.end)
-            held, number = 0, 0
-    return found
+        rows = rows + part.rows
+        number = number + 1
+        if rows >= max(fair, beyond * number**0.5):
+            cuts.add(part.end)
+            rows = 0
+            number = 0
+    return cuts

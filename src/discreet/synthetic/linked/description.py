@@ -1,7 +1,8 @@
-"""Descriptions of several tables of the same people in one file, and linked rows drawn from them.
+"""Descriptions of several tables of the same people in one file, and the linked rows that we draw
+from them.
 
-People are drawn first, each with a number of rows in every other table; then these rows, given
-their person. Owners are fresh numbers from 1: nobody's own.
+Draw people first, each with the numbers of rows in the other tables; then draw these rows given
+their person. Owners are new numbers from 1, so they are nobody's real identifiers.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from discreet.synthetic.linked.given import draw_given
 
 Places = NDArray[np.int64]
 
-FORMAT, VERSION = "discreet linked descriptions", 2
-MOST_PEOPLE = 10**7  # at once
-COUNTER = "rows of "  # begins the names of a person's numbers of rows
+FORMAT = "discreet linked descriptions"
+VERSION = 2
+MOST_PEOPLE = 10**7  # of one call
+COUNTER = "rows of "  # the begin of the names of a person's numbers of rows
 OWN_KIND = "rows of its kind"
 
 
@@ -37,38 +39,36 @@ def counter_name(table: str, kind: str | None) -> str:
 
 
 def person_column(people: str, name: str) -> str:
-    """Return what a person's column is called beside a row."""
+    """Return the name of a person's column beside a row."""
     return f"{people}.{name}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinkedTable:
-    """The rows of a table beside their person's columns: the first `own` columns are the table's."""
+    """The description of a table's rows: its `own` columns come first, then their person's."""
 
     table: str
     own: int
-    kind: int | None  # the column by whose values a person's rows were counted
+    kind: int | None  # the column with the kinds of rows
     description: Description
 
     @property
     def counters(self) -> tuple[str, ...]:
-        """Return what a person's numbers of rows are called, one for each kind."""
+        """Return the names of a person's numbers of rows, one for each kind."""
         if self.kind is None:
             return (counter_name(self.table, None),)
-        listed = self.description.axes[self.kind].column.domain
-        assert isinstance(listed, Categories)
-        return tuple(counter_name(self.table, str(value)) for value in listed.values)
+        domain = self.description.axes[self.kind].column.domain
+        assert isinstance(domain, Categories)
+        return tuple(counter_name(self.table, str(value)) for value in domain.values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinkedDescription:
-    """People with their numbers of rows, and the rows of every other table beside their person's
-    columns.
-    """
+    """The descriptions of people with their numbers of rows, and of the rows of every other table."""
 
     people: Description
     rows: tuple[LinkedTable, ...]
-    owners: Mapping[str, str]  # for each table, what its owner column is called
+    owners: Mapping[str, str]  # for each table, the name of its owner column
     cost: dict[str, Any]
     certificate: dict[str, Any]
 
@@ -78,60 +78,58 @@ class LinkedDescription:
 
     @property
     def parts(self) -> tuple[Description, ...]:
-        """The descriptions: of people, then of the rows of each table."""
+        """Return the descriptions: of people, then of the rows of each table."""
         return (self.people, *(part.description for part in self.rows))
 
     def generate(self, *, people: int | None = None) -> dict[str, pa.Table]:
-        """Draw linked synthetic tables of so many people, by default about as many as there are;
-        free, and fresh.
+        """Draw linked synthetic tables, for free and different each time; by default with about as
+        many people as there are.
         """
         count = self.people.rows if people is None else people
         if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_PEOPLE:
             raise UsageError(
                 f"people must be a whole number from 0 to {MOST_PEOPLE:,}, not {count!r}."
             )
-        drawn = self.people.generate(rows=count)
+        people_rows = self.people.generate(rows=count)
         numbers = pa.array(np.arange(1, count + 1))
-        own = [name for name in drawn.column_names if not name.startswith(COUNTER)]
-        found = {
-            self.people.table: drawn.select(own).add_column(
-                0, self.owners[self.people.table], numbers
-            )
-        }
+        own = [name for name in people_rows.column_names if not name.startswith(COUNTER)]
+        name = self.people.table
+        tables = {name: people_rows.select(own).add_column(0, self.owners[name], numbers)}
         for part in self.rows:
-            found[part.table] = self._rows(part, drawn)
-        return found
+            tables[part.table] = self._rows(part, people_rows)
+        return tables
 
     def _rows(self, part: LinkedTable, people: pa.Table) -> pa.Table:
-        """Draw as many rows of each kind as every person has, given the person."""
+        """Draw the rows of every person: as many of each kind as the person has."""
         times = _times(part, people)
         places = np.repeat(np.arange(times.size), times.ravel())
         whose, kinds = np.divmod(places, times.shape[1])
-        known = self._known(part, people, whose, times[whose, kinds])
+        groups = self._person_groups(part, people, whose, times[whose, kinds])
         if part.kind is not None:
-            known[part.kind] = part.description.groups[part.kind][kinds]
-        made = draw_given(part.description, part.own, known, len(whose))
+            groups[part.kind] = part.description.groups[part.kind][kinds]
+        rows = draw_given(part.description, part.own, groups, len(whose))
         if part.kind is not None:  # a group of the model may be several kinds
             axis = part.description.axes[part.kind]
-            made = made.set_column(part.kind, axis.name, axis.decoded(kinds, np.zeros(len(kinds))))
-        linked = made.add_column(0, self.owners[part.table], pa.array(whose + 1))
-        return _in_time(linked, part.description, part.own)
+            rows = rows.set_column(part.kind, axis.name, axis.decoded(kinds, np.zeros(len(kinds))))
+        with_owner = rows.add_column(0, self.owners[part.table], pa.array(whose + 1))
+        return _in_time(with_owner, part.description, part.own)
 
-    def _known(
+    def _person_groups(
         self, part: LinkedTable, people: pa.Table, whose: Places, alike: Places
     ) -> dict[int, Places]:
-        """Return the model's groups of what is known of every row, by column of the rows'
+        """Return the model's groups of the person's columns for every row, by column of the rows'
         description.
         """
-        found, description = {}, part.description
+        groups = {}
+        description = part.description
         for column, axis in enumerate(description.axes[part.own :], start=part.own):
             own = axis.name.removeprefix(person_column(self.people.table, ""))
             if own == OWN_KIND:
                 codes = axis.codes(pa.chunked_array([pa.array(alike)]))
             else:
                 codes = axis.codes(people.column(own))[whose]
-            found[column] = description.groups[column][np.maximum(codes, 0)]
-        return found
+            groups[column] = description.groups[column][np.maximum(codes, 0)]
+        return groups
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -160,8 +158,9 @@ class LinkedDescription:
 
     @classmethod
     def load(cls, path: str | Path) -> LinkedDescription:
-        """Read a file; one that is none, or a broken or hostile one, is a UsageError and runs
-        nothing.
+        """Read a file; raise UsageError for any other file, also a broken or hostile one.
+
+        Nothing in the file runs.
         """
         try:
             content = Path(path).read_bytes()
@@ -175,10 +174,8 @@ class LinkedDescription:
             parts = json.loads(content.decode("utf-8"))
         except (ValueError, RecursionError):
             raise UsageError(f"{name} is not a description: it is not valid JSON.") from None
-        if not isinstance(parts, dict) or (parts.get("format"), parts.get("version")) != (
-            FORMAT,
-            VERSION,
-        ):
+        is_object = isinstance(parts, dict)
+        if not is_object or (parts.get("format"), parts.get("version")) != (FORMAT, VERSION):
             raise UsageError(
                 f'{name} is not of several tables: it does not say "format": "{FORMAT}", version {VERSION}.'
             )
@@ -186,23 +183,23 @@ class LinkedDescription:
             people = Description.from_bytes(json.dumps(parts["people"]).encode(), name=name)
             rows = tuple(_part(entry, name) for entry in parts["rows"])
             owners = {str(table): str(owner) for table, owner in parts["owners"].items()}
-            found = cls(
+            linked = cls(
                 people=people,
                 rows=rows,
                 owners=owners,
                 cost=parts["cost"],
                 certificate=parts["certificate"],
             )
-            _check(found, name)
+            _check(linked, name)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(
                 f"{name} is broken: a field is missing or wrong ({type(error).__name__})."
             ) from None
-        return found
+        return linked
 
 
 def is_linked(path: str | Path) -> bool:
-    """Return True if a file begins like one of several tables."""
+    """Return True if a file begins like a description of several tables."""
     try:
         with Path(path).open("rb") as file:
             return FORMAT.encode() in file.read(200)
@@ -220,21 +217,30 @@ def _part(entry: dict[str, Any], name: str) -> LinkedTable:
     )
 
 
-def _check(found: LinkedDescription, name: str) -> None:
+def _check(linked: LinkedDescription, name: str) -> None:
     """Refuse parts that do not belong together."""
-    columns = {axis.name: axis for axis in found.people.axes}
-    known = {person_column(found.people.table, column) for column in (*columns, OWN_KIND)}
-    for part in found.rows:
-        names = [axis.name for axis in part.description.axes]
-        sound = 0 < part.own <= len(names) and set(names[part.own :]) <= known
-        sound = sound and part.table in found.owners and found.people.table in found.owners
-        if sound and part.kind is not None:
-            sound = 0 <= part.kind < part.own and isinstance(
-                part.description.axes[part.kind].column.domain, Categories
-            )
-        counted = [columns.get(each) for each in part.counters] if sound else [None]
-        if not all(axis is not None and _from_zero(axis) for axis in counted):
+    for part in linked.rows:
+        if not _belongs(linked, part):
             raise UsageError(f"{name} is broken: its tables do not belong together.")
+
+
+def _belongs(linked: LinkedDescription, part: LinkedTable) -> bool:
+    """Return True if a table's rows belong to the people of a description."""
+    people = linked.people
+    columns = {axis.name: axis for axis in people.axes}
+    theirs = {person_column(people.table, column) for column in (*columns, OWN_KIND)}
+    names = [axis.name for axis in part.description.axes]
+    if not 0 < part.own <= len(names) or not set(names[part.own :]) <= theirs:
+        return False
+    if part.table not in linked.owners or people.table not in linked.owners:
+        return False
+    if part.kind is not None:
+        if not 0 <= part.kind < part.own:
+            return False
+        if not isinstance(part.description.axes[part.kind].column.domain, Categories):
+            return False
+    numbers = [columns.get(counter) for counter in part.counters]
+    return all(axis is not None and _from_zero(axis) for axis in numbers)
 
 
 def _from_zero(axis: Axis) -> bool:
@@ -243,24 +249,24 @@ def _from_zero(axis: Axis) -> bool:
 
 
 def _times(part: LinkedTable, people: pa.Table) -> Places:
-    """Return how many rows of each kind every person has; together at most as many as one of them may
-    be.
+    """Return how many rows of each kind every person has, scaled down to at most `max_rows` rows
+    together.
     """
-    counted = [people.column(name).to_numpy() for name in part.counters]
-    times: Places = np.stack(counted, axis=1).astype(np.int64)
+    numbers = [people.column(name).to_numpy() for name in part.counters]
+    times: Places = np.stack(numbers, axis=1).astype(np.int64)
+    # the last column, a number of rows of one kind, goes up to max_rows
     most = part.description.axes[-1].column.domain
     assert isinstance(most, Integers)
-    every = np.maximum(times.sum(axis=1), 1)
-    fewer: Places = times * np.minimum(every, int(most.hi))[:, None] // every[:, None]
+    total = np.maximum(times.sum(axis=1), 1)
+    fewer: Places = times * np.minimum(total, int(most.hi))[:, None] // total[:, None]
     return fewer
 
 
 def _in_time(table: pa.Table, description: Description, width: int) -> pa.Table:
-    """Sort each person's rows by the first day or moment that they have; otherwise in any order."""
-    moments = [
-        a.name
-        for a in description.axes[:width]
-        if pa.types.is_temporal(table.schema.field(a.name).type)
-    ]
-    order = [(table.column_names[0], "ascending"), *((name, "ascending") for name in moments[:1])]
+    """Sort rows by person, and by the first column of dates or times if there is one."""
+    order = [(table.column_names[0], "ascending")]
+    for axis in description.axes[:width]:
+        if pa.types.is_temporal(table.schema.field(axis.name).type):
+            order.append((axis.name, "ascending"))
+            break
     return table.sort_by(order)

@@ -1,25 +1,25 @@
-"""Several tables of the same people, described together: people, and for each further table their
-rows.
+"""Describe several tables of the same people together: the people, and the rows of each further
+table.
 
-people        the columns of the first table, in which a person has one row, and how many rows each
-              has in the others
-rows          of each further table: its columns beside those of the person, so that rows are drawn
-              given whose they are
+people        the columns of the first table, which has one row for each person, and the person's
+              numbers of rows in the other tables
+rows          for each further table, its columns beside those of the person, so that we can draw
+              rows given their person
 
 Privacy
-    All is one charge, for a person with all of her rows in all tables. The first part is a table of
-    one row a person: its last columns count a person's own rows, so one person still moves one row
-    (two under change_one). In the second all rows of one person weigh at most u together, however
-    many there are: see `sources`. The counts of a marginal then move by at most u in l1; and by at
-    most u in l2, because a vector's l2 is at most its l1 (both are met by a person whose rows lie in
-    one cell; 2u and sqrt(2) u under change_one). Noise is
-    added to whole multiples of 1 / u, and what is divided by u afterwards is released already. The
-    grids of a person's columns are those that the first part has released. Both parts spend from
-    one allowance, one after the other.
+    All of it is one charge, for a person with all of her rows in all tables. The first part is a
+    table with one row for each person. Its last columns count the person's own rows, so one person
+    moves one row (two under change_one). In the second part all rows of one person weigh at most u
+    together, however many there are: see `sources`. So the counts of a marginal move by at most u
+    in l1, and by at most u in l2, because a vector's l2 is at most its l1 (a person whose rows lie
+    in one cell reaches both; 2u and sqrt(2) u under change_one). Noise goes on whole multiples of
+    1 / u; we divide by u after the release. The grids of a person's columns are those that the
+    first part has released. Both parts spend from one allowance, one after the other.
 
-Why weights. Counted one by one, m rows a person would need m times the noise. Given a person, a kind
-and the number of rows of that kind, a row drawn by weight is any of them alike, so the attributes of
-rows given these are the same; and a kind that few rows have weighs as much as another.
+Why weights: if each row counted 1, m rows of one person would need m times the noise. Among the rows
+of one person and one kind, all weights are equal. So given the person, the kind and the number of
+rows of that kind, weighted rows have the same distribution as rows. And a rare kind weighs as much
+as a frequent one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 from discreet.accounting import Accountant
@@ -76,15 +76,16 @@ from discreet.synthetic.synthesizers.family import DEFAULT, FOR_WORKLOADS, SYNTH
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 from discreet.vault.allowance import Allowance
 
-# of what was paid, for the people; the tables of their rows share the rest alike
+# the share of the amount for the people; the other tables get equal shares of the rest
 PEOPLE_SHARE = Fraction(3, 5)
-# how much pairs count that have a column of the row, and pairs of a person's columns alone
-OWN, THEIRS = (2, 1)
+# the weights of pairs with a column of the row, and of pairs of the person's columns
+OWN = 2
+THEIRS = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lot(LinkedTables):
-    """Tables to be described together, checked and priced."""
+    """An order for a description of several tables, checked and priced."""
 
     synthesizer: str
     intervals: Intervals
@@ -95,10 +96,10 @@ class Lot(LinkedTables):
 
     @property
     def question(self) -> str:
-        """Return a text that is equal for two orders of the same descriptions."""
+        """Return the identity of an order: equal for two orders of the same descriptions."""
         parts = {
             "describe together": 2,  # counts up when a part changes its meaning
-            "tables": [self.people.name, *(each.name for each in self.rows)],
+            "tables": [self.people.name, *(table.name for table in self.rows)],
             "synthesizer": self.synthesizer,
             "axes": {name: [axis.told for axis in axes] for name, axes in self.axes.items()},
             "inside": self.inside.terms,
@@ -108,12 +109,12 @@ class Lot(LinkedTables):
 
     @property
     def text(self) -> str:
-        names = ", ".join(each.name for each in (self.people, *self.rows))
+        names = ", ".join(table.name for table in (self.people, *self.rows))
         return f"describe {names} together by {self.synthesizer}"
 
     @property
     def meta(self) -> dict[str, str]:
-        """Return how an auditor gets from the mechanisms to the charge."""
+        """Return the facts by which an auditor computes the charge from the mechanisms."""
         return {
             "currency": repr(self.inside),
             "amount": str(self.paid.amount),
@@ -122,13 +123,15 @@ class Lot(LinkedTables):
 
     @property
     def max_rows(self) -> int:
-        return max(each.max_rows for each in self.rows)
+        return max(table.max_rows for table in self.rows)
 
     def carry_out(self, progress: Progress | None) -> CarryOut:
-        """Make the descriptions, within what was paid."""
-        return lambda allowance, fetch, told: describe_together(
-            self, allowance, fetch, told, progress
-        )
+        """Return the function that makes the descriptions and spends what was paid."""
+
+        def do(allowance: Allowance, fetch: Fetch, certificate: dict[str, Any]) -> bytes:
+            return describe_together(self, allowance, fetch, certificate, progress)
+
+        return do
 
 
 def lot(
@@ -139,40 +142,37 @@ def lot(
     synthesizer: str | None = None,
     intervals: Intervals = USUAL,
 ) -> Lot:
-    """Check and price a request for several tables. Reads no data."""
-    chosen = DEFAULT if synthesizer is None else synthesizer
-    if chosen not in SYNTHESIZERS:
-        raise UsageError(
-            f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}."
-        )
-    found = [private_table(policy, name) for name in tables]
-    _require_together(found)
-    people, rows = found[0], tuple(found[1:])
-    if chosen == "random":
+    """Check and price a request for several tables, without reading data."""
+    name = DEFAULT if synthesizer is None else synthesizer
+    if name not in SYNTHESIZERS:
+        raise UsageError(f"There is no synthesizer {name!r}; there are {', '.join(SYNTHESIZERS)}.")
+    declarations = [private_table(policy, table) for table in tables]
+    _require_together(declarations)
+    people, *others = declarations
+    rows = tuple(others)
+    if name == "random":
         intervals = replace(intervals, split=False)
-    axes = {
-        table.name: axes_of(table, columns=None, intervals=replace(intervals, quantiles=()))
-        for table in found
-    }
+    plain = replace(intervals, quantiles=())
+    axes = {table.name: axes_of(table, columns=None, intervals=plain) for table in declarations}
     if intervals.quantiles:
         raise UsageError("Quantiles are found for one table at a time; describe several without.")
     width = sum(map(len, axes.values())) + sum(len(counters(table)) for table in rows)
-    texts = [
-        axis.name for several in axes.values() for axis in several if isinstance(axis, Unlisted)
-    ]
+    grids = chain.from_iterable(axes.values())
+    texts = [axis.name for axis in grids if isinstance(axis, Unlisted)]
     inside, paid, cost = currency(purse, questions=3 * width, texts=bool(texts))
     if texts and not paid.delta:
         raise UsageError(
             f"{texts[0]} is text, whose values are found at the price of some δ, and the budget has none."
         )
     together = LinkedTables(people=people, rows=rows, policy=policy)
-    # rows beside people are counted in units, of which one person moves as many as one row has
+    # A row of the other tables is `UNIT` units, and one person moves as many units: so its noise, in
+    # rows, is the same.
     require_in_range(inside, paid, people_source(together).moved)
     return Lot(
         people=people,
         rows=rows,
         policy=policy,
-        synthesizer=chosen,
+        synthesizer=name,
         intervals=intervals,
         axes=axes,
         inside=inside,
@@ -181,17 +181,18 @@ def lot(
     )
 
 
-def _require_together(found: Sequence[Table]) -> None:
-    """Refuse tables that cannot be described together."""
-    if len(found) < 2 or len({table.name for table in found}) < len(found):
+def _require_together(tables: Sequence[Table]) -> None:
+    """Refuse tables that we cannot describe together."""
+    names = {table.name for table in tables}
+    if len(tables) < 2 or len(names) < len(tables):
         raise UsageError("Name at least two tables, each of them once: the people first.")
-    people = found[0]
+    people = tables[0]
     if people.max_rows != 1:
         raise UsageError(
             f"The first of several tables has one row a person, and {people.name} may have {people.max_rows}. "
             "Name the table of people first, or declare max_rows: 1."
         )
-    for table in found:
+    for table in tables:
         if isinstance(table.owner, EachRow):
             raise UsageError(
                 f"In {table.name} every row is somebody else's: nothing joins it to other tables."
@@ -211,22 +212,23 @@ def _require_together(found: Sequence[Table]) -> None:
 def sources(
     policy: Policy, linked: LinkedDescription
 ) -> list[tuple[tuple[Grid, ...], TableSource]]:
-    """Return, for each part of a description of several tables, its columns as the policy has them
-    now, and its rows.
+    """Return the columns that the policy has now, and the rows, for each part of a description of
+    several tables.
     """
-    found = [private_table(policy, name) for name in linked.tables]
-    people, rows = found[0], tuple(found[1:])
-    axes = {table.name: axes_of(table, columns=None) for table in found}
+    declarations = [private_table(policy, name) for name in linked.tables]
+    people, *others = declarations
+    rows = tuple(others)
+    axes = {table.name: axes_of(table, columns=None) for table in declarations}
     work = LinkedTables(people=people, rows=rows, policy=policy)
-    counted = [axis for table in rows for axis in counter_axes(table)]
-    first = (*axes[people.name], *counted)
+    numbers = [axis for table in rows for axis in counter_axes(table)]
+    first = (*axes[people.name], *numbers)
     parts: list[tuple[tuple[Grid, ...], TableSource]] = [(first, people_source(work))]
     for table in rows:
-        known = (
-            replace(axis, column=replace(axis.column, name=person_column(people.name, axis.name)))
-            for axis in (*axes[people.name], alike_axis(table))
-        )
-        parts.append(((*axes[table.name], *known), rows_source(work, table)))
+        columns = list(axes[table.name])
+        for axis in (*axes[people.name], alike_axis(table)):
+            name = person_column(people.name, axis.name)
+            columns.append(replace(axis, column=replace(axis.column, name=name)))
+        parts.append((tuple(columns), rows_source(work, table)))
     for (grids, _), part in zip(parts, linked.parts, strict=True):
         if [axis.name for axis in grids] != [axis.name for axis in part.axes]:
             raise UsageError(
@@ -238,19 +240,20 @@ def sources(
 def comparisons(
     policy: Policy, linked: LinkedDescription, purse: Purse
 ) -> list[tuple[Commission, CarryOut]]:
-    """Check and price a comparison of each part with the truth, each for the same part of what may
-    be spent. Reads no data.
+    """Check and price a comparison of each part with its table, without reading data.
+
+    The parts get equal shares of the amount.
     """
     if not isinstance(linked, LinkedDescription):
         raise UsageError(
             f"Pass a description, from describe_together or load, not {type(linked).__name__}."
         )
     part = replace(purse, amount=purse.amount / len(linked.parts))
-    found = []
-    for each, joined in zip(linked.parts, sources(policy, linked), strict=True):
-        work = comparison(policy, each, part, questions=None, target=None, joined=joined)
-        found.append((work, work.carry_out(comparison_work(each, target=None), None)))
-    return found
+    works = []
+    for own, joined in zip(linked.parts, sources(policy, linked), strict=True):
+        work = comparison(policy, own, part, questions=None, target=None, joined=joined)
+        works.append((work, work.carry_out(comparison_work(own, target=None), None)))
+    return works
 
 
 def describe_together(
@@ -260,64 +263,72 @@ def describe_together(
     certificate: dict[str, Any],
     progress: Progress | None,
 ) -> bytes:
-    """People first, then the rows of each table given whose they are; within what was paid."""
-    counted = [axis for table in work.rows for axis in counter_axes(table)]
-    axes = (*work.axes[work.people.name], *counted)
+    """Describe the people, then the rows of each table given their person; spend what was paid."""
+    numbers = [axis for table in work.rows for axis in counter_axes(table)]
+    axes = (*work.axes[work.people.name], *numbers)
     part = _part(work, work.people, axes, people_source(work), PEOPLE_SHARE)
     data = part.marginals(allowance, fetch, progress)
     people = Description.from_bytes(description(data, part, certificate))
-    found = []
+    tables = []
     for table in work.rows:
         part = _rows_part(work, table, people)
         data = part.marginals(allowance, fetch, progress)
-        own, kind = len(work.axes[table.name]), _kind_place(work, table)
-        given = None
+        own = len(work.axes[table.name])
+        kind = _kind_place(work, table)
+        synthesizer = None
         if work.synthesizer == DEFAULT:
             rows = LinkedRows(people=people, own=own, kind=kind, counters=counters(table))
-            given = partial(rows_given_people, rows=rows)
-        content = description(data, part, certificate, given)
-        described = Description.from_bytes(content)
-        found.append(LinkedTable(table=table.name, own=own, kind=kind, description=described))
-    told = {**certificate, "mechanisms": data.mechanisms}
+            synthesizer = partial(rows_given_people, rows=rows)
+        content = description(data, part, certificate, synthesizer)
+        part_description = Description.from_bytes(content)
+        tables.append(
+            LinkedTable(table=table.name, own=own, kind=kind, description=part_description)
+        )
+    owners = {table.name: table.visible_owner or "owner" for table in (work.people, *work.rows)}
     return LinkedDescription(
         people=people,
-        rows=tuple(found),
-        owners={table.name: table.visible_owner or "owner" for table in (work.people, *work.rows)},
+        rows=tuple(tables),
+        owners=owners,
         cost=certificate["cost"],
-        certificate=told,
+        certificate={**certificate, "mechanisms": data.mechanisms},
     ).to_bytes()
 
 
 def _rows_part(work: Lot, table: Table, people: Description) -> Commission:
-    """The rows of a table, on grids of their own beside those that the people's part has found."""
-    source, known = rows_source(work, table), list[Axis]()
+    """Return the order for the rows of a table: its own columns, then those of the person on the
+    grids that the people's part has found.
+    """
+    source = rows_source(work, table)
+    theirs = list[Axis]()
     texts = {axis.name for axis in work.axes[work.people.name] if isinstance(axis, Unlisted)}
     attributes = people.axes[: len(work.axes[work.people.name])]
     for axis in (*attributes, alike_axis(table)):
         name = person_column(work.people.name, axis.name)
-        known.append(replace(axis, column=replace(axis.column, name=name)))
+        theirs.append(replace(axis, column=replace(axis.column, name=name)))
         if axis.name in texts:
-            listed = axis.column.domain
-            assert isinstance(listed, domains.Categories)
-            source = source.listing(name, [str(value) for value in listed.values])
-    own, share = work.axes[table.name], (1 - PEOPLE_SHARE) / len(work.rows)
-    workload = _workload(work, len(own), len(known))
-    return _part(work, table, (*own, *known), source, share, workload=workload)
+            domain = axis.column.domain
+            assert isinstance(domain, domains.Categories)
+            source = source.listing(name, [str(value) for value in domain.values])
+    own = work.axes[table.name]
+    share = (1 - PEOPLE_SHARE) / len(work.rows)
+    workload = _workload(work, len(own), len(theirs))
+    return _part(work, table, (*own, *theirs), source, share, workload=workload)
 
 
 def _kind_place(work: Lot, table: Table) -> int | None:
+    """Return the place of the kind among a table's columns."""
     kind = kind_of(table)
     names = [axis.name for axis in work.axes[table.name]]
     return None if kind is None else names.index(kind.name)
 
 
-def _workload(work: Lot, own: int, known: int) -> Workload:
-    """Return pairs with a column of the row first; a person's own pairs are needed too, so as not
-    to count them twice.
+def _workload(work: Lot, own: int, theirs: int) -> Workload:
+    """Return a workload in which pairs with a column of the row weigh more than pairs of the
+    person's columns.
     """
     if work.synthesizer not in FOR_WORKLOADS:
         return EVERY_PAIR
-    pairs = combinations(range(own + known), 2)
+    pairs = combinations(range(own + theirs), 2)
     return Workload(sets=tuple((pair, OWN if pair[0] < own else THEIRS) for pair in pairs))
 
 

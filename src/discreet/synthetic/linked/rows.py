@@ -1,13 +1,12 @@
-"""A model of rows given whose they are: what `default` makes of the tables beside the people.
+"""A model of rows given their person: what `default` makes of the tables beside the people.
 
-The kind of a row, and how many of them a person has, is drawn with the person. So all that was paid
-here goes to what is left: each other column of the row is counted beside the kind, because a value
-means something else in every test; then pairs of it with the person's columns, and triples with the
-kind, are chosen one by one (see `scarce`). How often each kind meets each of the person's columns is
-known from the people's part, and so is how these go together.
+The numbers of rows of each kind are drawn with the person. So the amount goes to the other columns
+of the row. First count each of them beside the kind, because a value means something else in every
+kind; then choose pairs with the person's columns, and triples with the kind, one by one (see
+`scarce`). The people's part tells how often each kind goes with each of the person's columns, and
+how these columns go together.
 
-Choices and counts are those of `Marginals`, and what is taken from the people's part is released
-already.
+All choices and counts are those of `Marginals`, and the people's part is released already.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ from discreet.synthetic.synthesizers.smooth import fair, in_groups, smoothed
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-OWN = 0.5  # share of the row's own columns, each beside the kind
-LEAST = 2.0  # standard deviations of noise that a group should hold
-MOST_GROUPS = 32  # of the row's own columns
-MOST_KNOWN = 8  # and of those that are known
-LEVELS = (2, 4, 8, 32)  # most groups of a column at each level
-LEAST_OF_LEVEL = 0.5  # of an even part of what is not in spikes
-FEWEST = 1e-6  # of all rows, what a group of a known column holds
-TRUST = 0.02  # of all rows: how far the people's part may be off among rows
+OWN = 0.5  # the share of the amount for the row's own columns, each beside the kind
+LEAST = 2.0  # a group should hold this many standard deviations of noise
+MOST_GROUPS = 32  # of a row's own column
+MOST_KNOWN = 8  # of a column of the person
+LEVELS = (2, 4, 8, 32)  # the most groups of a column at each level
+LEAST_OF_LEVEL = 0.5  # a group holds at least this part of an even share of the rows not in spikes
+FEWEST = 1e-6  # a group of a person's column holds at least this share of all rows
+TRUST = 0.02  # the people's part may be off by this share of all rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedRows:
-    """The rows of a table: the first `own` columns are its own, one of them the kind; the others are
-    known of their people. `counters` are what a person's numbers of rows of each kind are called.
+    """The columns of a table's rows: the first `own` are its own, one of them the kind; the others
+    are the person's. `counters` are the names of a person's numbers of rows of each kind.
     """
 
     people: Description
@@ -53,50 +52,54 @@ class LinkedRows:
 
 
 def rows_given_people(data: Marginals, rows: LinkedRows) -> Synthesis:
-    """The row's own columns given those of its person."""
+    """Return the model of a row's own columns given those of its person."""
     tables, std = _by_kind(data, rows)
     total = float(np.mean([table.sum() for table in tables.values()]))
     columns = [_own(data.axes[place], place, tables, rows, std) for place in range(rows.own)]
     columns += [_known(data.axes[place], rows, total) for place in range(rows.own, len(data.axes))]
     targets = [_target(columns, rows, place, tables[place], std[place]) for place in tables]
-    targets += _met(columns, data, rows, tables, total) + _associations(columns, data, rows, total)
+    targets += _kinds_by_person(columns, data, rows, total)
+    targets += _associations(columns, data, rows, total)
     sizes = [column.size for column in columns]
     model = estimate(sizes, targets, total=total, prior=PRIOR).model
     levels = [
         _levels(column, ordered=axis.ordered, whole=place == rows.kind)
         for place, (column, axis) in enumerate(zip(columns, data.axes, strict=True))
     ]
-    sets, share = _sets(len(columns), rows), (1 - OWN) * (1 - 1e-6)
+    sets = _sets(len(columns), rows)
+    share = (1 - OWN) * (1 - 1e-6)
     if sets:
         model = pair_by_pair(data, columns, levels, model, targets, sets=sets, share=share)
     return Synthesis(histograms=tuple(columns), model=model)
 
 
 def _by_kind(data: Marginals, rows: LinkedRows) -> tuple[dict[int, Floats], dict[int, float]]:
-    """Each own column's cells beside the kinds (one line for each), smoothed; and the noise's
-    standard deviation. Where the kind is the only column, it is counted alone.
+    """Return each own column's smoothed counts, with a line for each kind, and the noise's standard
+    deviations. If the kind is the only column, count it alone.
     """
     others = [place for place in range(rows.own) if place != rows.kind]
-    counted = others or [0]
+    places = others or [0]
     kinds = 1 if rows.kind is None or not others else data.axes[rows.kind].size
-    weights = np.array([data.axes[place].size * kinds for place in counted]) ** (2 / 3)
-    tables, std = {}, {}
-    for place, weight in zip(counted, weights / weights.sum(), strict=True):
+    weights = np.array([data.axes[place].size * kinds for place in places]) ** (2 / 3)
+    tables = {}
+    std = {}
+    for place, weight in zip(places, weights / weights.sum(), strict=True):
         columns: Columns = (place,)
         if kinds > 1 and rows.kind is not None:
             columns = (min(place, rows.kind), max(place, rows.kind))
-        found = data.measure(columns, share=OWN * float(weight) * (1 - 1e-7))
-        noisy = found.counts.astype(np.float64).reshape(found.shape)
+        marginal = data.measure(columns, share=OWN * float(weight) * (1 - 1e-7))
+        noisy = marginal.counts.astype(np.float64).reshape(marginal.shape)
         if columns[0] == place and len(columns) == 2:
             noisy = noisy.T
         axis = data.axes[place]
-        lines = [_smooth(axis, line, found.std) for line in noisy.reshape(kinds, axis.size)]
-        tables[place], std[place] = np.array(lines), found.std
+        lines = [_smooth(axis, line, marginal.std) for line in noisy.reshape(kinds, axis.size)]
+        tables[place] = np.array(lines)
+        std[place] = marginal.std
     return tables, std
 
 
 def _smooth(axis: Axis, noisy: Floats, std: float) -> Floats:
-    """One kind's cells: those that are missing have no neighbors."""
+    """Return the smoothed counts of one kind; the cell of NULL has no neighbors."""
     total = max(1.0, float(noisy.sum()))
     if not (axis.ordered and axis.column.nullable):
         return smoothed(noisy, std=std, ordered=axis.ordered, total=total)
@@ -108,41 +111,41 @@ def _smooth(axis: Axis, noisy: Floats, std: float) -> Floats:
 def _own(
     axis: Axis, place: int, tables: Mapping[int, Floats], rows: LinkedRows, std: Mapping[int, float]
 ) -> Histogram:
-    """A column of the row's own, in groups fine enough for every kind; kinds stay by themselves."""
-    if place not in tables:  # the kind, of which each table has a line
+    """Return the histogram of an own column, in groups that suit every kind; each kind is a group."""
+    if place not in tables:  # the kind: each table has its counts as the sums of lines
         counts = np.mean([table.sum(axis=1) for table in tables.values()], axis=0)
         return _column(np.arange(axis.size), counts, max(std.values()))
     counts = tables[place].sum(axis=0)
     if place == rows.kind:
         return _column(np.arange(axis.size), counts, std[place])
-    each = tables[place] / tables[place].sum(axis=1, keepdims=True)
-    alike = each.mean(axis=0) * counts.sum()
+    shares = tables[place] / tables[place].sum(axis=1, keepdims=True)
+    alike = shares.mean(axis=0) * counts.sum()  # as if every kind had equally many rows
     groups = _groups(axis, alike, least=LEAST * std[place], most=MOST_GROUPS)
     return _column(groups, counts, std[place])
 
 
 def _known(axis: Axis, rows: LinkedRows, total: float) -> Histogram:
-    """A column of the person's, as the people's part has it; a number of rows, as that has it of all
-    kinds together.
+    """Return the histogram of a person's column from the people's part; for a number of rows, the
+    sum over all kinds.
     """
     place = _place_in(rows.people, axis.name)
     places = [place] if place is not None else _counter_places(rows)
-    counts = np.sum([rows.people.counts[each] for each in places], axis=0)
+    counts = np.sum([rows.people.counts[own] for own in places], axis=0)
     counts = np.maximum(counts, 1e-9)
     if place is None:
         counts[0] = 1e-9  # a row's person has at least one
     counts = counts * (total / counts.sum())
     groups = _groups(axis, counts, least=FEWEST * total, most=MOST_KNOWN)
     scale = total / max(1.0, rows.people.model.total)
-    return _column(groups, counts, scale * max(_noise(rows.people, each) for each in places))
+    return _column(groups, counts, scale * max(_noise(rows.people, own) for own in places))
 
 
 def _noise(people: Description, place: int) -> float:
-    """Return the standard deviation of a column's counts in the people's part; of what it did not
-    count alone, none is known.
+    """Return the standard deviation of a column's counts in the people's part; 0 if that did not
+    count the column alone.
     """
-    counted = [each.std for each in people.measured if each.columns == (place,)]
-    return sum(std**-2 for std in counted) ** -0.5 if counted else 0.0
+    stds = [marginal.std for marginal in people.measured if marginal.columns == (place,)]
+    return sum(std**-2 for std in stds) ** -0.5 if stds else 0.0
 
 
 def _column(groups: Integers, counts: Floats, std: float) -> Histogram:
@@ -150,7 +153,7 @@ def _column(groups: Integers, counts: Floats, std: float) -> Histogram:
 
 
 def _groups(axis: Axis, counts: Floats, *, least: float, most: int) -> Integers:
-    """Groups of a column's cells; what is missing is one of its own."""
+    """Return the groups of a column's cells; NULL is a group of its own."""
     nulls = axis.ordered and axis.column.nullable
     cells = counts[:-1] if nulls else counts
     groups = in_groups(cells, least=least, most=most, ordered=axis.ordered)
@@ -160,50 +163,52 @@ def _groups(axis: Axis, counts: Floats, *, least: float, most: int) -> Integers:
 def _target(
     columns: Sequence[Histogram], rows: LinkedRows, place: int, table: Floats, std: float
 ) -> FitTarget:
-    """An own column beside the kind as a model is to fit it."""
+    """Return the counts of an own column beside the kind, for the model to fit."""
     groups = columns[place].groups
-    grouped = np.zeros((len(table), columns[place].size))
-    np.add.at(grouped.T, groups, table.T)
+    sums = np.zeros((len(table), columns[place].size))
+    np.add.at(sums.T, groups, table.T)
     error = std * float(np.bincount(groups).mean()) ** 0.5
     if len(table) == 1 or rows.kind is None:
-        return _fit((place,), grouped.ravel(), error)
+        return _fit((place,), sums.ravel(), error)
     if place < rows.kind:
-        return _fit((place, rows.kind), grouped.T.ravel(), error)
-    return _fit((rows.kind, place), grouped.ravel(), error)
+        return _fit((place, rows.kind), sums.T.ravel(), error)
+    return _fit((rows.kind, place), sums.ravel(), error)
 
 
 def _fit(columns: Columns, counts: Floats, std: float) -> FitTarget:
     return FitTarget(columns=columns, cells=np.arange(len(counts)), counts=counts, std=std)
 
 
-def _met(
+def _kinds_by_person(
     columns: Sequence[Histogram],
     data: Marginals,
     rows: LinkedRows,
-    tables: Mapping[int, Floats],
     total: float,
 ) -> list[FitTarget]:
-    """How often each kind meets the groups of each known column: of the people who have rows of that
-    kind, in the people's model.
+    """Return, for each of the person's columns, how often each kind goes with its groups: as among
+    the people with rows of that kind, in the people's model.
     """
     if rows.kind is None:
         return []
-    kinds, counted = columns[rows.kind].counts, _counter_places(rows)
-    found = []
+    kinds = columns[rows.kind].counts
+    targets = []
     for place in range(rows.own, len(columns)):
-        theirs, lines = _place_in(rows.people, data.axes[place].name), []
-        for counter in counted:
+        theirs = _place_in(rows.people, data.axes[place].name)
+        lines = []
+        for counter in _counter_places(rows):
             line = _having(rows.people, theirs, counter)
             sums = np.bincount(columns[place].groups, weights=line)
             lines.append(sums / max(float(sums.sum()), 1e-9))
         counts = np.array(lines) * kinds[:, None]
         std = TRUST * total / len(kinds)
-        found.append(_fit((rows.kind, place), counts.ravel(), std))
-    return found
+        targets.append(_fit((rows.kind, place), counts.ravel(), std))
+    return targets
 
 
 def _having(people: Description, column: int | None, counter: int) -> Floats:
-    """People who have rows of a kind, by the cells of a column; of none, by how many rows."""
+    """Return the people with rows of a kind, by the cells of a column, or if that is None, by their
+    number of rows.
+    """
     if column is None:
         return np.append(0.0, people.counts[counter][1:])
     pair = people.marginal((column, counter))
@@ -224,8 +229,8 @@ def _place_in(people: Description, name: str) -> int | None:
 def _associations(
     columns: Sequence[Histogram], data: Marginals, rows: LinkedRows, total: float
 ) -> list[FitTarget]:
-    """How the person's columns go together, of the people's model: the pairs of a tree that are
-    farthest from independence.
+    """Return how the person's columns go together in the people's model, for the pairs of a tree
+    that are farthest from independence.
     """
     able = dict[int, int]()
     for place in range(rows.own, len(columns)):
@@ -238,53 +243,51 @@ def _associations(
         counts = rows.people.marginal((able[a], able[b]))
         np.add.at(table, np.ix_(columns[a].groups, columns[b].groups), counts)
         tables[a, b] = table / max(float(table.sum()), 1e-9)
-    found = list[FitTarget]()
+    targets = list[FitTarget]()
     for a, b in _tree(tables):
         counts = tables[a, b].ravel() * total
-        found.append(_fit((a, b), counts, TRUST * total / len(counts) ** 0.5))
-    return found
+        targets.append(_fit((a, b), counts, TRUST * total / len(counts) ** 0.5))
+    return targets
 
 
 def _tree(tables: Mapping[tuple[int, int], Floats]) -> list[tuple[int, int]]:
-    """The edges of a tree over columns, the pairs farthest from independence first."""
-    far = {
-        pair: float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
-        for pair, table in tables.items()
-    }
+    """Return the edges of a tree over columns, the pairs farthest from independence first."""
+    far = {}
+    for pair, table in tables.items():
+        independent = np.outer(table.sum(axis=1), table.sum(axis=0))
+        far[pair] = float(np.abs(table - independent).sum())
     tree_of = {place: place for pair in tables for place in pair}
-    found = []
+    edges = []
     for a, b in sorted(far, key=lambda pair: (-far[pair], pair)):
-        gone, kept = tree_of[a], tree_of[b]
-        if gone != kept:
-            tree_of = {place: kept if tree == gone else tree for place, tree in tree_of.items()}
-            found.append((a, b))
-    return found
+        old = tree_of[a]
+        new = tree_of[b]
+        if old != new:
+            tree_of = {place: new if tree == old else tree for place, tree in tree_of.items()}
+            edges.append((a, b))
+    return edges
 
 
 def _sets(width: int, rows: LinkedRows) -> list[Columns]:
-    """Return what may be counted: a column of the row's own with any other, the kind left out; and
-    each such pair together with the kind.
+    """Return the sets to choose from: pairs of an own column with any other, without the kind, and
+    each such pair with the kind.
     """
-    others = [place for place in range(rows.own) if place != rows.kind]
-    pairs: list[Columns] = [
-        (place, other)
-        for place in others
-        for other in range(place + 1, width)
-        if other != rows.kind
-    ]
+    pairs: list[Columns] = []
+    for a, b in combinations(range(width), 2):
+        if a < rows.own and rows.kind not in (a, b):
+            pairs.append((a, b))
     if rows.kind is None:
         return pairs
     return [*pairs, *(tuple(sorted((rows.kind, *pair))) for pair in pairs)]
 
 
 def _levels(column: Histogram, *, ordered: bool, whole: bool) -> list[Integers]:
-    """Coarser and coarser groupings of a column's groups."""
+    """Return groupings of a column's groups, the coarsest first."""
     counts = column.grouped
-    found = []
+    levels = []
     for most in LEVELS:
         if whole or len(counts) <= most:
-            found.append(np.arange(len(counts)))
+            levels.append(np.arange(len(counts)))
         else:
             least = fair(counts, most) * LEAST_OF_LEVEL
-            found.append(in_groups(counts, least=least, most=most, ordered=ordered))
-    return found
+            levels.append(in_groups(counts, least=least, most=most, ordered=ordered))
+    return levels

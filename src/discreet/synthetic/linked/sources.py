@@ -1,17 +1,18 @@
-"""Read what a description of several tables needs: people with how many rows they have of each
-kind, and rows beside whose they are.
+"""Read the tables for a description of several: people with their numbers of rows of each kind, and
+rows beside their person.
 
 The kind of a row is the first column of its table that lists two to `MOST_KINDS` values and is never
-missing: the test of a laboratory's row, the event of an event. A person's rows are counted for each
-kind, so that synthetic people have each as often as true ones; without such a column they are
-counted together.
+NULL: the test in a laboratory's table, the event in a table of events. We count a person's rows by
+kind, so that synthetic people have each kind as often as true ones. Without such a column, all rows
+count as one kind.
 
 Privacy
-    How many rows of a kind a person has is a column of that person's one row, and, beside a row, a
-    column computed of that person's rows alone: neither changes whose row it is.
-    A row whose person has c kinds of rows, and n of its own kind, weighs floor(u / (c n)). All rows
-    of one kind weigh at most n u / (c n) = u / c, and there are c kinds, so all of a person's rows
-    weigh at most u, whatever c and n are. A row of no kind has no weight, and is not counted.
+    A person's number of rows of a kind is a column of the person's one row. Beside a row, it is a
+    column that we compute from that person's rows alone. So no row changes its owner.
+    A row weighs floor(u / (c n)), if its person has c kinds of rows and n rows of its kind. All
+    rows of one kind weigh at most n u / (c n) = u / c, and there are c kinds. So all of a person's
+    rows weigh at most u, whatever c and n are. A row without a kind has no weight and does not
+    count.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from discreet.synthetic.columns.axis import Axis, place_of
 from discreet.synthetic.linked.description import COUNTER, OWN_KIND, counter_name, person_column
 from discreet.synthetic.source import TableSource
 
-UNIT = 1 << 12  # that all rows of one person weigh, at most
+UNIT = 1 << 12  # the most that all rows of one person weigh
 MOST_KINDS = 20
 SINGLE = 3  # numbers of rows up to this have cells of their own
-GROWTH = Fraction(13, 10)  # of the cells beyond
+GROWTH = Fraction(13, 10)  # each larger cell ends at this multiple of its start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class LinkedTables:
 
 
 def kind_of(table: Table) -> domains.Column | None:
-    """The column by whose values a table's rows are counted; None: they are counted together."""
+    """Return the column with the kinds of a table's rows; None if it has no kinds."""
     for column in table.columns.values():
         if not isinstance(column.domain, domains.Categories) or column.nullable:
             continue
@@ -66,7 +67,7 @@ def kind_of(table: Table) -> domains.Column | None:
 
 
 def kinds(table: Table) -> tuple[str, ...]:
-    """The values of a table's kind, as people write them; none where it has no kind."""
+    """Return the kinds of a table's rows, as people write them."""
     column = kind_of(table)
     if column is None:
         return ()
@@ -75,18 +76,21 @@ def kinds(table: Table) -> tuple[str, ...]:
 
 
 def counters(table: Table) -> tuple[str, ...]:
-    """Return what a person's numbers of rows are called, one for each kind."""
+    """Return the names of a person's numbers of rows, one for each kind."""
     return tuple(counter_name(table.name, kind) for kind in kinds(table) or (None,))
 
 
 def counter_axes(table: Table) -> tuple[Axis, ...]:
-    """A person's numbers of rows as columns: small numbers one by one, large ones in wider and wider
-    cells. The most that there can be has a cell of its own, because rows beyond it are left out.
-    """
+    """Return the axes of a person's numbers of rows, one for each kind."""
     return tuple(counter_axis(name, table.max_rows) for name in counters(table))
 
 
 def counter_axis(name: str, most: int) -> Axis:
+    """Return the axis of a number of rows: cells of one number each, then wider and wider ones.
+
+    The largest number has a cell of its own, because people with more rows have it too: their
+    further rows are left out.
+    """
     column = domains.Column(name=name, domain=domains.Integers(lo=0, hi=most))
     cuts = [*range(min(SINGLE, most) + 1)]
     while cuts[-1] < most:
@@ -95,10 +99,12 @@ def counter_axis(name: str, most: int) -> Axis:
 
 
 def people_source(work: LinkedTables) -> TableSource:
-    """One row a person, with how many rows of each kind each has in the other tables."""
-    read = scan(work.people, work.people.name, "t0", frozenset())
-    source: Source = read.source
-    values = {field.name: field.value for field in read.fields}
+    """Return the source with one row for each person, with the numbers of rows of each kind in the
+    other tables.
+    """
+    table_scan = scan(work.people, work.people.name, "t0", frozenset())
+    source: Source = table_scan.source
+    values = {field.name: field.value for field in table_scan.fields}
     for number, table in enumerate(work.rows):
         stage = f"n{number}"
         source = OwnerJoin(source, _count_rows(table, stage), outer=True)
@@ -109,26 +115,25 @@ def people_source(work: LinkedTables) -> TableSource:
 
 
 def rows_source(work: LinkedTables, table: Table) -> TableSource:
-    """The rows of a table beside their person's; all rows of one person weigh at most UNIT."""
-    read, person = (
-        scan(table, table.name, "t0", frozenset()),
-        scan(work.people, work.people.name, "t1", frozenset()),
-    )
-    joined = OwnerJoin(OwnerJoin(read.source, person.source), _count_rows(table, "n0"))
-    values = {field.name: field.value for field in read.fields}
+    """Return the source of a table's rows beside their person; a person's rows weigh at most UNIT."""
+    own = scan(table, table.name, "t0", frozenset())
+    person = scan(work.people, work.people.name, "t1", frozenset())
+    rows = OwnerJoin(OwnerJoin(own.source, person.source), _count_rows(table, "n0"))
+    values = {field.name: field.value for field in own.fields}
     values |= {person_column(work.people.name, field.name): field.value for field in person.fields}
     numbers = [Column("n0", f"rows{place}") for place in range(len(counters(table)))]
+    # the person's number of rows of this row's kind, and of kinds
     alike: Expression = numbers[0]
     kind = kind_of(table)
     if kind is not None:
         here = place_of(values[kind.name])
-        alike = case(*((here.equals(place), each) for place, each in enumerate(numbers)))
+        alike = case(*((here.equals(place), number) for place, number in enumerate(numbers)))
     met: Expression = expression(0)
-    for each in numbers:
-        met = met + case((each > 0, 1), otherwise=0)
+    for number in numbers:
+        met = met + case((number > 0, 1), otherwise=0)
     values[person_column(work.people.name, _alike(table))] = _number(alike, table)
     return TableSource(
-        scan=joined,
+        scan=rows,
         max_rows=table.max_rows,
         neighbors=work.policy.neighbors,
         values=values,
@@ -138,7 +143,7 @@ def rows_source(work: LinkedTables, table: Table) -> TableSource:
 
 
 def alike_axis(table: Table) -> Axis:
-    """How many rows of a row's own kind its person has, as a column beside the row."""
+    """Return the axis of the person's number of rows of the same kind, a column beside a row."""
     return counter_axis(_alike(table), table.max_rows)
 
 
@@ -147,15 +152,15 @@ def _alike(table: Table) -> str:
 
 
 def _count_rows(table: Table, stage: str) -> Stage:
-    """Return how many rows of each kind each person has who has any."""
-    read = scan(table, table.name, f"{stage}s", frozenset())
+    """Return the stage of the people who have rows, with their numbers of rows of each kind."""
+    rows = scan(table, table.name, f"{stage}s", frozenset())
     columns: Columns = (("rows0", Fold("count", ())),)
     kind = kind_of(table)
     if kind is not None:
-        [value] = [field.value for field in read.fields if field.name == kind.name]
+        [value] = [field.value for field in rows.fields if field.name == kind.name]
         ones = [case((place_of(value).equals(place), 1)) for place in range(len(kinds(table)))]
         columns = tuple((f"rows{place}", Fold("count", (one,))) for place, one in enumerate(ones))
-    return Stage(PerPerson(read.source, (), columns), stage)
+    return Stage(PerPerson(rows.source, (), columns), stage)
 
 
 def _number(rows: Expression, table: Table) -> Value:

@@ -1,7 +1,5 @@
-"""The figures that a person needs before publishing: columns, pairs, expected errors, cost. From
-the description alone.
-
-`reports` draws it.
+"""The figures to look at before publishing: columns, pairs, expected errors, cost. They follow from
+the description alone; `reports` draws them.
 """
 
 from __future__ import annotations
@@ -56,12 +54,11 @@ def as_json(description: Description, *, progress: Progress = None) -> dict[str,
 
 
 def _association(description: Description, pair: tuple[int, ...]) -> float:
-    """Return the total variation distance of a pair, in the model, from two columns that know
-    nothing of each other.
-    """
+    """Return the total variation distance of a pair in the model from independent columns."""
     table = description.model.marginal(pair)
     table = table / table.sum()
-    return float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2)
+    independent = np.outer(table.sum(axis=1), table.sum(axis=0))
+    return float(np.abs(table - independent).sum() / 2)
 
 
 def text(description: Description, *, progress: Progress = None) -> str:

@@ -1,5 +1,5 @@
-"""The pages one would show a board: of a description, of its comparison with the truth, and of raw
-rows (secret).
+"""The pages of reports: a description, its comparison with the truth, and scores on raw rows (these
+are secret).
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _SCALES = (0.02, 0.04, 0.08, 0.12, 0.2, 0.4, 0.6, 1.0)
 
 
 def description_page(description: Description, *, progress: Progress = None) -> str:
-    """Write the page of a description: what it holds and how wrong it may be."""
+    """Return the page of a description: its columns and pairs, and their expected errors."""
     found = as_json(description, progress=progress)
-    pairs, names = found["pairs"], [axis.name for axis in description.axes]
+    pairs = found["pairs"]
+    names = [axis.name for axis in description.axes]
     counted = [each for each in pairs if each["counted"]]
     columns_error = sum(each["expected_error"] for each in found["columns"]) / len(names)
     parts = [
@@ -155,18 +156,17 @@ def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
 
 def _column(description: Description, column: int, found: dict[str, Any]) -> str:
     """Draw one column: lying bars for a few listed values, upright ones for all others."""
-    column_axis, counts, errors = (
-        description.axes[column],
-        description.marginal((column,)),
-        cell_errors(description, column),
-    )
+    column_axis = description.axes[column]
+    counts = description.marginal((column,))
+    errors = cell_errors(description, column)
     note = f"expected error {found['expected_error']:.3f}"
     if column_axis.size <= _FEW_VALUES:
         labels = [column_axis.label(code) for code in range(column_axis.size)]
         return blocks.figure(column_axis.name, _bars(counts, errors, labels), note=note)
     if not column_axis.ordered:  # the most frequent first
         order = np.argsort(-counts, kind="stable")
-        shown, rest = order[: _FEW_VALUES - 1], order[_FEW_VALUES - 1 :]
+        shown = order[: _FEW_VALUES - 1]
+        rest = order[_FEW_VALUES - 1 :]
         labels = [*(column_axis.label(int(code)) for code in shown), f"{len(rest)} others"]
         heights = np.append(counts[shown], counts[rest].sum())
         spread = np.append(errors[shown], np.sqrt((errors[rest] ** 2).sum()))
@@ -201,7 +201,7 @@ def _bars(heights: Floats, errors: Floats, labels: list[str]) -> str:
 def _columns(
     name: str, heights: Floats, errors: Floats, labels: list[str], ends: tuple[str, str]
 ) -> str:
-    """Draw upright bars; what stands left and right is written below."""
+    """Draw upright bars, with the labels of both ends below."""
     reaches = _reaches(heights, errors)
     curve = Curve(
         across=[float(place) for place in range(len(heights) + 1)],
@@ -225,7 +225,7 @@ def _reaches(values: Floats, errors: Floats) -> list[tuple[float, float]]:
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """Write the page of a comparison: real against synthetic, as far as it was paid for."""
+    """Return the page of a paid comparison of synthetic rows with true ones."""
     cost = cost_text(comparison.certificate.get("cost", {}))
     found = comparison.classifier
     facts = [
@@ -257,9 +257,7 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 def _value_parts(values: tuple[Figure, ...]) -> list[str]:
-    """Write what holds of the values themselves: distances over cells cannot tell what happens
-    within one.
-    """
+    """Return the table of figures of values: distances over cells do not see inside a cell."""
     if not values:
         return []
     lines = [
@@ -323,8 +321,8 @@ def _correlation_parts(points: list[tuple[str, float, float, float]]) -> list[st
 
 
 def _scatter(points: list[tuple[str, float, float, float]]) -> str:
-    """Draw correlations: synthetic from left to right, true (with a margin) upwards; what agrees
-    lies on the line.
+    """Draw correlations: synthetic ones across, true ones (with margins) up; equal ones lie on the
+    line.
     """
     largest = max(max(abs(true) + margin, abs(synthetic)) for _, true, synthetic, margin in points)
     full = next((end for end in (0.25, 0.5) if largest <= end), 1.0)
@@ -363,7 +361,7 @@ def _sign(value: float) -> str:
 
 
 def raw_page(report: RawReport) -> str:
-    """Write the page of what was computed on raw rows: for the curator alone."""
+    """Return the page of scores on raw rows, for the curator alone."""
     facts = [
         (f"{report.rows:,}", "true rows, exactly"),
         (f"{report.mean:.3f}", "distance of a pair, on average"),
