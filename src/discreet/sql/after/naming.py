@@ -56,6 +56,6 @@ def aggregate_number(name: str) -> int | None:
 
 
 def _number(name: str, kind: str) -> int | None:
-    letter = name[:1]
-    digits = name[1:]
-    return int(digits) if letter == kind and digits.isdecimal() else None
+    if name[:1] == kind and name[1:].isdecimal():
+        return int(name[1:])
+    return None
