@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import discreet.algebra.exclusive
 from discreet.algebra import (
     OWNER,
     Aggregate,
@@ -302,8 +303,10 @@ def test_a_reviewer_reads_it_in_an_hour() -> None:
     """Each module is short, and nothing of the analysis is imported."""
     folder = Path(check.__file__).parent
     texts = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.py")}
-    assert sum(len(text.splitlines()) for text in texts.values()) < 1000
-    assert all(len(text.splitlines()) < 250 for text in texts.values())
+    exclusive = Path(discreet.algebra.exclusive.__file__).read_text(encoding="utf-8")
+    lines = [len(text.splitlines()) for text in (*texts.values(), exclusive)]
+    assert sum(lines) < 1200
+    assert max(lines) < 250
     own = {f"sql.check.{name}" for name in texts}
     trees = {"algebra", "algebra.exclusive"}
     ground = {*trees, "budget", "errors", "policy.domain", "policy.policy", *own}
