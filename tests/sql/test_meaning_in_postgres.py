@@ -9,6 +9,7 @@ neither people nor sums are left aside.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -28,6 +29,8 @@ from sql import bounded
 
 sys.path.append(str(Path(__file__).parent.parent / "server"))
 from real_postgres import postgres
+
+Row = tuple[Any, ...]
 
 HERE = Path(__file__).parent
 CLIENTS = [
@@ -80,6 +83,9 @@ UNLIKE = (
 # Groups that nobody is in are counted or ranked with the others; which five of many, or in which
 # order, is open there.
 OPEN = ("rowcount_qry", "limit 5", "DENSE_RANK()", "string_agg(sex, ',')")
+
+# Where numbers are equal, it is open which rows are among the first.
+FIRST_ROWS = re.compile(r"\b(limit|fetch|row_number)\b", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +151,24 @@ def is_nobody(row: tuple[Any, ...], measured: list[bool]) -> bool:
     return not any(value for value, number in zip(row, measured, strict=True) if number)
 
 
+def without_ties(
+    missing: list[Row], left: list[Row], measured: list[bool]
+) -> tuple[list[Row], list[Row]]:
+    """Leave out rows of equal numbers: which of them are among the first is open, here and there."""
+
+    def numbers(row: Row) -> list[Any]:
+        return [value for value, number in zip(row, measured, strict=True) if number]
+
+    unpaired = []
+    for row in missing:
+        tie = next((each for each in left if all(map(same, numbers(each), numbers(row)))), None)
+        if tie is None:
+            unpaired.append(row)
+        else:
+            left = [each for each in left if each is not tie]
+    return unpaired, left
+
+
 def differences(curator: Curator, server: Any, sql: str) -> list[str]:
     answer = curator.ask(sql, analyst="bob", epsilon="1e45", dialect="postgres")
     cursor = server.execute(sql)
@@ -158,12 +182,16 @@ def differences(curator: Curator, server: Any, sql: str) -> list[str]:
     plan = curator._view.plan(sql, "postgres")
     measured = [column.measured or column.estimate is not None for column in plan.columns]
     left = list(ours)
+    missing = []
     for row in theirs:
         twin = next((each for each in left if all(map(same, each, row))), None)
         if twin is None:
-            found.append(f"there {row}, and not here")
+            missing.append(row)
         else:
             left.remove(twin)
+    if FIRST_ROWS.search(sql):
+        missing, left = without_ties(missing, left, measured)
+    found += [f"there {row}, and not here" for row in missing]
     free = not plan.blocks  # the policy's list, and not what is there
     found += [
         f"here {row}, and not there" for row in left if not free and not is_nobody(row, measured)
