@@ -339,6 +339,20 @@ def test_sqlite(tmp_path: Path, suffix: str) -> None:
     assert prepared(tmp_path, file.name) == KEPT
 
 
+@pytest.mark.parametrize("content", [b"", b"PAR1 and no more", bytes(3000)])
+def test_a_broken_file_is_named(folder: Path, content: bytes) -> None:
+    """Of several files, and with its name as it is written."""
+    (folder / "Many").mkdir()
+    pyarrow.parquet.write_table(PEOPLE, folder / "Many" / "A.parquet")
+    (folder / "Many" / "B.parquet").write_bytes(content)
+    with pytest.raises(UsageError) as refused:
+        draft(str(folder))
+    assert str(refused.value) == (
+        "The file Many/B.parquet cannot be read as Parquet. Is it whole, and may you read it? "
+        "Copy it again, or take it out of the source."
+    )
+
+
 def test_excel(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     sheet = book.active

@@ -30,6 +30,7 @@ from discreet.engines.drafts.suggest import (
 )
 from discreet.engines.duckdb.constraints import read_declarations as declared_in_duckdb
 from discreet.engines.duckdb.preparing import encode
+from discreet.engines.duckdb.preparing.parts import parts_of
 from discreet.engines.quoting import name as quoted
 from discreet.engines.readers.reader import Declarations
 from discreet.engines.source import (
@@ -206,6 +207,8 @@ def _schemas(
 def _declaration(connection: Any, source: Source, table: str) -> Declarations:
     if isinstance(source, Foreign):
         return source.reader.declared(table)
+    if isinstance(source, Folder):  # names the file that cannot be read
+        parts_of(connection, source, table, used=set(), scratch=None)
     types = columns_of(connection, scan(source, table, as_text=True))
     if isinstance(source, Database):
         return declared_in_duckdb(connection, ATTACHED, table, types)

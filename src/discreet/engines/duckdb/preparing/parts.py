@@ -122,6 +122,11 @@ def _label(source: Folder, file: Path) -> str:
     return f"the file {file.relative_to(source.path).as_posix()}"
 
 
+def _first_upper(where: str) -> str:
+    """Return a label as the beginning of a sentence, with the file's name as it is."""
+    return where[0].upper() + where[1:]
+
+
 # --- Parquet --------------------------------------------------------------------------------------
 
 
@@ -135,11 +140,16 @@ def _alike(connection: Any, source: Folder, table: str) -> list[list[Path]]:
         try:
             schema = connection.execute(sql).fetchall()
         except duckdb.Error:
-            raise UsageError(
-                f"{_label(source, file).capitalize()} cannot be read as Parquet."
-            ) from None
+            raise _no_parquet(_label(source, file)) from None
         groups.setdefault(tuple(schema), []).append(file)
     return list(groups.values())
+
+
+def _no_parquet(where: str) -> UsageError:
+    return UsageError(
+        f"{_first_upper(where)} cannot be read as Parquet. Is it whole, and may you read it? "
+        "Copy it again, or take it out of the source."
+    )
 
 
 def _parquet(
@@ -152,9 +162,9 @@ def _parquet(
     try:
         twice = first_twice(read_schema(files[0]).names)
     except (ArrowException, OSError):
-        raise UsageError(f"{where.capitalize()} cannot be read as Parquet.") from None
+        raise _no_parquet(where) from None
     if twice is not None:
-        raise UsageError(f"{where.capitalize()} has two columns {twice}. Rename one.")
+        raise UsageError(f"{_first_upper(where)} has two columns {twice}. Rename one.")
     relation = parquet(files)
     columns = columns_of(connection, relation)
     of_text = [column for column, kind in columns.items() if kind == "VARCHAR"]
