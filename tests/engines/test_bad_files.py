@@ -86,6 +86,38 @@ def test_the_report_names_what_mends_it(tmp_path: Path, name: str) -> None:
     assert [row[1] for row in sorted(rows, key=lambda row: int(row[0]))[:2]] == read
 
 
+WRITTEN = "k,owner,day\n" + "".join(
+    f"{place},{place if place % 4 else ''},{place % 28 + 1:02}.01.2024\n" for place in range(ROWS)
+)
+
+
+@pytest.mark.parametrize(
+    ("tables", "kept_rows"),
+    [
+        ("  t: {owner: owner, columns: {day: %s}}\n", 30),
+        ("  t: {owner: [owner, k], columns: {day: %s}}\n", 30),
+        ("  t: {owner: row, columns: {day: %s}}\n", 40),
+        ("  p: {owner: owner}\n  t: {owner: {through: p, on: k}, columns: {day: %s}}\n", 19),
+        ("  t: {owner: day, columns: {day: %s}}\n", 40),
+    ],
+    ids=["one key", "two keys", "each row", "through another table", "itself"],
+)
+def test_what_would_be_read_is_counted_among_the_rows_that_have_an_owner(
+    tmp_path: Path, tables: str, kept_rows: int
+) -> None:
+    """Otherwise more values would be read than could not be."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "t.csv").write_text(WRITTEN)
+    fewer = WRITTEN.splitlines()[:27]  # 26 rows, of which 7 have no owner
+    (tmp_path / "data" / "p.csv").write_text("\n".join(fewer) + "\n")
+    policy = policy_of(tables % (DAY % ""), tmp_path)
+    lines = report(prepare(policy, tmp_path / "data", policy.store, 1), policy)
+    (bad,) = [line for line in lines if "could not be read" in line]
+    (mended,) = [line for line in lines if "would be read" in line]
+    assert int(bad.split()[2]) == kept_rows
+    assert int(mended.split()[0]) == kept_rows
+
+
 def test_days_that_fit_either_order_name_both(tmp_path: Path) -> None:
     lines, _ = told(tmp_path, DAY % "", written(["01/02/2024", "03/04/2024"]))
     assert [line.split("  ")[-1] for line in lines if "would be read" in line] == [

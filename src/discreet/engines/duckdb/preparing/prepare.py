@@ -37,7 +37,6 @@ from discreet.engines.duckdb.preparing.reading import (
     list_values,
     reports_of,
     source_column,
-    source_columns,
     values_of,
 )
 from discreet.engines.duckdb.preparing.schema import kind_of, schemas, used_columns
@@ -354,7 +353,7 @@ class _Work:
                 kind = kind_of(part, column.name)
                 if kind is None or encode.family(kind) != encode.TEXT:
                     continue
-                rows = source_columns(part, [column.name], trim=table.read.trim)
+                rows = self._owned(table, self.reading.as_written(table, part, column.name))
                 ways = mendings(
                     column, source_column(column.name), table.read, lookup=values_of(table, column)
                 )
@@ -369,6 +368,14 @@ class _Work:
                     mended[way] = mended.get(way, 0) + count
             found.append(replace(report, mended=best_of(mended)))
         return tuple(found)
+
+    def _owned(self, table: Table, rows: str) -> str:
+        """Return those of the rows with a KEY that have an owner."""
+        if isinstance(table.owner, EachRow):
+            return rows
+        if isinstance(table.owner, Through):
+            return f"SELECT * FROM ({rows}) SEMI JOIN {_owners(table)} USING ({KEY})"
+        return f"SELECT * FROM ({rows}) WHERE {KEY} IS NOT NULL"
 
     def _as_it_is(self, table: Table) -> str:
         """Copy a public table."""

@@ -77,14 +77,16 @@ class SourceReading:
             alike.setdefault(kinds, []).append(source_columns(part, used, trim=table.read.trim))
         pieces = []
         for kinds, rows in alike.items():
-            types = {
-                column.lower(): "VARCHAR"
-                if kind is not None and encode.family(kind) == encode.TEXT
-                else kind
-                for column, kind in zip(used, kinds, strict=True)
-            }
+            types = _types(used, kinds)
             pieces.append(self._state(table, self._encode(table, " UNION ALL ".join(rows), types)))
         return " UNION ALL ".join(pieces)
+
+    def as_written(self, table: Table, part: SourcePart, column: str) -> str:
+        """Return the SQL of a column of a part as the source has it, and of the KEY of each row."""
+        used = sorted({each.lower(): each for each in (*table.owner_columns, column)}.values())
+        types = _types(used, [kind_of(part, each) for each in used])
+        rows = source_columns(part, used, trim=table.read.trim)
+        return f"SELECT {self._key(table, types)} AS {KEY}, * FROM ({rows})"
 
     def _common(self, table: Table) -> str:
         """Return the type in which a table's keys and those of the table it goes through are
@@ -100,12 +102,16 @@ class SourceReading:
             kind for part in self.parts[table.name] if (kind := kind_of(part, column)) is not None
         ]
 
-    def _encode(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
+    def _key(self, table: Table, types: Mapping[str, str | None]) -> str:
+        """Return the SQL of a row's owner, or of what leads to it; NULL if the row has none."""
         common = (self._common(table),) if isinstance(table.owner, Through) else self.owner_types
         keys = [
             _as_key(key, types, kind) for key, kind in zip(table.owner_columns, common, strict=True)
         ]
-        found = [f"{encode.together(keys)} AS {KEY}"]
+        return encode.together(keys)
+
+    def _encode(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
+        found = [f"{self._key(table, types)} AS {KEY}"]
         for other in self.going_through(table):
             (on,) = other.owner_columns
             found.append(f"{_as_key(on, types, self._common(other))} AS {key_of(other)}")
@@ -233,6 +239,16 @@ def values_of(table: Table, column: Column) -> str:
 
 def _place(what: str, place: int) -> str:
     return name(f"#{what} {place}")
+
+
+def _types(used: Iterable[str], kinds: Iterable[str | None]) -> dict[str, str | None]:
+    """Return the types of columns as they are read, by their names in lower case."""
+    return {
+        column.lower(): "VARCHAR"
+        if kind is not None and encode.family(kind) == encode.TEXT
+        else kind
+        for column, kind in zip(used, kinds, strict=True)
+    }
 
 
 def _as_key(column: str, types: Mapping[str, str | None], common: str) -> str:
