@@ -22,6 +22,7 @@ from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description
 from discreet.synthetic.released import ask
 from discreet.synthetic.report.raw import cells_of, raw_report
+from discreet.synthetic.report.reports import description_page
 from synthetic.small_table import curator, rows
 
 COUNT = 600
@@ -94,6 +95,13 @@ def test_what_is_computed_on_raw_rows_goes_to_a_second_report(
     assert discreet.open(folder / "policy.yaml")._ledger.spent() == spent
     assert run(["inspect", str(folder / "d.json"), "--target", "smoker"]) == 2
     assert run(["inspect", str(folder / "d.json"), "--raw", str(folder / "d.json")]) == 2
+
+
+def test_the_page_of_a_description_draws_rows_per_unit(folder: Path) -> None:
+    page = description_page(Description.load(folder / "d.json"))
+    assert valid(page)
+    for said in ("rows per day", "rows per 1,000", "rows per value", "Apr 2024"):
+        assert said in page
 
 
 def test_raw_figures_are_exact(folder: Path) -> None:

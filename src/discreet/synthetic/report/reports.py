@@ -7,9 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.budget import with_margin
 from discreet.pages import axis, blocks
 from discreet.pages.bars import Series, bars
@@ -19,14 +16,12 @@ from discreet.synthetic.columns.values import Figure
 from discreet.synthetic.compare import Comparison, Distance
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.errors import cell_errors
+from discreet.synthetic.report.histogram import draw_column
 from discreet.synthetic.report.inspect import as_json, cost_text, value_text
 from discreet.synthetic.report.raw import BANNER, RawReport
 
-Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None] | None
 
-_MOST_BARS = 50
-_FEW_VALUES = 12
 _NOISES = {
     "DiscreteGaussian": "Gaussian, whole numbers",
     "DiscreteLaplace": "Laplace, whole numbers",
@@ -54,8 +49,9 @@ def description_page(description: Description, *, progress: Progress = None) -> 
         *map(blocks.warning, found["warnings"]),
         blocks.paragraph(
             "Everything on this page follows from the description, which is already released: no data was touched to "
-            "draw it. Error bars show how far noise is expected to have moved a count. Errors are total variation "
-            "distances, from 0 (the same) to 1: an error of 0.02 moves no share by more than two points.",
+            "draw it. The area of an upright bar is its number of rows. Error bars show how far noise is expected to "
+            "have moved a count. Errors are total variation distances, from 0 (the same) to 1: an error of 0.02 moves "
+            "no share by more than two points.",
             kind="soft",
         ),
         blocks.heading("Columns"),
@@ -155,73 +151,10 @@ def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
 
 
 def _column(description: Description, column: int, found: dict[str, Any]) -> str:
-    """Draw one column: lying bars for a few listed values, upright ones for all others."""
-    column_axis = description.axes[column]
-    counts = description.marginal((column,))
-    errors = cell_errors(description, column)
-    note = f"expected error {found['expected_error']:.3f}"
-    if column_axis.size <= _FEW_VALUES:
-        labels = [column_axis.label(code) for code in range(column_axis.size)]
-        return blocks.figure(column_axis.name, _bars(counts, errors, labels), note=note)
-    if not column_axis.ordered:  # the most frequent first
-        order = np.argsort(-counts, kind="stable")
-        shown = order[: _FEW_VALUES - 1]
-        rest = order[_FEW_VALUES - 1 :]
-        labels = [*(column_axis.label(int(code)) for code in shown), f"{len(rest)} others"]
-        heights = np.append(counts[shown], counts[rest].sum())
-        spread = np.append(errors[shown], np.sqrt((errors[rest] ** 2).sum()))
-        return blocks.figure(column_axis.name, _bars(heights, spread, labels), note=note)
-    # as many cells in every bar, but for the last
-    cells = np.arange(column_axis.size) // -(-column_axis.size // _MOST_BARS)
-    heights = np.asarray(np.bincount(cells, weights=counts), dtype=np.float64)
-    spread = np.sqrt(np.bincount(cells, weights=errors**2))
-    firsts = [int(np.flatnonzero(cells == place)[0]) for place in range(len(heights))]
-    labels = [column_axis.label(first) for first in firsts]
-    ends = (
-        column_axis.label(0).split(" to ")[0],
-        column_axis.label(column_axis.size - 1).split(" to ")[-1],
+    drawn = draw_column(
+        description.axes[column], description.marginal((column,)), cell_errors(description, column)
     )
-    return blocks.figure(
-        column_axis.name, _columns(column_axis.name, heights, spread, labels, ends), note=note
-    )
-
-
-def _bars(heights: Floats, errors: Floats, labels: list[str]) -> str:
-    """Draw lying bars, each with its share of all rows."""
-    total = float(heights.sum()) or 1.0
-    series = Series(
-        values=heights.tolist(),
-        ranges=_reaches(heights, errors),
-        texts=[f"{100 * height / total:.1f} %" for height in heights],
-    )
-    scale = axis.numbers(0.0, float((heights + errors).max()) or 1.0, title="rows")
-    return bars(labels, [series], axis=scale)
-
-
-def _columns(
-    name: str, heights: Floats, errors: Floats, labels: list[str], ends: tuple[str, str]
-) -> str:
-    """Draw upright bars, with the labels of both ends below."""
-    reaches = _reaches(heights, errors)
-    curve = Curve(
-        across=[float(place) for place in range(len(heights) + 1)],
-        up=heights.tolist(),
-        lows=[low for low, _ in reaches],
-        highs=[high for _, high in reaches],
-        kind="column",
-        titles=[
-            f"{label}: {height:,.0f}, off by about {error:,.0f}"
-            for label, height, error in zip(labels, heights, errors, strict=True)
-        ],
-    )
-    many = float(len(heights))
-    across = axis.Axis(low=0.0, high=many, ticks=((0.0, ends[0]), (many, ends[1])))
-    up = axis.numbers(0.0, float((heights + errors).max()) or 1.0, title="rows")
-    return plot([curve], across=across, up=up, label=f"rows by {name}")
-
-
-def _reaches(values: Floats, errors: Floats) -> list[tuple[float, float]]:
-    return list(zip((values - errors).tolist(), (values + errors).tolist(), strict=True))
+    return blocks.figure(found["name"], drawn, note=f"expected error {found['expected_error']:.3f}")
 
 
 def comparison_page(comparison: Comparison) -> str:
