@@ -21,6 +21,7 @@ from discreet.errors import Rejected, UsageError
 from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description
 from discreet.synthetic.released import ask
+from discreet.synthetic.report.digits import as_exact_as, few_digits
 from discreet.synthetic.report.raw import cells_of, raw_report
 from discreet.synthetic.report.reports import description_page
 from synthetic.small_table import curator, rows
@@ -52,6 +53,16 @@ def valid(page: str) -> bool:
     return not open_tags
 
 
+def cells_below(page: str, heading: str) -> list[list[str]]:
+    """Return the rows of the first table below a heading, without its head."""
+    table = page.split(f"<h2>{heading}</h2>")[1].split("<tbody>")[1].split("</tbody>")[0]
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("</tr>")[:-1]]
+
+
+def decimals(number: str) -> int:
+    return len(number.partition(".")[2])
+
+
 def test_a_comparison_is_paid_and_may_be_published(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +74,11 @@ def test_a_comparison_is_paid_and_may_be_published(
     assert {"distances", "asked", "correlations", "classifier", "certificate"} <= set(told)
     page = (folder / "c.html").read_text()
     assert valid(page)
+    values = cells_below(page, "Values")
+    assert len(values) == len(told["values"]) > 10
+    for _, _, true, synthetic in values:
+        assert re.fullmatch(r"-?[\d,]+(\.\d+)?", synthetic), synthetic
+        assert decimals(synthetic) == decimals(true.split(" ± ")[1]), (true, synthetic)
     assert "NOT FOR RELEASE" not in page
     assert run([*arguments, *wanted]) == 0
     assert "AUC" in capsys.readouterr().out
@@ -102,6 +118,16 @@ def test_the_page_of_a_description_draws_rows_per_unit(folder: Path) -> None:
     assert valid(page)
     for said in ("rows per day", "rows per 1,000", "rows per value", "Apr 2024"):
         assert said in page
+
+
+def test_numbers_have_the_digits_that_mean_something() -> None:
+    numbers = (0.0, 0.0274745, 4.44871e-05, 1.0, 44.9625, -24631.72, 123_456_789.5)
+    shown = ["0", "0.0275", "0.000044", "1.000", "44.96", "-24,632", "123,456,790"]
+    assert [few_digits(each) for each in numbers] == shown
+    assert as_exact_as(0.0043, 0.0274745) == "0.0275"
+    assert as_exact_as(0.0, 0.0274745) == "0.0275"
+    assert as_exact_as(0.0043, 4.44871e-05) == "0.0000"
+    assert as_exact_as(540.0, 24631.72) == "24,632"
 
 
 def test_raw_figures_are_exact(folder: Path) -> None:

@@ -15,6 +15,7 @@ from discreet.pages.plot import Curve, plot
 from discreet.synthetic.columns.values import Figure
 from discreet.synthetic.compare import Comparison, Distance
 from discreet.synthetic.description import Description
+from discreet.synthetic.report.digits import as_exact_as, few_digits
 from discreet.synthetic.report.errors import cell_errors
 from discreet.synthetic.report.histogram import draw_column
 from discreet.synthetic.report.inspect import as_json, cost_text, value_text
@@ -197,8 +198,8 @@ def _value_parts(values: tuple[Figure, ...]) -> list[str]:
         (
             each.column,
             each.figure,
-            with_margin(each.true, each.margin) if each.margin else f"{each.true:.6g}",
-            f"{each.synthetic:.6g}",
+            with_margin(each.true, each.margin) if each.margin else few_digits(each.true),
+            as_exact_as(each.margin, each.synthetic),
         )
         for each in values
     ]
