@@ -1450,6 +1450,14 @@ SELECT COUNT(*) FROM visits a JOIN visits b USING (person_id) JOIN visits c USIN
 SELECT COUNT(*) JOIN visits ON TRUE
 --> JOIN stands without FROM
 
+-- columns of no table
+SELECT *
+--> Write FROM and a table: SELECT COUNT(*) FROM people
+
+-- columns of no table, beside a constant and in a subquery
+SELECT COUNT(*) FROM (SELECT 1 AS one, *) AS t
+--> means the columns of a table, and there is no FROM
+
 -- a public table that is computed and long
 SELECT COUNT(*) FROM visits v JOIN (SELECT a.clinic FROM clinics a, clinics b, clinics c, clinics d, clinics e, clinics f, clinics g, clinics h) AS t ON v.clinic = t.clinic
 --> a computed public table of 6561 rows is too long

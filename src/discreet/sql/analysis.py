@@ -39,15 +39,15 @@ from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import Names, Relation, links_of, scan
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.rows.spines import keep_public_rows
-from discreet.sql.sources import check_name, check_table, name_columns, series
-from discreet.sql.text import grouping
-from discreet.sql.text.parse import (
-    MOST_NODES,
-    check_weight,
-    is_bare,
-    reject,
-    show,
+from discreet.sql.sources import (
+    check_name,
+    check_table,
+    check_without_from,
+    name_columns,
+    series,
 )
+from discreet.sql.text import grouping
+from discreet.sql.text.parse import MOST_NODES, check_weight, is_bare, reject, show
 from discreet.sql.text.rules.earlier_names import with_meanings
 from discreet.sql.text.rules.top import rewrite_top_groups
 from discreet.sql.values.expressions import translate
@@ -158,8 +158,7 @@ class Analysis:
         """Return the tables of a SELECT's FROM clause, in its order."""
         clause = node.args.get("from_")
         if clause is None:
-            if node.args.get("joins"):
-                raise reject(node, "JOIN stands without FROM.", "Write FROM and a table before it.")
+            check_without_from(node, self.policy.tables)
             return []
         parts = (clause.this, *(join.this for join in node.args.get("joins") or []))
         return [self.relation(part, environment) for part in parts]

@@ -11,12 +11,26 @@ from discreet.sql.after.tables import constants
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.parse import (
     columns_of,
+    quote_if_needed,
     reject,
     show,
 )
 from discreet.sql.text.rules import explode
 
 WRITTEN_OUT = "Write its rows out: (VALUES (1), (2), (3)) AS t(n)."
+
+
+def check_without_from(node: exp.Select, tables: Iterable[str]) -> None:
+    """Refuse what only a FROM clause can mean."""
+    if node.args.get("joins"):
+        raise reject(node, "JOIN stands without FROM.", "Write FROM and a table before it.")
+    if any(item.is_star for item in node.expressions):
+        table = next(map(quote_if_needed, tables), "t")
+        raise reject(
+            node,
+            "* means the columns of a table, and there is no FROM.",
+            f"Write FROM and a table: SELECT COUNT(*) FROM {table}.",
+        )
 
 
 def check_table(node: exp.Table, tables: Iterable[str]) -> None:
