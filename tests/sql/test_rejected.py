@@ -7,10 +7,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator
 from discreet.errors import Rejected
+from discreet.policy.policy import Policy
+from discreet.sql.analyze import plan
 from sql import bounded, harness, policies
 from sql.harness import Refusal
 
@@ -127,3 +130,47 @@ def test_the_same_refusal_wherever_the_store_is(curator: Curator, tmp_path: Path
         assert not any(
             word in text for word in ("Error:", "Traceback", "duckdb.", "sqlglot", "/tmp", "LINE 1")
         )
+
+
+RESERVED = Policy.parse(
+    "unit: person\nbudget: {epsilon: 1}\n"
+    "tables: {t: {owner: id, columns: {union: {integer: [0, 9]}, age: {integer: [0, 9]}}}}\n",
+    path=Path("policy.yaml"),
+)
+QUOTED = 'is a word of SQL here. If the column is meant, write "'
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT union, COUNT(*) FROM t GROUP BY union",
+        "SELECT AVG(Union) FROM t",
+        "SELECT COUNT(*) FROM t\n  WHERE union > 3",
+        "SELECT COUNT(*) FROM t GROUP BY age, union",
+    ],
+)
+def test_a_column_that_is_a_word_of_sql_is_to_be_quoted(sql: str) -> None:
+    word = "Union" if "Union" in sql else "union"
+    with pytest.raises(Rejected) as caught:
+        plan(sql, RESERVED, {}, evaluate=_nothing)
+    assert caught.value.hint == f'{word} {QUOTED}{word}".'
+    plan(sql.replace(word, f'"{word}"'), RESERVED, {}, evaluate=_nothing)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM t GROUP BY except",  # no column of the policy
+        'SELECT COUNT(* FROM t WHERE "union" > 3',  # elsewhere, and quoted
+        "SELECT COUNT(*) FROM t WHERE 'union' age",  # a text
+        "SELECT COUNT(*) FROM t WHERE age age > 3",  # a column that need not be quoted
+    ],
+)
+def test_other_words_are_not_told_to_be_quoted(sql: str) -> None:
+    with pytest.raises(Rejected, match="not SQL that can be read") as caught:
+        plan(sql, RESERVED, {}, evaluate=_nothing)
+    assert QUOTED not in caught.value.hint
+
+
+def _nothing(sql: str) -> pa.Table:
+    raise AssertionError(sql)

@@ -152,7 +152,14 @@ def _plan(tree: exp.Query, result: OutputTable, analysis: Analysis) -> Plan:
 def _parse(question: str | exp.Query, policy: Policy, dialect: Dialect) -> exp.Query:
     if not isinstance(question, str):
         return question
-    return parse(question, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
+    columns = [column for table in policy.tables.values() for column in table.columns]
+    return parse(
+        question,
+        limit=policy.limits.statement,
+        dialect=dialect,
+        tables=policy.tables,
+        columns=columns,
+    )
 
 
 def _column(output: Output, result: OutputTable, kind: Kind) -> AnswerColumn:

@@ -40,6 +40,9 @@ _HINTS = {
     "SHOW": "Write SHOW TABLES, or DESCRIBE and a table.",
 }
 
+# names that are quoted, or need not be, and texts
+_NO_WORDS = (TokenType.IDENTIFIER, TokenType.VAR, TokenType.STRING)
+
 # The parser logs what it cannot read; a question is the analyst's, and goes to no log.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 logging.getLogger("sqlglot").propagate = False
@@ -61,13 +64,18 @@ _UNREADABLE = tuple(
 
 
 def parse(
-    text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collection[str] = ()
+    text: str,
+    *,
+    limit: int,
+    dialect: Dialect = "duckdb",
+    tables: Collection[str] = (),
+    columns: Collection[str] = (),
 ) -> exp.Query:
     """Return the tree of one SELECT statement, or `Rejected`; SHOW and DESCRIBE of `tables` are
-    SELECTs, too.
+    SELECTs, too. A word of SQL that is the name of one of `columns` must be quoted.
     """
     check_text(text, limit)
-    tree = _inside_brackets(_statement(text, dialect))
+    tree = _inside_brackets(_statement(text, dialect, columns))
     meant = in_words_of_select(tree, tables)
     if meant is not None:
         text, tree = meant, _statement(meant, "duckdb")
@@ -112,8 +120,9 @@ def _unpivot(tree: exp.Pivot) -> str:
     return f"Write SELECT {listed}, {numbers} FROM {quote_if_needed(tree.this.name)} GROUP BY {listed}."
 
 
-def _statement(text: str, dialect: Dialect) -> exp.Expression:
+def _statement(text: str, dialect: Dialect, columns: Collection[str] = ()) -> exp.Expression:
     """Return the tree of a text that is one statement, of whatever kind."""
+    tokens: list[Token] = []
     try:
         reads = reader(dialect)
         tokens = reads.tokenize(text)
@@ -126,7 +135,8 @@ def _statement(text: str, dialect: Dialect) -> exp.Expression:
         line, column = where.get("line") or 1, where.get("col") or 1
         flat = " ".join(text.split())
         known = (hint for pattern, hint in _UNREADABLE if pattern.match(flat))
-        hint = next(known, "Check the statement near here.")
+        named = _column_unquoted(tokens, (line, column), columns)
+        hint = named or next(known, "Check the statement near here.")
         raise Rejected(
             "this is not SQL that can be read.", hint=hint, line=line, column=column
         ) from None
@@ -137,6 +147,24 @@ def _statement(text: str, dialect: Dialect) -> exp.Expression:
     if len(trees) != 1:
         raise Rejected("one statement at a time.", hint="Remove what follows the first semicolon.")
     return trees[0]
+
+
+def _column_unquoted(
+    tokens: list[Token], place: tuple[int, int], columns: Collection[str]
+) -> str | None:
+    """Return what to write where the parser stopped at a word of SQL, or behind one, that is also
+    the name of a column.
+    """
+    here = next((at for at, each in enumerate(tokens) if (each.line, each.col) == place), None)
+    if here is None:
+        return None
+    names = {each.lower() for each in columns}
+    for each in reversed(tokens[max(0, here - 1) : here + 1]):
+        if each.token_type not in _NO_WORDS and each.text.lower() in names:
+            return (
+                f'{each.text} is a word of SQL here. If the column is meant, write "{each.text}".'
+            )
+    return None
 
 
 @contextmanager
