@@ -291,6 +291,13 @@ ERRORS: dict[str, tuple[tuple[str, ...], int, str]] = {
 }
 
 
+@pytest.mark.parametrize("verb", ["ask", "quote", "explain"])
+def test_a_mistyped_analyst_is_told_who_may_be_meant(command: Command, verb: str) -> None:
+    question = ("SELECT COUNT(*) FROM marks", "--epsilon", "0.1")
+    assert command(verb, *question, "--analyst", "allice").err.endswith(" Did you mean alice?\n")
+    assert command(verb, *question, "--analyst", "zzzz").err.endswith(" Known here: alice, bob.\n")
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_are_one_sentence_and_a_code(command: Command, name: str) -> None:
     arguments, code, kind = ERRORS[name]

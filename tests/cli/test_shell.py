@@ -144,6 +144,14 @@ def test_files_are_asked(policy: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert "sex  text  one of F, M, X" in said
 
 
+def test_a_mistyped_analyst_is_told_who_may_be_meant(
+    policy: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session = shell.Session(source=shell._source(str(policy), "bobb", None))
+    assert not shell._try(session, "\\epsilon 0.1\nSELECT COUNT(*) FROM people;")
+    assert capfd.readouterr().err.endswith(" Did you mean bob?\n")
+
+
 def test_without_a_price_the_shell_says_how_to_set_one(
     policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

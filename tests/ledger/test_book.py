@@ -131,8 +131,10 @@ def test_an_unknown_analyst_is_refused(ledger: Ledger) -> None:
     before = ledger.head()
     with pytest.raises(UsageError, match=r"no analyst 'mallory'.*--amend"):
         ask(ledger, analyst="mallory")
-    with pytest.raises(UsageError, match="no analyst"):
-        ledger.left("mallory")
+    with pytest.raises(UsageError, match="no analyst") as refused:
+        ledger.left("allice")
+    told = f"{refused.value} {refused.value.as_json()}"
+    assert "alice" not in told, "a server's doors say this too, and tell no other names"
     assert ledger.head() == before
 
 

@@ -27,7 +27,7 @@ import discreet
 from discreet.cli.printing.formats import print_json
 from discreet.display.show import printable
 from discreet.engines.limits.watch import interrupt_at_ctrl_c
-from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.errors import DiscreetError, EngineFailure, UnknownAnalyst, UsageError
 from discreet.extras import EXTRAS, missing
 
 INTERRUPTED = 130  # by Ctrl-C, or at the end of what could be typed
@@ -206,7 +206,7 @@ def run(arguments: list[str]) -> int:
         package = (error.name or "").partition(".")[0]
         return _tell(missing(package) if package in EXTRAS else EngineFailure(), arguments)
     except DiscreetError as error:
-        return INTERRUPTED if _interrupted.is_set() else _tell(error, arguments)
+        return INTERRUPTED if _interrupted.is_set() else _tell(with_names(error), arguments)
     except Exception as error:
         if _interrupted.is_set():
             return INTERRUPTED
@@ -218,6 +218,17 @@ def run(arguments: list[str]) -> int:
         logging.getLogger("discreet").debug("%s at %s.", type(error).__name__, place_of(error))
         return _tell(EngineFailure(), arguments)
     return 0
+
+
+def with_names(error: DiscreetError) -> DiscreetError:
+    """Return the error, with a name that was meant if an analyst is unknown. Whoever runs a command
+    here can read the policy; the doors of a server tell no names.
+    """
+    if not isinstance(error, UnknownAnalyst):
+        return error
+    from discreet.policy.document import nearest
+
+    return UsageError(f"{error} {nearest(error.analyst, error.known)}")
 
 
 def _wrong_call(error: typer.TyperException) -> str:

@@ -420,12 +420,13 @@ def _converse(session: Session) -> None:
 
 def _try(session: Session, text: str) -> bool:
     """Run the statements of a text, or print why not; return True if they ran."""
+    from discreet.cli import with_names
     from discreet.display.show import printable
 
     try:
         session.run_all(text)
     except DiscreetError as error:
-        print(printable(str(error)), file=sys.stderr)
+        print(printable(str(with_names(error))), file=sys.stderr)
         return False
     return True
 
