@@ -22,6 +22,7 @@ from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description
 from discreet.synthetic.released import ask
 from discreet.synthetic.report.digits import as_exact_as, few_digits
+from discreet.synthetic.report.inspect import as_json, text
 from discreet.synthetic.report.raw import cells_of, raw_report
 from discreet.synthetic.report.reports import description_page
 from synthetic.small_table import curator, rows
@@ -56,7 +57,8 @@ def valid(page: str) -> bool:
 def cells_below(page: str, heading: str) -> list[list[str]]:
     """Return the rows of the first table below a heading, without its head."""
     table = page.split(f"<h2>{heading}</h2>")[1].split("<tbody>")[1].split("</tbody>")[0]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("</tr>")[:-1]]
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("</tr>")[:-1]]
+    return [[re.sub("<.*?>", "", cell).strip() for cell in row] for row in cells]
 
 
 def decimals(number: str) -> int:
@@ -118,6 +120,22 @@ def test_the_page_of_a_description_draws_rows_per_unit(folder: Path) -> None:
     assert valid(page)
     for said in ("rows per day", "rows per 1,000", "rows per value", "Apr 2024"):
         assert said in page
+
+
+def test_each_value_of_a_description_has_a_cell_or_a_line(folder: Path) -> None:
+    description = Description.load(folder / "d.json")
+    rows = cells_below(description_page(description), "Values")
+    told = {each["name"]: each["values"] for each in as_json(description)["columns"]}
+    assert [name for name, *_ in rows] == [name for name, values in told.items() if values]
+    lines = [line.split(maxsplit=1) for line in text(description).splitlines()]
+    for name, mean, *quantiles, heavy in rows:
+        assert quantiles == [*told[name]["quantiles"].values()]
+        assert heavy.count("(") == len(told[name]["heavy"])
+        assert (mean == "") == (told[name]["mean"] is None)
+        for shown in filter(None, (mean, heavy)):
+            assert any(shown in line[-1] for line in lines if line), shown
+        assert ["99", f"% {' ' * 10}{quantiles[-1]}"] in lines
+    assert "%" not in rows[0][1]
 
 
 def test_numbers_have_the_digits_that_mean_something() -> None:

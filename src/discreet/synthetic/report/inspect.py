@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.synthetic.columns.values import tell_values
+from discreet.synthetic.columns.values import QUANTILES, tell_values
 from discreet.synthetic.description import Description
+from discreet.synthetic.report.digits import few_digits
 from discreet.synthetic.report.errors import expected_error, is_counted
 
 Progress = Callable[[str, float], None] | None
@@ -75,15 +76,12 @@ def text(description: Description, *, progress: Progress = None) -> str:
         f"{each['expected_error']:.3f} {_bar(each['expected_error'])}"
         for each in found["columns"]
     ]
-    lines += [
-        "",
-        "values (of the description: mean; 5, 25, 50, 75, 95, 99 % lie at or below; the heaviest)",
-    ]
-    lines += [
-        f"{each['name'][:24]:24} {value_text(each['values'])}"
-        for each in found["columns"]
-        if each["values"]
-    ]
+    lines += ["", "values of synthetic rows (so many of them lie at or below each)"]
+    names, rows = value_columns(found["columns"])
+    for column, *cells in rows:
+        lines.append(column)
+        told = [(name, cell) for name, cell in zip(names[1:], cells, strict=True) if cell]
+        lines += [f"    {name:14} {cell}" for name, cell in told]
     strongest = sorted(found["pairs"], key=lambda each: -each["association"])[:15]
     lines += ["", f"{'strongest pairs':40} {'association':>11} {'expected error':>14}"]
     lines += [
@@ -99,11 +97,20 @@ def text(description: Description, *, progress: Progress = None) -> str:
     return "\n".join(lines)
 
 
-def value_text(values: dict[str, Any]) -> str:
-    """Write a column's values in one line."""
-    mean = "" if values["mean"] is None else f"{values['mean']:.6g}; "
-    heavy = ", ".join(f"{each['value']} ({100 * each['share']:.1f} %)" for each in values["heavy"])
-    return f"{mean}{', '.join(values['quantiles'].values())}{'; ' + heavy if heavy else ''}"
+def value_columns(columns: list[dict[str, Any]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the names and the rows of a table of values: the mean, the quantiles, the heaviest."""
+    ranks = [f"{100 * rank:.0f} %" for rank in QUANTILES]
+    names = ("column", "mean", *ranks, "most frequent")
+    rows = []
+    for each in columns:
+        values = each["values"]
+        if values:
+            mean = "" if values["mean"] is None else few_digits(values["mean"])
+            heavy = ", ".join(
+                f"{own['value']} ({100 * own['share']:.1f} %)" for own in values["heavy"]
+            )
+            rows.append((each["name"], mean, *values["quantiles"].values(), heavy))
+    return names, rows
 
 
 def _bar(share: float) -> str:

@@ -5,6 +5,7 @@ are secret).
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 from discreet.budget import with_margin
@@ -18,7 +19,7 @@ from discreet.synthetic.description import Description
 from discreet.synthetic.report.digits import as_exact_as, few_digits
 from discreet.synthetic.report.errors import cell_errors
 from discreet.synthetic.report.histogram import draw_column
-from discreet.synthetic.report.inspect import as_json, cost_text, value_text
+from discreet.synthetic.report.inspect import as_json, cost_text, value_columns
 from discreet.synthetic.report.raw import BANNER, RawReport
 
 Progress = Callable[[str, float], None] | None
@@ -61,14 +62,12 @@ def description_page(description: Description, *, progress: Progress = None) -> 
             least=20,
         ),
     ]
-    lines = [
-        (each["name"], value_text(each["values"])) for each in found["columns"] if each["values"]
-    ]
-    if lines:
-        head = "mean; 5, 25, 50, 75, 95, 99 % lie at or below; the heaviest values"
+    if any(each["values"] for each in found["columns"]):
         parts += [
-            blocks.heading("Values", "The values of synthetic rows."),
-            blocks.table(("column", head), lines),
+            blocks.heading(
+                "Values", "The values of synthetic rows: this share of them lies at or below each."
+            ),
+            _values(found["columns"]),
         ]
     if pairs:
         parts += _pairs(names, pairs)
@@ -98,6 +97,21 @@ def description_page(description: Description, *, progress: Progress = None) -> 
     ]
     subtitle = f"A description by {found['synthesizer']}, for {cost_text(found['cost'])}"
     return blocks.page(f"{found['table']}, described", parts, subtitle=subtitle)
+
+
+def _values(columns: list[dict[str, Any]]) -> str:
+    names, rows = value_columns(columns)
+    lines: list[list[str | blocks.Cell]] = [
+        [name, mean, *(_unbroken(cell, " ") for cell in cells), _unbroken(heavy, ", ")]
+        for name, mean, *cells, heavy in rows
+    ]
+    return blocks.table(names, lines)
+
+
+def _unbroken(text: str, gap: str) -> blocks.Cell:
+    """Return a cell that breaks only where there is a gap, so that a day stays in one line."""
+    parts = [f'<span class="n">{escape(part)}</span>' for part in text.split(gap)]
+    return blocks.Cell("", above=gap.join(parts))
 
 
 def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
