@@ -16,7 +16,7 @@ from discreet.anonymity.failures import failures
 from discreet.anonymity.publish import Anonymized
 from discreet.anonymity.report.page import page
 from discreet.anonymity.report.terminal import print_anonymized, print_risk
-from discreet.anonymity.report.words import share
+from discreet.anonymity.report.words import count, instead, level, levels, share
 from discreet.anonymity.source import open_table
 
 GRADES = pa.table(
@@ -98,6 +98,50 @@ def test_the_terminal_says_the_same(made: Anonymized) -> None:
         "The most exposed",
     ):
         assert said in text
+
+
+def test_one_table_is_no_plural() -> None:
+    table = pa.table({"age": [1, 1, 2, 2], "grade": ["A", "A", "B", "A"]})
+    made = anonymize(table, Demand(quasi=["age"], k=2, sensitive="grade"), report=True)
+    told = StringIO()
+    print_anonymized(made, where="out.csv", console=Console(file=told, width=100))
+    for text in (page(made, title="grades"), " ".join(told.getvalue().split())):
+        assert "1 other; there are 2 classes" in text
+        assert "its 1 quasi-identifier with" in text
+        assert "1 class that agrees on grade" in text
+        assert not re.search(r"\b1 (others|tables|counts|classes|people|rows|are)\b", text)
+    assert "(1 table, 2 counts)" in page(made, title="grades")
+    assert "(1 table, 2 counts)" in instead(made)[0]
+    assert [count(n, "class", "classes") for n in (0, 1, 1000)] == [
+        "0 classes",
+        "1 class",
+        "1,000 classes",
+    ]
+
+
+def test_levels_are_told_in_words() -> None:
+    ages = pa.table({"age": [20, 21, 22, 40, 43, 46, 80, 81, 120], "x": list("aabbabbab")})
+    told = StringIO()
+    for recoding in ("local", "global"):
+        made = anonymize(ages, Demand(quasi=["age"], k=3, recoding=recoding), report=True)
+        print_anonymized(made, where="out.csv", console=Console(file=told, width=200))
+        assert levels(made.transformation["age"]) in told.getvalue()
+        assert levels(made.transformation["age"]) in page(made, title="ages")
+        assert "in bands of" in told.getvalue()
+        assert "width " not in told.getvalue()
+    assert levels({"exact": 0.9, "width 10": 0.03, "*": 0.07}) == (
+        "90 % exact, 3 % in bands of 10, 7 % not shown (*)"
+    )
+    assert [
+        level(name) for name in ("2 cuts", "1 cuts", "first 3", "month", "group", "group 2")
+    ] == [
+        "cut at 2 points",
+        "cut at 1 point",
+        "by the first 3 characters",
+        "by month",
+        "in groups",
+        "in groups of level 2",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,7 @@ def _cost(made: Anonymized) -> list[str]:
     rows: list[list[str | Cell]] = []
     for column, levels in made.transformation.items():
         shares = {levels: 1.0} if isinstance(levels, str) else levels
-        text = ", ".join(
-            f"{name} {100 * part:.0f} %" for name, part in shares.items() if part >= 0.005
-        )
+        text = words.levels(levels)
         wrong = f"{100 * moved[column]:.1f} %" if column in moved else "–"
         lost = f"{100 * made.loss.columns[column]:.1f} %"
         rows.append(
@@ -69,7 +67,15 @@ def _cost(made: Anonymized) -> list[str]:
             "Miscounted: the share of people who seem to have another value when a reader spreads each published value "
             "evenly over what it stands for."
         ),
-        blocks.table(("column", "lost", "miscounted", "rows by level, from exact to *"), rows),
+        blocks.table(
+            (
+                "column",
+                "lost",
+                "miscounted",
+                "how its rows are shown, from exact to not at all (*)",
+            ),
+            rows,
+        ),
         blocks.paragraph(
             f"Other measures: lm {made.loss.lm:.3f}, precision {made.loss.precision:.3f}, entropy "
             f"{made.loss.entropy:.3f}, discernibility {made.loss.discernibility:.5f}, average class "
@@ -86,7 +92,7 @@ def _levels(column: str, shares: Mapping[str, float]) -> str:
         color, strength = (
             (1, 1.0) if name == "*" else (0, _STRENGTHS[min(index, len(_STRENGTHS) - 1)])
         )
-        parts.append((name, share, color, strength))
+        parts.append((words.level(name), share, color, strength))
     return stack(parts, label=f"rows of {column} by level")
 
 
@@ -108,7 +114,7 @@ def _classes(made: Anonymized) -> list[str]:
     return [
         blocks.heading("Classes"),
         blocks.paragraph(
-            f"Before, {made.report.unique_before:,} people were alone in their class."
+            f"Before, {words.count(made.report.unique_before, 'person was', 'people were')} alone in their class."
         ),
         blocks.figure("People by the size of their class", chart),
     ]
@@ -168,7 +174,7 @@ def _instead(made: Anonymized) -> list[str]:
     names = ["statistic", "this table: 19 of 20 off by up to", "the worst by"]
     rows = [
         [
-            f"counts {each.name} ({each.tables} tables, {each.counts:,} counts)",
+            f"counts {each.name} ({words.size(each)})",
             f"{each.usual:,.0f}",
             f"{each.worst:,.0f}",
             *(f"± {each.margins[epsilon]:,}" for epsilon in epsilons),

@@ -21,10 +21,10 @@ def print_risk(found: Risk, *, reveal: bool = False, console: Console | None = N
     most exposed rows.
     """
     console = console or Console()
-    unique = f"{found.unique:,} of {found.rows:,} rows ({words.share(found.unique, found.rows)}) are unique"
-    console.print(
-        Text(f"k = {found.k}", style="bold"), Text(f"  {found.classes:,} classes; {unique}"), sep=""
-    )
+    classes = words.count(found.classes, "class", "classes")
+    part = words.share(found.unique, found.rows)
+    unique = f"{found.unique:,} of {words.count(found.rows, 'row')} ({part}) are unique"
+    console.print(Text(f"k = {found.k}", style="bold"), Text(f"  {classes}; {unique}"), sep="")
     _print_sensitive(found, console)
     table = Table(show_edge=False, header_style="bold", pad_edge=False, title_justify="left")
     for name, side in (("class size", "left"), ("rows", "right"), ("", "left")):
@@ -132,15 +132,11 @@ def print_anonymized(made: Anonymized, *, where: str, console: Console | None = 
     table.add_column("column")
     table.add_column("lost", justify="right")
     table.add_column("")
-    table.add_column("rows by level")
+    table.add_column("how its rows are shown")
     for column, levels in made.transformation.items():
         lost = made.loss.columns[column]
-        told = (
-            levels
-            if isinstance(levels, str)
-            else ", ".join(f"{name} {part:.0%}" for name, part in levels.items())
-        )
-        table.add_row(_escape(column), f"{lost:.1%}", _bar(lost), _escape(told, style="dim"))
+        told = _escape(words.levels(levels), style="dim")
+        table.add_row(_escape(column), f"{lost:.1%}", _bar(lost), told)
     table.add_row(
         Text("all", style="bold"),
         Text(f"{made.loss.ncp:.1%}", style="bold"),
