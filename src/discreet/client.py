@@ -55,6 +55,7 @@ class RemoteQuote:
     instead: Mapping[str, tuple[float, float]]
     shared_by: tuple[int, ...]
     savings: tuple[str, ...]
+    unlisted: tuple[str, ...]
     told: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -140,6 +141,7 @@ class Client:
             instead=told.get("instead", {}),
             shared_by=tuple(told.get("shared_by", ())),
             savings=tuple(told.get("savings", ())),
+            unlisted=tuple(told.get("unlisted", ())),
             told=told,
         )
 

@@ -147,6 +147,7 @@ class Curator:
                 left=standing.left,
                 assuming=assuming,
                 savings=savings,
+                unlisted=visit.unlisted(sql, dialect=dialect),
             )
 
     def explain(
@@ -175,6 +176,7 @@ class Curator:
                 left=standing.left,
                 spell=visit.view.engine.sql,
                 savings=savings,
+                unlisted=visit.unlisted(sql, dialect=dialect),
             )
 
     def shape(self, sql: str, *, analyst: str, dialect: str = "duckdb") -> Shape:

@@ -54,6 +54,10 @@ def test_before_paying(town: Running, client: Client) -> None:
     several = "SELECT COUNT(*) AS n, MEDIAN(age) AS m FROM people"
     [told] = client.quote(several, epsilon=0.25).savings
     assert (told,) == town.server.curator.quote(several, analyst="alice", epsilon=0.25).savings
+    mistyped = "SELECT COUNT(*) AS n FROM people WHERE sex = 'f'"
+    assert client.quote(mistyped, epsilon=0.25).unlisted == (
+        "No listed value of sex is 'f'. Did you mean F?",
+    )
     assert client.explain(BY_SEX, epsilon=0.25) == town.server.curator.explain(
         BY_SEX, analyst="alice", epsilon=0.25
     )

@@ -188,4 +188,4 @@ def test_the_description_names_all_that_replies_have(town: Running) -> None:
     assert quote.model_extra == {}
     named = Browser(town.http).get("/openapi.json").json["components"]["schemas"]
     assert {"ranks"} <= set(named["AnswerReply"]["properties"])
-    assert {"savings", "shared_by", "instead"} <= set(named["QuoteReply"]["properties"])
+    assert {"savings", "unlisted", "shared_by", "instead"} <= set(named["QuoteReply"]["properties"])

@@ -32,6 +32,7 @@ def explanation(
     left: Charge,
     spell: Spell,
     savings: Sequence[str] = (),
+    unlisted: Sequence[str] = (),
 ) -> str:
     """Write numbered sentences: what is read (as `spell` writes it), what gets noise at which cost,
     what follows.
@@ -57,7 +58,7 @@ def explanation(
             f"In all this costs {accountant.budget(offered.cost)}; {analyst} has {accountant.left(left)} left. "
             "On this snapshot, other questions that need the same noisy numbers are free."
         )
-    lines += savings
+    lines += [*unlisted, *savings]
     return "\n".join(f"{index}. {line}" for index, line in enumerate(lines, start=1))
 
 

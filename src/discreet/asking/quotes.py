@@ -34,6 +34,7 @@ class Quote:
     # about how many people must share a value of an unknown key for the answer to show it
     shared_by: tuple[int, ...] = ()
     savings: tuple[str, ...] = ()  # sentences: how to ask for less, and what that would save
+    unlisted: tuple[str, ...] = ()  # sentences: texts that no listed value of their column is
 
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {
@@ -48,6 +49,8 @@ class Quote:
             told["shared_by"] = list(self.shared_by)
         if self.savings:
             told["savings"] = list(self.savings)
+        if self.unlisted:
+            told["unlisted"] = list(self.unlisted)
         told["cost"] = self.cost.as_json()
         told["left"] = self.left.as_json()
         return told
@@ -69,6 +72,7 @@ def quote_of(
     left: Charge,
     assuming: int | None,
     savings: tuple[str, ...] = (),
+    unlisted: tuple[str, ...] = (),
 ) -> Quote:
     """Return the quote of an offer."""
     beside = offered.beside_ranks()
@@ -88,6 +92,7 @@ def quote_of(
         instead=offered.instead(),
         shared_by=offered.shared_by(),
         savings=savings,
+        unlisted=unlisted,
     )
 
 

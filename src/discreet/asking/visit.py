@@ -13,6 +13,8 @@ from discreet.ledger import PaidPart, Standing
 from discreet.mechanisms import Mechanism
 from discreet.policy.policy import Policy
 from discreet.sql.plan.identity import digest
+from discreet.sql.text.dialect import find_dialect
+from discreet.sql.unlisted import unlisted
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Answer
 from discreet.vault.released import from_bytes
@@ -60,6 +62,10 @@ class Visit:
         """Return sentences: what the analyst could write instead, and what that would save."""
         find = partial(self.door.standing, analyst)
         return self.view.savings(sql, offered, find, assuming=assuming, dialect=dialect)
+
+    def unlisted(self, sql: str, *, dialect: str) -> tuple[str, ...]:
+        """Return sentences: texts of the question that are no listed value of their column."""
+        return unlisted(sql, self.policy, self.view.public, dialect=find_dialect(dialect))
 
     def recall(self, offered: Offer, standing: Standing) -> Passage[Outcome]:
         """Return, for free, an answer whose parts are all public or were measured before."""

@@ -325,6 +325,9 @@ class QuoteView(Protocol):
     def savings(self) -> Sequence[str]: ...
 
     @property
+    def unlisted(self) -> Sequence[str]: ...
+
+    @property
     def max_rows(self) -> Mapping[str, int]: ...
 
 
@@ -356,7 +359,7 @@ def quote_text(quote: QuoteView) -> str:
         )
     lines += running_totals(quote.instead)
     lines += [shared_by(people) for people in quote.shared_by]
-    lines += quote.savings
+    lines += [*quote.unlisted, *quote.savings]
     return "\n".join([*lines, *left_out(quote.max_rows)])
 
 

@@ -157,6 +157,9 @@ class QuoteReply(Reply):
     savings: list[str] = Field(
         default=[], description="sentences: what you could write instead, and what that would save"
     )
+    unlisted: list[str] = Field(
+        default=[], description="sentences: texts of the question that no listed value is"
+    )
     cost: Budget
     left: Budget
 

@@ -127,7 +127,7 @@ export class Price {
       margins.length ? make("div", {}, "In 95 of 100 such answers the noise is at most:", make("ul", {}, margins)) : "",
       known.length && !free ? make("p", { class: "soft small" }, `Free from earlier answers: ${known.join("; ")}.`) : "",
       (quote.shared_by ?? []).map((people) => make("p", { class: "soft small" }, `A value is shown if about ${people.toLocaleString("en-US")} people share it.`)).at(-1) ?? "",
-      ...(quote.savings ?? []).map((each) => make("p", { class: "soft small" }, each)));
+      ...[...(quote.unlisted ?? []), ...(quote.savings ?? [])].map((each) => make("p", { class: "soft small" }, each)));
   }
 
   async refreshCurve() {
