@@ -57,6 +57,7 @@ from discreet.synthetic.marginals import (
     Partition,
     products,
 )
+from discreet.synthetic.report.digits import as_exact_as
 from discreet.synthetic.source import TableSource, source_of
 from discreet.synthetic.workload import EVERY_PAIR, workload
 
@@ -170,7 +171,8 @@ def _correlation_line(own: Correlation) -> str:
 
 def _value_line(own: Figure) -> str:
     name = f"{own.column}: {own.figure}"
-    return f"{name[:50]:50} {with_margin(own.true, own.margin):>22} {own.synthetic:12.6g}"
+    synthetic = as_exact_as(own.margin, own.synthetic)
+    return f"{name[:50]:50} {with_margin(own.true, own.margin):>22} {synthetic:>12}"
 
 
 def comparison(
