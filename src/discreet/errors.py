@@ -1,8 +1,8 @@
 """Exceptions, with their exit codes and JSON kinds.
 
     DiscreetError
-    ├── UsageError          the call itself is wrong: an epsilon of -1 (also a ValueError)
-    │   └── UnknownAnalyst  the ledger has no analyst of this name
+    ├── UsageError          the call itself is wrong: an epsilon of -1, an unknown analyst (also a
+                            ValueError)
     ├── PolicyError         the policy file is wrong; holds every problem with its place
     ├── Rejected            the question cannot be answered privately; says where, why and what to
                             write instead
@@ -40,18 +40,17 @@ class DiscreetError(Exception):
 
 
 class UsageError(DiscreetError, ValueError):
+    """The call itself is wrong. If an analyst is `unknown`, it has the names that are `known`: only
+    the command line tells them, as whoever runs it can read the policy. The message has none,
+    because it goes to the doors of a server too.
+    """
+
     kind = "usage"
     exit_code = 2
 
-
-class UnknownAnalyst(UsageError):
-    """Nobody of this name has a share. Only the command line, which whoever can read the policy
-    runs, tells who is `known`: the message goes to the doors of a server too.
-    """
-
-    def __init__(self, message: str, *, analyst: str, known: tuple[str, ...]) -> None:
+    def __init__(self, message: object, *, unknown: str = "", known: tuple[str, ...] = ()) -> None:
         super().__init__(message)
-        self.analyst = analyst
+        self.unknown = unknown
         self.known = known
 
 

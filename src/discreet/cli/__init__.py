@@ -27,7 +27,7 @@ import discreet
 from discreet.cli.printing.formats import print_json
 from discreet.display.show import printable
 from discreet.engines.limits.watch import interrupt_at_ctrl_c
-from discreet.errors import DiscreetError, EngineFailure, UnknownAnalyst, UsageError
+from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.extras import EXTRAS, missing
 
 INTERRUPTED = 130  # by Ctrl-C, or at the end of what could be typed
@@ -224,11 +224,11 @@ def with_names(error: DiscreetError) -> DiscreetError:
     """Return the error, with a name that was meant if an analyst is unknown. Whoever runs a command
     here can read the policy; the doors of a server tell no names.
     """
-    if not isinstance(error, UnknownAnalyst):
+    if not isinstance(error, UsageError) or not error.known:
         return error
     from discreet.policy.document import nearest
 
-    return UsageError(f"{error} {nearest(error.analyst, error.known)}")
+    return UsageError(f"{error} {nearest(error.unknown, error.known)}")
 
 
 def _wrong_call(error: typer.TyperException) -> str:

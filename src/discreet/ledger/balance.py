@@ -14,7 +14,7 @@ from math import ceil, lcm
 from typing import Any
 
 from discreet.budget import Charge
-from discreet.errors import BudgetExceeded, LedgerUnavailable, UnknownAnalyst, UsageError
+from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger.chain import FIRST, Row, canonical, digest
 from discreet.ledger.terms import (
     CURATOR,
@@ -165,10 +165,10 @@ class Balance:
         if type(analyst) is not str:
             raise UsageError(f"An analyst is named by a plain text, not {type(analyst).__name__}.")
         if analyst != CURATOR and analyst not in self.analysts:
-            raise UnknownAnalyst(
+            raise UsageError(
                 f"{self.name} has no analyst {analyst!r}. The curator can name one under analysts in the policy and "
                 "record it with discreet ledger POLICY --amend.",
-                analyst=analyst,
+                unknown=analyst,
                 known=tuple(self.analysts),
             )
 
