@@ -43,6 +43,8 @@ DOORS = {  # where ± is printed, and the test of what stands behind it
     "continual/page.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",
     "synthetic/compare.py": "synthetic.test_compare.test_margins_of_correlations_cover",
     "synthetic/report/reports.py": "synthetic.test_compare.test_margins_of_distances_are_the_smallest_that_cover",
+    # of such figures, as many digits as their margins have
+    "synthetic/report/digits.py": "synthetic.test_compare.test_margins_of_distances_are_the_smallest_that_cover",
     "census/page.py": "census.test_errors.test_whole_numbers_err_as_the_margins_say",
     "census/running.py": "census.test_errors.test_whole_numbers_err_as_the_margins_say",
     "server/pgwire/question.py": "test_coverage.test_margins_cover",

@@ -141,8 +141,8 @@ class Balance:
             _KINDS[row.body["kind"]](self, row.number, row.body)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             raise self.broken(row.number, f"cannot be read ({type(error).__name__})") from None
-        self.number = row.number
-        self.mac = row.mac
+        # in one line: Ctrl-C may come between two, and the rest of the ledger reads both
+        self.number, self.mac = row.number, row.mac
 
     def broken(self, number: int, why: str) -> LedgerUnavailable:
         return LedgerUnavailable(

@@ -197,8 +197,7 @@ class File:
 
     def append(self, number: int, body: str, mac: bytes, *, head: str) -> None:
         self._write("INSERT INTO rows VALUES (?, ?, ?)", number, body, mac)
-        self.appended = (number, mac)
-        self._new_head = head
+        self.appended, self._new_head = (number, mac), head  # in one line: see Balance.add
 
     def keep_key(self, charge: int, sealed: bytes) -> None:
         self._write("INSERT OR REPLACE INTO keys VALUES (?, ?)", charge, sealed)

@@ -15,6 +15,7 @@ from typing import Literal
 from sqlglot import exp
 
 from discreet.sql.text.parse import reject, show, whole
+from discreet.sql.text.rules.comparisons import compare_rows
 
 Kind = Literal["integer", "bigint", "boolean", "date", "null", "other"]
 ColumnKind = Callable[[exp.Column], Kind | None]
@@ -200,6 +201,7 @@ def _from_the_end(node: exp.Expression) -> exp.Expression:
 
 
 RULES: tuple[Rule, ...] = (
+    compare_rows,
     _fold,
     _negate,
     _like,

@@ -1,5 +1,5 @@
 """Rewrite comparisons that clients write in other words: rows in order, times of day, patterns with
-alternatives, a count of another table's rows with a number.
+alternatives.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _STRICT: dict[type[exp.Expression], type[exp.Expression]] = {exp.GTE: exp.GT, ex
 
 
 def compare_rows(node: exp.Expression) -> exp.Expression:
-    """(a, b) >= (1, 2) is a > 1 OR a = 1 AND b >= 2."""
+    """(a, b) >= (1, 2) is a > 1 OR a = 1 AND b >= 2 in Postgres. DuckDB compares a NULL in it too."""
     if type(node) not in _ORDER:
         return node
     left, right = node.this, node.expression
@@ -123,4 +123,4 @@ def _any_of(parts: list[exp.Expression]) -> exp.Expression:
     return parts[0] if len(parts) == 1 else exp.Paren(this=exp.or_(*parts, copy=False))
 
 
-RULES = (compare_rows, compare_times, split_alternatives)
+RULES = (compare_times, split_alternatives)
