@@ -97,7 +97,7 @@ def test_releases_and_publications(browser: Any, town: Running) -> None:
         page.wait_for_selector("dialog[open]")
         page.go_back()
         page.wait_for_selector("[data-part=publishing]")
-        assert page.locator("dialog").count() == 0
+        page.wait_for_selector("dialog", state="detached")
     assert charges(town, "curator") == before + 2
     with opened(
         browser, town, "carol", "/curate#publishing"
