@@ -411,10 +411,10 @@ def test_paper_has_the_answer_and_nothing_to_click(browser: Any, town: Running) 
         write(page, "SELECT sex, COUNT(*) AS printed FROM people GROUP BY sex")
         ask(page)
         page.emulate_media(media="print")
-        assert page.locator("#answer .bars").is_visible()
-        assert page.locator("#editor textarea").is_visible()
+        page.wait_for_selector("#answer .bars")
+        page.wait_for_selector("#editor textarea")
         for gone in ("header.top", "aside", "#notices", "#price .primary", ".share"):
-            assert not page.locator(gone).first.is_visible()
+            page.locator(gone).first.wait_for(state="hidden")
 
 
 @pytest.mark.slow
