@@ -243,3 +243,8 @@ SELECT SUM(CASE WHEN cost = 1 THEN CLAMP(cost + 1, 0, 5) ELSE 0 END), SUM(CASE W
 
 -- one value in two ranges: an internal error
 SELECT SUM(CASE WHEN cost = 1 THEN 1 END), SUM(CASE WHEN cost = 2 THEN 1 ELSE 0 END), COUNT(*) FROM visits;
+
+-- a key by EXISTS among a person's first keys: the checker could not tell that what was ranked is what is grouped by
+SELECT EXISTS (SELECT 1 FROM people p WHERE p.person_id = v.person_id AND p.smoker) AS e, cost, clinic, COUNT(*) FROM visits v GROUP BY 1, 2, 3;
+
+SELECT CASE WHEN EXISTS (SELECT 1 FROM people p WHERE p.person_id = v.person_id AND p.smoker) THEN clinic ELSE note END AS e, COUNT(*) FROM (SELECT * FROM visits) v GROUP BY 1;

@@ -18,6 +18,7 @@ from discreet.algebra import (
     Column,
     Distinct,
     Exists,
+    Expression,
     Factor,
     Over,
     PublicJoin,
@@ -181,8 +182,9 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
     original = analysis.limit_groups
 
-    def unlimited(*arguments: Any) -> Relation:
-        return replace(original(*arguments), conditions=())
+    def unlimited(*arguments: Any) -> tuple[Relation, list[Expression]]:
+        relation, columns = original(*arguments)
+        return replace(relation, conditions=()), columns
 
     monkeypatch.setattr(analysis, "limit_groups", unlimited)
 
@@ -193,7 +195,7 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         analysis,
         "limit_groups",
-        lambda relation, keys, alias: original(relation, [relation.owner], alias),
+        lambda relation, keys, unknown, alias: original(relation, keys, [relation.owner], alias),
     )
 
 

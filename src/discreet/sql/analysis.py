@@ -32,7 +32,7 @@ from discreet.sql.rows import persons, sets
 from discreet.sql.rows.antijoins import private_columns, without_antijoins
 from discreet.sql.rows.filters import without_filters
 from discreet.sql.rows.joins import drop_brackets, join
-from discreet.sql.rows.keys.groups import key_of, keys_of
+from discreet.sql.rows.keys.groups import key_of, keys_in_columns, keys_of
 from discreet.sql.rows.keys.possible import Possible, Spell
 from discreet.sql.rows.project import filter_rows, group_by_owner, limit_groups, project, word
 from discreet.sql.rows.public import PublicSide, public_side
@@ -419,9 +419,12 @@ class Analysis:
         keys = keys_of(node, values, relation, self.policy, self.finder)
         unknown = [place for key, place in keys.values() if isinstance(key, Unknown)]
         if unknown and relation.max_groups is not None:
-            fewer = limit_groups(relation, unknown, self.alias)
-            fewer_values = self.group_values(node, self.scope(fewer, environment))
-            return self.measure(node, fewer, environment, fewer_values)
+            places = [place for _, place in keys.values()]
+            relation, columns = limit_groups(relation, places, unknown, self.alias)
+            names = self.scope(relation, environment)
+            before = values
+            values = self.group_values(node, names)
+            keys = keys_in_columns(keys, before, values, columns)
         meanings = meanings_of(node, names)
         identities = [value.identity for value in values]
         index = len(self.blocks)

@@ -218,24 +218,37 @@ def group_by_owner(
     return persons.group_rows_by_owner(node, relation, keys, alias(), alias())
 
 
-def limit_groups(relation: Relation, keys: list[Expression], alias: Alias) -> Relation:
-    """Keep the rows of each person's first `max_groups` keys. The order of the keys depends on their
-    content alone (S4, S5).
+def limit_groups(
+    relation: Relation, keys: list[Expression], unknown: list[Expression], alias: Alias
+) -> tuple[Relation, list[Expression]]:
+    """Keep the rows of each person's first `max_groups` unknown keys; return them with the columns
+    that hold the keys. The order of keys depends on their content alone (S4, S5).
     """
     assert relation.max_groups is not None
-    order = (*(call("md5", Cast(key, "VARCHAR")) for key in keys), *keys)
+    order = (*(call("md5", Cast(key, "VARCHAR")) for key in unknown), *unknown)
     place = Over(Fold("dense_rank", ()), relation.owner, (), tuple(map(Order, order)))
-    rank = Value(expression=place, domain=Number(step=Fraction(1), lo=1, hi=relation.rows))
-    column = Field(table="#", name="rank", value=rank, origins=ANYTHING)
-    nested = replace(relation, fields=(*relation.fields, column)).nest(alias())
-    *rest, last = nested.fields
-    is_kept = last.value.expression <= relation.max_groups
-    # Constants stay constants, so that the keys that are read from here are those that were ranked.
-    pairs = zip(relation.fields, rest, strict=True)
+    count = len(relation.fields)
+    # Privacy: S5. What is grouped by is what was ranked: columns of one stage, computed once.
+    columns = [_unnamed(each, hi=relation.rows) for each in (*keys, place)]
+    nested = replace(relation, fields=(*relation.fields, *columns)).nest(alias())
+    *held, rank = (each.value.expression for each in nested.fields[count:])
+    # Constants stay constants: they divide no group.
+    pairs = zip(relation.fields, nested.fields[:count], strict=True)
     fields = tuple(before if before.value.constant else now for before, now in pairs)
-    return replace(
-        nested, fields=fields, conditions=(is_kept,), max_groups=None, touched=relation.max_groups
+    fewer = replace(
+        nested,
+        fields=fields,
+        conditions=(rank <= relation.max_groups,),
+        max_groups=None,
+        touched=relation.max_groups,
     )
+    return fewer, held
+
+
+def _unnamed(computed: Expression, *, hi: int) -> Field:
+    """Return a column for a stage that no name in a question finds."""
+    value = Value(expression=computed, domain=Number(step=Fraction(1), lo=1, hi=hi))
+    return Field(table="#", name="#", value=value, origins=ANYTHING)
 
 
 def word(clause: str) -> str:

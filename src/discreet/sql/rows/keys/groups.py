@@ -103,6 +103,17 @@ def key_of(value: Value, limit: int, *, unknown: bool = False) -> tuple[Key | Un
     return Key(domain=domain, nullable=nullable), position
 
 
+def keys_in_columns(
+    keys: Keys, before: list[Value], after: list[Value], columns: list[Expression]
+) -> Keys:
+    """Return keys by the values that GROUP BY has in a later stage, whose columns hold them."""
+    now = {old.identity: new.identity for old, new in zip(before, after, strict=True)}
+    return {
+        now[same]: (key, column)
+        for (same, (key, _)), column in zip(keys.items(), columns, strict=True)
+    }
+
+
 def possible(
     relation: Relation, keys: Keys, finder: Possible | None
 ) -> tuple[Joint | None, Expression | None]:
